@@ -1,0 +1,5 @@
+"""`python -m rooflint` is `rooflint`."""
+
+from rooflint.cli import main
+
+main()

@@ -1,0 +1,43 @@
+"""What a user typed wrong, said in one sentence with the place and the wish."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class RooflintError(Exception):
+    """Anything that a user can mend; commands print it without a traceback."""
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing that is wrong at one place of one file."""
+
+    file: Path
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        """`file:line  message`, the file relative to the working directory where it lies below it."""
+        return f"{shown(self.file)}:{self.line}  {self.message}"
+
+
+class InputError(RooflintError):
+    """A file that was refused, with every problem found in it."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def refuse(file: Path, line: int, message: str) -> InputError:
+    """The error for a single problem."""
+    return InputError([Problem(file, line, message)])
+
+
+def shown(path: Path) -> str:
+    """A path as a reader wants to see it: relative to where they stand, if it is below."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.as_posix()

@@ -1,0 +1,234 @@
+"""Text with units at the door, plain SI floats inside, text again at the exit.
+
+The base units are op, B (byte), s, J and m; every other unit is a product of powers of them. 1 MAC = 2 op,
+1 GB = 1e9 B, 1 GiB = 2**30 B. Spelling is exact: "TOPS", "Gbps", "GHZ" and "mb" are refused, because their readers disagree about
+them.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+
+OPS_PER_MAC = 2  # one multiply and one add; the only place the project says so
+
+SI_PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+IEC_PREFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
+
+#: Powers of the base units op, B, s, J, m.
+Dimension = tuple[int, int, int, int, int]
+
+DIMENSIONLESS: Dimension = (0, 0, 0, 0, 0)
+OPS: Dimension = (1, 0, 0, 0, 0)
+BYTES: Dimension = (0, 1, 0, 0, 0)
+SECONDS: Dimension = (0, 0, 1, 0, 0)
+JOULES: Dimension = (0, 0, 0, 1, 0)
+METRES: Dimension = (0, 0, 0, 0, 1)
+HERTZ: Dimension = (0, 0, -1, 0, 0)
+WATTS: Dimension = (0, 0, -1, 1, 0)
+OPS_PER_S: Dimension = (1, 0, -1, 0, 0)
+BYTES_PER_S: Dimension = (0, 1, -1, 0, 0)
+OPS_PER_BYTE: Dimension = (1, -1, 0, 0, 0)
+OPS_PER_J: Dimension = (1, 0, 0, -1, 0)
+
+#: symbol → (factor to base units, dimension, may it take prefixes)
+_SYMBOLS: dict[str, tuple[float, Dimension, str]] = {
+    "op": (1, OPS, "si"),
+    "OP": (1, OPS, "si"),
+    "FLOP": (1, OPS, "si"),
+    "MAC": (OPS_PER_MAC, OPS, "si"),
+    "B": (1, BYTES, "si+iec"),
+    "bit": (1 / 8, BYTES, "si+iec"),
+    "s": (1, SECONDS, "si"),
+    "Hz": (1, HERTZ, "si"),
+    "W": (1, WATTS, "si"),
+    "J": (1, JOULES, "si"),
+    "m": (1, METRES, "si"),
+    "h": (3600, SECONDS, ""),
+    "inferences": (1, DIMENSIONLESS, ""),
+    "%": (0.01, DIMENSIONLESS, ""),
+}
+
+#: What a dimension is called in a message.
+NAMES: dict[Dimension, str] = {
+    DIMENSIONLESS: "a bare number",
+    OPS: "op",
+    BYTES: "B",
+    SECONDS: "s",
+    JOULES: "J",
+    METRES: "m",
+    HERTZ: "Hz",
+    WATTS: "W",
+    OPS_PER_S: "op/s",
+    BYTES_PER_S: "B/s",
+    OPS_PER_BYTE: "op/B",
+    OPS_PER_J: "op/s/W",
+}
+
+_MISSPELT = {
+    "tops": "TOP/s",
+    "gops": "GOP/s",
+    "pops": "POP/s",
+    "tflops": "TFLOP/s",
+    "gflops": "GFLOP/s",
+    "pflops": "PFLOP/s",
+    "gbps": "GB/s or Gbit/s",
+    "tbps": "TB/s or Tbit/s",
+    "gb/s": "GB/s",
+    "gt/s": "Gbit/s (per pin)",
+    "mhz": "MHz",
+    "ghz": "GHz",
+    "gb": "GB",
+    "mb": "MB",
+    "kb": "kB or KiB",
+    "w": "W",
+    "bits": "bit",
+    "bytes": "B",
+    "mac/clock": "MAC (per clock is said by the key)",
+    "macs": "MAC",
+}
+
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+_QUANTITY = re.compile(rf"(?P<number>{_NUMBER})(?:/(?P<divisor>\d+))?(?:\s+(?P<unit>\S.*))?")
+
+
+class UnitError(ValueError):
+    """A text that is not a quantity, said in one sentence without a place (the caller knows the place)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its dimension, and how it was printed."""
+
+    value: float
+    """In the base units of its dimension: op, B, s, J, m."""
+    dimension: Dimension
+    text: str
+    """As it was written."""
+    step: float = 0.0
+    """One unit of the last printed digit, in base units; 0 for a bare integer or a fraction, which are exact."""
+
+
+@cache
+def parse_unit(text: str) -> tuple[float, Dimension]:
+    """Factor to base units and dimension of a unit such as `TOP/s`, `Gbit/s`, `pJ/bit`.
+
+    Raises UnitError for a spelling that is not exactly one of ours.
+    """
+    factor, powers = 1.0, [0, 0, 0, 0, 0]
+    for position, atom in enumerate(text.split("/")):
+        sign = -1 if position else 1
+        atom_factor, dimension = _parse_atom(atom, text)
+        factor *= atom_factor**sign
+        powers = [power + sign * more for power, more in zip(powers, dimension, strict=True)]
+    op, byte, second, joule, metre = powers
+    return factor, (op, byte, second, joule, metre)
+
+
+def _parse_atom(atom: str, whole: str) -> tuple[float, Dimension]:
+    for symbol, (factor, dimension, prefixes) in _SYMBOLS.items():
+        if not atom.endswith(symbol):
+            continue
+        prefix = atom[: -len(symbol)]
+        if not prefix:
+            return factor, dimension
+        if "si" in prefixes and prefix in SI_PREFIXES:
+            return _exact(factor, SI_PREFIXES[prefix]), dimension
+        if "iec" in prefixes and prefix in IEC_PREFIXES:
+            return factor * 2 ** IEC_PREFIXES[prefix], dimension
+    wish = _MISSPELT.get(whole.lower(), _MISSPELT.get(atom.lower()))
+    raise UnitError(f"unknown unit '{whole}'" + (f"; write {wish}" if wish else ""))
+
+
+def _exact(factor: float, exponent: int) -> float:
+    """factor · 10^exponent, rounded once: `1e-9` and not `0.1 ** 9`."""
+    return factor * float(f"1e{exponent}")
+
+
+def parse_quantity(text: str | float) -> Quantity:
+    """Read `5.24 Gbit/s`, `132` or `1/32 MAC`.
+
+    Raises UnitError for anything else, NaN and infinities included.
+    """
+    written = str(text).strip()
+    match = _QUANTITY.fullmatch(written)
+    if not match or isinstance(text, bool):
+        raise UnitError(f"'{written}' is not a number with a unit" + _hint(written))
+    number, divisor, unit = match["number"], match["divisor"], match["unit"]
+    factor, dimension = parse_unit(unit) if unit else (1.0, DIMENSIONLESS)
+    if divisor and not int(divisor):
+        raise UnitError(f"'{written}' divides by zero")
+    value = float(number) / int(divisor or 1) * factor
+    if not math.isfinite(value):
+        raise UnitError(f"'{written}' is not a finite number")
+    exact = divisor or (not unit and _is_integer(number))
+    return Quantity(value, dimension, written, 0.0 if exact else last_digit(number) * factor)
+
+
+def _hint(written: str) -> str:
+    if re.match(r"[-+]?\d{1,3}([,_]\d{3})+", written):
+        return "; write digits without separators"
+    if re.match(rf"{_NUMBER}[A-Za-zµ]", written):
+        return "; put a space between number and unit"
+    return ""
+
+
+def _is_integer(number: str) -> bool:
+    return number.lstrip("+-").isdigit()
+
+
+def last_digit(number: str) -> float:
+    """One unit of the last digit that is printed: `3.35` → 0.01, `170` → 1, `1.3e9` → 1e8."""
+    mantissa, _, exponent = number.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return float(f"1e{int(exponent or 0) - decimals}")
+
+
+# ---- exit
+
+_SHOWN: dict[Dimension, tuple[str, str]] = {
+    OPS: ("op", "si"),
+    BYTES: ("B", "si"),
+    SECONDS: ("s", "si"),
+    JOULES: ("J", "si"),
+    METRES: ("m", "si"),
+    HERTZ: ("Hz", "si"),
+    WATTS: ("W", "none"),
+    OPS_PER_S: ("OP/s", "si"),
+    BYTES_PER_S: ("B/s", "si"),
+    OPS_PER_BYTE: ("op/B", "none"),
+    OPS_PER_J: ("OP/s/W", "si"),
+}
+
+
+def format_quantity(value: float, dimension: Dimension, *, digits: int = 4, unit: str | None = None) -> str:
+    """`85.23 TOP/s`: a value in base units, for a reader.
+
+    `unit` names another unit without its prefix (`FLOP/s` for floating-point rates); `digits` counts significant ones.
+    """
+    symbol, style = _SHOWN.get(dimension, ("", "none"))
+    symbol = unit or symbol
+    if not math.isfinite(value):
+        return f"{value} {symbol}".strip()
+    if style == "none" or value == 0:
+        return f"{format_number(value, digits)} {symbol}".strip()
+    exponent = _engineering(value, digits)
+    prefix = next(name for name, power in SI_PREFIXES.items() if power == exponent and name != "µ")
+    return f"{format_number(value / float(f'1e{exponent}'), digits)} {prefix}{symbol}"
+
+
+def _engineering(value: float, digits: int) -> int:
+    rounded = float(f"{abs(value):.{digits - 1}e}")
+    return min(15, max(-12, 3 * math.floor(math.log10(rounded) / 3)))
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """Significant digits without an exponent and without trailing zeros after the point: `85.23`, `1300`, `0.08`."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        text = f"{float(text):.12f}" if abs(value) < 1 else f"{float(text):.0f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
