@@ -1,0 +1,314 @@
+"""The shape of spec files: what may stand in them, with which unit, and in which window.
+
+The models here are checked once, at the door, and exported as JSON Schema so that editors complete and check the YAML.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from rooflint.facts import Grade
+from rooflint.precision import PRECISIONS
+from rooflint.units import (
+    BYTES,
+    BYTES_PER_S,
+    DIMENSIONLESS,
+    HERTZ,
+    METRES,
+    NAMES,
+    OPS,
+    OPS_PER_MAC,
+    SECONDS,
+    WATTS,
+    Dimension,
+    Quantity,
+    UnitError,
+    format_quantity,
+    parse_quantity,
+)
+
+CIRCUITS = Literal[
+    "x86_performance",
+    "x86_efficiency",
+    "arm_performance",
+    "arm_efficiency",
+    "standard_cell",
+    "cuda_core",
+    "simd_packed",
+    "tensor_core",
+    "systolic_mac",
+    "domain_flow",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RawFact:
+    """`[value, source, where]` with the value read."""
+
+    quantity: Quantity
+    source: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a fact of one kind must look like."""
+
+    what: str
+    dimension: Dimension
+    low: float
+    high: float
+    example: str
+    whole: bool = False
+    unit: str | None = None
+    """Exactly this unit, where another of the same dimension would be misread (MAC, not op)."""
+
+    def read(self, raw: Any) -> RawFact:
+        """Turn the YAML value into a RawFact. Raises PydanticCustomError with the wish."""
+        if not (isinstance(raw, list) and len(raw) == 3):
+            raise self._error(f"want [value, source, where], found {_found(raw)}")
+        value, source, where = raw
+        if (
+            not isinstance(source, str)
+            or not isinstance(where, str | int | float)
+            or isinstance(where, bool)
+            or where == ""
+        ):
+            raise self._error(f"want [value, source, where] with a source key and a place, found {_found(raw)}")
+        return RawFact(self._quantity(value), source, str(where))
+
+    def _quantity(self, value: Any) -> Quantity:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self._error(f"want {self._wanted()}, found {_found(value)}")
+        try:
+            quantity = parse_quantity(value)
+        except UnitError as error:
+            raise self._error(f"want {self._wanted()}: {error}") from error
+        return self._checked(quantity)
+
+    def _checked(self, quantity: Quantity) -> Quantity:
+        text = quantity.text
+        if quantity.dimension != self.dimension or (self.unit and not text.endswith(f" {self.unit}")):
+            raise self._error(f"want {self._wanted()}, found '{text}'")
+        if quantity.value <= 0:
+            raise self._error(f"want a value above zero, found '{text}'")
+        scale = OPS_PER_MAC if self.unit == "MAC" else 1
+        value = quantity.value / scale
+        if self.whole and value != int(value):
+            raise self._error(f"want a whole number, found '{text}'")
+        if not self.low <= value <= self.high:
+            raise self._error(
+                f"'{text}' is {self._show(value)}, outside {self._show(self.low)} … {self._show(self.high)};"
+                " wrong unit or prefix?"
+            )
+        return Quantity(value, DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
+
+    def _wanted(self) -> str:
+        named = "a whole number" if self.whole else self.unit or NAMES[self.dimension]
+        return f"{self.what} in {named} such as {self.example}" if self.dimension != DIMENSIONLESS else self.what
+
+    def _show(self, value: float) -> str:
+        return f"{value:g} {self.unit}" if self.unit else format_quantity(value, self.dimension)
+
+    @staticmethod
+    def _error(message: str) -> PydanticCustomError:
+        return PydanticCustomError("fact", "{message}", {"message": message})
+
+
+def _found(raw: Any) -> str:
+    return "nothing" if raw is None else f"'{raw}'" if isinstance(raw, str) else str(raw)
+
+
+def _fact(wish: Wish) -> Any:
+    item = {"type": ["string", "number"], "description": f"{wish.what}, such as {wish.example}"}
+    schema = {
+        "type": "array",
+        "description": f"{wish.what}: [value, source, where]",
+        "prefixItems": [
+            item,
+            {"type": "string", "description": "key in this file's sources"},
+            {"type": ["string", "number"], "description": "page, table or row in the source"},
+        ],
+        "minItems": 3,
+        "maxItems": 3,
+        "examples": [[wish.example, "wp", "table 3"]],
+    }
+    return Annotated[RawFact, BeforeValidator(wish.read), WithJsonSchema(schema)]
+
+
+Count = _fact(Wish("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
+Year = _fact(Wish("a year", DIMENSIONLESS, 1990, 2100, "2022", whole=True))
+SparsityFactor = _fact(Wish("a factor", DIMENSIONLESS, 1, 16, "2"))
+Clock = _fact(Wish("a clock", HERTZ, 1e6, 2e10, "1830 MHz"))
+Macs = _fact(Wish("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
+Power = _fact(Wish("a power", WATTS, 1e-2, 1e5, "700 W"))
+Length = _fact(Wish("a process node", METRES, 1e-10, 1e-6, "4 nm"))
+Capacity = _fact(Wish("a capacity", BYTES, 1e3, 1e14, "80 GB"))
+Width = _fact(Wish("a bus width in bit", BYTES, 1, 1e5, "5120 bit", unit="bit"))
+PinRate = _fact(Wish("a rate per pin in bit/s", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s"))
+Bandwidth = _fact(Wish("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
+Duration = _fact(Wish("a duration", SECONDS, 1e-10, 1, "5 us"))
+
+
+def _precision(name: str) -> str:
+    if name not in PRECISIONS:
+        raise PydanticCustomError(
+            "precision", "{message}", {"message": f"unknown precision '{name}' (known: {', '.join(PRECISIONS)})"}
+        )
+    return name
+
+
+PrecisionName = Annotated[str, AfterValidator(_precision)]
+Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Text = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class Strict(BaseModel):
+    """Unknown keys are refused, values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class SourceSpec(Strict):
+    """A document that facts cite by its key."""
+
+    document: Text
+    grade: Grade
+    url: Text | None = None
+    where: Text | None = None
+
+
+class UnitSpec(Strict):
+    """A kind of compute unit: tensor cores, CUDA cores, an MXU, AVX-512 ports."""
+
+    group: (
+        Annotated[
+            str, Field(min_length=1, max_length=40, description="what the units are grouped in: SM, CU, core, chip")
+        ]
+        | None
+    ) = None
+    groups: Count | None = None  # type: ignore[valid-type]
+    per_group: Count | None = None  # type: ignore[valid-type]
+    clock: Clock | None = None  # type: ignore[valid-type]
+    clock_of: dict[PrecisionName, Clock] = {}  # type: ignore[valid-type]
+    macs_per_clock: dict[PrecisionName, Macs] = {}  # type: ignore[valid-type]
+    sparsity: dict[PrecisionName, SparsityFactor] = {}  # type: ignore[valid-type]
+    circuit: CIRCUITS | None = None
+
+
+class MemorySpec(Strict):
+    """A memory: bus × rate per pin, or a bandwidth where those are not known."""
+
+    capacity: Capacity | None = None  # type: ignore[valid-type]
+    bus: Width | None = None  # type: ignore[valid-type]
+    pin_rate: PinRate | None = None  # type: ignore[valid-type]
+    bandwidth: Bandwidth | None = None  # type: ignore[valid-type]
+
+
+class CacheSpec(Strict):
+    """A cache or on-chip memory."""
+
+    capacity: Capacity | None = None  # type: ignore[valid-type]
+
+
+class ClocksSpec(Strict):
+    """Clocks of the device as a whole."""
+
+    base: Clock | None = None  # type: ignore[valid-type]
+    boost: Clock | None = None  # type: ignore[valid-type]
+
+
+class PowersSpec(Strict):
+    """Power figures that are not a TDP."""
+
+    typical: Power | None = None  # type: ignore[valid-type]
+    measured_max: Power | None = None  # type: ignore[valid-type]
+    measured_mean: Power | None = None  # type: ignore[valid-type]
+    idle: Power | None = None  # type: ignore[valid-type]
+    limit: Power | None = None  # type: ignore[valid-type]
+
+
+Kind = Literal["cpu", "gpu", "tpu", "kpu", "npu"]
+
+
+class SharedSpec(Strict):
+    """What a device and an architecture have in common."""
+
+    name: Text
+    kind: Kind
+    sources: dict[Word, SourceSpec] = {}
+    die: Text | None = None
+    compute_capability: Text | None = None
+    process: Length | None = None  # type: ignore[valid-type]
+    clocks: ClocksSpec = ClocksSpec()
+    units: dict[Word, UnitSpec] = {}
+    memories: dict[Word, MemorySpec] = {}
+    caches: dict[Word, CacheSpec] = {}
+    launch_overhead: Duration | None = None  # type: ignore[valid-type]
+    undisclosed: dict[str, Text] = {}
+    notes: Text | None = None
+
+
+class ArchitectureSpec(SharedSpec):
+    """specs/architectures/<vendor>/<name>.yaml: what devices of one die or generation share."""
+
+
+class HardwareSpec(SharedSpec):
+    """specs/hardware/<vendor>/<device>.yaml: one device. Peaks are never written; they are derived."""
+
+    architecture: Text | None = None
+    aliases: list[Text] = []
+    scope: Literal["core", "die", "package", "module", "chip", "board"] = "package"
+    parts: dict[Word, Count] = {}  # type: ignore[valid-type]
+    launched: Year | None = None  # type: ignore[valid-type]
+    tdp: Power | None = None  # type: ignore[valid-type]
+    powers: PowersSpec = PowersSpec()
+    operating_points: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")], dict[str, Any]] = {}
+
+
+#: Dotted path of a fact, with `*` for a free word, → how its value is read. One table for overrides and replays.
+READERS: dict[str, Callable[[Any], RawFact]] = {}
+
+
+def _collect_readers(model: type[BaseModel], prefix: str = "") -> None:
+    for name, info in model.model_fields.items():
+        path = f"{prefix}{name}"
+        _collect_annotation(info.annotation, list(info.metadata), path)
+
+
+def _collect_annotation(annotation: Any, metadata: list[Any], path: str) -> None:
+    for entry in metadata:
+        if isinstance(entry, BeforeValidator):
+            READERS[path] = entry.func  # type: ignore[assignment]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        _collect_readers(annotation, f"{path}.")
+        return
+    inner = getattr(annotation, "__metadata__", None)
+    if inner is not None:
+        _collect_annotation(annotation.__origin__, list(inner), path)
+        return
+    arguments: tuple[Any, ...] = getattr(annotation, "__args__", ())
+    if getattr(annotation, "__origin__", None) is dict:
+        _collect_annotation(arguments[1], [], f"{path}.*")
+        return
+    for argument in arguments:
+        if argument is not type(None):
+            _collect_annotation(argument, [], path)
+
+
+_collect_readers(HardwareSpec)
+
+
+def reader_of(path: str) -> Callable[[Any], RawFact] | None:
+    """How the fact at a dotted path is read; None if no fact can stand there."""
+    if path in READERS:
+        return READERS[path]
+    words = path.split(".")
+    for pattern, reader in READERS.items():
+        parts = pattern.split(".")
+        if len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True)):
+            return reader
+    return None

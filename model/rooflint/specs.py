@@ -1,0 +1,384 @@
+"""The registry: spec files to Hardware, with inheritance from architectures, over one or several roots.
+
+A root is a folder with `hardware/`, `architectures/` and `workloads/` below it. The packaged specs are the last root,
+so that somebody else's repository can define its own devices and still speak of ours.
+"""
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from rooflint import strict_yaml
+from rooflint.errors import InputError, Problem, RooflintError, refuse
+from rooflint.facts import Fact, Source
+from rooflint.hardware import Facts, Hardware
+from rooflint.schema import ArchitectureSpec, HardwareSpec, RawFact, SharedSpec, reader_of
+from rooflint.strict_yaml import Document
+
+PACKAGED = Path(__file__).parent / "specs"
+
+_ID = re.compile(r"[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*")
+_TYPED_PEAK = re.compile(r"peak|tops|flops|ops_per_s", re.IGNORECASE)
+
+S = TypeVar("S", bound=SharedSpec)
+
+
+class UnknownDeviceError(RooflintError):
+    """An id that no root has; the message names the nearest ones."""
+
+
+class AmbiguousDeviceError(RooflintError):
+    """A name that several devices answer to; the message names them."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Devices and architectures of some roots; the first root that has an id wins."""
+
+    roots: tuple[Path, ...] = (PACKAGED,)
+    _loaded: dict[str, Hardware] = field(default_factory=dict, repr=False, compare=False)
+    _architectures: dict[str, "Architecture"] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, roots: Iterable[Path]) -> "Registry":
+        """A registry over these roots, and over the packaged specs behind them."""
+        given = tuple(dict.fromkeys(Path(root).resolve() for root in roots))
+        return cls(given if PACKAGED.resolve() in given else (*given, PACKAGED))
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        """Device files by id. Raises InputError for an id that two files of one root claim."""
+        return self._files("hardware")
+
+    @cached_property
+    def architecture_files(self) -> Mapping[str, Path]:
+        """Architecture files by id. Raises InputError for an id that two files of one root claim."""
+        return self._files("architectures")
+
+    def _files(self, section: str) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for root in reversed(self.roots):
+            found |= _ids_below(root / section)
+        return dict(sorted(found.items()))
+
+    def ids(self, root: Path | None = None) -> list[str]:
+        """Ids of all devices, or of those that one root defines."""
+        return list(self.files) if root is None else sorted(_ids_below(root / "hardware"))
+
+    def get(self, device: str) -> Hardware:
+        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
+        if device not in self._loaded:
+            if device not in self.files:
+                raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
+            self._loaded[device] = self._load(device, self.files[device])
+        return self._loaded[device]
+
+    def find(self, name: str) -> Hardware:
+        """The device that a person means: an id, an alias, or a part of exactly one id.
+
+        Raises AmbiguousDeviceError or UnknownDeviceError.
+        """
+        matches = self.match(name)
+        if len(matches) == 1:
+            return self.get(matches[0])
+        if matches:
+            raise AmbiguousDeviceError(f"'{name}' is ambiguous: {', '.join(matches)}")
+        raise UnknownDeviceError(f"unknown device '{name}'{_nearest(name, self.files)}")
+
+    def match(self, name: str) -> list[str]:
+        """Ids that a person may mean: exactly one id or alias, else a glob, else all ids with that part."""
+        wanted = name.strip().lower()
+        if wanted in self.files:
+            return [wanted]
+        if any(sign in wanted for sign in "*?["):
+            return fnmatch.filter(self.files, wanted)
+        exact = [device for device in self.files if wanted == device.rpartition("/")[2]]
+        exact = exact or [device for device in self.files if wanted in (a.lower() for a in self._aliases(device))]
+        return exact or [device for device in self.files if wanted in device]
+
+    def _aliases(self, device: str) -> tuple[str, ...]:
+        try:
+            hardware = self.get(device)
+        except InputError:
+            return ()
+        return (hardware.name, *hardware.aliases)
+
+    def architecture(self, name: str) -> "Architecture":
+        """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
+        if name not in self._architectures:
+            if name not in self.architecture_files:
+                raise UnknownDeviceError(f"unknown architecture '{name}'{_nearest(name, self.architecture_files)}")
+            file = self.architecture_files[name]
+            document, spec = read_spec(file, ArchitectureSpec)
+            self._architectures[name] = Architecture(name, spec, document, flatten(spec, document))
+        return self._architectures[name]
+
+    def _load(self, device: str, file: Path) -> Hardware:
+        document, spec = read_spec(file, HardwareSpec)
+        base = self._base(spec, document)
+        own = flatten(spec, document)
+        facts = {**base.facts, **own} if base else dict(own)
+        return _build(device, spec, document, base, facts)
+
+    def _base(self, spec: HardwareSpec, document: Document) -> "Architecture | None":
+        if spec.architecture is None:
+            return None
+        try:
+            return self.architecture(spec.architecture)
+        except UnknownDeviceError as error:
+            raise InputError([document.problem(("architecture",), str(error))]) from error
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What devices of one die or generation share."""
+
+    id: str
+    spec: ArchitectureSpec
+    document: Document
+    facts: Facts
+
+    def as_hardware(self) -> Hardware:
+        """The architecture as an incomplete device: its rates can be asked for, its counts and clocks cannot."""
+        return Hardware(
+            id=self.id,
+            name=self.spec.name,
+            kind=self.spec.kind,
+            scope="die",
+            file=self.document.file,
+            facts=self.facts,
+            unit_groups=_groups(self.spec),
+            circuits=_circuits(self.spec),
+            sources=sources_of(self.spec),
+        )
+
+
+def read_spec(file: Path, model: type[S]) -> tuple[Document, S]:
+    """Read a spec file strictly. Raises InputError with every problem in it, each with its line."""
+    document = strict_yaml.load(file)
+    if not isinstance(document.data, dict):
+        raise refuse(file, 1, "want a mapping of keys, found something else")
+    try:
+        return document, model.model_validate(document.data)
+    except ValidationError as error:
+        raise InputError(problems_of(error, document, model)) from error
+
+
+def problems_of(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
+    """What pydantic found, in our words and with lines."""
+    return [_problem(detail, document, model) for detail in error.errors(include_url=False)]
+
+
+def _problem(detail: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
+    path = tuple(part for part in detail["loc"] if part != "[key]")
+    dotted = ".".join(map(str, path))
+    if detail["type"] == "extra_forbidden":
+        return document.problem(path, _unknown_key(path, model))
+    if detail["type"] == "missing":
+        return document.problem(path[:-1], f"{dotted}: is missing")
+    message = detail["msg"]
+    if detail["type"] not in ("fact", "precision", "claim"):
+        message = f"{_lower(message)}, found {_short(detail['input'])}"
+    return document.problem(path, f"{dotted}: {message}")
+
+
+def _lower(message: str) -> str:
+    text = message.replace("Input should be", "want").replace("String should", "want a text that should")
+    return text[:1].lower() + text[1:]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _unknown_key(path: tuple[str | int, ...], model: type[BaseModel]) -> str:
+    key = str(path[-1])
+    if _TYPED_PEAK.search(key):
+        return f"'{key}' types a peak; peaks are derived from facts, and what a vendor printed is a claim in golden/"
+    near = difflib.get_close_matches(key, _keys_at(path[:-1], model), n=1, cutoff=0.6)
+    return f"unknown key '{'.'.join(map(str, path))}'" + (f"; did you mean '{near[0]}'?" if near else "")
+
+
+def _keys_at(path: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
+    """Keys that the model knows at a path; none where the path leads through free words into nothing."""
+    here: Any = model
+    for part in path:
+        if isinstance(here, type) and issubclass(here, BaseModel):
+            info = here.model_fields.get(str(part))
+            here = info.annotation if info else None
+        arguments: tuple[Any, ...] = getattr(here, "__args__", ())
+        if getattr(here, "__origin__", None) is dict and part not in getattr(model, "model_fields", {}):
+            here = arguments[1]
+    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+
+
+def sources_of(spec: SharedSpec) -> dict[str, Source]:
+    """The documents of a spec by key."""
+    return {key: Source(key, source.document, source.grade, source.url) for key, source in spec.sources.items()}
+
+
+def flatten(spec: SharedSpec, document: Document) -> dict[str, Fact]:
+    """Every fact of a spec by its dotted path, with source and line. Raises InputError for a source not listed."""
+    sources, problems = sources_of(spec), list[Problem]()
+    facts = {}
+    for path, raw in _raw_facts(spec, ()):
+        if raw.source not in sources:
+            problems.append(_unknown_source(document, path, raw.source, sources))
+            continue
+        facts[".".join(path)] = _fact(path, raw, sources, document, document.line(path))
+    if problems:
+        raise InputError(problems)
+    return facts
+
+
+def _fact(path: tuple[str, ...], raw: RawFact, sources: Mapping[str, Source], document: Document, line: int) -> Fact:
+    source = sources[raw.source]
+    return Fact(".".join(path), raw.quantity, source, raw.where, document.file, line)
+
+
+def _unknown_source(document: Document, path: tuple[str, ...], key: str, sources: Mapping[str, Source]) -> Problem:
+    listed = f"listed: {', '.join(sources)}" if sources else "the file lists none"
+    return document.problem(path, f"{'.'.join(path)}: unknown source '{key}' ({listed})")
+
+
+def _raw_facts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], RawFact]]:
+    if isinstance(value, RawFact):
+        yield path, value
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _raw_facts(getattr(value, name), (*path, name))
+    elif isinstance(value, dict) and path != ("operating_points",):
+        for name, child in value.items():
+            yield from _raw_facts(child, (*path, name))
+
+
+def _groups(*specs: SharedSpec) -> dict[str, str]:
+    return {name: unit.group for spec in specs for name, unit in spec.units.items() if unit.group}
+
+
+def _circuits(*specs: SharedSpec) -> dict[str, str]:
+    return {name: unit.circuit for spec in specs for name, unit in spec.units.items() if unit.circuit}
+
+
+def _build(device: str, spec: HardwareSpec, document: Document, base: Architecture | None, facts: Facts) -> Hardware:
+    layers: tuple[SharedSpec, ...] = (base.spec, spec) if base else (spec,)
+    hardware = Hardware(
+        id=device,
+        name=spec.name,
+        kind=spec.kind,
+        scope=spec.scope,
+        file=document.file,
+        facts=facts,
+        unit_groups=_groups(*layers),
+        circuits=_circuits(*layers),
+        architecture=spec.architecture,
+        aliases=tuple(spec.aliases),
+        die=next((layer.die for layer in reversed(layers) if layer.die), None),
+        compute_capability=next(
+            (layer.compute_capability for layer in reversed(layers) if layer.compute_capability), None
+        ),
+        sources={key: source for layer in layers for key, source in sources_of(layer).items()},
+        operating_points=_operating_points(spec, document),
+        undisclosed={path: reason for layer in layers for path, reason in layer.undisclosed.items()},
+        notes=spec.notes,
+    )
+    problems = list(_incomplete(hardware, document))
+    if problems:
+        raise InputError(problems)
+    return hardware
+
+
+def _operating_points(spec: HardwareSpec, document: Document) -> dict[str, Facts]:
+    sources, problems = sources_of(spec), list[Problem]()
+    points: dict[str, Facts] = {}
+    for mode, overrides in spec.operating_points.items():
+        points[mode] = {}
+        for dotted, value in overrides.items():
+            fact = read_override(dotted, value, sources, document, ("operating_points", mode, dotted))
+            if isinstance(fact, Problem):
+                problems.append(fact)
+            else:
+                points[mode] = {**points[mode], dotted: fact}
+    if problems:
+        raise InputError(problems)
+    return points
+
+
+def read_override(
+    dotted: str, value: Any, sources: Mapping[str, Source], document: Document, path: strict_yaml.Path
+) -> Fact | Problem:
+    """The fact that an operating point or a replay puts at a dotted path, or what is wrong with it."""
+    reader = reader_of(dotted)
+    if reader is None:
+        return document.problem(path, f"'{dotted}' is not the path of a fact, such as units.tensor_core.clock")
+    try:
+        raw = reader(value)
+    except ValueError as error:  # PydanticCustomError is one
+        return document.problem(path, f"{dotted}: {error}")
+    if raw.source not in sources:
+        return _unknown_source(document, (*map(str, path[:-1]), dotted), raw.source, sources)
+    return Fact(dotted, raw.quantity, sources[raw.source], raw.where, document.file, document.line(path))
+
+
+def _incomplete(hardware: Hardware, document: Document) -> Iterator[Problem]:
+    """Units that cannot be derived although nobody calls them undisclosed, and memories with half a bandwidth."""
+    for name, unit in hardware.units.items():
+        needed = ("groups", "per_group", "clock", "macs_per_clock")
+        for key in needed:
+            hidden = any(f"units.{name}.{key}".startswith(path) for path in hardware.undisclosed)
+            if not hidden and not any(path.split(".")[0] == key for path in unit.facts):
+                where = "the device nor its architecture says it" if hardware.architecture else "the file says it"
+                yield document.problem(
+                    ("units", name),
+                    f"units.{name}.{key}: is missing; neither {where}; "
+                    "add the fact, or say under 'undisclosed' why nobody can",
+                )
+    for name, memory in hardware.memories.items():
+        keys = set(memory.facts)
+        if "bandwidth" in keys and keys & {"bus", "pin_rate"}:
+            yield document.problem(
+                ("memories", name),
+                f"memories.{name}: says bandwidth and bus or pin_rate; keep bus "
+                "and pin_rate, the bandwidth follows from them",
+            )
+        elif keys & {"bus", "pin_rate"} and not memory.has_bandwidth:
+            yield document.problem(("memories", name), f"memories.{name}: want bus and pin_rate together")
+    for mode, overlay in hardware.operating_points.items():
+        for path in overlay:
+            if path.startswith(("units.", "memories.")) and ".".join(path.split(".")[:2]) not in _sections(hardware):
+                yield document.problem(
+                    ("operating_points", mode, path),
+                    f"operating point '{mode}' sets {path}, which this device does not have",
+                )
+
+
+def _sections(hardware: Hardware) -> set[str]:
+    return {f"units.{name}" for name in hardware.units} | {f"memories.{name}" for name in hardware.memories}
+
+
+def _ids_below(folder: Path) -> dict[str, Path]:
+    """Ids of a section of a root. Raises InputError for two files with one id and for a name that is no id."""
+    found: dict[str, Path] = {}
+    for file in sorted((*folder.rglob("*.yaml"), *folder.rglob("*.yml"))):
+        name = file.relative_to(folder).with_suffix("").as_posix()
+        if not _ID.fullmatch(name):
+            raise refuse(file, 1, f"'{name}' is not an id: want lower-case words joined by '-' below {folder.name}/")
+        if name in found:
+            raise refuse(file, 1, f"id '{name}' is ambiguous: {found[name].name} defines it, too")
+        found[name] = file
+    return found
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else f" ({len(names)} are known)"
