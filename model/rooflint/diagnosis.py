@@ -1,0 +1,416 @@
+"""Why a derived figure is off: from the ratio of obtained to expected to the fact or convention that explains it.
+
+Pure: ladders, facts and the registry in, ranked causes out. A cause is a factor with a sentence; the ratio may be one
+factor or a product of two. Simplest first, several where the figures do not decide, "unexplained" rather than a guess.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+
+from rooflint.facts import Fact, Factor, Ladder
+from rooflint.hardware import Hardware
+from rooflint.specs import Registry
+from rooflint.units import OPS_PER_MAC, format_number
+
+MAX_CAUSES = 3
+_ROUND = 1e-9
+
+#: Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones.
+_FAMILIES = (
+    {"bf16", "fp16", "fp16_acc16", "fp8", "fp8_acc16", "fp6", "fp4", "int8", "int4", "int1"},
+    {"fp64", "fp32", "tf32", "int32", "int16"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The ratios obtained / expected that the tolerance of the expectation allows for."""
+
+    low: float
+    high: float
+
+    def holds(self, factor: float) -> bool:
+        """Whether a factor explains the ratio within the tolerance."""
+        return self.low * (1 - _ROUND) <= factor <= self.high * (1 + _ROUND)
+
+    @property
+    def middle(self) -> float:
+        """The ratio itself, as a single number."""
+        return math.sqrt(self.low * self.high)
+
+    def without(self, factor: float) -> "Span":
+        """What is left to explain once a factor is."""
+        return Span(self.low / factor, self.high / factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One explanation of a ratio."""
+
+    text: str
+    factor: float
+    cost: float
+    """Lower is simpler; causes are ranked by it."""
+    fact: Fact | None = None
+    """The fact that would repair it."""
+    repair: str | None = None
+    """The value that it should have."""
+    parts: tuple["Cause", ...] = ()
+    carried: bool = False
+    """Whether the convention was broken where the rate was written down, so that another rate mends it."""
+
+    @property
+    def factor_text(self) -> str:
+        """`1/8`, or `1/16 = 1/8 × 1/2` for a product."""
+        if not self.parts:
+            return ratio_text(self.factor)
+        return f"{ratio_text(self.factor)} = {' × '.join(ratio_text(part.factor) for part in self.parts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is known about a figure that is off."""
+
+    ladder: Ladder
+    span: Span
+    hardware: Hardware | None = None
+    registry: Registry | None = None
+    unit: str | None = None
+    precision: str | None = None
+    sparse: bool = False
+
+
+def ratio_text(ratio: float, span: Span | None = None) -> str:
+    """A ratio as a small fraction where it is one within its tolerance: `1/8`, `2`, `3/4`; otherwise `1.082`."""
+    if not math.isfinite(ratio) or ratio <= 0:
+        return str(ratio)
+    allowed = span or Span(ratio * (1 - 1e-6), ratio * (1 + 1e-6))
+    for bottom in (1, 2, 3, 4, 8, 16, 32, 64, 128, 256):
+        top = round(ratio * bottom)
+        if (
+            0 < top <= 4096
+            and (bottom == 1 or top < bottom)
+            and allowed.holds(top / bottom)
+            and math.gcd(top, bottom) == 1
+        ):
+            return str(Fraction(top, bottom))
+    return format_number(ratio, 4)
+
+
+def diagnose(case: Case) -> list[Cause]:
+    """Ranked causes of `case.span.middle`; empty where nothing explains it."""
+    if not (math.isfinite(case.span.low) and case.span.low > 0):
+        return []
+    atoms = list(_atoms(case))
+    singles = [atom for atom in atoms if case.span.holds(atom.factor)]
+    singles += _open(case, case.span)
+    pairs = [_pair(one, two) for one, two in combinations(atoms, 2) if case.span.holds(one.factor * two.factor)]
+    for atom in _conventions(case):
+        pairs += [_pair(rate, atom) for rate in _rates(case, case.span, atom.factor)]
+    ranked = list(_distinct(_mended(case, cause) for cause in (*singles, *pairs)))
+    best = ranked[0].cost if ranked else 0
+    return [cause for cause in ranked if cause.cost <= best + 1][:MAX_CAUSES]
+
+
+def _mended(case: Case, cause: Cause) -> Cause:
+    """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin."""
+    carrier = next(
+        (factor.fact for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None
+    )
+    if cause.fact or carrier is None or not cause.carried:
+        return cause
+    return replace(cause, fact=carrier, repair=carrier.with_value(carrier.value / cause.factor).display)
+
+
+def _pair(one: Cause, two: Cause) -> Cause:
+    fact, repair = (one.fact, one.repair) if one.fact else (two.fact, two.repair)
+    carried = one.carried and two.carried
+    return Cause(
+        f"{one.text}; and {two.text}", one.factor * two.factor, one.cost + two.cost, fact, repair, (one, two), carried
+    )
+
+
+def _distinct(causes: Iterable[Cause]) -> Iterator[Cause]:
+    """Each explanation once; of those that ask for the same repair the simplest."""
+    seen = set()
+    for cause in sorted(causes, key=lambda cause: cause.cost):
+        trivial = any(abs(part.factor - 1) < 1e-6 for part in cause.parts)
+        cancels = len(cause.parts) == 2 and abs(cause.parts[0].factor * cause.parts[1].factor - 1) < 1e-6
+        mend = (cause.fact.path, cause.repair) if cause.fact and cause.repair else cause.text
+        if mend not in seen and not trivial and not cancels:
+            seen.add(mend)
+            yield cause
+
+
+# ---- causes of a known factor
+
+
+def _atoms(case: Case) -> Iterator[Cause]:
+    yield from _conventions(case)
+    for factor in case.ladder.factors:
+        if factor.fact is None:
+            continue
+        if factor.name in ("groups", "per_group"):
+            yield from _counts(factor)
+        if factor.name == "clock" and case.hardware:
+            yield from _other_clocks(case, factor)
+        if factor.name == "macs_per_clock" and case.hardware:
+            yield from _other_precisions(case, factor)
+
+
+def _conventions(case: Case) -> list[Cause]:
+    names = {factor.name for factor in case.ladder.factors}
+    causes: list[Cause] = []
+    if "macs_per_clock" in names:
+        causes += [
+            Cause("a MAC is counted as one op", 1 / OPS_PER_MAC, 1.0, carried=True),
+            Cause("the rate is in op already, and counted × 2 again as if it were MAC", OPS_PER_MAC, 1.2, carried=True),
+            *_sparsities(case),
+            Cause("tera is taken as 2⁴⁰ by one side", 1e12 / 2**40, 2.5),
+            Cause("tera is taken as 2⁴⁰ by one side", 2**40 / 1e12, 2.5),
+            Cause("a prefix is off by a thousand", 1e3, 2.0),
+            Cause("a prefix is off by a thousand", 1e-3, 2.0),
+        ]
+    if names & {"bus", "bandwidth", "capacity"}:
+        causes += _byte_conventions(double_rate="pin_rate" in names)
+    return causes
+
+
+def _sparsities(case: Case) -> Iterator[Cause]:
+    if case.unit is None or case.hardware is None or case.unit not in case.hardware.units:
+        return
+    fact = case.hardware.units[case.unit].facts.get(f"sparsity.{case.precision}")
+    if fact is None:
+        return
+    if case.sparse:
+        yield Cause("the expectation is a dense figure taken for a sparse one", fact.value, 1.1)
+    else:
+        yield Cause("the expectation is a figure with structured sparsity, the peak is dense", 1 / fact.value, 1.1)
+        yield Cause("structured sparsity is in the rate already", fact.value, 1.1, carried=True)
+
+
+def _byte_conventions(*, double_rate: bool) -> Iterator[Cause]:
+    for prefix, power in (("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)):
+        factor = float(f"1e{power // 10 * 3}") / 2**power
+        decimal = f"{prefix[0].replace('K', 'k')}B"
+        yield Cause(
+            f"the expectation counts in {prefix}, the figure is in {decimal} (10^{power // 10 * 3} / 2^{power})",
+            factor,
+            1.0,
+        )
+        yield Cause(
+            f"the expectation counts in {decimal}, the figure is in {prefix} (2^{power} / 10^{power // 10 * 3})",
+            1 / factor,
+            1.0,
+        )
+    yield Cause("bits are taken for bytes", 8, 1.0)
+    yield Cause("bytes are taken for bits", 1 / 8, 1.0)
+    yield Cause("a prefix is off by a thousand", 1e3, 2.0)
+    yield Cause("a prefix is off by a thousand", 1e-3, 2.0)
+    if double_rate:
+        yield Cause("the memory clock is used as the data rate: double data rate is missing", 1 / 2, 1.3, carried=True)
+        yield Cause("double data rate is applied twice", 2, 1.3, carried=True)
+
+
+def _counts(factor: Factor) -> Iterator[Cause]:
+    what = "the number per group" if factor.name == "per_group" else "the number of groups"
+    if factor.value == 1:
+        return
+    yield Cause(f"{what} ({factor.display}) is multiplied in twice", factor.value, 1.4, factor.fact)
+    yield Cause(f"{what} ({factor.display}) is left out", 1 / factor.value, 1.6, factor.fact)
+
+
+def _other_clocks(case: Case, factor: Factor) -> Iterator[Cause]:
+    """The clock that is there is wrong, and the right one stands elsewhere in the same device."""
+    assert factor.fact and case.hardware
+    for other in _clock_facts(case.hardware):
+        if other.path != factor.fact.path and not math.isclose(other.value, factor.value):
+            text = (
+                f"{_short(factor.fact)} {factor.fact.display} is taken where {_owner(other)} {other.display} is meant"
+            )
+            yield Cause(text, factor.value / other.value, 1.5, factor.fact, other.display)
+
+
+def _clock_facts(hardware: Hardware) -> list[Fact]:
+    points = [fact for overlay in hardware.operating_points.values() for fact in overlay.values()]
+    return [
+        fact
+        for fact in (*hardware.facts.values(), *points)
+        if "clock" in fact.path.split(".")[-1] or ".clock_of." in fact.path or fact.path.startswith("clocks.")
+    ]
+
+
+def _other_precisions(case: Case, factor: Factor) -> Iterator[Cause]:
+    """The rate of another precision of the same unit is the right one."""
+    assert factor.fact and case.hardware
+    unit = case.hardware.units.get(case.unit or "")
+    for precision in unit.precisions if unit else ():
+        other = unit.facts[f"macs_per_clock.{precision}"] if unit else factor.fact
+        if precision != case.precision and not math.isclose(other.value, factor.value):
+            text = f"the expectation is the {precision} figure ({other.display}/clock)"
+            yield Cause(text, factor.value / other.value, 1.8, factor.fact)
+
+
+# ---- causes whose factor is the ratio itself
+
+
+def _open(case: Case, span: Span) -> list[Cause]:
+    """Facts that would have to be another value, named where that value or the present one is known from elsewhere."""
+    causes = _rates(case, span, 1.0)
+    for factor in case.ladder.factors:
+        if factor.fact and factor.name != "macs_per_clock":
+            causes += _needed(case, span, factor, factor.fact)
+    return causes
+
+
+def _needed(case: Case, span: Span, factor: Factor, fact: Fact) -> Iterator[Cause]:
+    """This fact alone is wrong; the value that it needs is known from elsewhere, or the one it has is."""
+    wanted = _round_value(fact, span)
+    if wanted is None:
+        return
+    needed = fact.with_value(wanted)
+    inherited = _inherited(case, fact)
+    if inherited and math.isclose(inherited.value, wanted, rel_tol=1e-6):
+        share = ratio_text(span.middle, span)
+        text = f"{_short(fact)} {fact.display} is {share} of the {inherited.display} of {_stem(inherited)}"
+        yield Cause(text, span.middle, 0.8, fact, inherited.display)
+        return
+    lookalikes = [other for other in _like(case, fact) if math.isclose(other.value, fact.value, rel_tol=1e-6)]
+    text = f"{_short(fact)} {fact.display} would have to be {needed.display}"
+    if lookalikes:
+        names = _names(_owner(other) for other in lookalikes)
+        yield Cause(f"{text}; {fact.display} is that of {names}", span.middle, 1.2, fact, needed.display)
+    elif any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in _like(case, fact)):
+        yield Cause(text, span.middle, 1.7, fact, needed.display)
+    else:
+        yield Cause(text, span.middle, 3.0 if factor.name == "clock" else 2.4, fact, needed.display)
+
+
+def _round_value(fact: Fact, span: Span) -> float | None:
+    """The value a fact would need, where a plausible one lies within the tolerance: whole counts, few digits."""
+    low, high = fact.value / span.high, fact.value / span.low
+    unit = fact.value / _printed(fact)
+    for digits in range(1, 7):
+        wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
+        if low <= wanted <= high and (fact.quantity.dimension != (0, 0, 0, 0, 0) or wanted == int(wanted)):
+            return wanted
+    return None
+
+
+def _printed(fact: Fact) -> float:
+    number = fact.quantity.text.split(" ", 1)[0]
+    return float(Fraction(number)) if "/" in number else float(number)
+
+
+def _like(case: Case, fact: Fact) -> list[Fact]:
+    """Facts that this one may have been taken from: clocks of the device, the same path of other architectures."""
+    last = fact.path.split(".")[-1]
+    if "clock" in fact.path and case.hardware:
+        return [other for other in _clock_facts(case.hardware) if other.path != fact.path]
+    if case.registry is None or last in ("groups", "capacity"):
+        return []
+    own = case.hardware.architecture if case.hardware else None
+    return [
+        architecture.facts[fact.path]
+        for name in case.registry.architecture_files
+        if name != own and fact.path in (architecture := case.registry.architecture(name)).facts
+    ]
+
+
+def _inherited(case: Case, fact: Fact) -> Fact | None:
+    if case.registry is None or case.hardware is None or case.hardware.architecture is None:
+        return None
+    above = case.registry.architecture(case.hardware.architecture).facts.get(fact.path)
+    return above if above and above.file != fact.file else None
+
+
+def _rates(case: Case, span: Span, convention: float) -> list[Cause]:
+    """MAC/clock is another rate: of another architecture, of another precision, once the convention is taken out."""
+    factor = next((factor for factor in case.ladder.factors if factor.name == "macs_per_clock"), None)
+    if factor is None or factor.fact is None:
+        return []
+    fact, taken = factor.fact, factor.value / convention
+    needed = _needed_rate(case, fact, span)
+    if needed is None or math.isclose(needed, taken, rel_tol=1e-6):
+        return []
+    share = taken / needed
+    text = f"macs_per_clock {format_number(taken)} is {ratio_text(share)} of {_whose(case, fact, needed)}"
+    known = _known_rates(case, taken)
+    repair = f"{format_number(needed)} MAC"
+    if known:
+        cost = min(cost for cost, _ in known)
+        names = _names(name for price, name in known if price == cost)
+        return [Cause(f"{text}; it is {names}", share, cost, fact, repair)]
+    return [Cause(text, share, 2.2, fact, repair)] if convention == 1.0 else []
+
+
+def _needed_rate(case: Case, fact: Fact, span: Span) -> float | None:
+    """The rate that this peak needs: the architecture's own, or the power of two that fits."""
+    inherited = _inherited(case, fact)
+    if inherited and span.holds(fact.value / inherited.value):
+        return inherited.value
+    power = 2.0 ** round(math.log2(fact.value / span.middle))
+    return power if span.holds(fact.value / power) else None
+
+
+def _whose(case: Case, fact: Fact, needed: float) -> str:
+    inherited = _inherited(case, fact)
+    if inherited and math.isclose(inherited.value, needed):
+        return f"{_stem(inherited)}'s {format_number(needed)}"
+    return f"the {format_number(needed)} that this peak needs"
+
+
+def _known_rates(case: Case, value: float) -> list[tuple[float, str]]:
+    """(cost, whose) of every rate of that size for the same kind of unit; nearer precisions cost less."""
+    if case.registry is None or case.unit is None or case.precision is None:
+        return []
+    own = case.hardware.architecture if case.hardware else None
+    found = []
+    for name in case.registry.architecture_files:
+        facts = case.registry.architecture(name).facts
+        prefix = f"units.{case.unit}.macs_per_clock."
+        for path, fact in facts.items():
+            precision = path.removeprefix(prefix)
+            if (
+                path.startswith(prefix)
+                and math.isclose(fact.value, value)
+                and (name, precision) != (own, case.precision)
+            ):
+                found.append(
+                    (
+                        _distance(precision, case.precision, same=name == own),
+                        f"{name.rpartition('/')[2]}'s {precision.upper()} rate",
+                    )
+                )
+    return found
+
+
+def _distance(precision: str, wanted: str, *, same: bool) -> float:
+    if precision == wanted or same:
+        return 1.0
+    return 1.1 if any({precision, wanted} <= family for family in _FAMILIES) else 4.0
+
+
+def _names(names: Iterable[str]) -> str:
+    listed: Sequence[str] = list(dict.fromkeys(names))
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+
+
+def _owner(fact: Fact) -> str:
+    parts = fact.path.split(".")
+    if parts[0] == "clocks":
+        return f"the {parts[1]} clock"
+    if parts[0] in ("units", "memories") and "clock" in fact.path:
+        return f"the clock of {' '.join(part for part in parts[1:] if part not in ('clock', 'clock_of'))}"
+    return _stem(fact)
+
+
+def _stem(fact: Fact) -> str:
+    return fact.file.stem
+
+
+def _short(fact: Fact) -> str:
+    return ".".join(fact.path.split(".")[2:]) or fact.path

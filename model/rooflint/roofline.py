@@ -1,0 +1,135 @@
+"""The roofline: breakpoint, attainable rate, and the latency of a network as a sum over its kernels.
+
+Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures",
+CACM 52(4), 2009. doi:10.1145/1498765.1498785
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.hardware import ComputeUnit, Hardware, Memory
+from rooflint.workload import Workload
+
+#: A scalar or an array of them: every formula here works on both.
+Numbers = Any
+
+
+def breakpoint_ops_per_byte(peak_ops_per_s: Numbers, bandwidth_bytes_per_s: Numbers) -> Numbers:
+    """Arithmetic intensity at which memory stops being the limit (the ridge of the roofline). [op/B]"""
+    return peak_ops_per_s / bandwidth_bytes_per_s
+
+
+def attainable_ops_per_s(intensity: Numbers, peak_ops_per_s: Numbers, bandwidth_bytes_per_s: Numbers) -> Numbers:
+    """The roof over an arithmetic intensity in op/B: min(peak, intensity × bandwidth). [op/s]"""
+    return np.minimum(peak_ops_per_s, intensity * bandwidth_bytes_per_s)
+
+
+def compute_time_s(ops: Numbers, peak_ops_per_s: Numbers) -> Numbers:
+    """Time to compute at peak. [s]"""
+    return ops / peak_ops_per_s
+
+
+def memory_time_s(bytes_moved: Numbers, bandwidth_bytes_per_s: Numbers) -> Numbers:
+    """Time to move at full bandwidth. [s]"""
+    return bytes_moved / bandwidth_bytes_per_s
+
+
+def kernel_time_s(compute_s: Numbers, memory_s: Numbers, overhead_s: Numbers = 0.0) -> Numbers:
+    """One kernel: compute and memory overlap, the launch does not. [s]"""
+    return np.maximum(compute_s, memory_s) + overhead_s
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the plain roofline says of a workload on a device; arrays have one entry an op."""
+
+    hardware: str
+    workload: str
+    compute: str
+    """Precision of the arithmetic."""
+    storage: str
+    """Precision of what is moved."""
+    peak_ops_per_s: float
+    bandwidth_bytes_per_s: float
+    ops: NDArray[np.float64]
+    bytes_moved: NDArray[np.float64]
+    overhead_s: float
+    """Per kernel."""
+
+    @property
+    def compute_s(self) -> NDArray[np.float64]:
+        """Shape (ops,)."""
+        return np.asarray(compute_time_s(self.ops, self.peak_ops_per_s))
+
+    @property
+    def memory_s(self) -> NDArray[np.float64]:
+        """Shape (ops,)."""
+        return np.asarray(memory_time_s(self.bytes_moved, self.bandwidth_bytes_per_s))
+
+    @property
+    def kernel_s(self) -> NDArray[np.float64]:
+        """Shape (ops,)."""
+        return np.asarray(kernel_time_s(self.compute_s, self.memory_s, self.overhead_s))
+
+    @property
+    def latency_s(self) -> float:
+        """Of the whole workload: kernels run one after the other."""
+        return float(self.kernel_s.sum())
+
+    @property
+    def intensity_ops_per_byte(self) -> float:
+        """Of the whole workload."""
+        return float(self.ops.sum() / self.bytes_moved.sum())
+
+    @property
+    def breakpoint_ops_per_byte(self) -> float:
+        """Of the device at this precision."""
+        return float(breakpoint_ops_per_byte(self.peak_ops_per_s, self.bandwidth_bytes_per_s))
+
+    @property
+    def efficiency(self) -> float:
+        """Attained over peak rate. [1]"""
+        return float(compute_time_s(self.ops.sum(), self.peak_ops_per_s)) / self.latency_s
+
+    @property
+    def bound(self) -> str:
+        """What most of the latency waits for: `compute`, `memory` or `overhead`."""
+        compute = self.compute_s[self.compute_s >= self.memory_s].sum()
+        memory = self.memory_s[self.compute_s < self.memory_s].sum()
+        shares = {"compute": float(compute), "memory": float(memory), "overhead": self.overhead_s * len(self.ops)}
+        return max(shares, key=lambda name: shares[name])
+
+
+def estimate(
+    hardware: Hardware,
+    workload: Workload,
+    *,
+    compute: str,
+    storage: str | None = None,
+    unit: ComputeUnit | None = None,
+    memory: Memory | None = None,
+) -> Estimate:
+    """The plain roofline of a workload on a device.
+
+    The unit is the one with the highest dense peak in `compute`; `storage` is `compute` unless said. The launch
+    overhead is the device's fact, or zero where it has none.
+    Raises UnsupportedError where the device cannot compute in that precision or has no memory, UndisclosedError where
+    the vendor does not say.
+    """
+    chosen = unit or hardware.best_unit(compute)
+    overhead = hardware.facts.get("launch_overhead")
+    stored = storage or compute
+    return Estimate(
+        hardware=hardware.id,
+        workload=workload.name,
+        compute=compute,
+        storage=stored,
+        peak_ops_per_s=chosen.peak_ops_per_s(compute),
+        bandwidth_bytes_per_s=(memory or hardware.main_memory()).bandwidth_bytes_per_s,
+        ops=np.asarray(workload.ops, dtype=np.float64),
+        bytes_moved=np.asarray(workload.bytes_moved(stored), dtype=np.float64),
+        overhead_s=overhead.value if overhead else 0.0,
+    )
