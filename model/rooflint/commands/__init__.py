@@ -1,0 +1,1 @@
+"""Commands that the model brings to `rooflint`."""

@@ -1,0 +1,19 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rooflint.specs import Registry
+
+Format = Annotated[str, typer.Option("--format", "-f", help="text, json, csv, md, or what other parts add.")]
+Specs = Annotated[
+    list[Path] | None,
+    typer.Option("--specs", help="Specs folder in front of the packaged ones.", exists=True, file_okay=False),
+]
+
+
+def registry(specs: list[Path] | None) -> Registry:
+    """Given folders in front of the packaged specs."""
+    return Registry.of(specs or ())
