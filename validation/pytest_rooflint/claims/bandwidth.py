@@ -1,0 +1,19 @@
+"""`bandwidth: hbm3`: bus × rate per pin."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.peak import part_factor
+from pytest_rooflint.claims.subjects import PER
+from pytest_rooflint.kinds import Context, Kind, Obtained
+from rooflint.units import BYTES_PER_S
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Derive it."""
+    hardware = context.device(claim)
+    ladder = hardware.memory(claim.subject).derivation()
+    if part := claim.option("per"):
+        ladder = ladder.times(part_factor(hardware, part))
+    return Obtained(ladder.result, BYTES_PER_S, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware)
+
+
+KIND = Kind("bandwidth", "the bandwidth of a memory: bus × rate per pin", obtain, BYTES_PER_S, options=PER)

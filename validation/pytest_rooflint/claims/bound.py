@@ -1,0 +1,44 @@
+"""`bound: a` with `is: memory`: what most of a workload's latency waits for on a device."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims import latency
+from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.units import OPS_PER_BYTE, format_number
+
+_BOUNDS = ("compute", "memory", "overhead")
+
+
+def check(claim: Claim) -> None:
+    """Refuse a limit that does not exist."""
+    latency.check(claim)
+    if claim.option("is") not in _BOUNDS:
+        raise ClaimError(f"is: want one of {', '.join(_BOUNDS)}, found '{claim.option('is')}'")
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Ask the estimate."""
+    one = latency.estimated(claim, context, claim.subject)
+    return Obtained(
+        value=one.intensity_ops_per_byte,
+        dimension=OPS_PER_BYTE,
+        display=f"{one.bound}-bound: {format_number(one.intensity_ops_per_byte)} op/B, breakpoint "
+        f"{format_number(one.breakpoint_ops_per_byte)} op/B",
+        formula="",
+        facts=() if claim.given else latency.facts(claim, context, claim.subject, one),
+        holds=one.bound == claim.option("is"),
+        expected=f"{claim.option('is')}-bound",
+        precision=one.compute,
+        others=(claim.subject,),
+    )
+
+
+KIND = Kind(
+    "bound",
+    "what most of a workload's latency waits for on a device",
+    obtain,
+    expects=lambda subject: False,
+    scopes=(),
+    check=check,
+    options={**STORAGE, **WORKLOAD, "is": {"enum": list(_BOUNDS)}},
+)

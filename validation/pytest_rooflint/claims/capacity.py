@@ -1,0 +1,22 @@
+"""`capacity: hbm3`: how much a memory or cache holds."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.peak import part_factor
+from pytest_rooflint.claims.subjects import PER
+from pytest_rooflint.kinds import Context, Kind, Obtained
+from rooflint.facts import Factor, Ladder
+from rooflint.units import BYTES
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Look it up."""
+    hardware = context.device(claim)
+    cache = hardware.caches.get(claim.subject)
+    fact = cache or hardware.memory(claim.subject).fact("capacity")
+    ladder = Ladder((Factor("capacity", fact.value, fact.display, fact),))
+    if part := claim.option("per"):
+        ladder = ladder.times(part_factor(hardware, part))
+    return Obtained(ladder.result, BYTES, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware)
+
+
+KIND = Kind("capacity", "how much a memory or a cache holds", obtain, BYTES, options=PER)

@@ -1,0 +1,56 @@
+"""`clocks: base <= tensor_core <= boost`: clocks of a device in order."""
+
+import re
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.facts import Fact
+from rooflint.hardware import Hardware, UnsupportedError
+from rooflint.units import HERTZ
+
+_SIGN = re.compile(r"\s*(<=|<)\s*")
+
+
+def check(claim: Claim) -> None:
+    """Refuse what is not `a <= b [<= c …]`."""
+    if len(_SIGN.split(claim.subject)) < 3:
+        raise ClaimError(f"want clocks with '<=' or '<' between them, found '{claim.subject}'")
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Compare neighbours."""
+    hardware = context.device(claim)
+    words = _SIGN.split(claim.subject)
+    facts = [_clock(hardware, name) for name in words[::2]]
+    pairs = list(zip(facts, facts[1:], words[1::2], strict=False))
+    shown = words[0::2]
+    return Obtained(
+        value=facts[-1].value,
+        dimension=HERTZ,
+        display=", ".join(f"{name} {fact.display}" for name, fact in zip(shown, facts, strict=True)),
+        formula="",
+        facts=tuple(facts),
+        holds=all(low.value <= high.value if sign == "<=" else low.value < high.value for low, high, sign in pairs),
+        expected=claim.subject,
+        hardware=hardware,
+    )
+
+
+def _clock(hardware: Hardware, name: str) -> Fact:
+    unit, _, precision = name.partition(" ")
+    if f"clocks.{name}" in hardware.facts:
+        return hardware.facts[f"clocks.{name}"]
+    if unit in hardware.units:
+        own = hardware.facts.get(f"units.{unit}.clock_of.{precision}")
+        return own or hardware.units[unit].fact("clock")
+    having = [path.removeprefix("clocks.") for path in hardware.facts if path.startswith("clocks.")]
+    raise UnsupportedError(f"{hardware.id} has no clock '{name}' (has: {', '.join((*having, *hardware.units))})")
+
+
+KIND = Kind(
+    "clocks",
+    "clocks of a device in order: base, boost, a unit, or a unit and a precision",
+    obtain,
+    expects=lambda subject: False,
+    check=check,
+)

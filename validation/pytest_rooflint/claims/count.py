@@ -1,0 +1,35 @@
+"""`count: SM` counts groups, `count: cuda_core` counts units: groups × per group."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.peak import part_factor
+from pytest_rooflint.claims.subjects import PER
+from pytest_rooflint.kinds import Context, Kind, Obtained
+from rooflint.facts import Factor, Ladder
+from rooflint.hardware import Hardware, UnsupportedError
+from rooflint.units import DIMENSIONLESS
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Multiply it out."""
+    hardware = context.device(claim)
+    ladder = _ladder(hardware, claim.subject)
+    if part := claim.option("per"):
+        ladder = ladder.times(part_factor(hardware, part))
+    return Obtained(
+        ladder.result, DIMENSIONLESS, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware, unit=claim.subject
+    )
+
+
+def _ladder(hardware: Hardware, name: str) -> Ladder:
+    if name in hardware.units:
+        return hardware.units[name].count_ladder()
+    grouped = [unit for unit in hardware.units.values() if unit.group == name and "groups" in unit.facts]
+    if not grouped:
+        known = dict.fromkeys((*hardware.units, *(unit.group for unit in hardware.units.values())))
+        raise UnsupportedError(f"{hardware.id} has neither units nor groups called '{name}' (has: {', '.join(known)})")
+    most = max(grouped, key=lambda unit: unit.groups)
+    fact = most.fact("groups")
+    return Ladder((Factor("groups", fact.value, f"{fact.display} {name}", fact),))
+
+
+KIND = Kind("count", "how many groups or units of that name the device has", obtain, DIMENSIONLESS, options=PER)

@@ -1,0 +1,36 @@
+"""`flops: conv2d + linear`: ops of a workload, of all its kernels or of some kinds; `flops: macs` without the rest."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.subjects import WORKLOAD
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.units import OPS, OPS_PER_MAC
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Add them up."""
+    workload = context.workload(claim)
+    if claim.subject == "macs":
+        return Obtained(
+            OPS_PER_MAC * float(workload.macs.sum()),
+            OPS,
+            f"{OPS_PER_MAC} × {workload.total_macs} MAC of {workload.name}",
+        )
+    wanted = claim.subject.split(" + ")
+    unknown = [kind for kind in wanted if kind != "all" and kind not in set(workload.kinds)]
+    if unknown:
+        having = ", ".join(dict.fromkeys(map(str, workload.kinds)))
+        raise ClaimError(f"{workload.name} has no ops of kind {', '.join(unknown)} (has: {having})")
+    chosen = [wanted == ["all"] or str(kind) in wanted for kind in workload.kinds]
+    return Obtained(
+        float(workload.ops[chosen].sum()), OPS, f"2 × MACs + other ops of {sum(chosen)} kernels of {workload.name}"
+    )
+
+
+KIND = Kind(
+    "flops",
+    "ops of a workload: `all`, `macs` at 2 op each, or kinds of kernels joined by '+'",
+    obtain,
+    OPS,
+    scopes=(),
+    options=WORKLOAD,
+)

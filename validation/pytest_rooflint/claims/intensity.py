@@ -1,0 +1,36 @@
+"""`intensity: fp32`: ops of a workload over the bytes that it moves when stored in that precision."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.subjects import WORKLOAD
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.precision import UnknownPrecisionError, precision
+from rooflint.units import OPS_PER_BYTE
+
+
+def check(claim: Claim) -> None:
+    """Refuse what is not a precision."""
+    try:
+        precision(claim.subject)
+    except UnknownPrecisionError as error:
+        raise ClaimError(str(error)) from error
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Divide."""
+    workload = context.workload(claim)
+    return Obtained(
+        workload.intensity_ops_per_byte(claim.subject),
+        OPS_PER_BYTE,
+        f"{workload.total_ops} op / {workload.total_bytes(claim.subject):.0f} B",
+    )
+
+
+KIND = Kind(
+    "intensity",
+    "arithmetic intensity of a workload stored in a precision",
+    obtain,
+    OPS_PER_BYTE,
+    scopes=(),
+    check=check,
+    options=WORKLOAD,
+)

@@ -1,0 +1,89 @@
+"""`latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time; both by the plain roofline."""
+
+import re
+from itertools import pairwise
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.facts import Fact
+from rooflint.precision import UnknownPrecisionError, precision
+from rooflint.roofline import Estimate, estimate
+from rooflint.units import SECONDS, format_quantity
+
+_SIGN = re.compile(r"\s*<\s*")
+
+
+def check(claim: Claim) -> None:
+    """Refuse what is not a device or several with '<' between them, and precisions that do not exist."""
+    check_flag(claim, "refuted")
+    names = _SIGN.split(claim.subject)
+    if not all(names) or len(set(names)) < len(names):
+        raise ClaimError(f"want devices with '<' between them, each once; found '{claim.subject}'")
+    for option in ("compute", "storage"):
+        try:
+            precision(str(claim.option(option, "int8")))
+        except UnknownPrecisionError as error:
+            raise ClaimError(f"{option}: {error}") from error
+    if claim.option("compute") is None:
+        raise ClaimError("a latency needs 'compute:', the precision of the arithmetic")
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Estimate each device, and compare neighbours."""
+    names = _SIGN.split(claim.subject)
+    estimates = [estimated(claim, context, name) for name in names]
+    times = [one.latency_s for one in estimates]
+    rising = all(low < high for low, high in pairwise(times))
+    cited = (
+        ()
+        if claim.given
+        else tuple(
+            fact for name, one in zip(names, estimates, strict=True) for fact in facts(claim, context, name, one)
+        )
+    )
+    shown = " < " if rising else ", "
+    return Obtained(
+        value=times[0],
+        dimension=SECONDS,
+        display=shown.join(
+            f"{name.rpartition('/')[2]} {format_quantity(one.latency_s, SECONDS)} ({one.bound})"
+            for name, one in zip(names, estimates, strict=True)
+        ),
+        formula="" if len(names) > 1 else "Σ max(ops / peak, bytes / bandwidth) + launches",
+        facts=cited,
+        holds=None if claim.expectation else rising is not bool(claim.option("refuted")),
+        expected=f"not {claim.subject}" if claim.option("refuted") else claim.subject,
+        others=tuple(names),
+        precision=str(claim.option("compute")),
+    )
+
+
+def estimated(claim: Claim, context: Context, name: str) -> Estimate:
+    """The estimate of the claim's workload on one device, documented or assumed."""
+    compute = str(claim.option("compute"))
+    storage = str(claim.option("storage", compute))
+    workload = context.workload(claim)
+    if claim.given:
+        if name not in claim.given:
+            raise ClaimError(f"'{name}' is none of the labels under 'given' ({', '.join(claim.given)})")
+        return context.assumed(claim)[name].estimate(workload, compute, storage)
+    return estimate(context.device(claim, name), workload, compute=compute, storage=storage)
+
+
+def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
+    """What such an estimate rests on."""
+    hardware = context.device(claim, name)
+    return (*hardware.best_unit(one.compute).derivation(one.compute).facts, *hardware.main_memory().derivation().facts)
+
+
+KIND = Kind(
+    "latency",
+    "time of a workload on a device by the plain roofline, or the order of several devices",
+    obtain,
+    SECONDS,
+    expects=lambda subject: "<" not in subject,
+    scopes=(),
+    check=check,
+    options={**STORAGE, **WORKLOAD, "refuted": {"type": "boolean", "description": "the order must not hold"}},
+)

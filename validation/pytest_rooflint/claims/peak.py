@@ -1,0 +1,58 @@
+"""`peak: tensor_core int8`: the highest rate of a unit, or of several together, in one precision."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.subjects import PER, SPARSE, check_flag, terms
+from pytest_rooflint.kinds import Context, Kind, Obtained
+from rooflint.facts import Factor, Ladder
+from rooflint.hardware import Hardware, UnsupportedError
+from rooflint.units import OPS_PER_S
+
+
+def check(claim: Claim) -> None:
+    """Refuse what is not `unit precision [+ unit precision …]`."""
+    terms(claim.subject)
+    check_flag(claim, "sparse")
+
+
+def part_factor(hardware: Hardware, part: str) -> Factor:
+    """1 / number of such parts. Raises UnsupportedError where the device has none of that name."""
+    fact = hardware.facts.get(f"parts.{part}")
+    if fact is None:
+        having = [path.removeprefix("parts.") for path in hardware.facts if path.startswith("parts.")]
+        raise UnsupportedError(f"{hardware.id} has no parts called '{part}' (has: {', '.join(having) or 'none'})")
+    return Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact)
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Derive it."""
+    hardware = context.device(claim)
+    sparse = bool(claim.option("sparse"))
+    ladders = [hardware.unit(unit).derivation(precision, sparse=sparse) for unit, precision in terms(claim.subject)]
+    if part := claim.option("per"):
+        ladders = [ladder.times(part_factor(hardware, part)) for ladder in ladders]
+    unit, precision = terms(claim.subject)[0]
+    return Obtained(
+        value=sum(ladder.result for ladder in ladders),
+        dimension=OPS_PER_S,
+        formula=" + ".join(ladder.formula for ladder in ladders),
+        facts=tuple(fact for ladder in ladders for fact in ladder.facts),
+        ladder=_only(ladders),
+        hardware=hardware,
+        unit=unit,
+        precision=precision,
+        sparse=sparse,
+    )
+
+
+def _only(ladders: list[Ladder]) -> Ladder | None:
+    return ladders[0] if len(ladders) == 1 else None
+
+
+KIND = Kind(
+    "peak",
+    "the highest rate of a unit in a precision, dense unless `sparse`",
+    obtain,
+    OPS_PER_S,
+    options={**SPARSE, **PER},
+    check=check,
+)

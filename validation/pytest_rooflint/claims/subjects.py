@@ -1,0 +1,45 @@
+"""What several kinds have in common: reading `unit precision`, summing ladders, options."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.kinds import ClaimError
+from rooflint.precision import UnknownPrecisionError, precision
+
+SPARSE = {"sparse": {"type": "boolean", "description": "with structured sparsity: the dense figure times its factor"}}
+PER = {"per": {"type": "string", "description": "of one of the equal parts of the device: gcd, core"}}
+STORAGE = {
+    "compute": {"type": "string", "description": "precision of the arithmetic"},
+    "storage": {"type": "string", "description": "precision of what is moved; `compute` unless said"},
+}
+WORKLOAD = {
+    "workload": {"type": ["string", "object"], "description": "a network, or gemm / conv2d / mlp with parameters"}
+}
+
+
+def unit_precision(text: str) -> tuple[str, str]:
+    """`tensor_core int8` → unit and precision. Raises ClaimError."""
+    words = text.split()
+    if len(words) != 2:
+        raise ClaimError(f"want a unit and a precision such as 'tensor_core int8', found '{text}'")
+    try:
+        return words[0], precision(words[1]).name
+    except UnknownPrecisionError as error:
+        raise ClaimError(str(error)) from error
+
+
+def terms(text: str) -> list[tuple[str, str]]:
+    """`tensor_core int8 + dla int8` → its terms. Raises ClaimError."""
+    return [unit_precision(term) for term in text.split(" + ")]
+
+
+def halves(text: str, sign: str = " / ") -> tuple[str, str]:
+    """`a / b` → a and b. Raises ClaimError."""
+    parts = text.split(sign)
+    if len(parts) != 2:
+        raise ClaimError(f"want two things with '{sign.strip()}' between them, found '{text}'")
+    return parts[0].strip(), parts[1].strip()
+
+
+def check_flag(claim: Claim, name: str) -> None:
+    """An option that is yes or no. Raises ClaimError."""
+    if not isinstance(claim.option(name, False), bool):
+        raise ClaimError(f"{name}: want true or false, found '{claim.option(name)}'")

@@ -1,0 +1,29 @@
+"""`tdp: rated`: the rated power, or another power figure, against a second document."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.facts import Factor, Ladder
+from rooflint.hardware import UnsupportedError
+from rooflint.schema import PowersSpec
+from rooflint.units import WATTS
+
+_NAMES = ("rated", *PowersSpec.model_fields)
+
+
+def check(claim: Claim) -> None:
+    """Refuse a power figure that specs do not have."""
+    if claim.subject not in _NAMES:
+        raise ClaimError(f"want one of {', '.join(_NAMES)}, found '{claim.subject}'")
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Look it up."""
+    hardware = context.device(claim)
+    fact = hardware.facts.get("tdp" if claim.subject == "rated" else f"powers.{claim.subject}")
+    if fact is None:
+        raise UnsupportedError(f"{hardware.id} has no {claim.subject} power")
+    ladder = Ladder((Factor("power", fact.value, fact.display, fact),))
+    return Obtained(fact.value, WATTS, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware)
+
+
+KIND = Kind("tdp", "a rated, typical or measured power of the device", obtain, WATTS, check=check)

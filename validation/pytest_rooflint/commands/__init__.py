@@ -1,0 +1,1 @@
+"""Commands that the harness brings to `rooflint`."""

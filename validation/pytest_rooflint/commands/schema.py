@@ -1,0 +1,72 @@
+"""`rooflint schema`: JSON Schemas of spec and golden files, so that editors complete and check the YAML."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import pytest_rooflint
+import rooflint
+from pytest_rooflint import kinds
+from pytest_rooflint.golden import CommonSpec, GoldenSpec
+from rooflint.errors import shown
+from rooflint.schema import ArchitectureSpec, HardwareSpec
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schemas() -> dict[Path, dict[str, Any]]:
+    """Every exported schema by its committed file."""
+    model = Path(rooflint.__file__).parent / "schemas"
+    harness = Path(pytest_rooflint.__file__).parent / "schemas"
+    return {
+        model / "hardware.json": {"$schema": _DRAFT, **HardwareSpec.model_json_schema()},
+        model / "architecture.json": {"$schema": _DRAFT, **ArchitectureSpec.model_json_schema()},
+        harness / "golden.json": {"$schema": _DRAFT, **_golden()},
+    }
+
+
+def _golden() -> dict[str, Any]:
+    schema = GoldenSpec.model_json_schema()
+    common = CommonSpec.model_json_schema()
+    schema["$defs"] = {**schema.get("$defs", {}), **common.pop("$defs", {})}
+    schema["properties"]["claims"]["items"] = {"oneOf": [_claim(kinds.kind(name), common) for name in kinds.names()]}
+    return schema
+
+
+def _claim(kind: kinds.Kind, common: dict[str, Any]) -> dict[str, Any]:
+    subject = {"type": "string", "description": kind.says}
+    return {
+        "type": "object",
+        "title": kind.name,
+        "properties": {kind.name: subject, **common["properties"], **kind.options},
+        "required": [kind.name],
+        "additionalProperties": False,
+    }
+
+
+def schema(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only compare with the committed files; status 1 if they differ.")
+    ] = False,
+) -> None:
+    """Export the JSON Schemas of spec and golden files."""
+    stale = []
+    for file, content in schemas().items():
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        if file.is_file() and file.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(file)
+        if not check:
+            _write(file, text)
+    for file in stale:
+        typer.echo(f"{shown(file)}  {'differs from the models; run: rooflint schema' if check else 'written'}")
+    raise typer.Exit(1 if check and stale else 0)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".json.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(file)

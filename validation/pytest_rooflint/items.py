@@ -1,0 +1,90 @@
+"""pytest's view of golden files: a file is a collector, a claim is an item. Public API only."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.judge import judge
+from pytest_rooflint.suite import Suite
+from pytest_rooflint.verdict import Verdict
+from rooflint.errors import InputError, Problem, shown
+
+SUITE = pytest.StashKey[Suite]()
+VERDICT = pytest.StashKey[Verdict]()
+
+
+class Red(Exception):  # noqa: N818  # it is a verdict, not an error
+    """A claim or a file that does not hold; its text is all there is to show."""
+
+
+class GoldenFile(pytest.File):
+    """A golden file."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item a claim; one red item for a file that cannot be read."""
+        try:
+            claims = self.config.stash[SUITE].read(self.path).claims
+        except InputError as error:
+            yield ProblemItem.from_parent(self, name="readable", problems=list(error.problems))
+            return
+        for claim in claims:
+            yield ClaimItem.from_parent(self, name=claim.id, claim=claim)
+
+
+class ClaimItem(pytest.Item):
+    """A claim."""
+
+    def __init__(self, *, claim: Claim, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.claim = claim
+
+    def runtest(self) -> None:
+        """Judge it, and let pytest know."""
+        verdict = judge(self.claim, self.nodeid, self.config.stash[SUITE])
+        self.stash[VERDICT] = verdict
+        self.user_properties += verdict.properties()
+        if verdict.outcome == "fail":
+            raise Red(verdict.text())
+        if verdict.outcome == "xfail":
+            pytest.xfail(verdict.reason or "")
+        if verdict.outcome != "pass":
+            pytest.skip(f"{verdict.outcome}: {verdict.reason}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The verdict's text; a traceback only for our own bugs."""
+        return str(excinfo.value) if isinstance(excinfo.value, Red) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The YAML line."""
+        return self.path, self.claim.line - 1, self.name
+
+
+class ProblemItem(pytest.Item):
+    """Something that is wrong before any claim is judged: a broken file, a device without claims."""
+
+    def __init__(self, *, problems: list[Problem], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.problems = problems
+
+    def runtest(self) -> None:
+        """Red, if there is a problem."""
+        if self.problems:
+            raise Red("\n".join(map(str, self.problems)))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """One line a problem."""
+        return str(excinfo.value) if isinstance(excinfo.value, Red) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The first problem's line."""
+        first = self.problems[0] if self.problems else None
+        return (first.file, first.line - 1, self.name) if first else (self.path, 0, self.name)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """For the evidence."""
+        return [
+            {"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in self.problems
+        ]

@@ -1,0 +1,95 @@
+"""From a claim to its verdict: obtain the figure, compare, explain."""
+
+import datetime
+import math
+
+from pytest_rooflint import kinds
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.kinds import ClaimError, Context, Obtained
+from pytest_rooflint.verdict import Verdict
+from rooflint.diagnosis import Cause, Span, diagnose, ratio_text
+from rooflint.errors import RooflintError
+from rooflint.hardware import UndisclosedError
+from rooflint.units import NAMES
+
+
+def judge(claim: Claim, nodeid: str, context: Context, today: datetime.date | None = None) -> Verdict:
+    """The verdict on a claim. Whatever a file says wrongly ends in a verdict, never in a traceback."""
+    try:
+        obtained = kinds.kind(claim.kind).obtain(claim, context)
+    except UndisclosedError as error:
+        return Verdict(claim, "not validated here", nodeid, reason=str(error))
+    except (RooflintError, ClaimError) as error:
+        return Verdict(claim, "fail", nodeid, reason=str(error))
+    return _excused(_compared(claim, nodeid, obtained, context), today or datetime.datetime.now(tz=datetime.UTC).date())
+
+
+def _compared(claim: Claim, nodeid: str, obtained: Obtained, context: Context) -> Verdict:
+    backed = corroborated(claim, obtained)
+    expectation = claim.expectation
+    if expectation is None:
+        holds = bool(obtained.holds)
+        return Verdict(claim, "pass" if holds else "fail", nodeid, obtained, corroborated=backed)
+    if obtained.dimension != expectation.dimension:
+        reason = (
+            f"'{expectation.text}' is in {NAMES.get(expectation.dimension, 'another unit')}, "
+            f"a {claim.kind} is in {NAMES.get(obtained.dimension, 'another unit')}"
+        )
+        return Verdict(claim, "fail", nodeid, obtained, corroborated=backed, reason=reason)
+    if not math.isfinite(obtained.value):
+        return Verdict(
+            claim, "fail", nodeid, obtained, corroborated=backed, reason="the model obtains no finite number"
+        )
+    ratio = obtained.value / expectation.value
+    span = Span(
+        obtained.value / expectation.high, obtained.value / expectation.low if expectation.low > 0 else math.inf
+    )
+    agrees = expectation.holds(obtained.value)
+    return Verdict(
+        claim,
+        "pass" if agrees else "fail",
+        nodeid,
+        obtained,
+        ratio=ratio,
+        ratio_text=ratio_text(ratio, span),
+        corroborated=backed,
+        causes=() if agrees else _causes(obtained, span, context),
+    )
+
+
+def _causes(obtained: Obtained, span: Span, context: Context) -> tuple[Cause, ...]:
+    case = obtained.case(span, context.registry)
+    return tuple(diagnose(case)) if case else ()
+
+
+def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
+    """An expected failure must fail, by a figure, and not after its day."""
+    xfail = verdict.claim.xfail
+    if xfail is None or verdict.outcome not in ("pass", "fail"):
+        return verdict
+    changes = {**vars(verdict)}
+    if today > xfail.until:
+        reason = f"the expected failure ended on {xfail.until}; settle it or give it another day ({xfail.reason})"
+        return Verdict(**{**changes, "outcome": "fail", "reason": reason})
+    if verdict.outcome == "pass":
+        reason = f"passes although it is expected to fail; remove 'xfail' ({xfail.reason})"
+        return Verdict(**{**changes, "outcome": "fail", "reason": reason})
+    if verdict.reason:  # it failed, but not by the figure that the excuse speaks of
+        return verdict
+    return Verdict(**{**changes, "outcome": "xfail", "reason": xfail.reason})
+
+
+def corroborated(claim: Claim, obtained: Obtained) -> bool:
+    """Whether two documents meet: the claim's is none of those that its facts were read in, and no fact is an estimate.
+
+    What rests on no fact at all (the ops of a workload) is counted by us and printed by somebody else.
+    """
+    if claim.source is None or claim.is_replay:
+        return False
+    own = {_title(fact.source.document) for fact in obtained.facts}
+    judged = any(fact.source.grade == "estimate" for fact in obtained.facts)
+    return not judged and claim.source.grade != "estimate" and _title(claim.source.document) not in own
+
+
+def _title(document: str) -> str:
+    return " ".join(document.casefold().split())

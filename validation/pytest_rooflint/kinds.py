@@ -1,0 +1,130 @@
+"""Kinds of claims: what each needs, how it obtains a value from the model, how it explains it.
+
+A kind is one small module that defines `KIND`; the entry-point group `rooflint.claims` names it by the key that stands
+in golden files. Other packages add theirs the same way.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_rooflint.claim import Claim, slug
+from rooflint.diagnosis import Case, Span
+from rooflint.facts import Fact, Ladder
+from rooflint.hardware import Hardware
+from rooflint.specs import Registry
+from rooflint.units import Dimension, format_quantity
+from rooflint.workload import Workload
+
+if TYPE_CHECKING:
+    from pytest_rooflint.replay import Assumed
+
+
+class ClaimError(ValueError):
+    """A claim that cannot mean anything, said in one sentence; found when its file is read."""
+
+
+class Context(Protocol):
+    """What a kind may ask for while it obtains its value."""
+
+    @property
+    def registry(self) -> Registry:
+        """Devices and architectures."""
+
+    def device(self, claim: Claim, name: str | None = None) -> Hardware:
+        """The device of a claim, or another one that it names, at the claim's operating point."""
+
+    def workload(self, claim: Claim) -> Workload:
+        """The workload of a claim."""
+
+    def assumed(self, claim: Claim) -> "Mapping[str, Assumed]":
+        """The assumptions of a replayed claim, by label."""
+
+
+@dataclass(frozen=True)
+class Obtained:
+    """What the model says about a claim's subject."""
+
+    value: float
+    dimension: Dimension
+    formula: str
+    facts: tuple[Fact, ...] = ()
+    display: str = ""
+    holds: bool | None = None
+    """For claims without an expectation, such as orderings: whether what they say is so."""
+    expected: str = ""
+    """For those: what they say, in words."""
+    ladder: Ladder | None = None
+    hardware: Hardware | None = None
+    unit: str | None = None
+    precision: str | None = None
+    sparse: bool = False
+    others: tuple[str, ...] = ()
+    """Further devices that the claim speaks of."""
+
+    def shown(self, value: float | None = None) -> str:
+        """A value of this kind for a reader."""
+        if value is None and self.display:
+            return self.display
+        return format_quantity(self.value if value is None else value, self.dimension, unit=self.rate_unit)
+
+    @property
+    def rate_unit(self) -> str | None:
+        """FLOP/s for floating-point rates."""
+        from rooflint.precision import PRECISIONS, rate_unit  # noqa: PLC0415
+        from rooflint.units import OPS_PER_S  # noqa: PLC0415
+
+        if self.dimension == OPS_PER_S and self.precision in PRECISIONS:
+            return rate_unit(self.precision)
+        return None
+
+    def case(self, span: Span, registry: Registry) -> Case | None:
+        """What a diagnosis needs to know, where the value is a product of facts."""
+        if self.ladder is None:
+            return None
+        return Case(self.ladder, span, self.hardware, registry, self.unit, self.precision, self.sparse)
+
+
+def _nothing(claim: Claim) -> None:
+    """No further check."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of claim."""
+
+    name: str
+    says: str
+    """What it claims, in one sentence, for the schema and the docs."""
+    obtain: Callable[[Claim, Context], Obtained]
+    dimension: Dimension | None = None
+    """Of its expectation; None where the kind checks it itself."""
+    expects: Callable[[str], bool] = lambda subject: True
+    """Whether a subject needs an `expect`; orderings say all themselves."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Keys that only this kind understands, each with its JSON Schema."""
+    check: Callable[[Claim], None] = _nothing
+    """Refuse a subject or option that cannot mean anything. Raises ClaimError."""
+    scopes: tuple[str, ...] = ("hardware",)
+    """What must stand above it in the file: `hardware`, `architecture`, or neither."""
+    slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)
+
+
+@cache
+def _entries() -> Mapping[str, Any]:
+    return {entry.name: entry for entry in entry_points(group="rooflint.claims")}
+
+
+def names() -> list[str]:
+    """Names of all installed kinds."""
+    return sorted(_entries())
+
+
+@cache
+def kind(name: str) -> Kind:
+    """The kind of that name; its module is imported when it is first asked for. Raises KeyError."""
+    loaded = _entries()[name].load()
+    assert isinstance(loaded, Kind), f"entry point rooflint.claims:{name} is not a Kind"
+    return loaded

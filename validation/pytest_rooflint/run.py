@@ -1,0 +1,117 @@
+"""One pytest run: collects golden files, gathers verdicts (on xdist's controller), writes evidence, annotates."""
+
+import datetime
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rooflint import annotations
+from pytest_rooflint.items import SUITE, VERDICT, ClaimItem, GoldenFile, ProblemItem
+from pytest_rooflint.suite import Suite
+
+
+class Run:
+    """The plugin while it is awake."""
+
+    def __init__(self, config: pytest.Config, golden: list[Path], specs: list[Path]) -> None:
+        self.config = config
+        self.suite = Suite.of(golden, specs)
+        self.rows: list[dict[str, Any]] = []
+        self.problems: list[dict[str, Any]] = []
+        self.started = datetime.datetime.now(tz=datetime.UTC)
+        self.clock = time.monotonic()
+        config.stash[SUITE] = self.suite
+
+    # ---- collection
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Golden files below the configured folders, nothing else."""
+        return GoldenFile.from_parent(parent, path=file_path) if self.suite.owns(file_path) else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Check the closed world, over all goldens and before deselection, wherever a whole golden folder is run."""
+        if self._whole_folder():
+            root = self.suite.golden_roots[0]
+            name = (
+                root.relative_to(self.config.rootpath).as_posix()
+                if root.is_relative_to(self.config.rootpath)
+                else root.as_posix()
+            )
+            problems = self.suite.world_problems()
+            items.append(
+                ProblemItem.from_parent(session, name="closed-world", nodeid=f"{name}::closed-world", problems=problems)
+            )
+
+    def _whole_folder(self) -> bool:
+        asked = [argument for argument in self.config.args if "::" not in argument]
+        folders = [Path(self.config.invocation_params.dir, argument).resolve() for argument in asked]
+        return any(root.is_relative_to(folder) for root in self.suite.golden_roots for folder in folders)
+
+    # ---- verdicts
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Put the verdict on the report as plain data, so that it crosses from an xdist worker to the controller."""
+        report = yield
+        if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
+            report.rooflint_verdict = {**item.stash[VERDICT].row(), "duration_s": round(call.duration, 6)}
+        if call.when == "call" and isinstance(item, ProblemItem):
+            report.rooflint_problems = item.rows()
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather, where the whole run is seen."""
+        if row := getattr(report, "rooflint_verdict", None):
+            self.rows.append(row)
+        self.problems += getattr(report, "rooflint_problems", [])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A run in which nothing was decided is red; then write the evidence."""
+        if self._is_worker():
+            return
+        undecided = self.rows and all(row["outcome"] == "not validated here" for row in self.rows)
+        if undecided and session.exitstatus == pytest.ExitCode.OK:
+            self.problems.append({"what": "every claim was skipped; nothing was validated", "file": None, "line": None})
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        target = self.config.getoption("--rooflint-evidence")
+        if target:
+            from pytest_rooflint import evidence  # noqa: PLC0415  # only where it is written
+
+            evidence.write(Path(self.config.invocation_params.dir, target), self._evidence(int(session.exitstatus)))
+
+    def _is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
+
+    def _evidence(self, exit_status: int) -> dict[str, Any]:
+        from pytest_rooflint import evidence  # noqa: PLC0415
+
+        return evidence.build(
+            self.suite,
+            self.rows,
+            self.problems,
+            started=self.started,
+            duration_s=time.monotonic() - self.clock,
+            command=" ".join(("pytest", *map(str, self.config.invocation_params.args))),
+            exit_status=exit_status,
+        )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Count what pytest cannot know, and annotate on GitHub."""
+        if not self.rows and not self.problems:
+            return
+        lonely = sum(row["outcome"] == "pass" and not row["corroborated"] and not row["replay"] for row in self.rows)
+        if lonely:
+            terminalreporter.write_line(
+                f"{lonely} of {len(self.rows)} claims are uncorroborated: no second document backs them"
+            )
+        for problem in self.problems:
+            if problem["file"] is None:
+                terminalreporter.write_line(problem["what"], red=True)
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for line in annotations.worst(self.rows, self.problems):
+                terminalreporter.write_line(line)

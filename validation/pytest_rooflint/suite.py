@@ -1,0 +1,143 @@
+"""The suite: configured roots, the registry, every golden file, and the world that they must cover."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from pytest_rooflint import golden, workloads
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.golden import Golden
+from pytest_rooflint.kinds import ClaimError
+from pytest_rooflint.replay import Assumed, assume
+from rooflint.errors import InputError, Problem, RooflintError, shown
+from rooflint.hardware import Hardware
+from rooflint.specs import PACKAGED, Registry
+from rooflint.workload import Workload
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Everything that claims are judged against."""
+
+    golden_roots: tuple[Path, ...]
+    spec_roots: tuple[Path, ...] = (PACKAGED,)
+    registry: Registry = field(default_factory=Registry)
+    _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
+    _assumed: dict[Path, Mapping[str, Assumed]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, golden_roots: Iterable[Path], spec_roots: Iterable[Path]) -> "Suite":
+        """A suite over these folders."""
+        roots = tuple(spec_roots) or (PACKAGED,)
+        return cls(tuple(golden_roots), roots, Registry.of(roots))
+
+    # ---- golden files
+
+    def owns(self, file: Path) -> bool:
+        """Whether a file is one of ours."""
+        return file.suffix in (".yaml", ".yml") and any(file.is_relative_to(root) for root in self.golden_roots)
+
+    def read(self, file: Path) -> Golden:
+        """A golden file. Raises InputError, the same one each time."""
+        if file not in self._read:
+            try:
+                self._read[file] = golden.load(file)
+            except InputError as error:
+                self._read[file] = error
+        found = self._read[file]
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """All golden files."""
+        return tuple(
+            sorted(file for root in self.golden_roots for file in (*root.rglob("*.yaml"), *root.rglob("*.yml")))
+        )
+
+    def goldens(self) -> Iterator[Golden]:
+        """All golden files that can be read."""
+        for file in self.files:
+            try:
+                yield self.read(file)
+            except InputError:
+                continue
+
+    # ---- what kinds may ask for
+
+    def device(self, claim: Claim, name: str | None = None) -> Hardware:
+        """The device of a claim, or another that it names, at its operating point; an architecture as a device."""
+        if name is None and claim.hardware is None:
+            if claim.architecture is None:
+                raise ClaimError(f"a {claim.kind} claim needs 'hardware:' at the top of the file")
+            return self.registry.architecture(claim.architecture).as_hardware()
+        device, _, named = (name or str(claim.hardware)).partition("@")
+        hardware = self.registry.get(device)
+        mode = named or claim.mode_of(device)
+        return hardware.at(mode) if mode else hardware
+
+    def workload(self, claim: Claim) -> Workload:
+        """The workload of a claim."""
+        return workloads.build(claim.workload, self.spec_roots)
+
+    def assumed(self, claim: Claim) -> Mapping[str, Assumed]:
+        """The assumptions of a replay, by label."""
+        if claim.file not in self._assumed:
+            self._assumed[claim.file] = assume(self.read(claim.file), self.registry)
+        return self._assumed[claim.file]
+
+    # ---- the closed world
+
+    def world_problems(self) -> list[Problem]:
+        """What the suite as a whole lacks, over all configured goldens, whatever this run selected."""
+        claims = [claim for one in self.goldens() for claim in one.claims]
+        if not claims:
+            roots = ", ".join(map(shown, self.golden_roots)) or "no folder"
+            return [
+                Problem(
+                    self.golden_roots[0] if self.golden_roots else Path.cwd(), 1, f"no claim was found below {roots}"
+                )
+            ]
+        return [*self._spec_problems(), *self._unclaimed(claims), *_doubles(claims)]
+
+    def _spec_problems(self) -> Iterator[Problem]:
+        for device in self._configured():
+            try:
+                self.registry.get(device)
+            except InputError as error:
+                yield from error.problems
+            except RooflintError as error:
+                yield Problem(self.registry.files[device], 1, str(error))
+
+    def _configured(self) -> list[str]:
+        return sorted({device for root in self.spec_roots for device in self.registry.ids(root)})
+
+    def _unclaimed(self, claims: list[Claim]) -> Iterator[Problem]:
+        claimed = {claim.hardware for claim in claims if not claim.is_replay}
+        for device in self._configured():
+            if device not in claimed:
+                yield Problem(
+                    self.registry.files[device],
+                    1,
+                    f"{device} has no claim in any golden file; a spec that nobody checks may say anything",
+                )
+
+
+def _doubles(claims: list[Claim]) -> Iterator[Problem]:
+    """The same claim in two files."""
+    first: dict[tuple[str | None, ...], Claim] = {}
+    for claim in claims:
+        about = claim.hardware or claim.architecture
+        if about is None or claim.is_replay:
+            continue
+        key = (about, claim.id, claim.source.document if claim.source else None, str(claim.workload))
+        other = first.setdefault(key, claim)
+        if other.file != claim.file:
+            yield Problem(
+                claim.file,
+                claim.line,
+                f"'{claim.id}' of {about} is claimed twice from the same document (also "
+                f"{shown(other.file)}:{other.line}); keep one",
+            )

@@ -1,0 +1,220 @@
+"""Verdicts: one object that is the assertion text, the JUnit properties, the annotation and the evidence row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.kinds import Obtained
+from rooflint.diagnosis import Cause
+from rooflint.errors import shown
+from rooflint.facts import Fact
+
+Outcome = Literal["pass", "fail", "xfail", "undecided", "not validated here"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The meeting of a claim and the model."""
+
+    claim: Claim
+    outcome: Outcome
+    nodeid: str
+    obtained: Obtained | None = None
+    ratio: float | None = None
+    ratio_text: str | None = None
+    corroborated: bool = False
+    causes: tuple[Cause, ...] = ()
+    reason: str | None = None
+    """Why it failed without a figure, is expected to fail, or cannot be validated here."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that the obtained figure rests on."""
+        return self.obtained.facts if self.obtained else ()
+
+    @property
+    def rerun(self) -> str:
+        """The command that runs just this claim again."""
+        return f"pytest {self.nodeid}"
+
+    @property
+    def headline(self) -> str:
+        """What is claimed, in one line."""
+        claim = self.claim
+        about = claim.hardware or claim.architecture
+        words = [claim.kind, claim.subject]
+        words += ["with sparsity"] if claim.option("sparse") else []
+        words += [f"per {claim.option('per')}"] if claim.option("per") else []
+        words += [f"of {about}"] if about else []
+        words += [f"at {claim.at}"] if isinstance(claim.at, str) else []
+        words += [f"({claim.title})"] if claim.is_replay and claim.title else []
+        return " ".join(words)
+
+    @property
+    def expected_display(self) -> str:
+        """The expected value for a reader."""
+        expectation = self.claim.expectation
+        if expectation is None:
+            return self.obtained.expected if self.obtained else self.claim.subject
+        return self.obtained.shown(expectation.value) if self.obtained else expectation.text
+
+    def text(self) -> str:
+        """The verdict as a red test prints it."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        claim = self.claim
+        lines = [f"{shown(claim.file)}:{claim.line}  {self.headline}"]
+        lines.append(_row("expected", self.expected_display, self._quoted()))
+        if self.obtained:
+            lines.append(_row("obtained", self.obtained.shown(), self.obtained.formula))
+        if self.ratio_text:
+            lines += self._ratio_lines()
+        if self.reason:
+            lines.append(_row("reason", self.reason))
+        if claim.note:
+            lines.append(_row("note", claim.note))
+        lines += self._fact_lines()
+        lines.append(_row("rerun", self.rerun))
+        return lines
+
+    def _quoted(self) -> str:
+        expectation, source = self.claim.expectation, self.claim.source
+        printed = f"{expectation.text} ({expectation.tolerance_text}), " if expectation else ""
+        return f"{printed}{source}" if source else printed
+
+    def _ratio_lines(self) -> list[str]:
+        if not self.causes:
+            return [_row("ratio", str(self.ratio_text), "unexplained by any known convention or fact")]
+        first, *rest = self.causes
+        head = first.factor_text if first.parts else str(self.ratio_text)
+        lines = [_row("ratio", head, first.text), *_repair(first)]
+        for cause in rest:
+            lines += [_row("", "or", cause.text), *_repair(cause)]
+        return lines
+
+    def _fact_lines(self) -> list[str]:
+        if self.outcome != "fail" or not self.facts:
+            return []
+        unique = dict.fromkeys(self.facts)
+        return [
+            _row(
+                "" if position else "facts",
+                fact.display,
+                f"{_last(fact)} ({fact.source.grade})  {shown(fact.file)}:{fact.line}",
+            )
+            for position, fact in enumerate(unique)
+        ]
+
+    def properties(self) -> list[tuple[str, str]]:
+        """What JUnit XML carries."""
+        source = self.claim.source
+        pairs = {
+            "expected": self.expected_display,
+            "obtained": self.obtained.shown() if self.obtained else "",
+            "ratio": "" if self.ratio is None else f"{self.ratio:.6g}",
+            "unit": self.expected_display.rpartition(" ")[2] if self.claim.expectation else "",
+            "source": str(source) if source else "",
+            "corroborated": str(self.corroborated).lower(),
+        }
+        return list(pairs.items())
+
+    def row(self) -> dict[str, Any]:
+        """The evidence row: plain data."""
+        claim, expectation, obtained = self.claim, self.claim.expectation, self.obtained
+        return {
+            "id": claim.id,
+            "nodeid": self.nodeid,
+            "outcome": self.outcome,
+            "kind": claim.kind,
+            "subject": claim.subject,
+            "hardware": claim.hardware,
+            "architecture": claim.architecture,
+            "others": list(obtained.others) if obtained else [],
+            "unit": obtained.unit if obtained else None,
+            "precision": obtained.precision if obtained else None,
+            "sparse": bool(claim.option("sparse")),
+            "at": claim.at if isinstance(claim.at, str) else None,
+            "headline": self.headline,
+            "file": shown(claim.file),
+            "line": claim.line,
+            "note": claim.note,
+            "reason": self.reason,
+            "until": claim.xfail.until.isoformat() if claim.xfail else None,
+            "corroborated": self.corroborated,
+            "replay": claim.is_replay,
+            "expected": self._expected_row(),
+            "tolerance": None
+            if expectation is None
+            else {
+                "kind": expectation.tolerance,
+                "text": expectation.tolerance_text,
+                "why": claim.why,
+            },
+            "obtained": None
+            if obtained is None
+            else {
+                "value": obtained.value,
+                "display": obtained.shown(),
+                "formula": obtained.formula,
+            },
+            "ratio": self.ratio,
+            "ratio_text": self.ratio_text,
+            "slack": expectation.slack(obtained.value) if expectation and obtained else None,
+            "facts": [_fact_row(fact) for fact in dict.fromkeys(self.facts)],
+            "causes": [_cause_row(cause) for cause in self.causes],
+            "rerun": self.rerun,
+        }
+
+    def _expected_row(self) -> Mapping[str, Any] | None:
+        expectation, source = self.claim.expectation, self.claim.source
+        return {
+            "text": expectation.text if expectation else self.expected_display,
+            "value": expectation.value if expectation else None,
+            "low": expectation.low if expectation else None,
+            "high": expectation.high if expectation else None,
+            "display": self.expected_display,
+            "source": {"document": source.document, "where": source.where, "grade": source.grade} if source else None,
+        }
+
+
+def _last(fact: Fact) -> str:
+    return ".".join(fact.path.split(".")[2:]) or fact.path
+
+
+def _row(label: str, value: str, more: str = "") -> str:
+    if not more:
+        return f"  {label:<9} {value}".rstrip()
+    gap = "  " if len(value) >= 17 else " " * (18 - len(value))
+    return f"  {label:<9} {value}{gap}{more}".rstrip()
+
+
+def _repair(cause: Cause) -> list[str]:
+    if cause.fact is None:
+        return []
+    change = f"; write {cause.repair}" if cause.repair else ""
+    return [_row("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
+
+
+def _fact_row(fact: Fact) -> dict[str, Any]:
+    return {
+        "path": fact.path,
+        "display": fact.display,
+        "grade": fact.source.grade,
+        "document": fact.source.document,
+        "where": fact.where,
+        "file": shown(fact.file),
+        "line": fact.line,
+    }
+
+
+def _cause_row(cause: Cause) -> dict[str, Any]:
+    return {
+        "text": cause.text,
+        "factor": cause.factor,
+        "factor_text": cause.factor_text,
+        "file": shown(cause.fact.file) if cause.fact else None,
+        "line": cause.fact.line if cause.fact else None,
+        "repair": cause.repair,
+    }
