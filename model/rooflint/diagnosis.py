@@ -13,9 +13,10 @@ from itertools import combinations
 from rooflint.facts import Fact, Factor, Ladder
 from rooflint.hardware import Hardware
 from rooflint.specs import Registry
-from rooflint.units import OPS_PER_MAC, format_number
+from rooflint.units import DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number
 
 MAX_CAUSES = 3
+MAX_CLOCK_HZ = 8e9
 _ROUND = 1e-9
 
 #: Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones.
@@ -216,11 +217,10 @@ def _byte_conventions(*, double_rate: bool) -> Iterator[Cause]:
 
 
 def _counts(factor: Factor) -> Iterator[Cause]:
-    what = "the number per group" if factor.name == "per_group" else "the number of groups"
-    if factor.value == 1:
-        return
-    yield Cause(f"{what} ({factor.display}) is multiplied in twice", factor.value, 1.4, factor.fact)
-    yield Cause(f"{what} ({factor.display}) is left out", 1 / factor.value, 1.6, factor.fact)
+    """The rate holds a whole group, or the whole device, and is multiplied by their number again."""
+    if factor.value > 1:
+        text = f"{factor.display} are multiplied in twice: the rate holds them already"
+        yield Cause(text, factor.value, 1.4, carried=True)
 
 
 def _other_clocks(case: Case, factor: Factor) -> Iterator[Cause]:
@@ -262,14 +262,14 @@ def _open(case: Case, span: Span) -> list[Cause]:
     causes = _rates(case, span, 1.0)
     for factor in case.ladder.factors:
         if factor.fact and factor.name != "macs_per_clock":
-            causes += _needed(case, span, factor, factor.fact)
+            causes += _needed(case, span, factor.fact)
     return causes
 
 
-def _needed(case: Case, span: Span, factor: Factor, fact: Fact) -> Iterator[Cause]:
+def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     """This fact alone is wrong; the value that it needs is known from elsewhere, or the one it has is."""
     wanted = _round_value(fact, span)
-    if wanted is None:
+    if wanted is None or not _plausible(fact, wanted):
         return
     needed = fact.with_value(wanted)
     inherited = _inherited(case, fact)
@@ -278,15 +278,23 @@ def _needed(case: Case, span: Span, factor: Factor, fact: Fact) -> Iterator[Caus
         text = f"{_short(fact)} {fact.display} is {share} of the {inherited.display} of {_stem(inherited)}"
         yield Cause(text, span.middle, 0.8, fact, inherited.display)
         return
-    lookalikes = [other for other in _like(case, fact) if math.isclose(other.value, fact.value, rel_tol=1e-6)]
     text = f"{_short(fact)} {fact.display} would have to be {needed.display}"
-    if lookalikes:
-        names = _names(_owner(other) for other in lookalikes)
-        yield Cause(f"{text}; {fact.display} is that of {names}", span.middle, 1.2, fact, needed.display)
-    elif any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in _like(case, fact)):
-        yield Cause(text, span.middle, 1.7, fact, needed.display)
+    others = _like(case, fact)
+    taken_from = _names(_owner(other) for other in others if math.isclose(other.value, fact.value, rel_tol=1e-6))
+    borne_out = any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
+    if taken_from and (borne_out or _is_clock(fact)):
+        yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.middle, 1.2, fact, needed.display)
     else:
-        yield Cause(text, span.middle, 3.0 if factor.name == "clock" else 2.4, fact, needed.display)
+        yield Cause(text, span.middle, 1.7 if borne_out else 3.2, fact, needed.display)
+
+
+def _is_clock(fact: Fact) -> bool:
+    return fact.quantity.dimension == HERTZ
+
+
+def _plausible(fact: Fact, wanted: float) -> bool:
+    """Clocks are confused with one another, not with something of another size."""
+    return not _is_clock(fact) or (1 / 3 <= wanted / fact.value <= 3 and wanted <= MAX_CLOCK_HZ)
 
 
 def _round_value(fact: Fact, span: Span) -> float | None:
@@ -295,7 +303,7 @@ def _round_value(fact: Fact, span: Span) -> float | None:
     unit = fact.value / _printed(fact)
     for digits in range(1, 7):
         wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
-        if low <= wanted <= high and (fact.quantity.dimension != (0, 0, 0, 0, 0) or wanted == int(wanted)):
+        if low <= wanted <= high and (fact.quantity.dimension != DIMENSIONLESS or wanted == int(wanted)):
             return wanted
     return None
 
@@ -337,14 +345,23 @@ def _rates(case: Case, span: Span, convention: float) -> list[Cause]:
     if needed is None or math.isclose(needed, taken, rel_tol=1e-6):
         return []
     share = taken / needed
-    text = f"macs_per_clock {format_number(taken)} is {ratio_text(share)} of {_whose(case, fact, needed)}"
+    what = f"macs_per_clock {format_number(taken)}" if convention == 1.0 else f"{format_number(taken)} MAC/clock"
+    text = f"{what} is {ratio_text(share)} of {_whose(case, fact, needed)}"
     known = _known_rates(case, taken)
     repair = f"{format_number(needed)} MAC"
     if known:
-        cost = min(cost for cost, _ in known)
-        names = _names(name for price, name in known if price == cost)
-        return [Cause(f"{text}; it is {names}", share, cost, fact, repair)]
+        cost = min(cost for cost, _, _ in known)
+        return [Cause(f"{text}; it is the {_listed(known, cost)}", share, cost, fact, repair)]
     return [Cause(text, share, 2.2, fact, repair)] if convention == 1.0 else []
+
+
+def _listed(known: list[tuple[float, str, str]], cost: float) -> str:
+    """`FP16 rate of turing-tu104, volta-gv100; INT8 rate of …`: those of the least cost."""
+    by_precision: dict[str, list[str]] = {}
+    for price, name, precision in known:
+        if price == cost:
+            by_precision.setdefault(precision, []).append(name)
+    return " or the ".join(f"{precision.upper()} rate of {_names(names)}" for precision, names in by_precision.items())
 
 
 def _needed_rate(case: Case, fact: Fact, span: Span) -> float | None:
@@ -363,8 +380,8 @@ def _whose(case: Case, fact: Fact, needed: float) -> str:
     return f"the {format_number(needed)} that this peak needs"
 
 
-def _known_rates(case: Case, value: float) -> list[tuple[float, str]]:
-    """(cost, whose) of every rate of that size for the same kind of unit; nearer precisions cost less."""
+def _known_rates(case: Case, value: float) -> list[tuple[float, str, str]]:
+    """(cost, architecture, precision) of every rate of that size of such a unit; near precisions cost less."""
     if case.registry is None or case.unit is None or case.precision is None:
         return []
     own = case.hardware.architecture if case.hardware else None
@@ -379,12 +396,8 @@ def _known_rates(case: Case, value: float) -> list[tuple[float, str]]:
                 and math.isclose(fact.value, value)
                 and (name, precision) != (own, case.precision)
             ):
-                found.append(
-                    (
-                        _distance(precision, case.precision, same=name == own),
-                        f"{name.rpartition('/')[2]}'s {precision.upper()} rate",
-                    )
-                )
+                distance = _distance(precision, case.precision, same=name == own)
+                found.append((distance, name.rpartition("/")[2], precision))
     return found
 
 

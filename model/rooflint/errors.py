@@ -1,7 +1,9 @@
 """What a user typed wrong, said in one sentence with the place and the wish."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -37,7 +39,12 @@ def refuse(file: Path, line: int, message: str) -> InputError:
 
 def shown(path: Path) -> str:
     """A path as a reader wants to see it: relative to where they stand, if it is below."""
+    return _relative(path, os.getcwd())  # noqa: PTH109  # a key of the cache, asked for once a line that is printed
+
+
+@cache
+def _relative(path: Path, folder: str) -> str:
     try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
+        return path.resolve().relative_to(folder).as_posix()
     except ValueError:
         return path.as_posix()

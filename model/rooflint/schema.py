@@ -65,6 +65,8 @@ class Wish:
     whole: bool = False
     unit: str | None = None
     """Exactly this unit, where another of the same dimension would be misread (MAC, not op)."""
+    named: str | None = None
+    """How the unit is called in a message, where the base unit is not how people write it."""
 
     def read(self, raw: Any) -> RawFact:
         """Turn the YAML value into a RawFact. Raises PydanticCustomError with the wish."""
@@ -107,8 +109,9 @@ class Wish:
         return Quantity(value, DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
 
     def _wanted(self) -> str:
-        named = "a whole number" if self.whole else self.unit or NAMES[self.dimension]
-        return f"{self.what} in {named} such as {self.example}" if self.dimension != DIMENSIONLESS else self.what
+        if self.dimension == DIMENSIONLESS:
+            return f"{self.what} such as {self.example}"
+        return f"{self.what} in {self.unit or self.named or NAMES[self.dimension]} such as {self.example}"
 
     def _show(self, value: float) -> str:
         return f"{value:g} {self.unit}" if self.unit else format_quantity(value, self.dimension)
@@ -147,8 +150,8 @@ Macs = _fact(Wish("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="
 Power = _fact(Wish("a power", WATTS, 1e-2, 1e5, "700 W"))
 Length = _fact(Wish("a process node", METRES, 1e-10, 1e-6, "4 nm"))
 Capacity = _fact(Wish("a capacity", BYTES, 1e3, 1e14, "80 GB"))
-Width = _fact(Wish("a bus width in bit", BYTES, 1, 1e5, "5120 bit", unit="bit"))
-PinRate = _fact(Wish("a rate per pin in bit/s", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s"))
+Width = _fact(Wish("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
+PinRate = _fact(Wish("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", named="bit/s"))
 Bandwidth = _fact(Wish("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
 Duration = _fact(Wish("a duration", SECONDS, 1e-10, 1, "5 us"))
 

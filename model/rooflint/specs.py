@@ -336,11 +336,14 @@ def _incomplete(hardware: Hardware, document: Document) -> Iterator[Problem]:
         for key in needed:
             hidden = any(f"units.{name}.{key}".startswith(path) for path in hardware.undisclosed)
             if not hidden and not any(path.split(".")[0] == key for path in unit.facts):
-                where = "the device nor its architecture says it" if hardware.architecture else "the file says it"
+                where = (
+                    "neither the device nor its architecture says it"
+                    if hardware.architecture
+                    else "the file does not say it"
+                )
                 yield document.problem(
                     ("units", name),
-                    f"units.{name}.{key}: is missing; neither {where}; "
-                    "add the fact, or say under 'undisclosed' why nobody can",
+                    f"units.{name}.{key}: is missing: {where}; add the fact, or say under 'undisclosed' why nobody can",
                 )
     for name, memory in hardware.memories.items():
         keys = set(memory.facts)

@@ -9,16 +9,23 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
 from rooflint.errors import InputError, Problem, refuse
 
 try:
-    from yaml import CSafeLoader as Loader
+    from yaml import CSafeLoader as _Loader
 except ImportError:  # PyYAML built without libyaml: slower, the same nodes
-    from yaml import SafeLoader as Loader  # type: ignore[assignment]
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+
+class Loader(_Loader):
+    """Makes nodes only; what a plain scalar means is decided here, by YAML 1.2, so PyYAML's 1.1 rules are off."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc]  # the stubs call it an instance variable
+
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12

@@ -1,8 +1,8 @@
 """Text with units at the door, plain SI floats inside, text again at the exit.
 
 The base units are op, B (byte), s, J and m; every other unit is a product of powers of them. 1 MAC = 2 op,
-1 GB = 1e9 B, 1 GiB = 2**30 B. Spelling is exact: "TOPS", "Gbps", "GHZ" and "mb" are refused, because their readers disagree about
-them.
+1 GB = 1e9 B, 1 GiB = 2**30 B. Spelling is exact: "TOPS", "Gbps", "GHZ" and "mb" are refused, because their readers
+disagree about them.
 """
 
 import math
@@ -64,6 +64,14 @@ NAMES: dict[Dimension, str] = {
     OPS_PER_BYTE: "op/B",
     OPS_PER_J: "op/s/W",
 }
+
+
+def measure(dimension: Dimension) -> str:
+    """`in op/s`, `a bare number`: what a quantity of a dimension is, for a message."""
+    if dimension == DIMENSIONLESS:
+        return "a bare number"
+    return f"in {NAMES.get(dimension, 'another unit')}"
+
 
 _MISSPELT = {
     "tops": "TOP/s",

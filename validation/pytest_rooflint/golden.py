@@ -19,7 +19,7 @@ from rooflint.errors import InputError, Problem, refuse
 from rooflint.schema import SourceSpec, Strict, Text, Word
 from rooflint.specs import problems_of
 from rooflint.strict_yaml import Document
-from rooflint.units import NAMES
+from rooflint.units import measure
 
 
 def _date(value: Any) -> Any:
@@ -225,8 +225,8 @@ class _Reader:
         except ExpectationError as error:
             raise ClaimError(f"expect: {error}") from error
         if kind.dimension is not None and expectation.dimension != kind.dimension:
-            found = NAMES.get(expectation.dimension, "another kind of quantity")
-            raise ClaimError(f"expect: a {kind.name} is in {NAMES[kind.dimension]}, '{expectation.text}' is in {found}")
+            found = measure(expectation.dimension)
+            raise ClaimError(f"expect: a {kind.name} is {measure(kind.dimension)}, '{expectation.text}' is {found}")
         if expectation.tolerance == "stated" and not expectation.justified and not common.why:
             raise ClaimError(f"'{expectation.stated}' is wider than the printed digits; say 'why:'")
         return expectation

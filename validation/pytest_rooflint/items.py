@@ -55,7 +55,9 @@ class ClaimItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for our own bugs."""
-        return str(excinfo.value) if isinstance(excinfo.value, Red) else super().repr_failure(excinfo, style)
+        if VERDICT in self.stash and isinstance(excinfo.value, Red | pytest.xfail.Exception):
+            return self.stash[VERDICT].text()
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The YAML line."""

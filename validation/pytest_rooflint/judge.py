@@ -2,15 +2,17 @@
 
 import datetime
 import math
+from dataclasses import replace
 
 from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim
+from pytest_rooflint.expect import Expectation
 from pytest_rooflint.kinds import ClaimError, Context, Obtained
 from pytest_rooflint.verdict import Verdict
-from rooflint.diagnosis import Cause, Span, diagnose, ratio_text
+from rooflint.diagnosis import MAX_CAUSES, Cause, Span, diagnose, ratio_text
 from rooflint.errors import RooflintError
 from rooflint.hardware import UndisclosedError
-from rooflint.units import NAMES
+from rooflint.units import measure
 
 
 def judge(claim: Claim, nodeid: str, context: Context, today: datetime.date | None = None) -> Verdict:
@@ -32,8 +34,7 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained, context: Context) -
         return Verdict(claim, "pass" if holds else "fail", nodeid, obtained, corroborated=backed)
     if obtained.dimension != expectation.dimension:
         reason = (
-            f"'{expectation.text}' is in {NAMES.get(expectation.dimension, 'another unit')}, "
-            f"a {claim.kind} is in {NAMES.get(obtained.dimension, 'another unit')}"
+            f"'{expectation.text}' is {measure(expectation.dimension)}, a {claim.kind} is {measure(obtained.dimension)}"
         )
         return Verdict(claim, "fail", nodeid, obtained, corroborated=backed, reason=reason)
     if not math.isfinite(obtained.value):
@@ -53,13 +54,17 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained, context: Context) -
         ratio=ratio,
         ratio_text=ratio_text(ratio, span),
         corroborated=backed,
-        causes=() if agrees else _causes(obtained, span, context),
+        causes=() if agrees else _causes(obtained, expectation, context),
     )
 
 
-def _causes(obtained: Obtained, span: Span, context: Context) -> tuple[Cause, ...]:
-    case = obtained.case(span, context.registry)
-    return tuple(diagnose(case)) if case else ()
+def _causes(obtained: Obtained, expectation: Expectation, context: Context) -> tuple[Cause, ...]:
+    causes = [
+        replace(cause, text=f"{term} alone: {cause.text}") if term else cause
+        for term, case in obtained.cases(expectation.low, expectation.high, context.registry)
+        for cause in diagnose(case)
+    ]
+    return tuple(sorted(causes, key=lambda cause: cause.cost)[:MAX_CAUSES])
 
 
 def _excused(verdict: Verdict, today: datetime.date) -> Verdict:

@@ -4,7 +4,8 @@ A kind is one small module that defines `KIND`; the entry-point group `rooflint.
 in golden files. Other packages add theirs the same way.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
@@ -14,12 +15,13 @@ from pytest_rooflint.claim import Claim, slug
 from rooflint.diagnosis import Case, Span
 from rooflint.facts import Fact, Ladder
 from rooflint.hardware import Hardware
+from rooflint.precision import PRECISIONS, rate_unit
 from rooflint.specs import Registry
-from rooflint.units import Dimension, format_quantity
-from rooflint.workload import Workload
+from rooflint.units import OPS_PER_S, Dimension, format_quantity
 
 if TYPE_CHECKING:
     from pytest_rooflint.replay import Assumed
+    from rooflint.workload import Workload  # NumPy, which most kinds do without
 
 
 class ClaimError(ValueError):
@@ -36,7 +38,7 @@ class Context(Protocol):
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
         """The device of a claim, or another one that it names, at the claim's operating point."""
 
-    def workload(self, claim: Claim) -> Workload:
+    def workload(self, claim: Claim) -> "Workload":
         """The workload of a claim."""
 
     def assumed(self, claim: Claim) -> "Mapping[str, Assumed]":
@@ -57,6 +59,9 @@ class Obtained:
     expected: str = ""
     """For those: what they say, in words."""
     ladder: Ladder | None = None
+    """Where the value is one product."""
+    terms: tuple[tuple[Ladder, str, str], ...] = ()
+    """Where it is a sum of products: (ladder, unit, precision) each."""
     hardware: Hardware | None = None
     unit: str | None = None
     precision: str | None = None
@@ -73,18 +78,24 @@ class Obtained:
     @property
     def rate_unit(self) -> str | None:
         """FLOP/s for floating-point rates."""
-        from rooflint.precision import PRECISIONS, rate_unit  # noqa: PLC0415
-        from rooflint.units import OPS_PER_S  # noqa: PLC0415
-
         if self.dimension == OPS_PER_S and self.precision in PRECISIONS:
             return rate_unit(self.precision)
         return None
 
-    def case(self, span: Span, registry: Registry) -> Case | None:
-        """What a diagnosis needs to know, where the value is a product of facts."""
-        if self.ladder is None:
-            return None
-        return Case(self.ladder, span, self.hardware, registry, self.unit, self.precision, self.sparse)
+    def cases(self, low: float, high: float, registry: Registry) -> Iterator[tuple[str, Case]]:
+        """What a diagnosis needs to know, by term: the whole, or each term as if the others were right."""
+        if self.ladder is not None:
+            yield "", self._case(self.ladder, low, high, registry, self.unit, self.precision)
+        for ladder, unit, precision in self.terms:
+            rest = self.value - ladder.result
+            if low > rest:
+                yield f"{unit} {precision}", self._case(ladder, low - rest, high - rest, registry, unit, precision)
+
+    def _case(
+        self, ladder: Ladder, low: float, high: float, registry: Registry, unit: str | None, precision: str | None
+    ) -> Case:
+        span = Span(ladder.result / high, ladder.result / low if low > 0 else math.inf)
+        return Case(ladder, span, self.hardware, registry, unit, precision, self.sparse)
 
 
 def _nothing(claim: Claim) -> None:

@@ -58,7 +58,11 @@ class Run:
         """Put the verdict on the report as plain data, so that it crosses from an xdist worker to the controller."""
         report = yield
         if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
-            report.rooflint_verdict = {**item.stash[VERDICT].row(), "duration_s": round(call.duration, 6)}
+            verdict = item.stash[VERDICT]
+            whole = verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence")
+            report.rooflint_verdict = (
+                {**verdict.row(), "duration_s": round(call.duration, 6)} if whole else verdict.brief()
+            )
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
         return report

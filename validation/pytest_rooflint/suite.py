@@ -4,16 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pytest_rooflint import golden, workloads
+from pytest_rooflint import golden
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden import Golden
 from pytest_rooflint.kinds import ClaimError
-from pytest_rooflint.replay import Assumed, assume
 from rooflint.errors import InputError, Problem, RooflintError, shown
 from rooflint.hardware import Hardware
 from rooflint.specs import PACKAGED, Registry
-from rooflint.workload import Workload
+
+if TYPE_CHECKING:
+    from pytest_rooflint.replay import Assumed
+    from rooflint.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Suite:
     spec_roots: tuple[Path, ...] = (PACKAGED,)
     registry: Registry = field(default_factory=Registry)
     _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
-    _assumed: dict[Path, Mapping[str, Assumed]] = field(default_factory=dict, repr=False)
+    _assumed: "dict[Path, Mapping[str, Assumed]]" = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, golden_roots: Iterable[Path], spec_roots: Iterable[Path]) -> "Suite":
@@ -78,13 +81,17 @@ class Suite:
         mode = named or claim.mode_of(device)
         return hardware.at(mode) if mode else hardware
 
-    def workload(self, claim: Claim) -> Workload:
+    def workload(self, claim: Claim) -> "Workload":
         """The workload of a claim."""
+        from pytest_rooflint import workloads  # noqa: PLC0415  # NumPy, which most claims do without
+
         return workloads.build(claim.workload, self.spec_roots)
 
-    def assumed(self, claim: Claim) -> Mapping[str, Assumed]:
+    def assumed(self, claim: Claim) -> "Mapping[str, Assumed]":
         """The assumptions of a replay, by label."""
         if claim.file not in self._assumed:
+            from pytest_rooflint.replay import assume  # noqa: PLC0415  # NumPy, as above
+
             self._assumed[claim.file] = assume(self.read(claim.file), self.registry)
         return self._assumed[claim.file]
 

@@ -1,5 +1,7 @@
 """Verdicts: one object that is the assertion text, the JUnit properties, the annotation and the evidence row."""
 
+import shutil
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -86,12 +88,16 @@ class Verdict:
 
     def _ratio_lines(self) -> list[str]:
         if not self.causes:
-            return [_row("ratio", str(self.ratio_text), "unexplained by any known convention or fact")]
+            expectation = self.claim.expectation
+            agrees = expectation and self.obtained and expectation.holds(self.obtained.value)
+            return [
+                _row("ratio", str(self.ratio_text), "" if agrees else "unexplained by any known convention or fact")
+            ]
         first, *rest = self.causes
         head = first.factor_text if first.parts else str(self.ratio_text)
         lines = [_row("ratio", head, first.text), *_repair(first)]
         for cause in rest:
-            lines += [_row("", "or", cause.text), *_repair(cause)]
+            lines += [_row("or", cause.factor_text, cause.text), *_repair(cause)]
         return lines
 
     def _fact_lines(self) -> list[str]:
@@ -119,6 +125,10 @@ class Verdict:
             "corroborated": str(self.corroborated).lower(),
         }
         return list(pairs.items())
+
+    def brief(self) -> dict[str, Any]:
+        """The little that a run needs to count a verdict that nobody will read."""
+        return {"outcome": self.outcome, "corroborated": self.corroborated, "replay": self.claim.is_replay}
 
     def row(self) -> dict[str, Any]:
         """The evidence row: plain data."""
@@ -184,10 +194,22 @@ def _last(fact: Fact) -> str:
 
 
 def _row(label: str, value: str, more: str = "") -> str:
+    """Three columns, the last one wrapped to the terminal."""
     if not more:
-        return f"  {label:<9} {value}".rstrip()
-    gap = "  " if len(value) >= 17 else " " * (18 - len(value))
-    return f"  {label:<9} {value}{gap}{more}".rstrip()
+        return _wrapped(value, f"  {label:<9} ", 12)
+    head = f"  {label:<9} {value:<17} " if len(value) <= 17 else f"  {label:<9} {value}  "
+    return _wrapped(more, head, 30)
+
+
+def _wrapped(text: str, head: str, indent: int) -> str:
+    """A path or an id is never broken."""
+    wrapper = textwrap.TextWrapper(_width(), initial_indent=head, subsequent_indent=" " * indent)
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return wrapper.fill(text).rstrip()
+
+
+def _width() -> int:
+    return max(80, shutil.get_terminal_size((110, 24)).columns)
 
 
 def _repair(cause: Cause) -> list[str]:

@@ -3,7 +3,7 @@
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import PER, SPARSE, check_flag, terms
 from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.facts import Factor, Ladder
+from rooflint.facts import Factor
 from rooflint.hardware import Hardware, UnsupportedError
 from rooflint.units import OPS_PER_S
 
@@ -36,16 +36,15 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         dimension=OPS_PER_S,
         formula=" + ".join(ladder.formula for ladder in ladders),
         facts=tuple(fact for ladder in ladders for fact in ladder.facts),
-        ladder=_only(ladders),
+        ladder=ladders[0] if len(ladders) == 1 else None,
+        terms=()
+        if len(ladders) == 1
+        else tuple((ladder, *term) for ladder, term in zip(ladders, terms(claim.subject), strict=True)),
         hardware=hardware,
         unit=unit,
         precision=precision,
         sparse=sparse,
     )
-
-
-def _only(ladders: list[Ladder]) -> Ladder | None:
-    return ladders[0] if len(ladders) == 1 else None
 
 
 KIND = Kind(
