@@ -89,14 +89,10 @@ def ratio_text(ratio: float, span: Span | None = None) -> str:
     if not math.isfinite(ratio) or ratio <= 0:
         return str(ratio)
     allowed = span or Span(ratio * (1 - 1e-6), ratio * (1 + 1e-6))
-    for bottom in (1, 2, 3, 4, 8, 16, 32, 64, 128, 256):
+    for bottom in (*range(1, 9), 16, 32, 64, 128, 256):
         top = round(ratio * bottom)
-        if (
-            0 < top <= 4096
-            and (bottom == 1 or top < bottom)
-            and allowed.holds(top / bottom)
-            and math.gcd(top, bottom) == 1
-        ):
+        small = max(top, bottom) <= 8 or min(top, bottom) == 1
+        if 0 < top <= 4096 and small and allowed.holds(top / bottom):
             return str(Fraction(top, bottom))
     return format_number(ratio, 4)
 
@@ -113,7 +109,7 @@ def diagnose(case: Case) -> list[Cause]:
         pairs += [_pair(rate, atom) for rate in _rates(case, case.span, atom.factor)]
     ranked = list(_distinct(_mended(case, cause) for cause in (*singles, *pairs)))
     best = ranked[0].cost if ranked else 0
-    return [cause for cause in ranked if cause.cost <= best + 1][:MAX_CAUSES]
+    return [cause for cause in ranked if cause.cost <= best + 0.6][:MAX_CAUSES]
 
 
 def _mended(case: Case, cause: Cause) -> Cause:

@@ -382,6 +382,12 @@ def _ids_below(folder: Path) -> dict[str, Path]:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean …?`: ids with all the words of a name, else those that are spelt like it."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else f" ({len(names)} are known)"
+    words = set(re.findall(r"[a-z0-9]+", name.lower()))
+    near = [other for other in names if words and words <= set(re.findall(r"[a-z0-9]+", other))]
+    tails = {other.rpartition("/")[2]: other for other in names}
+    near = near or [
+        tails[tail] for tail in difflib.get_close_matches(name.lower().rpartition("/")[2], tails, cutoff=0.5)
+    ]
+    return f"; did you mean {' or '.join(near[:3])}?" if near else f" ({len(names)} are known)"

@@ -78,7 +78,7 @@ class Verdict:
         if claim.note:
             lines.append(_row("note", claim.note))
         lines += self._fact_lines()
-        lines.append(_row("rerun", self.rerun))
+        lines.append(f"  rerun     {self.rerun}")  # never wrapped: it is there to be copied
         return lines
 
     def _quoted(self) -> str:

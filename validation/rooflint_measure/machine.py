@@ -43,7 +43,7 @@ def commit(folder: Path) -> dict[str, Any] | None:
 def _git(folder: Path, *arguments: str) -> str | None:
     command = ["git", *arguments]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

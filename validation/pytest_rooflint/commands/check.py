@@ -30,6 +30,7 @@ def check(
     """Check the golden expectations against the specs. Further arguments go to pytest, such as -k int8 -x."""
     folders = [str(folder) for folder in golden or ()]
     arguments = [
+        "-q",
         f"--rooflint-evidence={evidence}",
         *(f"--rooflint-golden={folder}" for folder in folders),
         *(f"--rooflint-specs={folder}" for folder in specs or ()),
