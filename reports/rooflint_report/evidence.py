@@ -1,0 +1,387 @@
+"""evidence.json: its shape, and the door through which it is read."""
+
+from pathlib import Path
+from typing import Any, Literal, NotRequired
+
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+SCHEMA = "rooflint-evidence/1"
+
+Outcome = Literal["pass", "fail", "xfail", "not validated here", "undecided"]
+
+
+class EvidenceError(Exception):
+    """The file cannot be rendered; the message is one sentence that begins with its path."""
+
+
+class Commit(TypedDict):
+    """The state of the repository that ran."""
+
+    commit: str
+    branch: str | None
+    dirty: bool
+
+
+class Run(TypedDict):
+    """When, how and on which commit the suite ran; `duration_s` in seconds."""
+
+    started: str
+    duration_s: float
+    command: str
+    exit_status: int
+    git: Commit | None
+    versions: dict[str, str | None]
+    ci: dict[str, Any] | None
+
+
+Counts = TypedDict(
+    "Counts",
+    {
+        "pass": int,
+        "fail": int,
+        "xfail": int,
+        "not validated here": int,
+        "undecided": int,
+        "uncorroborated": int,
+        "claims": int,
+        "devices": int,
+        "replays": NotRequired[int],
+    },
+)
+
+
+class Problem(TypedDict):
+    """A closed-world failure or a file that cannot be read."""
+
+    what: str
+    file: str | None
+    line: int | None
+
+
+class Source(TypedDict):
+    """Who printed a figure, and where."""
+
+    document: str
+    where: str | None
+    grade: str | None
+
+
+class Expected(TypedDict):
+    """What the source printed; `value`, `low`, `high` in SI, `display` with its unit."""
+
+    text: str
+    value: float | None
+    low: float | None
+    high: float | None
+    display: str
+    source: Source | None
+
+
+class Tolerance(TypedDict):
+    """How far from the printed figure still agrees."""
+
+    kind: str
+    text: str
+    why: str | None
+
+
+class Obtained(TypedDict):
+    """What the model derives, with the product that yields it."""
+
+    value: float | None
+    display: str
+    formula: str | None
+
+
+class Involved(TypedDict):
+    """A fact that a verdict rests on."""
+
+    path: str
+    display: str
+    grade: str | None
+    document: str | None
+    where: str | None
+    file: str | None
+    line: int | None
+
+
+class Cause(TypedDict):
+    """A ranked explanation of a ratio."""
+
+    text: str
+    factor: float | None
+    factor_text: str | None
+    file: str | None
+    line: int | None
+    repair: str | None
+
+
+class Verdict(TypedDict):
+    """One claim met by the model."""
+
+    id: str
+    nodeid: str
+    outcome: Outcome
+    kind: str
+    subject: str
+    hardware: str | None
+    others: list[str]
+    unit: str | None
+    precision: str | None
+    at: str | None
+    file: str
+    line: int
+    note: str | None
+    reason: str | None
+    until: NotRequired[str | None]
+    corroborated: bool
+    replay: bool
+    expected: Expected | None
+    tolerance: Tolerance | None
+    obtained: Obtained | None
+    ratio: float | None
+    ratio_text: str | None
+    slack: float | None
+    facts: list[Involved]
+    causes: list[Cause]
+    rerun: str
+    headline: NotRequired[str]
+    sparse: NotRequired[bool]
+
+
+class Document(TypedDict):
+    """A source as a device lists it."""
+
+    document: str
+    grade: str | None
+    url: str | None
+
+
+class Factor(TypedDict):
+    """One rung of a ladder; a convention such as 2 op/MAC has no source."""
+
+    name: str
+    display: str
+    path: str | None
+    source: str | None
+    grade: str | None
+    where: str | None
+    file: str | None
+    line: int | None
+
+
+class Published(TypedDict):
+    """A figure that a golden file holds against a derived one."""
+
+    display: str
+    document: str | None
+    grade: str | None
+    where: str | None
+    sparse: bool
+    kind: NotRequired[str]
+    outcome: Outcome
+    corroborated: NotRequired[bool]
+    ratio: float | None
+    file: str
+    line: int
+
+
+class Peak(TypedDict):
+    """Dense peak of one unit at one precision; `value` in op/s."""
+
+    unit: str
+    precision: str
+    at: str | None
+    value: float | None
+    display: str
+    sparse_display: str | None
+    formula: str | None
+    factors: list[Factor]
+    weakest_grade: str | None
+    published: list[Published]
+
+
+class Memory(TypedDict):
+    """One memory of a device."""
+
+    name: str
+    bandwidth_display: str | None
+    capacity_display: str | None
+    formula: str | None
+    factors: list[Factor]
+    published: list[Published]
+
+
+class Fact(TypedDict):
+    """Any other fact of a device."""
+
+    path: str
+    display: str
+    source: str | None
+    grade: str | None
+    where: str | None
+    file: str | None
+    line: int | None
+
+
+class Override(TypedDict):
+    """A fact that an operating point changes."""
+
+    path: str
+    display: str
+    source: str | None
+    grade: str | None
+    where: str | None
+
+
+class PointPeak(TypedDict):
+    """A peak at an operating point."""
+
+    unit: str
+    precision: str
+    display: str
+
+
+class OperatingPoint(TypedDict):
+    """A power mode or the like."""
+
+    name: str
+    overrides: list[Override]
+    peaks: list[PointPeak]
+
+
+class Undisclosed(TypedDict):
+    """What the vendor does not say."""
+
+    path: str
+    reason: str
+
+
+class Device(TypedDict):
+    """One device with all its facts and what follows from them."""
+
+    id: str
+    name: str
+    kind: str
+    architecture: str | None
+    scope: str | None
+    die: str | None
+    process: str | None
+    tdp: str | None
+    launched: int | None
+    notes: str | None
+    file: str
+    sources: dict[str, Document]
+    peaks: list[Peak]
+    memories: list[Memory]
+    facts: list[Fact]
+    operating_points: list[OperatingPoint]
+    undisclosed: list[Undisclosed]
+
+
+class Cell(TypedDict):
+    """Claims of one kind on one precision of one device; `none` is a blind spot."""
+
+    hardware: str
+    precision: str
+    kind: str
+    claims: int
+    corroborated: int
+    outcome: Outcome | Literal["none"]
+
+
+class Assumption(TypedDict):
+    """What a replayed document assumes, beside the sourced fact."""
+
+    what: str
+    assumed: str
+    sourced: str | None
+    factor: float | None
+    factor_text: str | None
+    parts: list[str]
+    source: Source | None
+    why: str | None
+
+
+class Figure(TypedDict):
+    """A printed figure, replayed under the document's assumptions and derived from sourced facts."""
+
+    what: str
+    printed: str
+    replayed: str | None
+    sourced: str | None
+    factor_text: str | None
+    outcome: Outcome
+
+
+class Replay(TypedDict):
+    """A device as a document assumed it, with the figures that follow; devices of one document share a `group`."""
+
+    id: str
+    title: str
+    label: NotRequired[str]
+    group: NotRequired[str]
+    file: str
+    line: int
+    document: str | None
+    hardware: str | None
+    at: NotRequired[str | None]
+    assumptions: list[Assumption]
+    figures: list[Figure]
+
+
+class Evidence(TypedDict):
+    """All that a report knows."""
+
+    schema: Literal["rooflint-evidence/1"]
+    run: Run
+    machine: dict[str, Any]
+    counts: Counts
+    problems: list[Problem]
+    verdicts: list[Verdict]
+    devices: list[Device]
+    coverage: list[Cell]
+    replays: list[Replay]
+
+
+_ADAPTER = TypeAdapter(Evidence)
+
+
+def load_evidence(path: Path) -> Evidence:
+    """Read an evidence file; refuse another schema, malformed JSON, missing keys and wrong types."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise EvidenceError(f"{path}: cannot be read ({error.strerror}); the golden suite writes it") from None
+    try:
+        return _ADAPTER.validate_json(content, strict=True)
+    except ValidationError as error:
+        raise EvidenceError(f"{path}: {_sentence(error)}") from None
+
+
+def _sentence(error: ValidationError) -> str:
+    """Put the first error in words; a wrong schema version goes before all that follows from it."""
+    errors = error.errors(include_url=False)
+    first = next((e for e in errors if e["loc"] == ("schema",)), errors[0])
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    if first["type"] == "json_invalid":
+        return f"not JSON: {first['ctx']['error']}"
+    if first["loc"] == ("schema",) and first["type"] != "missing":
+        return f"schema {_shown(first['input'])} cannot be read here, want {SCHEMA!r}"
+    if first["type"] == "missing":
+        return f"{_place(first['loc'])} is missing{more}"
+    found = _shown(first["input"])
+    return f"{_place(first['loc'])}: {first['msg'][0].lower()}{first['msg'][1:]}, found {found}{more}"
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """('verdicts', 3, 'file') as verdicts[3].file."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.lstrip(".") or "the file"
+
+
+def _shown(value: object) -> str:
+    """Cut a found value to a length that fits into a sentence."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

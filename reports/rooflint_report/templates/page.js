@@ -1,0 +1,96 @@
+// Conveniences only: the page is complete without them.
+(() => {
+  "use strict";
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  // Theme: the radio buttons work by CSS alone; this remembers the choice.
+  const radios = all("input[name=theme]");
+  const remember = (value) => { try { localStorage.setItem("rooflint-theme", value); } catch { return; } };
+  const recall = () => { try { return localStorage.getItem("rooflint-theme"); } catch { return null; } };
+  const asked = /^#theme=(\w+)$/.exec(location.hash);
+  const wanted = asked ? asked[1] : recall();
+  for (const radio of radios) {
+    if (radio.value === wanted) radio.checked = true;
+    radio.addEventListener("change", () => remember(radio.value));
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const find = document.getElementById("find");
+    const show = document.getElementById("show");
+    const found = document.getElementById("found");
+    const devices = all("details.device");
+    const rows = all(".matrix tbody tr");
+    const words = new Map();
+    for (const device of devices) words.set(device, device.querySelector("summary").textContent.toLowerCase());
+    const byName = new Map(devices.map((device) => [device.querySelector("h3").textContent, device]));
+    for (const row of rows) {
+      const name = row.cells[0].textContent;
+      words.set(row, byName.has(name) ? words.get(byName.get(name)) : name.toLowerCase());
+    }
+
+    const filter = () => {
+      const terms = find.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
+      const trait = show ? show.value : "";
+      const matches = (element) => terms.every((term) => words.get(element).includes(term));
+      for (const row of rows) row.hidden = !matches(row);
+      let shown = 0;
+      for (const device of devices) {
+        device.hidden = !matches(device) || (trait !== "" && !device.dataset.has.split(" ").includes(trait));
+        shown += !device.hidden;
+      }
+      if (found) found.textContent = terms.length || trait ? `${shown} of ${devices.length} devices` : "";
+    };
+
+    if (devices.length) {
+      for (const element of all(".find[hidden], .tools[hidden]")) element.hidden = false;
+      find.addEventListener("input", filter);
+      show.addEventListener("change", filter);
+      const toggle = (open) => () => { for (const device of devices) if (!device.hidden) device.open = open; };
+      document.getElementById("expand").addEventListener("click", toggle(true));
+      document.getElementById("collapse").addEventListener("click", toggle(false));
+      document.addEventListener("keydown", (event) => {
+        const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+        if (event.key === "/" && !typing) { event.preventDefault(); find.focus(); }
+        if (event.key === "Escape" && event.target === find) { find.value = ""; filter(); }
+      });
+      filter();
+    }
+
+    // A link into a closed device opens it.
+    const reveal = () => {
+      const id = decodeURIComponent(location.hash.slice(1));
+      const target = id && document.getElementById(id);
+      if (!target) return;
+      for (let element = target; element; element = element.parentElement) {
+        if (element.tagName === "DETAILS") { element.open = true; element.hidden = false; }
+      }
+      target.scrollIntoView();
+    };
+    window.addEventListener("hashchange", reveal);
+    reveal();
+
+    for (const line of all("code.copy")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = "copy";
+      button.addEventListener("click", async () => {
+        try {
+          await navigator.clipboard.writeText(line.textContent);
+          button.textContent = "copied";
+        } catch {
+          getSelection().selectAllChildren(line);
+          button.textContent = "selected";
+        }
+        setTimeout(() => { button.textContent = "copy"; }, 1500);
+      });
+      line.after(" ", button);
+    }
+
+    let closed = [];
+    window.addEventListener("beforeprint", () => {
+      closed = all("details:not([open])");
+      for (const element of closed) element.open = true;
+    });
+    window.addEventListener("afterprint", () => { for (const element of closed) element.open = false; });
+  });
+})();

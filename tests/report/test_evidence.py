@@ -1,0 +1,91 @@
+"""The door: what is refused, and in which words."""
+
+import json
+
+import pytest
+
+from rooflint_report import EvidenceError, load_evidence
+
+
+@pytest.fixture
+def refusal(tmp_path):
+    """The sentence that a text is refused with, without the path."""
+
+    def refuse(text):
+        file = tmp_path / "evidence.json"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        with pytest.raises(EvidenceError) as caught:
+            load_evidence(file)
+        path, sentence = str(caught.value).split(": ", 1)
+        assert path == str(file)
+        assert "\n" not in sentence
+        return sentence
+
+    return refuse
+
+
+def test_a_run_is_read_as_written(tmp_path, evidence):
+    file = tmp_path / "evidence.json"
+    file.write_text(json.dumps(evidence), encoding="utf-8")
+    assert load_evidence(file) == evidence
+
+
+def test_a_newer_writer_may_say_more(tmp_path, evidence):
+    file = tmp_path / "evidence.json"
+    file.write_text(json.dumps(evidence | {"mutation": {"score": 1.0}}), encoding="utf-8")
+    assert load_evidence(file) == evidence
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(EvidenceError, match=r"nowhere\.json: cannot be read"):
+        load_evidence(tmp_path / "nowhere.json")
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(EvidenceError, match="cannot be read"):
+        load_evidence(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", "pass", b"\xff\xfe{}", '{"a": "\\ud800"}'])
+def test_malformed_json_is_refused(refusal, text):
+    assert refusal(text).startswith("not JSON: ")
+
+
+def test_another_schema_version_is_refused_before_all_else(refusal):
+    sentence = refusal('{"schema": "rooflint-evidence/2", "rows": []}')
+    assert sentence == "schema 'rooflint-evidence/2' cannot be read here, want 'rooflint-evidence/1'"
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "3"])
+def test_what_is_no_record_is_refused(refusal, text):
+    assert refusal(text).startswith("the file: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("schema", "schema"),
+        ("run.exit_status", "run.exit_status"),
+        ("counts.not validated here", "counts.not validated here"),
+        ("verdicts.3.outcome", "verdicts[3].outcome"),
+        ("devices.0.peaks.1.factors.2.display", "devices[0].peaks[1].factors[2].display"),
+        ("replays.0.assumptions.0.parts", "replays[0].assumptions[0].parts"),
+    ],
+)
+def test_a_missing_key_is_named_by_its_place(refusal, evidence, without, path, place):
+    assert refusal(json.dumps(without(evidence, path))) == f"{place} is missing"
+
+
+def test_a_wrong_type_is_named_with_what_was_found(refusal, evidence):
+    evidence["counts"]["pass"] = "many"
+    assert refusal(json.dumps(evidence)) == "counts.pass: input should be a valid integer, found 'many'"
+
+
+def test_an_unknown_outcome_is_refused(refusal, evidence):
+    evidence["verdicts"][0]["outcome"] = "maybe"
+    assert refusal(json.dumps(evidence)).startswith("verdicts[0].outcome: ")
+
+
+def test_a_long_value_does_not_flood_the_sentence(refusal, evidence):
+    evidence["devices"] = "x" * 10_000
+    assert len(refusal(json.dumps(evidence))) < 200

@@ -1,0 +1,280 @@
+"""The HTML page: one file, nothing fetched, well formed, and everything that the evidence says on it."""
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from html import unescape
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from rooflint_report import render_html
+
+VOID = {"meta", "link", "br", "input", "hr", "img"}
+DRAWN = {"path", "circle", "use"}
+
+
+class Reader(HTMLParser):
+    """Collects what a page consists of, and complains where tags do not match."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.attributes, self.links, self.texts = [], [], [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice"
+        self._note(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in DRAWN, f"<{tag}/> is no drawing"
+        self._note(tag, attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def handle_data(self, data):
+        self.texts.append((tuple(self.open), data))
+
+    def _note(self, tag, attrs):
+        for name, value in attrs:
+            self.attributes.append((tag, name, value or ""))
+            if name == "id":
+                self.ids.append(value)
+            if (tag, name) == ("a", "href"):
+                self.links.append(value)
+
+    @property
+    def visible(self):
+        shown = (text for path, text in self.texts if not {"script", "style", "title"} & set(path))
+        return re.sub(r"\s+", " ", "".join(shown))
+
+
+@pytest.fixture(params=["red", "green", "empty", "nasty"])
+def page(request, make_evidence, empty):
+    records = {
+        "red": make_evidence,
+        "green": lambda: make_evidence(red=False),
+        "empty": lambda: empty,
+        "nasty": lambda: make_evidence(nasty=True),
+    }
+    return render_html(records[request.param]())
+
+
+# ------------------------------------------------------------------------------------------------ of every page
+
+
+def test_tags_match(page):
+    assert page.startswith("<!doctype html>")
+    assert Reader(page).open == []
+
+
+def test_anchors_are_unique(page):
+    assert [anchor for anchor, count in Counter(Reader(page).ids).items() if count > 1] == []
+
+
+def test_every_link_has_its_target(page):
+    read = Reader(page)
+    assert read.links
+    assert [link for link in read.links if link[0] != "#" or link[1:] not in read.ids] == []
+
+
+def test_labels_and_descriptions_point_at_something(page):
+    read = Reader(page)
+    named = [v for _, name, v in read.attributes if name in ("aria-labelledby", "aria-describedby", "for")]
+    assert [value for value in named if value not in read.ids] == []
+
+
+def test_nothing_is_fetched(page):
+    read = Reader(page)
+    fetching = [
+        (tag, name, value)
+        for tag, name, value in read.attributes
+        if name in ("src", "srcset", "href", "xlink:href", "action", "data", "poster", "background", "ping")
+        and not value.startswith("#")
+    ]
+    assert fetching == [("link", "href", "data:,")]
+    styles = "".join(text for path, text in read.texts if "style" in path)
+    styles += "".join(value for _, name, value in read.attributes if name == "style")
+    assert styles
+    assert not re.search(r"@import|url\(", styles)
+
+
+def test_the_page_forbids_fetching_and_every_script_but_its_own(page):
+    policy = next(v for tag, name, v in Reader(page).attributes if tag == "meta" and v.startswith("default-src"))
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_no_element_listens_by_itself(page):
+    assert [name for _, name, _ in Reader(page).attributes if name.startswith("on")] == []
+
+
+def test_headings_step_by_one(page):
+    levels = [int(level) for level in re.findall(r"<h([1-6])", page)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_it_renders_the_same_twice(evidence):
+    assert render_html(evidence) == render_html(evidence)
+
+
+# ------------------------------------------------------------------------------------------------- hostile text
+
+
+def test_evidence_is_text_wherever_it_stands(make_evidence):
+    hostile, harmless = render_html(make_evidence(nasty=True)), render_html(make_evidence())
+    assert "<script>alert" not in hostile
+    assert "&lt;script&gt;alert" in hostile
+    assert hostile.count("<script") == harmless.count("<script") == 1
+    assert hostile.count("</style>") == harmless.count("</style>") == 1
+
+
+def test_template_syntax_in_evidence_is_not_run(make_evidence):
+    visible = Reader(render_html(make_evidence(nasty=True))).visible
+    assert "{{ 7 * 7 }}" in visible
+
+
+def test_an_address_in_the_evidence_is_no_link(make_evidence):
+    links = Reader(render_html(make_evidence(nasty=True))).links
+    assert not [link for link in links if link.startswith(("javascript", "http"))]
+
+
+# ---------------------------------------------------------------------------------------------------- what it says
+
+
+def test_a_red_card_says_all_that_the_red_test_said(evidence):
+    visible = Reader(render_html(evidence)).visible
+    for text in [
+        "peak tensor_core int8",
+        "85 TOP/s",
+        "170 TOP/s / 2",
+        "NVIDIA Jetson AGX Orin 64GB, data sheet, product table",
+        "10.65 TOP/s",
+        "16 SM × 4 tensor_core × 64 MAC/clock × 2 op/MAC × 1.3005 GHz",
+        "1/8",
+        "it is volta's FP16 rate",
+        "model/rooflint/specs/architectures/nvidia/ampere-ga10b.yaml:23",
+        "repair: int8: [512 MAC, nv, table 2]",
+        "pytest golden/peaks/nvidia/jetson-agx-orin-64gb.yaml::peak-tensor_core-int8",
+    ]:
+        assert text in visible
+
+
+def test_red_comes_before_everything_else(evidence):
+    page = render_html(evidence)
+    sections = re.findall(r'<section id="(\w+)"', page)
+    assert sections == ["red", "open", "coverage", "devices", "disputed", "legend"]
+
+
+def test_the_farthest_red_comes_first(evidence):
+    cards = re.findall(r'<article class="card" id="([^"]+)"', render_html(evidence))
+    assert ["jetson" in card for card in cards] == [True, False, False]
+
+
+def test_a_place_that_explains_two_reds_is_named_once_above_them(evidence):
+    visible = Reader(render_html(evidence)).visible
+    assert "2 of 3 the module has two GCDs" in visible
+
+
+def test_problems_are_red(evidence):
+    visible = Reader(render_html(evidence)).visible
+    assert "tdp: want [value, source, where], found '700 W' model/rooflint/specs/hardware/nvidia/l4.yaml:9" in visible
+
+
+def test_a_green_page_has_no_red_section(green):
+    page = render_html(green)
+    assert 'id="red"' not in page
+    assert "<b>Green:</b>" in page
+
+
+def test_every_verdict_is_on_the_page(evidence):
+    # 8 open or red rows have their own place; all others stand beside a peak, among a device's claims, or at the end
+    read = Reader(render_html(evidence))
+    shown = [path for path, text in read.texts if "details" in path and path[-1] == "b" and text.strip("()") == "✓"]
+    assert len(shown) == evidence["counts"]["pass"]
+
+
+def test_every_fact_of_a_ladder_is_cited(evidence):
+    visible = Reader(render_html(evidence)).visible
+    assert "132 SM wp table 3 quoted :15" in visible.replace("\u00a0", " ")
+    assert "512 MAC/clock wp p. 20 quoted hopper-gh100:23" in visible.replace("\u00a0", " ")
+
+
+def test_a_document_is_listed_once_per_device(evidence):
+    page = render_html(evidence)
+    devices = re.findall(r'<details class="device".*?</details>', page, re.DOTALL)
+    assert len(devices) == len(evidence["devices"])
+    for device, record in zip(devices, evidence["devices"], strict=True):
+        for source in record["sources"].values():
+            assert unescape(device).count(source["document"]) == 1
+
+
+def test_blind_spots_show_in_matrix_and_device(evidence):
+    # H100: tensor_core and cuda_core bf16 have no claim of their own
+    page = render_html(evidence)
+    row = re.search(r"<tr><th><a href=\"#device-nvidia-h100-sxm5-80gb\">.*?</tr>", page)[0]
+    assert row.count('<td class="bl">○</td>') == 1
+    device = next(d for d in re.findall(r'<details class="device".*?</details>', page, re.DOTALL) if "hbm3" in d)
+    assert device.count("○ no claim") == 2
+
+
+def test_uncorroborated_claims_stand_in_brackets(evidence):
+    assert re.search(r'<td class="ok">\(✓\)</td>', render_html(evidence))
+
+
+def test_undisclosed_devices_say_so(evidence):
+    visible = Reader(render_html(evidence)).visible
+    assert "no derived peak" in visible
+    assert "Hailo publishes neither MAC count nor clock" in visible
+
+
+def test_an_xfail_shows_reason_and_date(evidence):
+    assert "the board manual prints 75 W until 2027-11-30" in Reader(render_html(evidence)).visible
+
+
+def test_a_replay_shows_its_assumptions_beside_the_facts(evidence):
+    visible = Reader(render_html(evidence)).visible.replace("\u00a0", " ")
+    assert "units.tensor_core.macs_per_clock.int864 MAC512 MAC [1] p. 7 quoted1/8" in visible
+    assert "= 1/8 (macs_per_clock.int8) × 1/2 (a MAC counted as one op)" in visible
+    assert "latency GPU62.3 us✓ 62.28 us30.84 us2.02" in visible
+
+
+def test_replays_of_one_document_stand_together(evidence):
+    assert render_html(evidence).count('<article class="replay">') == 1
+
+
+# ------------------------------------------------------------------------------------------------------------ size
+
+
+def test_two_hundred_reds_are_still_a_page_to_open(make_evidence):
+    # the first fifty cards list their facts; the others link to the device, which lists them, too
+    record = make_evidence(devices=66)
+    red = next(v for v in record["verdicts"] if v["outcome"] == "fail" and v["causes"])
+    for verdict in record["verdicts"][:200]:
+        verdict |= {key: red[key] for key in ("outcome", "causes", "ratio", "ratio_text")}
+    page = render_html(record)
+    assert page.count('<article class="card"') >= 200
+    assert page.count("it rests on</summary>") <= 50
+    assert len(page.encode()) < 1_250_000
+
+
+def test_a_full_house_stays_below_a_megabyte(make_evidence):
+    record = make_evidence(devices=66)
+    assert len(record["verdicts"]) > 1450
+    assert sum(len(device["peaks"]) for device in record["devices"]) > 700
+    page = render_html(record)
+    assert len(page.encode()) < 1_000_000
+    assert len(set(Reader(page).ids)) == len(Reader(page).ids)
