@@ -15,6 +15,10 @@ from rooflint.hardware import UndisclosedError
 from rooflint.units import measure
 
 
+SMALL = 1e-3
+"""A red ratio nearer to one than this is printed with all its digits."""
+
+
 def judge(claim: Claim, nodeid: str, context: Context, today: datetime.date | None = None) -> Verdict:
     """The verdict on a claim. Whatever a file says wrongly ends in a verdict, never in a traceback."""
     try:
@@ -52,7 +56,7 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained, context: Context) -
         nodeid,
         obtained,
         ratio=ratio,
-        ratio_text=ratio_text(ratio, span),
+        ratio_text=ratio_text(ratio, span) if agrees or abs(ratio - 1) > SMALL else f"{ratio:.8g}",
         corroborated=backed,
         causes=() if agrees else _causes(obtained, expectation, context),
     )

@@ -69,11 +69,12 @@ class Obtained:
     others: tuple[str, ...] = ()
     """Further devices that the claim speaks of."""
 
-    def shown(self, value: float | None = None) -> str:
+    def shown(self, value: float | None = None, digits: int = 4) -> str:
         """A value of this kind for a reader."""
         if value is None and self.display:
             return self.display
-        return format_quantity(self.value if value is None else value, self.dimension, unit=self.rate_unit)
+        wanted = self.value if value is None else value
+        return format_quantity(wanted, self.dimension, digits=digits, unit=self.rate_unit)
 
     @property
     def rate_unit(self) -> str | None:

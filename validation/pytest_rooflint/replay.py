@@ -14,7 +14,7 @@ from rooflint.diagnosis import ratio_text
 from rooflint.errors import InputError, Problem
 from rooflint.facts import Fact, Source
 from rooflint.hardware import Hardware
-from rooflint.precision import bytes_per_element
+from rooflint.precision import bytes_per_element, rate_unit
 from rooflint.roofline import Estimate, estimate
 from rooflint.schema import Wish
 from rooflint.specs import Registry, read_override
@@ -232,8 +232,8 @@ def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> dict[str, A
     row = _beside(
         assumed,
         "peak",
-        fact.display if fact else format_quantity(taken, OPS_PER_S),
-        format_quantity(documented, OPS_PER_S),
+        fact.display if fact else format_quantity(taken, OPS_PER_S, unit=rate_unit(precision)),
+        format_quantity(documented, OPS_PER_S, unit=rate_unit(precision)),
         taken / documented,
         None,
     )

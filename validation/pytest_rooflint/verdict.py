@@ -59,7 +59,23 @@ class Verdict:
         expectation = self.claim.expectation
         if expectation is None:
             return self.obtained.expected if self.obtained else self.claim.subject
-        return self.obtained.shown(expectation.value) if self.obtained else expectation.text
+        return self.obtained.shown(expectation.value, self._digits) if self.obtained else expectation.text
+
+    @property
+    def obtained_display(self) -> str:
+        """The obtained value for a reader."""
+        return self.obtained.shown(digits=self._digits) if self.obtained else ""
+
+    @property
+    def _digits(self) -> int:
+        """Four, or as many as it takes to tell a red figure from the expected one."""
+        expectation, obtained = self.claim.expectation, self.obtained
+        if expectation is None or obtained is None or expectation.holds(obtained.value):
+            return 4
+        for digits in (4, 6, 8):
+            if obtained.shown(expectation.value, digits) != obtained.shown(digits=digits):
+                return digits
+        return 10
 
     def text(self) -> str:
         """The verdict as a red test prints it."""
@@ -70,7 +86,7 @@ class Verdict:
         lines = [f"{shown(claim.file)}:{claim.line}  {self.headline}"]
         lines.append(_row("expected", self.expected_display, self._quoted()))
         if self.obtained:
-            lines.append(_row("obtained", self.obtained.shown(), self.obtained.formula))
+            lines.append(_row("obtained", self.obtained_display, self.obtained.formula))
         if self.ratio_text:
             lines += self._ratio_lines()
         if self.reason:
@@ -118,7 +134,7 @@ class Verdict:
         source = self.claim.source
         pairs = {
             "expected": self.expected_display,
-            "obtained": self.obtained.shown() if self.obtained else "",
+            "obtained": self.obtained_display,
             "ratio": "" if self.ratio is None else f"{self.ratio:.6g}",
             "unit": self.expected_display.rpartition(" ")[2] if self.claim.expectation else "",
             "source": str(source) if source else "",
@@ -166,7 +182,7 @@ class Verdict:
             if obtained is None
             else {
                 "value": obtained.value,
-                "display": obtained.shown(),
+                "display": self.obtained_display,
                 "formula": obtained.formula,
             },
             "ratio": self.ratio,

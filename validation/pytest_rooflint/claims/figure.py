@@ -7,6 +7,7 @@ from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from pytest_rooflint.replay import Assumed
 from rooflint.errors import RooflintError
+from rooflint.precision import rate_unit
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte
 from rooflint.units import (
     BYTES_PER_S,
@@ -89,16 +90,18 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         dimension,
         text,
         tuple(assumed.hardware.facts[path] for path in assumed.spec.facts),
-        display=_shown(value, dimension),
+        display=_shown(value, dimension, precision),
         hardware=assumed.hardware,
         precision=precision,
     )
 
 
-def _shown(value: float, dimension: Dimension) -> str:
+def _shown(value: float, dimension: Dimension, precision: str) -> str:
     if dimension == HERTZ:
         return f"{value:.1f} inferences/s"
-    return f"{100 * value:.2f} %" if dimension == DIMENSIONLESS else format_quantity(value, dimension)
+    if dimension == DIMENSIONLESS:
+        return f"{100 * value:.2f} %"
+    return format_quantity(value, dimension, unit=rate_unit(precision) if dimension == OPS_PER_S else None)
 
 
 def _said(estimate: Estimate) -> str:
@@ -128,7 +131,7 @@ def sourced(
         value = of_estimate(documented.sourced_estimate(workload(), precision))
     else:
         return None, None
-    return _shown(value, dimension), value
+    return _shown(value, dimension, precision), value
 
 
 KIND = Kind(
