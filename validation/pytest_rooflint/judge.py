@@ -14,7 +14,6 @@ from rooflint.errors import RooflintError
 from rooflint.hardware import UndisclosedError
 from rooflint.units import measure
 
-
 SMALL = 1e-3
 """A red ratio nearer to one than this is printed with all its digits."""
 
