@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
-from rooflint.facts import Fact, Factor, Ladder
-from rooflint.hardware import Hardware
+from rooflint.errors import InputError
+from rooflint.facts import Fact, Factor, Ladder, leading_number
+from rooflint.hardware import Facts, Hardware
 from rooflint.specs import Registry
 from rooflint.units import DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number
 
@@ -41,6 +42,12 @@ class Span:
     def middle(self) -> float:
         """The ratio itself, as a single number."""
         return math.sqrt(self.low * self.high)
+
+    @property
+    def factor(self) -> float:
+        """The small fraction that the ratio is within its tolerance, or the ratio itself."""
+        near = _small_fraction(self.middle, self)
+        return self.middle if near is None else float(near)
 
     def without(self, factor: float) -> "Span":
         """What is left to explain once a factor is."""
@@ -88,18 +95,23 @@ def ratio_text(ratio: float, span: Span | None = None) -> str:
     """A ratio as a small fraction where it is one within its tolerance: `1/8`, `2`, `3/4`; otherwise `1.082`."""
     if not math.isfinite(ratio) or ratio <= 0:
         return str(ratio)
-    allowed = span or Span(ratio * (1 - 1e-6), ratio * (1 + 1e-6))
+    small = _small_fraction(ratio, span or Span(ratio * (1 - 1e-6), ratio * (1 + 1e-6)))
+    return format_number(ratio, 4) if small is None else str(small)
+
+
+def _small_fraction(ratio: float, span: Span) -> Fraction | None:
+    """`n` or `1/n`, or a fraction of numbers up to 8, that lies in the span."""
     for bottom in (*range(1, 9), 16, 32, 64, 128, 256):
         top = round(ratio * bottom)
         small = max(top, bottom) <= 8 or min(top, bottom) == 1
-        if 0 < top <= 4096 and small and allowed.holds(top / bottom):
-            return str(Fraction(top, bottom))
-    return format_number(ratio, 4)
+        if 0 < top <= 4096 and small and span.holds(top / bottom):
+            return Fraction(top, bottom)
+    return None
 
 
 def diagnose(case: Case) -> list[Cause]:
-    """Ranked causes of `case.span.middle`; empty where nothing explains it."""
-    if not (math.isfinite(case.span.low) and case.span.low > 0):
+    """Ranked causes of the ratio of a case; empty where nothing explains it."""
+    if not 0 < case.span.low <= case.span.high < math.inf:
         return []
     atoms = list(_atoms(case))
     singles = [atom for atom in atoms if case.span.holds(atom.factor)]
@@ -272,16 +284,21 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     if inherited and math.isclose(inherited.value, wanted, rel_tol=1e-6):
         share = ratio_text(span.middle, span)
         text = f"{_short(fact)} {fact.display} is {share} of the {inherited.display} of {_stem(inherited)}"
-        yield Cause(text, span.middle, 0.8, fact, inherited.display)
+        yield Cause(text, span.factor, 0.8, fact, inherited.display)
         return
     text = f"{_short(fact)} {fact.display} would have to be {needed.display}"
     others = _like(case, fact)
     taken_from = _names(_owner(other) for other in others if math.isclose(other.value, fact.value, rel_tol=1e-6))
-    borne_out = any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
+    borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
     if taken_from and (borne_out or _is_clock(fact)):
-        yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.middle, 1.2, fact, needed.display)
+        yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed.display)
     else:
-        yield Cause(text, span.middle, 1.7 if borne_out else 3.2, fact, needed.display)
+        yield Cause(text, span.factor, 1.7 if borne_out else 3.2, fact, needed.display)
+
+
+def _usual(fact: Fact, wanted: float) -> bool:
+    """Buses come in multiples of 32 bit."""
+    return fact.path.endswith(".bus") and wanted * 8 % 32 == 0
 
 
 def _is_clock(fact: Fact) -> bool:
@@ -296,17 +313,13 @@ def _plausible(fact: Fact, wanted: float) -> bool:
 def _round_value(fact: Fact, span: Span) -> float | None:
     """The value a fact would need, where a plausible one lies within the tolerance: whole counts, few digits."""
     low, high = fact.value / span.high, fact.value / span.low
-    unit = fact.value / _printed(fact)
-    for digits in range(1, 7):
+    unit = fact.value / leading_number(fact.quantity.text)
+    whole = fact.quantity.dimension == DIMENSIONLESS
+    for digits in range(1, 8 if whole else 5 if _is_clock(fact) else 4):
         wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
-        if low <= wanted <= high and (fact.quantity.dimension != DIMENSIONLESS or wanted == int(wanted)):
+        if low <= wanted <= high and (not whole or wanted == int(wanted)):
             return wanted
     return None
-
-
-def _printed(fact: Fact) -> float:
-    number = fact.quantity.text.split(" ", 1)[0]
-    return float(Fraction(number)) if "/" in number else float(number)
 
 
 def _like(case: Case, fact: Fact) -> list[Fact]:
@@ -317,11 +330,16 @@ def _like(case: Case, fact: Fact) -> list[Fact]:
     if case.registry is None or last in ("groups", "capacity"):
         return []
     own = case.hardware.architecture if case.hardware else None
-    return [
-        architecture.facts[fact.path]
-        for name in case.registry.architecture_files
-        if name != own and fact.path in (architecture := case.registry.architecture(name)).facts
-    ]
+    return [facts[fact.path] for name, facts in _architectures(case.registry) if name != own and fact.path in facts]
+
+
+def _architectures(registry: Registry) -> Iterator[tuple[str, Facts]]:
+    """Facts of every architecture that can be read; a broken one is somebody else's red."""
+    for name in registry.architecture_files:
+        try:
+            yield name, registry.architecture(name).facts
+        except InputError:
+            continue
 
 
 def _inherited(case: Case, fact: Fact) -> Fact | None:
@@ -344,11 +362,14 @@ def _rates(case: Case, span: Span, convention: float) -> list[Cause]:
     what = f"macs_per_clock {format_number(taken)}" if convention == 1.0 else f"{format_number(taken)} MAC/clock"
     text = f"{what} is {ratio_text(share)} of {_whose(case, fact, needed)}"
     known = _known_rates(case, taken)
-    repair = f"{format_number(needed)} MAC"
-    if known:
-        cost = min(cost for cost, _, _ in known)
-        return [Cause(f"{text}; it is the {_listed(known, cost)}", share, cost, fact, repair)]
-    return [Cause(text, share, 2.2, fact, repair)] if convention == 1.0 else []
+    nearest = min((cost for cost, _, _ in known), default=2.2)
+    said = f"{text}; it is the {_listed(known, nearest)}" if known else text
+    if not known and convention != 1.0:
+        return []
+    inherited = _inherited(case, fact)
+    if inherited and math.isclose(inherited.value, needed):  # the device contradicts its architecture, which is right
+        return [Cause(said, share, min(nearest, 2.2) - 0.6, fact, inherited.display)]
+    return [Cause(said, share, nearest, fact, f"{format_number(needed)} MAC")]
 
 
 def _listed(known: list[tuple[float, str, str]], cost: float) -> str:
@@ -382,8 +403,7 @@ def _known_rates(case: Case, value: float) -> list[tuple[float, str, str]]:
         return []
     own = case.hardware.architecture if case.hardware else None
     found = []
-    for name in case.registry.architecture_files:
-        facts = case.registry.architecture(name).facts
+    for name, facts in _architectures(case.registry):
         prefix = f"units.{case.unit}.macs_per_clock."
         for path, fact in facts.items():
             precision = path.removeprefix(prefix)

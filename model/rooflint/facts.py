@@ -49,11 +49,12 @@ class Fact:
         """The same fact with another value: what a mutation or a question 'what if' asks for."""
         factor = value / self.quantity.value
         unit = self.quantity.text.partition(" ")[2]
-        shown = format_number(_leading(self.quantity.text) * factor, 6)
+        shown = format_number(leading_number(self.quantity.text) * factor, 6)
         return replace(self, quantity=replace(self.quantity, value=value, text=f"{shown} {unit}".strip()))
 
 
-def _leading(text: str) -> float:
+def leading_number(text: str) -> float:
+    """The number that a quantity begins with: `6.4/2 Gbit/s` → 3.2."""
     number = text.split(" ", 1)[0]
     above, _, below = number.partition("/")
     return float(above) / float(below or 1)

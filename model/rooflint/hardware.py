@@ -59,10 +59,14 @@ class ComputeUnit:
         """A fact of this unit. Raises UndisclosedError or UnsupportedError where there is none."""
         if path in self.facts:
             return self.facts[path]
-        for prefix, reason in self.undisclosed.items():
-            if path == prefix or path.startswith(f"{prefix}.") or not prefix:
-                raise UndisclosedError(f"{self.name}.{path} is undisclosed: {reason}")
+        self.refuse_hidden(path)
         raise UnsupportedError(self._missing(path))
+
+    def refuse_hidden(self, path: str) -> None:
+        """Raise UndisclosedError where the spec says that nobody can know this fact."""
+        for prefix, reason in self.undisclosed.items():
+            if not prefix or f"{path}.".startswith(f"{prefix}."):
+                raise UndisclosedError(f"{self.name}.{path} is undisclosed: {reason}")
 
     def _missing(self, path: str) -> str:
         head, _, precision = path.partition(".")
@@ -192,6 +196,8 @@ class Hardware:
     notes: str | None = None
     mode: str | None = None
     """The operating point that this device is at; None for its own."""
+    own_facts: Facts | None = field(default=None, repr=False, compare=False)
+    """At an operating point: the facts without it, so that another point replaces this one."""
 
     @cached_property
     def units(self) -> Mapping[str, ComputeUnit]:
@@ -199,13 +205,14 @@ class Hardware:
         return {name: self._unit(name) for name in self._names("units", self.unit_groups)}
 
     def _unit(self, name: str) -> ComputeUnit:
-        hidden = {path: reason for path, reason in self.undisclosed.items() if f"{path}.".startswith(f"units.{name}.")}
+        own = f"units.{name}."
+        hidden = {path: why for path, why in self.undisclosed.items() if _related(f"{path}.", own)}
         return ComputeUnit(
             name,
             self.unit_groups.get(name, "group"),
             self._below(f"units.{name}."),
             self.circuits.get(name),
-            {path.removeprefix(f"units.{name}").lstrip("."): reason for path, reason in hidden.items()},
+            {f"{path}."[len(own) :].rstrip("."): why for path, why in hidden.items()},
         )
 
     @cached_property
@@ -257,7 +264,7 @@ class Hardware:
         if able:
             return max(able, key=lambda unit: unit.peak_ops_per_s(precision))
         for unit in self.units.values():
-            unit.fact(f"macs_per_clock.{precision}") if unit.undisclosed else None
+            unit.refuse_hidden(f"macs_per_clock.{precision}")
         having = sorted({name for unit in self.units.values() for name in unit.precisions})
         raise UnsupportedError(f"{self.id} does not support {precision} (has: {', '.join(having) or 'none'})")
 
@@ -267,11 +274,17 @@ class Hardware:
         Raises UnsupportedError with the points that exist.
         """
         overlay = _pick(self.operating_points, mode, f"{self.id} has no operating point")
-        return replace(self.with_facts(overlay), mode=mode)
+        own = self.facts if self.own_facts is None else self.own_facts
+        return replace(self, facts={**own, **overlay}, own_facts=own, mode=mode)
 
     def with_facts(self, overlay: Facts) -> "Hardware":
         """A copy with some facts replaced or added."""
-        return replace(self, facts={**self.facts, **overlay})
+        own = None if self.own_facts is None else {**self.own_facts, **overlay}
+        return replace(self, facts={**self.facts, **overlay}, own_facts=own)
+
+
+def _related(one: str, two: str) -> bool:
+    return one.startswith(two) or two.startswith(one)
 
 
 def _pick(things: Mapping[str, T], name: str, complaint: str) -> T:

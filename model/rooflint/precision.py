@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rooflint.errors import RooflintError
+
 
 @dataclass(frozen=True, slots=True)
 class Precision:
@@ -37,7 +39,7 @@ PRECISIONS: dict[str, Precision] = {
 }
 
 
-class UnknownPrecisionError(ValueError):
+class UnknownPrecisionError(RooflintError, ValueError):
     """A name that is not in PRECISIONS."""
 
 

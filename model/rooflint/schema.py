@@ -64,9 +64,7 @@ class Wish:
     example: str
     whole: bool = False
     unit: str | None = None
-    """Exactly this unit, where another of the same dimension would be misread (MAC, not op)."""
-    named: str | None = None
-    """How the unit is called in a message, where the base unit is not how people write it."""
+    """What its unit must end with, where another of its dimension would be misread: MAC and not op, bit and not B."""
 
     def read(self, raw: Any) -> RawFact:
         """Turn the YAML value into a RawFact. Raises PydanticCustomError with the wish."""
@@ -93,11 +91,12 @@ class Wish:
 
     def _checked(self, quantity: Quantity) -> Quantity:
         text = quantity.text
-        if quantity.dimension != self.dimension or (self.unit and not text.endswith(f" {self.unit}")):
+        bare = self.dimension == DIMENSIONLESS and " " in text
+        if quantity.dimension != self.dimension or bare or (self.unit and not self._spelt(text)):
             raise self._error(f"want {self._wanted()}, found '{text}'")
         if quantity.value <= 0:
             raise self._error(f"want a value above zero, found '{text}'")
-        scale = OPS_PER_MAC if self.unit == "MAC" else 1
+        scale = OPS_PER_MAC if self.unit == "MAC" else 1.0
         value = quantity.value / scale
         if self.whole and value != int(value):
             raise self._error(f"want a whole number, found '{text}'")
@@ -108,13 +107,24 @@ class Wish:
             )
         return Quantity(value, DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
 
+    def _spelt(self, text: str) -> bool:
+        """MAC and bit take no prefix here; bit/s does."""
+        unit = str(self.unit)
+        return text.endswith(unit if "/" in unit else f" {unit}")
+
     def _wanted(self) -> str:
         if self.dimension == DIMENSIONLESS:
             return f"{self.what} such as {self.example}"
-        return f"{self.what} in {self.unit or self.named or NAMES[self.dimension]} such as {self.example}"
+        return f"{self.what} in {self.unit or NAMES[self.dimension]} such as {self.example}"
 
     def _show(self, value: float) -> str:
-        return f"{value:g} {self.unit}" if self.unit else format_quantity(value, self.dimension)
+        if self.unit == "MAC":
+            return f"{value:g} MAC"
+        if self.unit == "bit":
+            return f"{value * 8:.10g} bit"
+        if self.unit:  # bit/s
+            return format_quantity(value * 8, self.dimension, unit=self.unit)
+        return format_quantity(value, self.dimension)
 
     @staticmethod
     def _error(message: str) -> PydanticCustomError:
@@ -151,7 +161,7 @@ Power = _fact(Wish("a power", WATTS, 1e-2, 1e5, "700 W"))
 Length = _fact(Wish("a process node", METRES, 1e-10, 1e-6, "4 nm"))
 Capacity = _fact(Wish("a capacity", BYTES, 1e3, 1e14, "80 GB"))
 Width = _fact(Wish("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
-PinRate = _fact(Wish("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", named="bit/s"))
+PinRate = _fact(Wish("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
 Bandwidth = _fact(Wish("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
 Duration = _fact(Wish("a duration", SECONDS, 1e-10, 1, "5 us"))
 
@@ -307,11 +317,10 @@ _collect_readers(HardwareSpec)
 
 def reader_of(path: str) -> Callable[[Any], RawFact] | None:
     """How the fact at a dotted path is read; None if no fact can stand there."""
-    if path in READERS:
-        return READERS[path]
     words = path.split(".")
     for pattern, reader in READERS.items():
         parts = pattern.split(".")
         if len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True)):
-            return reader
+            by_precision = len(words) == 4 and words[2] in ("clock_of", "macs_per_clock", "sparsity")
+            return reader if not by_precision or words[3] in PRECISIONS else None
     return None

@@ -20,7 +20,8 @@ from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, RooflintError, refuse
 from rooflint.facts import Fact, Source
 from rooflint.hardware import Facts, Hardware
-from rooflint.schema import ArchitectureSpec, HardwareSpec, RawFact, SharedSpec, reader_of
+from rooflint.precision import PRECISIONS
+from rooflint.schema import READERS, ArchitectureSpec, HardwareSpec, RawFact, SharedSpec, reader_of
 from rooflint.strict_yaml import Document
 
 PACKAGED = Path(__file__).parent / "specs"
@@ -262,7 +263,9 @@ def _raw_facts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
 
 
 def _groups(*specs: SharedSpec) -> dict[str, str]:
-    return {name: unit.group for spec in specs for name, unit in spec.units.items() if unit.group}
+    """What each unit is grouped in; a unit that nobody says it of is still one."""
+    found = {name: "group" for spec in specs for name in spec.units}
+    return found | {name: unit.group for spec in specs for name, unit in spec.units.items() if unit.group}
 
 
 def _circuits(*specs: SharedSpec) -> dict[str, str]:
@@ -291,10 +294,26 @@ def _build(device: str, spec: HardwareSpec, document: Document, base: Architectu
         undisclosed={path: reason for layer in layers for path, reason in layer.undisclosed.items()},
         notes=spec.notes,
     )
-    problems = list(_incomplete(hardware, document))
+    problems = [*_empty(layers, hardware, document), *_incomplete(hardware, document)]
     if problems:
         raise InputError(problems)
     return hardware
+
+
+def _empty(layers: tuple[SharedSpec, ...], hardware: Hardware, document: Document) -> Iterator[Problem]:
+    """Memories and caches that are named and say nothing."""
+    for section in ("memories", "caches"):
+        for name in dict.fromkeys(name for layer in layers for name in getattr(layer, section)):
+            hidden = any(_covers(path, f"{section}.{name}") for path in hardware.undisclosed)
+            if not hidden and not any(path.startswith(f"{section}.{name}.") for path in hardware.facts):
+                yield document.problem(
+                    (section, name), f"{section}.{name}: has no fact; say something of it or remove it"
+                )
+
+
+def _covers(path: str, whole: str) -> bool:
+    """Whether a dotted path is, or is above, another one."""
+    return f"{whole}.".startswith(f"{path}.")
 
 
 def _operating_points(spec: HardwareSpec, document: Document) -> dict[str, Facts]:
@@ -319,6 +338,9 @@ def read_override(
     """The fact that an operating point or a replay puts at a dotted path, or what is wrong with it."""
     reader = reader_of(dotted)
     if reader is None:
+        name = dotted.rpartition(".")[2]
+        if reader_of(dotted.removesuffix(name) + next(iter(PRECISIONS))):
+            return document.problem(path, f"{dotted}: unknown precision '{name}' (known: {', '.join(PRECISIONS)})")
         return document.problem(path, f"'{dotted}' is not the path of a fact, such as units.tensor_core.clock")
     try:
         raw = reader(value)
@@ -334,7 +356,7 @@ def _incomplete(hardware: Hardware, document: Document) -> Iterator[Problem]:
     for name, unit in hardware.units.items():
         needed = ("groups", "per_group", "clock", "macs_per_clock")
         for key in needed:
-            hidden = any(f"units.{name}.{key}".startswith(path) for path in hardware.undisclosed)
+            hidden = any(_covers(path, f"units.{name}.{key}") for path in hardware.undisclosed)
             if not hidden and not any(path.split(".")[0] == key for path in unit.facts):
                 where = (
                     "neither the device nor its architecture says it"
@@ -355,9 +377,14 @@ def _incomplete(hardware: Hardware, document: Document) -> Iterator[Problem]:
             )
         elif keys & {"bus", "pin_rate"} and not memory.has_bandwidth:
             yield document.problem(("memories", name), f"memories.{name}: want bus and pin_rate together")
+    for path in hardware.undisclosed:
+        if not _leads_somewhere(path, hardware):
+            yield document.problem(("undisclosed", path), f"undisclosed: '{path}' is no path of this device")
     for mode, overlay in hardware.operating_points.items():
         for path in overlay:
-            if path.startswith(("units.", "memories.")) and ".".join(path.split(".")[:2]) not in _sections(hardware):
+            if path.startswith(("units.", "memories.", "caches.")) and ".".join(path.split(".")[:2]) not in _sections(
+                hardware
+            ):
                 yield document.problem(
                     ("operating_points", mode, path),
                     f"operating point '{mode}' sets {path}, which this device does not have",
@@ -365,7 +392,19 @@ def _incomplete(hardware: Hardware, document: Document) -> Iterator[Problem]:
 
 
 def _sections(hardware: Hardware) -> set[str]:
-    return {f"units.{name}" for name in hardware.units} | {f"memories.{name}" for name in hardware.memories}
+    names = {"units": hardware.units, "memories": hardware.memories, "caches": hardware.caches}
+    return {f"{section}.{name}" for section, found in names.items() for name in found}
+
+
+def _leads_somewhere(path: str, hardware: Hardware) -> bool:
+    """Whether a fact may stand at a dotted path, or below it, and its unit or memory exists."""
+    words = path.split(".")
+    known = any(
+        len(words) <= len(parts) and all(part in ("*", word) for part, word in zip(parts, words, strict=False))
+        for parts in (pattern.split(".") for pattern in READERS)
+    )
+    grouped = len(words) > 1 and words[0] in ("units", "memories", "caches")
+    return known and (not grouped or ".".join(words[:2]) in _sections(hardware))
 
 
 def _ids_below(folder: Path) -> dict[str, Path]:

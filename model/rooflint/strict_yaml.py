@@ -6,26 +6,18 @@ infinities, files that are too large, too deep or not UTF-8.
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
 from rooflint.errors import InputError, Problem, refuse
 
 try:
-    from yaml import CSafeLoader as _Loader
-except ImportError:  # PyYAML built without libyaml: slower, the same nodes
-    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
-
-
-class Loader(_Loader):
-    """Makes nodes only; what a plain scalar means is decided here, by YAML 1.2, so PyYAML's 1.1 rules are off."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc]  # the stubs call it an instance variable
-
+    from yaml import CSafeLoader as Loader
+except ImportError:  # PyYAML built without libyaml: slower, the same events
+    from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
@@ -88,38 +80,20 @@ def read_text(file: FilePath, max_bytes: int = MAX_BYTES) -> str:
 
 def parse(text: str, file: FilePath) -> Document:
     """Parse text that came from `file`. Raises InputError as `load` does."""
+    builder = _Builder(file, text)
     try:
-        _refuse_anchors(text, file)
-        node = yaml.compose(text, Loader)
+        data = builder.document()
     except yaml.MarkedYAMLError as error:
         raise refuse(file, _line_of(error), f"is not YAML: {_said(error)}") from error
     except yaml.YAMLError as error:  # a control character, say: no mark
         raise refuse(file, 1, f"is not YAML: {' '.join(str(error).split())}") from error
-    if node is None:
-        raise refuse(file, 1, "is empty")
-    builder = _Builder(file)
-    data = builder.build(node, ())
     if builder.problems:
         raise InputError(builder.problems)
     return Document(file, data, builder.lines)
 
 
-def _refuse_anchors(text: str, file: FilePath) -> None:
-    if "&" not in text and "*" not in text:  # the usual case costs one scan of the text
-        return
-    for event in yaml.parse(text, Loader):
-        if getattr(event, "anchor", None) is not None:
-            raise refuse(
-                file, _mark_line(event.start_mark), "anchors and aliases are not part of this format; write it out"
-            )
-
-
 def _line_of(error: yaml.MarkedYAMLError) -> int:
     mark = error.problem_mark or error.context_mark
-    return mark.line + 1 if mark else 1
-
-
-def _mark_line(mark: Any) -> int:
     return mark.line + 1 if mark else 1
 
 
@@ -128,48 +102,82 @@ def _said(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Builder:
-    """Turns nodes into data, and notes lines and problems on the way."""
+    """Turns parser events into data, and notes lines and problems on the way.
 
-    def __init__(self, file: FilePath) -> None:
+    Events rather than nodes: tags and anchors are seen as they were written, and what is too deep is refused before
+    anything recurses into it.
+    """
+
+    def __init__(self, file: FilePath, text: str) -> None:
         self.file = file
+        self.events = yaml.parse(text, Loader)
         self.lines: dict[Path, int] = {}
         self.problems: list[Problem] = []
 
-    def build(self, node: yaml.Node, path: Path) -> Any:
-        self.lines[path] = node.start_mark.line + 1
+    def document(self) -> Any:
+        """The one document of the text."""
+        event = self._next()
+        while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
+            event = self._next()
+        if isinstance(event, yaml.StreamEndEvent):
+            raise refuse(self.file, 1, "is empty")
+        data = self._value(event, ())
+        self._next()  # the document's end
+        event = self._next()
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise refuse(self.file, _line(event), "want one document, found another one after '---'")
+        return data
+
+    def _next(self) -> Any:
+        return next(self.events)
+
+    def _value(self, event: Any, path: Path) -> Any:
+        self.lines[path] = _line(event)
+        self._plain(event)
         if len(path) > MAX_DEPTH:
-            raise refuse(self.file, node.start_mark.line + 1, f"is nested deeper than {MAX_DEPTH} levels")
-        if isinstance(node, yaml.MappingNode):
-            return dict(self._pairs(node, path))
-        if isinstance(node, yaml.SequenceNode):
-            return [self.build(child, (*path, position)) for position, child in enumerate(node.value)]
-        return self._scalar(node)
+            raise refuse(self.file, _line(event), f"is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event)
+        return self._mapping(path) if isinstance(event, yaml.MappingStartEvent) else self._sequence(path)
 
-    def _pairs(self, node: yaml.MappingNode, path: Path) -> Iterator[tuple[str, Any]]:
-        seen: dict[str, int] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                self._add(line, "want a word as key, found a collection")
-                continue
-            key = key_node.value
-            if key in seen:
-                self._add(line, f"'{key}' is written twice (first in line {seen[key]}); keep one")
-            seen[key] = line
-            value = self.build(value_node, (*path, key))
+    def _plain(self, event: Any) -> None:
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise refuse(self.file, _line(event), "anchors and aliases are not part of this format; write it out")
+        if event.tag is not None:
+            self._add(_line(event), f"tags such as '{event.tag}' are not part of this format")
+
+    def _sequence(self, path: Path) -> list[Any]:
+        values: list[Any] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            values.append(self._value(event, (*path, len(values))))
+        return values
+
+    def _mapping(self, path: Path) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        first: dict[str, int] = {}
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            line, key = _line(event), self._key(event)
+            if key in first:
+                self._add(line, f"'{key}' is written twice (first in line {first[key]}); keep one")
+            first.setdefault(key, line)
+            values[key] = self._value(self._next(), (*path, key))
             self.lines[(*path, key)] = line
-            yield key, value
+        return values
 
-    def _scalar(self, node: yaml.Node) -> Any:
-        text: str = node.value
-        if node.tag not in _PLAIN_TAGS:
-            self._add(node.start_mark.line + 1, f"tags such as '{node.tag}' are not part of this format")
-        if getattr(node, "style", None) in tuple("'\"|>"):  # quoted, or a block of text
+    def _key(self, event: Any) -> str:
+        self._plain(event)
+        if not isinstance(event, yaml.ScalarEvent):
+            raise refuse(self.file, _line(event), "want a word as key, found a collection")
+        return str(event.value)
+
+    def _scalar(self, event: Any) -> Any:
+        text: str = event.value
+        if event.style in tuple("'\"|>"):  # quoted, or a block of text
             return text
         if text in _WORDS:
             return _WORDS[text]
         if _NAN.fullmatch(text):
-            self._add(node.start_mark.line + 1, f"want a finite number, found {text}")
+            self._add(_line(event), f"want a finite number, found {text}")
             return None
         return _number(text)
 
@@ -177,9 +185,8 @@ class _Builder:
         self.problems.append(Problem(self.file, line, message))
 
 
-_PLAIN_TAGS = {
-    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
-}
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
 
 
 def _number(text: str) -> Any:

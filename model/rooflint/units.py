@@ -96,8 +96,11 @@ _MISSPELT = {
     "macs": "MAC",
 }
 
-_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-_QUANTITY = re.compile(rf"(?P<number>{_NUMBER})(?:/(?P<divisor>\d+))?(?:\s+(?P<unit>\S.*))?")
+_NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_QUANTITY = re.compile(rf"(?P<number>{_NUMBER})(?:/(?P<divisor>[0-9]{{1,9}}))?(?:\s+(?P<unit>\S.*))?")
+
+#: A small b may be a bit or a byte; which one is the writer's to say.
+_MISSPELT_BITS = {f"{p}b{rest}": f"{p}bit{rest} or {p}B{rest}" for p in ("k", "M", "G", "T", "") for rest in ("", "/s")}
 
 
 class UnitError(ValueError):
@@ -144,7 +147,7 @@ def _parse_atom(atom: str, whole: str) -> tuple[float, Dimension]:
             return _exact(factor, SI_PREFIXES[prefix]), dimension
         if "iec" in prefixes and prefix in IEC_PREFIXES:
             return factor * 2 ** IEC_PREFIXES[prefix], dimension
-    wish = _MISSPELT.get(whole.lower(), _MISSPELT.get(atom.lower()))
+    wish = _MISSPELT_BITS.get(whole) or _MISSPELT.get(whole.lower(), _MISSPELT.get(atom.lower()))
     raise UnitError(f"unknown unit '{whole}'" + (f"; write {wish}" if wish else ""))
 
 
@@ -158,7 +161,7 @@ def parse_quantity(text: str | float) -> Quantity:
 
     Raises UnitError for anything else, NaN and infinities included.
     """
-    written = str(text).strip()
+    written = " ".join(str(text).split())
     match = _QUANTITY.fullmatch(written)
     if not match or isinstance(text, bool):
         raise UnitError(f"'{written}' is not a number with a unit" + _hint(written))
@@ -238,5 +241,6 @@ def format_number(value: float, digits: int = 4) -> str:
         return str(int(value))
     text = f"{value:.{digits}g}"
     if "e" in text:
-        text = f"{float(text):.12f}" if abs(value) < 1 else f"{float(text):.0f}"
+        decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+        text = f"{float(text):.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

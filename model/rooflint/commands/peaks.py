@@ -32,6 +32,8 @@ def peaks(
     hardware = hardware.at(at) if at else hardware
     wanted = precision_named(precision).name if precision else ""
     rungs = list(_rungs(hardware, wanted))
+    if wanted and not rungs:
+        hardware.best_unit(wanted)  # raises and says why
     if form != "text":
         typer.echo(write(_table(rungs), form), nl=False)
         return
@@ -40,8 +42,6 @@ def peaks(
         typer.echo(line)
     for path, reason in hardware.undisclosed.items():
         typer.echo(f"\nundisclosed: {path}: {reason}")
-    if wanted and not rungs:
-        hardware.best_unit(wanted)
 
 
 def _rungs(hardware: Hardware, wanted: str) -> Iterator[Rung]:

@@ -1,0 +1,3 @@
+"""What tests of every part share."""
+
+pytest_plugins = ["pytester"]

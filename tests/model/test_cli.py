@@ -1,0 +1,165 @@
+"""The program: commands by entry point, and one sentence instead of a traceback."""
+
+import subprocess
+import sys
+import traceback
+from importlib.metadata import EntryPoint, entry_points
+from types import SimpleNamespace
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import rooflint
+from rooflint import cli
+from rooflint.errors import RooflintError
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """`run("peaks", "t4")` is the program in this process: status, stdout, stderr."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+    def program(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rooflint", *map(str, arguments)])
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as leaving:
+            status = leaving.code or 0
+        out, err = capsys.readouterr()
+        return SimpleNamespace(status=status, out=out, err=err)
+
+    return program
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """Other commands than the installed ones: `commands(hello=function)`."""
+
+    def install(**loaded):
+        entries = {name: SimpleNamespace(name=name, load=lambda thing=thing: thing) for name, thing in loaded.items()}
+        monkeypatch.setattr(cli, "_entries", lambda: entries)
+
+    return install
+
+
+def test_the_version_is_that_of_the_distribution(run):
+    done = run("--version")
+    assert (done.status, done.out) == (0, f"rooflint {rooflint.__version__}\n")
+
+
+def test_help_lists_every_installed_command(run):
+    done = run("--help")
+    assert done.status == 0
+    for entry in entry_points(group="rooflint.commands"):
+        assert f" {entry.name} " in done.out
+    assert {"hardware", "peaks"} <= {entry.name for entry in entry_points(group="rooflint.commands")}
+
+
+def test_without_a_command_there_is_help(run):
+    done = run()
+    assert done.status == 2
+    assert "Usage: rooflint" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("peaks", "h100"), "'h100' is ambiguous: nvidia/h100-nvl-94gb, nvidia/h100-pcie-80gb, nvidia/h100-sxm5-80gb"),
+        (("peaks", "nvidia/t4", "--at", "30w"), "nvidia/t4 has no operating point '30w' (has: none)"),
+        (("peaks", "nvidia/t4", "-f", "yaml"), "unknown format 'yaml' (known: "),
+        (("hardware", "show", "zzzzzzzz"), "unknown device 'zzzzzzzz' ("),
+        (("hardware", "list", "zzzzzzzz"), "no device matches 'zzzzzzzz' ("),
+        (("peaks", "nvidia/t4", "-p", "fp8"), "nvidia/t4 does not support fp8 (has: fp16, fp32, fp64, int4, int8)"),
+        (("peaks", "nvidia/t4", "-p", "fp17"), "unknown precision 'fp17' (known: "),
+    ],
+)
+def test_what_a_user_can_mend_is_one_sentence_and_status_2(run, arguments, sentence):
+    try:
+        done = run(*arguments)
+    except Exception:
+        pytest.fail(f"a traceback for what a user typed:\n{traceback.format_exc(limit=-2)}")
+    assert done.status == 2
+    assert done.err.startswith(sentence)
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+
+
+def test_a_broken_spec_is_said_with_file_line_and_wish(run, specs, monkeypatch):
+    specs.write("acme/one", "name: One\nkind: gpu\ntdp: 700 W\nfoo: 1\n")
+    monkeypatch.chdir(specs.root)
+    done = run("peaks", "acme/one", "--specs", specs.root)
+    assert done.status == 2
+    assert done.err.splitlines() == [
+        "hardware/acme/one.yaml:3  tdp: want [value, source, where], found '700 W'",
+        "hardware/acme/one.yaml:4  unknown key 'foo'",
+    ]
+
+
+def test_an_unknown_command_is_a_usage_error(run):
+    done = run("nosuch")
+    assert done.status == 2
+    assert "No such command 'nosuch'" in done.err
+
+
+def test_a_bug_is_not_swallowed(commands, run):
+    def broken():
+        raise ZeroDivisionError
+
+    commands(broken=broken)
+    with pytest.raises(ZeroDivisionError):
+        run("broken")
+
+
+def test_another_package_brings_a_function(commands, run):
+    def hello(name: str = "you") -> None:
+        typer.echo(f"hello {name}")
+
+    commands(hello=hello)
+    assert run("hello", "--name", "me").out == "hello me\n"
+
+
+def test_another_package_brings_an_app_of_several_commands(commands, run):
+    app = typer.Typer()
+    app.command("one")(lambda: typer.echo("1"))
+    app.command("two")(lambda: typer.echo("2"))
+    commands(many=app)
+    assert run("many", "two").out == "2\n"
+    assert "many" in run("--help").out
+
+
+def test_an_error_of_another_package_is_one_sentence_too(commands, run):
+    def refusing() -> None:
+        raise RooflintError("want this, found that")
+
+    commands(refusing=refusing)
+    done = run("refusing")
+    assert (done.status, done.err) == (2, "want this, found that\n")
+
+
+def test_only_the_command_that_is_used_is_loaded(monkeypatch, run):
+    loaded = []
+    load = EntryPoint.load
+
+    def noted(entry):
+        if entry.group == cli.GROUP:
+            loaded.append(entry.name)
+        return load(entry)
+
+    monkeypatch.setattr(EntryPoint, "load", noted)
+    assert run("peaks", "nvidia/t4").status == 0
+    assert set(loaded) == {"peaks"}
+
+
+def test_the_package_runs_as_a_module():
+    result = subprocess.run(
+        [sys.executable, "-m", "rooflint", "--version"], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"rooflint {rooflint.__version__}\n", "")
+
+
+def test_the_group_works_under_the_runner_of_typer():
+    assert CliRunner().invoke(cli.program, ["--version"]).output == f"rooflint {rooflint.__version__}\n"

@@ -1,0 +1,198 @@
+"""Somebody's repository for every test: a copy of the tiny one, edited line by line, and pytest run in it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rooflint import evidence, kinds, run  # noqa: F401  # nested runs in this process find them loaded
+from pytest_rooflint.judge import judge
+from pytest_rooflint.suite import Suite
+from pytest_rooflint.verdict import Verdict
+
+TINY = Path(__file__).parent / "tiny"
+SCRIPTS = Path(sys.executable).parent
+
+for name in kinds.names():
+    kinds.kind(name)
+
+
+def run_script(root: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A console script in a process of its own, as a user starts it: no PYTHONPATH, nothing from GitHub."""
+    foreign = ("PYTEST", "PYTHONPATH", "GITHUB_", "ROOFLINT")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign) and key != "CI"}
+    return subprocess.run(
+        [str(SCRIPTS / command[0]), *command[1:]],
+        cwd=root,
+        env={**kept, "COLUMNS": "200", **environment},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+class Repository:
+    """A folder with specs, golden files and a pyproject."""
+
+    def __init__(self, root: Path, pytester: pytest.Pytester | None = None) -> None:
+        self.root = root
+        self.pytester = pytester
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def read(self, name: str) -> str:
+        return (self.root / name).read_text(encoding="utf-8")
+
+    def edit(self, name: str, old: str, new: str) -> int:
+        """Replace a text that the file has exactly once; its line."""
+        text = self.read(name)
+        assert text.count(old) == 1, f"'{old}' is {text.count(old)} times in {name}"
+        self.write(name, text.replace(old, new))
+        return text[: text.index(old)].count("\n") + 1
+
+    def line(self, name: str, part: str) -> int:
+        """The line of the only line with that text."""
+        (found,) = [number for number, line in enumerate(self.read(name).splitlines(), 1) if part in line]
+        return found
+
+    # ---- run
+
+    def run(self, *arguments: str) -> pytest.RunResult:
+        """`pytest …` in this process; Hypothesis' plugin would be imported anew each time."""
+        assert self.pytester
+        return self.pytester.runpytest_inprocess("-rf", "-p", "no:hypothesispytest", *arguments)
+
+    def script(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """A console script in a process of its own, here."""
+        return run_script(self.root, *command, **environment)
+
+    def evidence(self, *arguments: str) -> dict[str, Any]:
+        """The evidence of a run in this process."""
+        self.run("--rooflint-evidence=evidence.json", *arguments)
+        return json.loads(self.read("evidence.json"))
+
+    # ---- without pytest
+
+    def suite(self) -> Suite:
+        return Suite.of([self.root / "golden"], [self.root / "specs"])
+
+    def verdicts(self, name: str = "golden/x1.yaml") -> dict[str, Verdict]:
+        """Verdicts of one golden file by claim id."""
+        suite = self.suite()
+        return {claim.id: judge(claim, f"{name}::{claim.id}", suite) for claim in suite.read(self.root / name).claims}
+
+
+@pytest.fixture(autouse=True)
+def _no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests mean the same on a laptop and on GitHub."""
+    for key in [key for key in os.environ if key == "CI" or key.startswith("GITHUB_")]:
+        monkeypatch.delenv(key)
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`script(folder, "pytest", …)`."""
+    return run_script
+
+
+@pytest.fixture
+def tiny(pytester: pytest.Pytester) -> Repository:
+    """A copy of the tiny repository; the working directory is its root."""
+    shutil.copytree(TINY, pytester.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".pytest_cache"))
+    return Repository(pytester.path, pytester)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """An empty one, where pytest is not needed; the working directory is its root."""
+    monkeypatch.chdir(tmp_path)
+    return Repository(tmp_path)
+
+
+@pytest.fixture
+def red() -> Callable[[pytest.RunResult | subprocess.CompletedProcess[str]], set[str]]:
+    """Ids of what a run printed as failed, without their files."""
+
+    def found(result: pytest.RunResult | subprocess.CompletedProcess[str]) -> set[str]:
+        text = result.stdout if isinstance(result.stdout, str) else result.stdout.str()
+        return {match[1] for match in re.finditer(r"^FAILED \S+?::(\S+)", text, re.MULTILINE)}
+
+    return found
+
+
+A1 = """\
+name: Acme A1
+kind: npu
+sources: {arch: {document: Acme A1 architecture manual, grade: read}}
+units:
+  mac_array:
+    group: tile
+    per_group: [2, arch, p. 2]
+    macs_per_clock: {int8: [1024 MAC, arch, p. 3], fp16: [512 MAC, arch, p. 3]}
+    sparsity: {int8: [2, arch, p. 4]}
+    circuit: systolic_mac
+"""
+
+K1 = """\
+name: Acme K1
+kind: npu
+architecture: acme/a1
+scope: package
+parts: {gcd: [2, brief, p. 1]}
+sources:
+  brief: {document: Acme K1 brief, grade: read}
+  guess: {document: a colleague's judgement, grade: estimate}
+tdp: [20 W, brief, p. 1]
+powers: {typical: [12 W, brief, p. 1]}
+clocks: {base: [800 MHz, brief, p. 2], boost: [1200 MHz, brief, p. 2]}
+units:
+  mac_array: {groups: [8, brief, p. 2], clock: [1000 MHz, brief, p. 2], clock_of: {fp16: [900 MHz, brief, p. 2]}}
+  vector:
+    group: tile
+    groups: [8, brief, p. 2]
+    per_group: [16, brief, p. 2]
+    clock: [1200 MHz, brief, p. 2]
+    macs_per_clock: {fp32: [2 MAC, brief, p. 3], int8: [8 MAC, guess, from the fp32 rate]}
+    circuit: simd_packed
+  secret: {group: island, groups: [1, brief, p. 2], per_group: [1, brief, p. 2], clock: [1000 MHz, brief, p. 2]}
+memories:
+  hbm: {capacity: [16 GiB, brief, p. 5], bus: [1024 bit, brief, p. 5], pin_rate: [2 Gbit/s, brief, p. 5]}
+  ddr: {capacity: [32 GB, brief, p. 5], bandwidth: [25.6 GB/s, brief, p. 5]}
+caches: {l2: {capacity: [4 MiB, brief, p. 5]}}
+launch_overhead: [1 us, brief, p. 6]
+operating_points:
+  low: {tdp: [10 W, brief, p. 7], units.mac_array.clock: [500 MHz, brief, p. 7]}
+undisclosed: {units.secret.macs_per_clock: Acme does not publish it}
+"""
+
+
+@pytest.fixture
+def acme(repository: Repository) -> Repository:
+    """A repository with one device that has a bit of everything; no golden file yet."""
+    repository.write("specs/architectures/acme/a1.yaml", A1)
+    repository.write("specs/hardware/acme/k1.yaml", K1)
+    return repository
+
+
+@pytest.fixture
+def claims(acme: Repository) -> Callable[..., list[Verdict]]:
+    """Verdicts on claims about acme/k1, written as in a golden file."""
+
+    def judged(*lines: str, head: str = "hardware: acme/k1\n") -> list[Verdict]:
+        source = "source: {document: Acme data sheet, where: p. 1, grade: read}\n"
+        text = "".join(f"  - {{{line}}}\n" for line in lines)
+        acme.write("golden/k1.yaml", f"{head}{source}claims:\n{text}")
+        return list(acme.verdicts("golden/k1.yaml").values())
+
+    return judged

@@ -1,0 +1,271 @@
+"""Replays: printed figures come out of the assumptions that made them, digit for digit, and of no others."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pytest_rooflint.judge import judge
+from pytest_rooflint.replay import assumptions, fraction, uses
+from pytest_rooflint.suite import Suite
+from rooflint.errors import InputError
+from rooflint.specs import PACKAGED
+
+SHIPPED = Path(__file__).parents[2] / "golden" / "replays"
+LOG = "golden/001-latency-30w.yaml"
+
+
+@pytest.fixture
+def log(repository):
+    """A copy of the shipped replays; its outcomes by claim id."""
+    shutil.copytree(SHIPPED, repository.root / "golden")
+
+    def outcomes(name=LOG):
+        suite = Suite.of([repository.root / "golden"], [PACKAGED])
+        return {claim.id: judge(claim, claim.id, suite) for claim in suite.read(repository.root / name).claims}
+
+    repository.outcomes = outcomes
+    return repository
+
+
+def red(verdicts):
+    return {id for id, verdict in verdicts.items() if verdict.outcome != "pass"}
+
+
+@pytest.mark.parametrize("file", sorted(file.name for file in SHIPPED.glob("*.yaml")))
+def test_every_printed_figure_comes_out_under_its_assumptions(log, file):
+    verdicts = log.outcomes(f"golden/{file}")
+    assert len(verdicts) > 0
+    assert red(verdicts) == set()
+    assert not any(verdict.corroborated for verdict in verdicts.values())
+    assert all(verdict.row()["replay"] for verdict in verdicts.values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        # 16 × 4 × 64 × 612 MHz = 2.51 T instead of 2.66; all four wait for memory, so the latency stays
+        (
+            "[650 MHz, log, Tensor Core Calculation Methodology]\n      memories.lpddr5.bandwidth: [204.8 GB/s, log, Roofline"
+            " Analysis]\n      launch_overhead: [10 us, log, 2 kernels of 10 us between 42.28",
+            "[612 MHz, log, Tensor Core Calculation Methodology]\n      memories.lpddr5.bandwidth: [204.8 GB/s, log, Roofline"
+            " Analysis]\n      launch_overhead: [10 us, log, 2 kernels of 10 us between 42.28",
+            {"figure-peak-GPU", "figure-efficiency-GPU", "figure-tops_per_w-GPU"},
+        ),
+        # 8 658 944 B / 204.8 GB/s = 42.3 us instead of 67.6: the TPU overtakes the GPU
+        (
+            "memories.lpddr5.bandwidth: [128 GB/s",
+            "memories.lpddr5.bandwidth: [204.8 GB/s",
+            {
+                "figure-latency-TPU",
+                "figure-throughput-TPU",
+                "figure-efficiency-TPU",
+                "latency-KPU-lt-GPU-lt-TPU-lt-CPU",
+            },
+        ),
+        # a MAC is two ops: twice the peak, half the computing time
+        (
+            "conventions: {ops_per_mac: 1, storage: fp32}\n    why:\n      units.cpu_simd",
+            "conventions: {ops_per_mac: 2, storage: fp32}\n    why:\n      units.cpu_simd",
+            {"figure-peak-CPU", "figure-efficiency-CPU", "figure-tops_per_w-CPU", "figure-compute_time-CPU"},
+        ),
+        # a quarter of the bytes
+        (
+            "conventions: {storage: fp32}\n    why:\n      peak",
+            "conventions: {storage: int8}\n    why:\n      peak",
+            {"figure-latency-KPU", "figure-throughput-KPU", "figure-efficiency-KPU", "figure-memory_time-KPU"},
+        ),
+        ("bandwidth_share: 8/16,", "bandwidth_share: 16/16,", {"figure-latency-GPU-before"}),
+        ("peak: [33.8 TOP/s, log", "peak: [33.9 TOP/s, log", {
+            "figure-peak-KPU", "figure-compute_time-KPU", "figure-tops_per_w-KPU"}),
+        # 10.7 instead of 10 us a kernel
+        ("launch_overhead: [10 us, log, 2 kernels of 10 us between 42.28",
+         "launch_overhead: [10.7 us, log, 2 kernels of 10 us between 42.28",
+         {"figure-latency-GPU", "figure-throughput-GPU", "figure-efficiency-GPU"}),
+    ],
+    ids=["clock", "bandwidth", "ops_per_mac", "storage", "bandwidth_share", "peak", "overhead"],
+)  # fmt: skip
+def test_one_other_assumption_turns_exactly_its_figures_red(log, old, new, changed):
+    log.edit(LOG, old, new)
+    assert red(log.outcomes()) == changed
+
+
+def test_an_order_that_was_refuted_turns_red_when_it_holds(log):
+    # the TPU at 128 instead of 32 GB/s before the fix
+    log.edit(LOG, "memories.lpddr5.bandwidth: [32 GB/s", "memories.lpddr5.bandwidth: [128 GB/s")
+    assert {
+        "latency-KPU-lt-GPU-lt-TPU-before-lt-CPU-refuted",
+        "latency-TPU-before-lt-CPU-refuted",
+    } <= red(log.outcomes())
+
+
+def test_a_fact_of_the_device_that_the_assumptions_replace_does_not_matter(log):
+    # CPU and GPU type their bandwidth; only what is not assumed may change a replay
+    specs = log.root / "specs"
+    shutil.copytree(PACKAGED, specs, ignore=shutil.ignore_patterns("workloads"))
+    log.edit("specs/architectures/nvidia/ampere-ga10b.yaml", "int8: [512 MAC", "int8: [64 MAC")
+    suite = Suite.of([log.root / "golden"], [specs])
+    claims = suite.read(log.root / LOG).claims
+    assert {judge(claim, claim.id, suite).outcome for claim in claims} == {"pass"}
+
+
+# ---- beside the sourced facts
+
+
+def test_each_assumption_stands_beside_the_sourced_fact_with_the_factor(log):
+    suite = Suite.of([log.root / "golden"], [PACKAGED])
+    claims = suite.read(log.root / LOG).claims
+    rows = {row["what"]: row for row in assumptions(suite.assumed(claims[0])["GPU"], "int8", "fp32")}
+    rate = rows["units.tensor_core.macs_per_clock.int8"]
+    assert (rate["assumed"], rate["sourced"], rate["factor"], rate["factor_text"]) == ("64 MAC", "512 MAC", 0.125, "1/8")
+    assert rate["source"]["grade"] == "estimate"
+    assert "Volta" in rate["why"]
+    assert (rows["ops_per_mac"]["factor_text"], rows["storage"]["factor_text"]) == ("1/2", "4")
+    # 16 of 8 SMs × 64 of 512 MAC × 650 of 612 MHz × 1 of 2 op
+    peak = rows["peak tensor_core int8"]
+    assert peak["factor"] == pytest.approx(2 / 8 * 650 / 612 / 2)
+    assert peak["parts"] == [
+        "2 (groups)",
+        "1/8 (macs_per_clock.int8)",
+        f"{650 / 612:.4g} (clock)",
+        "1/2 (a MAC counted as one op)",
+    ]
+
+
+def test_a_bandwidth_that_was_typed_stands_beside_the_derived_one(log):
+    suite = Suite.of([log.root / "golden"], [PACKAGED])
+    one = suite.assumed(suite.read(log.root / LOG).claims[0])["CPU"]
+    (row,) = [row for row in assumptions(one, "int8", "fp32") if row["what"] == "memories.lpddr5.bandwidth"]
+    # 51.2 of 256 bit × 6.398 Gbit/s / 8 = 204.7 GB/s at 30 W
+    assert row["assumed"] == "51.2 GB/s"
+    assert row["factor"] == pytest.approx(51.2 / (256 * 6.398 / 8))
+
+
+def test_what_has_no_counterpart_has_no_factor(log):
+    suite = Suite.of([log.root / "golden"], [PACKAGED])
+    one = suite.assumed(suite.read(log.root / LOG).claims[0])["GPU"]
+    (row,) = [row for row in assumptions(one, "int8", "fp32") if row["what"] == "launch_overhead"]
+    assert row["assumed"] == "10 us"
+    assert (row["sourced"], row["factor"], row["factor_text"], row["source"]) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(("text", "value"), [("8/16", 0.5), (1, 1.0), ("0.75", 0.75)])
+def test_a_share_is_a_fraction_or_a_number(text, value):
+    assert fraction(text) == value
+
+
+# ---- what cannot be assumed
+
+REPLAY = """\
+title: An old log
+source: {document: An old log, where: table 1, grade: read}
+sources: {log: {document: An old log, grade: read}}
+workload: {mlp: [64, 64], batch: 2}
+compute: int8
+given:
+  OLD:
+    hardware: acme/k1
+    unit: mac_array
+    facts:
+      units.mac_array.clock: [500 MHz, log, table 2]
+claims:
+  - {figure: peak OLD, expect: 16.38 TOP/s}
+  - {figure: latency OLD, expect: 1.017 us}
+"""
+
+
+@pytest.fixture
+def replayed(acme):
+    """Verdicts of REPLAY with one text replaced."""
+
+    def verdicts(old="OLD:", new="OLD:"):
+        assert old in REPLAY
+        acme.write("golden/old.yaml", REPLAY.replace(old, new, 1))
+        return acme.verdicts("golden/old.yaml")
+
+    return verdicts
+
+
+def test_a_replay_starts_from_the_documented_device(replayed):
+    # half the clock: 8 × 2 × 1024 × 2 × 0.5 GHz; 4416 B / 256 GB/s + 1 us
+    assert {verdict.outcome for verdict in replayed().values()} == {"pass"}
+
+
+def test_the_labels_of_a_claim_are_found_in_its_subject(acme, replayed):
+    replayed()
+    claims = acme.suite().read(acme.root / "golden/old.yaml").claims
+    assert [uses(claim) for claim in claims] == [["OLD"], ["OLD"]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("hardware: acme/k1", "hardware: acme/k9", "unknown device 'acme/k9'"),
+        ("unit: mac_array", "unit: tensor_core", "has no unit 'tensor_core'"),
+        ("unit: mac_array", "unit: mac_array\n    memory: hbm9", "has no memory 'hbm9'"),
+        ("unit: mac_array", "unit: mac_array\n    at: turbo", "no operating point 'turbo'"),
+        ("units.mac_array.clock:", "units.mac_array.clok:", "is not the path of a fact"),
+        ("[500 MHz, log", "[500 W, log", "want a clock"),
+        ("[500 MHz, log", "[500 MHz, ds", "unknown source 'ds'"),
+        ("unit: mac_array", "unit: mac_array\n    conventions: {op_per_mac: 1}", "unknown convention 'op_per_mac'"),
+        ("unit: mac_array", "unit: mac_array\n    peak: [5 GB/s, log, x]", "peak"),
+        ("unit: mac_array", "unit: mac_array\n    peak: [5 TOP/s, ds, x]", "unknown source 'ds'"),
+        ("compute: int8", "compute: int4", "does not support int4"),
+    ],
+)
+def test_what_cannot_be_assumed_is_red_with_a_reason(replayed, old, new, says):
+    verdicts = replayed(old, new)
+    assert says in verdicts["figure-latency-OLD"].reason
+    assert verdicts["figure-latency-OLD"].outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    "conventions",
+    [
+        "{ops_per_mac: two}",
+        "{ops_per_mac: 0}",
+        "{bandwidth_share: half}",
+        "{bandwidth_share: 8/0}",
+        "{bandwidth_share: 0}",
+        "{bandwidth_share: [1, 2]}",
+        "{storage: fp99}",
+        "{storage: 4}",
+    ],
+)
+def test_a_convention_that_cannot_be_is_red_and_never_a_traceback(replayed, conventions):
+    verdict = replayed("unit: mac_array", f"unit: mac_array\n    conventions: {conventions}")["figure-latency-OLD"]
+    assert verdict.outcome == "fail"
+    assert verdict.reason
+    json.dumps(verdict.row(), allow_nan=False)
+
+
+@pytest.mark.parametrize("key", ["compute", "storage"])
+def test_a_precision_that_does_not_exist_is_named(acme, key):
+    text = REPLAY.replace("compute: int8", "compute: int8\nstorage: int8").replace(f"{key}: int8", f"{key}: int9")
+    acme.write("golden/old.yaml", text)
+    try:
+        said = acme.verdicts("golden/old.yaml")["figure-latency-OLD"].reason
+    except InputError as error:
+        said = str(error)
+    assert "int9" in said
+
+
+def test_a_figure_per_watt_needs_a_power(acme, replayed):
+    acme.edit("specs/hardware/acme/k1.yaml", "tdp: [20 W, brief, p. 1]\n", "")
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{figure: tops_per_w OLD, expect: 1 TOP/s/W}")
+    assert "has no tdp" in verdicts["figure-tops_per_w-OLD"].reason
+
+
+def test_an_order_of_labels_names_only_labels(replayed):
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{latency: OLD < acme/k1}")
+    assert "'acme/k1' is none of the labels under 'given' (OLD)" in next(
+        verdict.reason for verdict in verdicts.values() if verdict.reason
+    )
+
+
+def test_figures_are_shown_in_the_unit_that_they_were_printed_in(replayed):
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{figure: throughput OLD, expect: 900000 inferences/s}")
+    verdict = verdicts["figure-throughput-OLD"]
+    assert verdict.outcome == "fail"
+    assert verdict.expected_display.rpartition(" ")[2] == verdict.obtained.shown().rpartition(" ")[2] == "inferences/s"
