@@ -5,7 +5,7 @@ factor or a product of two. Simplest first, several where the figures do not dec
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -17,6 +17,8 @@ from rooflint.specs import Registry
 from rooflint.units import DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number
 
 MAX_CAUSES = 3
+CANDIDATES = 8
+FEWEST_PEERS = 4
 MAX_CLOCK_HZ = 8e9
 _ROUND = 1e-9
 
@@ -49,6 +51,10 @@ class Span:
         near = _small_fraction(self.middle, self)
         return self.middle if near is None else float(near)
 
+    def inverted(self) -> "Span":
+        """The span of 1 / ratio."""
+        return Span(1 / self.high, 1 / self.low)
+
     def without(self, factor: float) -> "Span":
         """What is left to explain once a factor is."""
         return Span(self.low / factor, self.high / factor)
@@ -64,11 +70,21 @@ class Cause:
     """Lower is simpler; causes are ranked by it."""
     fact: Fact | None = None
     """The fact that would repair it."""
-    repair: str | None = None
-    """The value that it should have."""
+    repaired: Fact | None = None
+    """That fact with the value that it should have."""
     parts: tuple["Cause", ...] = ()
     carried: bool = False
     """Whether the convention was broken where the rate was written down, so that another rate mends it."""
+
+    mends: int | None = None
+    """Red claims that the repair turns green, where somebody tried it."""
+    breaks: int | None = None
+    """Green claims that it turns red."""
+
+    @property
+    def repair(self) -> str | None:
+        """The value that the fact should have, as it would be written."""
+        return self.repaired.display if self.repaired else None
 
     @property
     def factor_text(self) -> str:
@@ -119,39 +135,95 @@ def diagnose(case: Case) -> list[Cause]:
     pairs = [_pair(one, two) for one, two in combinations(atoms, 2) if case.span.holds(one.factor * two.factor)]
     for atom in _conventions(case):
         pairs += [_pair(rate, atom) for rate in _rates(case, case.span, atom.factor)]
-    ranked = list(_distinct(_mended(case, cause) for cause in (*singles, *pairs)))
-    best = ranked[0].cost if ranked else 0
-    return [cause for cause in ranked if cause.cost <= best + 0.6][:MAX_CAUSES]
+    candidates = (_weighed(case, _mended(case, cause)) for cause in (*singles, *pairs))
+    return shortlist(_distinct(candidates), CANDIDATES, 1.2)
+
+
+def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0.6) -> list[Cause]:
+    """The causes worth showing: those whose repair was seen to mend most and break nothing, then the simplest.
+
+    A cause that is much less simple than the best of its kind is left out.
+    """
+    ranked = sorted(causes, key=lambda cause: (bool(cause.breaks), -(cause.mends or 0), cause.cost))
+    if not ranked:
+        return []
+    best = ranked[0]
+    alike = [cause for cause in ranked if bool(cause.breaks) == bool(best.breaks) and cause.cost <= best.cost + within]
+    if best.mends is None:
+        return alike[:most]
+    settled = best.mends > 1 and not best.breaks  # a repair that mends several claims leaves little to guess
+    return [cause for cause in alike if not (settled if cause.mends is None else 2 * cause.mends < best.mends)][:most]
+
+
+def _weighed(case: Case, cause: Cause) -> Cause:
+    """A repair that no other device has the like of costs more; a fact that stands alone today costs less."""
+    if cause.fact is None or cause.repaired is None:
+        return cause
+    peers = [facts[cause.fact.path].value for facts in _devices(case) if cause.fact.path in facts]
+    if len(peers) < FEWEST_PEERS:
+        return cause
+    low, high = min(peers) / 1.25, max(peers) * 1.25
+    odd_now, odd_then = (not low <= fact.value <= high for fact in (cause.fact, cause.repaired))
+    return replace(cause, cost=cause.cost + (1.0 if odd_then else 0.0) - (0.4 if odd_now and not odd_then else 0.0))
+
+
+def _devices(case: Case) -> Iterator[Facts]:
+    """Facts of every other device that can be read."""
+    if case.registry is None or case.hardware is None:
+        return
+    for device in _readable(lambda: case.registry.ids() if case.registry else []):
+        try:
+            if device != case.hardware.id:
+                yield case.registry.get(device).facts
+        except InputError:
+            continue
+
+
+def _readable(names: Callable[[], Iterable[str]]) -> list[str]:
+    """Names of a registry; none where a file of it has a name that is no id."""
+    try:
+        return list(names())
+    except InputError:
+        return []
 
 
 def _mended(case: Case, cause: Cause) -> Cause:
     """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin."""
-    carrier = next(
-        (factor.fact for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None
-    )
-    if cause.fact or carrier is None or not cause.carried:
+    carrier = next((factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None)
+    if cause.fact or carrier is None or carrier.fact is None or not cause.carried:
         return cause
-    return replace(cause, fact=carrier, repair=carrier.with_value(carrier.value / cause.factor).display)
+    factor = 1 / cause.factor if carrier.inverse else cause.factor
+    repaired = carrier.fact.with_value(carrier.fact.value / factor)
+    text = cause.text
+    if carrier.name == "macs_per_clock":
+        text = f"{_short(carrier.fact)} {carrier.fact.display} is {ratio_text(factor)} of {repaired.display}: {text}"
+    return replace(cause, text=text, fact=carrier.fact, repaired=repaired)
 
 
 def _pair(one: Cause, two: Cause) -> Cause:
-    fact, repair = (one.fact, one.repair) if one.fact else (two.fact, two.repair)
+    mend = one if one.fact else two
     carried = one.carried and two.carried
-    return Cause(
-        f"{one.text}; and {two.text}", one.factor * two.factor, one.cost + two.cost, fact, repair, (one, two), carried
-    )
+    text = f"{one.text}; and {two.text}"
+    return Cause(text, one.factor * two.factor, one.cost + two.cost, mend.fact, mend.repaired, (one, two), carried)
 
 
 def _distinct(causes: Iterable[Cause]) -> Iterator[Cause]:
-    """Each explanation once; of those that ask for the same repair the simplest."""
-    seen = set()
+    """Each explanation once; of those that ask for the same repair the simplest, with what the next one adds."""
+    found: dict[object, Cause] = {}
     for cause in sorted(causes, key=lambda cause: cause.cost):
         trivial = any(abs(part.factor - 1) < 1e-6 for part in cause.parts)
         cancels = len(cause.parts) == 2 and abs(cause.parts[0].factor * cause.parts[1].factor - 1) < 1e-6
         mend = (cause.fact.path, cause.repair) if cause.fact and cause.repair else cause.text
-        if mend not in seen and not trivial and not cancels:
-            seen.add(mend)
-            yield cause
+        if trivial or cancels:
+            continue
+        first = found.setdefault(mend, cause)
+        reason = cause.text.partition(_REASON)[2]
+        if reason and _REASON not in first.text and not first.parts and not cause.parts:
+            found[mend] = replace(first, text=f"{first.text}{_REASON}{reason}")
+    yield from found.values()
+
+
+_REASON = "; it is the "
 
 
 # ---- causes of a known factor
@@ -160,7 +232,7 @@ def _distinct(causes: Iterable[Cause]) -> Iterator[Cause]:
 def _atoms(case: Case) -> Iterator[Cause]:
     yield from _conventions(case)
     for factor in case.ladder.factors:
-        if factor.fact is None:
+        if factor.fact is None or factor.inverse:
             continue
         if factor.name in ("groups", "per_group"):
             yield from _counts(factor)
@@ -183,8 +255,10 @@ def _conventions(case: Case) -> list[Cause]:
             Cause("a prefix is off by a thousand", 1e3, 2.0),
             Cause("a prefix is off by a thousand", 1e-3, 2.0),
         ]
-    if names & {"bus", "bandwidth", "capacity"}:
-        causes += _byte_conventions(double_rate="pin_rate" in names)
+    memory = [factor for factor in case.ladder.factors if factor.name in ("bus", "bandwidth", "capacity")]
+    if memory:
+        of_bytes = _byte_conventions(case.ladder.result, double_rate="pin_rate" in names)
+        causes += of_bytes
     return causes
 
 
@@ -201,20 +275,14 @@ def _sparsities(case: Case) -> Iterator[Cause]:
         yield Cause("structured sparsity is in the rate already", fact.value, 1.1, carried=True)
 
 
-def _byte_conventions(*, double_rate: bool) -> Iterator[Cause]:
-    for prefix, power in (("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)):
-        factor = float(f"1e{power // 10 * 3}") / 2**power
-        decimal = f"{prefix[0].replace('K', 'k')}B"
-        yield Cause(
-            f"the expectation counts in {prefix}, the figure is in {decimal} (10^{power // 10 * 3} / 2^{power})",
-            factor,
-            1.0,
-        )
-        yield Cause(
-            f"the expectation counts in {decimal}, the figure is in {prefix} (2^{power} / 10^{power // 10 * 3})",
-            1 / factor,
-            1.0,
-        )
+def _byte_conventions(size: float, *, double_rate: bool) -> Iterator[Cause]:
+    """Prefixes of the figure's own size, bits and bytes, and the double in double data rate."""
+    power = max(1, min(4, int(math.log10(max(size, 1e3)) / 3)))
+    binary, decimal = ("KiB", "MiB", "GiB", "TiB")[power - 1], ("kB", "MB", "GB", "TB")[power - 1]
+    factor = 10 ** (3 * power) / 2 ** (10 * power)
+    why = f"10^{3 * power} / 2^{10 * power}"
+    yield Cause(f"the expectation counts in {binary}, the figure is in {decimal} ({why})", factor, 1.0)
+    yield Cause(f"the expectation counts in {decimal}, the figure is in {binary} (1 / ({why}))", 1 / factor, 1.0)
     yield Cause("bits are taken for bytes", 8, 1.0)
     yield Cause("bytes are taken for bits", 1 / 8, 1.0)
     yield Cause("a prefix is off by a thousand", 1e3, 2.0)
@@ -239,7 +307,7 @@ def _other_clocks(case: Case, factor: Factor) -> Iterator[Cause]:
             text = (
                 f"{_short(factor.fact)} {factor.fact.display} is taken where {_owner(other)} {other.display} is meant"
             )
-            yield Cause(text, factor.value / other.value, 1.5, factor.fact, other.display)
+            yield Cause(text, factor.value / other.value, 1.5, factor.fact, factor.fact.with_value(other.value))
 
 
 def _clock_facts(hardware: Hardware) -> list[Fact]:
@@ -270,7 +338,8 @@ def _open(case: Case, span: Span) -> list[Cause]:
     causes = _rates(case, span, 1.0)
     for factor in case.ladder.factors:
         if factor.fact and factor.name != "macs_per_clock":
-            causes += _needed(case, span, factor.fact)
+            own = span.inverted() if factor.inverse else span
+            causes += [replace(cause, factor=span.factor) for cause in _needed(case, own, factor.fact)]
     return causes
 
 
@@ -282,18 +351,19 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     needed = fact.with_value(wanted)
     inherited = _inherited(case, fact)
     if inherited and math.isclose(inherited.value, wanted, rel_tol=1e-6):
-        share = ratio_text(span.middle, span)
-        text = f"{_short(fact)} {fact.display} is {share} of the {inherited.display} of {_stem(inherited)}"
-        yield Cause(text, span.factor, 0.8, fact, inherited.display)
+        text = f"{_short(fact)} {fact.display} is {_times(span.factor)} the {inherited.display} of {_stem(inherited)}"
+        yield Cause(text, span.factor, 0.8, fact, inherited)
         return
     text = f"{_short(fact)} {fact.display} would have to be {needed.display}"
     others = _like(case, fact)
     taken_from = _names(_owner(other) for other in others if math.isclose(other.value, fact.value, rel_tol=1e-6))
     borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
+    if _is_clock(fact) and not (taken_from or borne_out):
+        return  # a clock is read, never worked back
     if taken_from and (borne_out or _is_clock(fact)):
-        yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed.display)
+        yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
-        yield Cause(text, span.factor, 1.7 if borne_out else 3.2, fact, needed.display)
+        yield Cause(text, span.factor, 1.7 if borne_out else 3.2, fact, needed)
 
 
 def _usual(fact: Fact, wanted: float) -> bool:
@@ -306,7 +376,9 @@ def _is_clock(fact: Fact) -> bool:
 
 
 def _plausible(fact: Fact, wanted: float) -> bool:
-    """Clocks are confused with one another, not with something of another size."""
+    """Clocks are confused with one another, not with something of another size; a bus is a multiple of 32 bit."""
+    if fact.path.endswith(".bus"):
+        return wanted * 8 % 32 == 0
     return not _is_clock(fact) or (1 / 3 <= wanted / fact.value <= 3 and wanted <= MAX_CLOCK_HZ)
 
 
@@ -329,13 +401,13 @@ def _like(case: Case, fact: Fact) -> list[Fact]:
         return [other for other in _clock_facts(case.hardware) if other.path != fact.path]
     if case.registry is None or last in ("groups", "capacity"):
         return []
-    own = case.hardware.architecture if case.hardware else None
-    return [facts[fact.path] for name, facts in _architectures(case.registry) if name != own and fact.path in facts]
+    own = (case.hardware.architecture, case.hardware.id) if case.hardware else ()
+    return [facts[fact.path] for name, facts in _architectures(case.registry) if name not in own and fact.path in facts]
 
 
 def _architectures(registry: Registry) -> Iterator[tuple[str, Facts]]:
     """Facts of every architecture that can be read; a broken one is somebody else's red."""
-    for name in registry.architecture_files:
+    for name in _readable(lambda: registry.architecture_files):
         try:
             yield name, registry.architecture(name).facts
         except InputError:
@@ -360,16 +432,20 @@ def _rates(case: Case, span: Span, convention: float) -> list[Cause]:
         return []
     share = taken / needed
     what = f"macs_per_clock {format_number(taken)}" if convention == 1.0 else f"{format_number(taken)} MAC/clock"
-    text = f"{what} is {ratio_text(share)} of {_whose(case, fact, needed)}"
+    text = f"{what} is {_times(share)} {_whose(case, fact, needed)}"
     known = _known_rates(case, taken)
     nearest = min((cost for cost, _, _ in known), default=2.2)
-    said = f"{text}; it is the {_listed(known, nearest)}" if known else text
+    said = f"{text}{_REASON}{_listed(known, nearest)}" if known else text
     if not known and convention != 1.0:
         return []
     inherited = _inherited(case, fact)
     if inherited and math.isclose(inherited.value, needed):  # the device contradicts its architecture, which is right
-        return [Cause(said, share, min(nearest, 2.2) - 0.6, fact, inherited.display)]
-    return [Cause(said, share, nearest, fact, f"{format_number(needed)} MAC")]
+        return [Cause(said, share, min(nearest, 2.2) - 0.6, fact, inherited)]
+    return [Cause(said, share, nearest, fact, fact.with_value(needed))]
+
+
+def _times(share: float) -> str:
+    return f"{ratio_text(share)} of" if share < 1 else f"{ratio_text(share)} ×"
 
 
 def _listed(known: list[tuple[float, str, str]], cost: float) -> str:

@@ -74,6 +74,8 @@ class Factor:
     display: str
     fact: Fact | None = None
     """None for a convention such as 2 op/MAC."""
+    inverse: bool = False
+    """Whether the fact divides: the number of parts that a device is counted in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def _precision(name: str) -> str:
     return name
 
 
-PrecisionName = Annotated[str, AfterValidator(_precision)]
+PrecisionName = Annotated[str, AfterValidator(_precision), WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 

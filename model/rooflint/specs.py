@@ -8,7 +8,7 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -81,6 +81,21 @@ class Registry:
                 raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
             self._loaded[device] = self._load(device, self.files[device])
         return self._loaded[device]
+
+    def holders(self, fact: Fact) -> list[str]:
+        """Devices that hold a fact: their own, at an operating point, or by architecture. All must be readable."""
+        return [device for device in self.files if _holds(self.get(device), fact)]
+
+    def with_fact(self, fact: Fact, other: Fact) -> "Registry":
+        """The same registry, in which one line of one file says something else."""
+        twin = replace(self, _loaded=dict(self._loaded), _architectures=dict(self._architectures))
+        twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
+        for device in self.holders(fact):
+            twin._loaded[device] = _replaced(self.get(device), fact, other)
+        for name, architecture in self._architectures.items():
+            if _same(architecture.facts.get(fact.path), fact):
+                twin._architectures[name] = replace(architecture, facts={**architecture.facts, fact.path: other})
+        return twin
 
     def find(self, name: str) -> Hardware:
         """The device that a person means: an id, an alias, or a part of exactly one id.
@@ -213,13 +228,21 @@ def _keys_at(path: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
     """Keys that the model knows at a path; none where the path leads through free words into nothing."""
     here: Any = model
     for part in path:
-        if isinstance(here, type) and issubclass(here, BaseModel):
+        if _is_model(here):
             info = here.model_fields.get(str(part))
             here = info.annotation if info else None
-        arguments: tuple[Any, ...] = getattr(here, "__args__", ())
-        if getattr(here, "__origin__", None) is dict and part not in getattr(model, "model_fields", {}):
-            here = arguments[1]
-    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+        elif getattr(here, "__origin__", None) in (dict, list):
+            here = here.__args__[-1]
+        here = next((one for one in getattr(here, "__args__", ()) if _is_model(one) and not _is_container(here)), here)
+    return list(here.model_fields) if _is_model(here) else []
+
+
+def _is_model(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, BaseModel)
+
+
+def _is_container(thing: Any) -> bool:
+    return getattr(thing, "__origin__", None) in (dict, list)
 
 
 def sources_of(spec: SharedSpec) -> dict[str, Source]:
@@ -418,6 +441,23 @@ def _ids_below(folder: Path) -> dict[str, Path]:
             raise refuse(file, 1, f"id '{name}' is ambiguous: {found[name].name} defines it, too")
         found[name] = file
     return found
+
+
+def _same(one: Fact | None, two: Fact) -> bool:
+    return one is not None and (one.file, one.line, one.path) == (two.file, two.line, two.path)
+
+
+def _holds(hardware: Hardware, fact: Fact) -> bool:
+    return any(_same(facts.get(fact.path), fact) for facts in (hardware.facts, *hardware.operating_points.values()))
+
+
+def _replaced(hardware: Hardware, fact: Fact, other: Fact) -> Hardware:
+    points = {
+        mode: {**facts, fact.path: other} if _same(facts.get(fact.path), fact) else facts
+        for mode, facts in hardware.operating_points.items()
+    }
+    facts = {**hardware.facts, fact.path: other} if _same(hardware.facts.get(fact.path), fact) else hardware.facts
+    return replace(hardware, facts=facts, operating_points=points)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -42,6 +42,8 @@ class Document:
     file: FilePath
     data: Any
     lines: dict[Path, int] = field(default_factory=dict)
+    texts: dict[Path, str] = field(default_factory=dict)
+    """Numbers as they were written, where a digit more says something: `2.00`."""
 
     def line(self, path: Path) -> int:
         """The line of a node, or of the nearest node above it that the file has."""
@@ -89,7 +91,7 @@ def parse(text: str, file: FilePath) -> Document:
         raise refuse(file, 1, f"is not YAML: {' '.join(str(error).split())}") from error
     if builder.problems:
         raise InputError(builder.problems)
-    return Document(file, data, builder.lines)
+    return Document(file, data, builder.lines, builder.texts)
 
 
 def _line_of(error: yaml.MarkedYAMLError) -> int:
@@ -112,6 +114,7 @@ class _Builder:
         self.file = file
         self.events = yaml.parse(text, Loader)
         self.lines: dict[Path, int] = {}
+        self.texts: dict[Path, str] = {}
         self.problems: list[Problem] = []
 
     def document(self) -> Any:
@@ -137,7 +140,7 @@ class _Builder:
         if len(path) > MAX_DEPTH:
             raise refuse(self.file, _line(event), f"is nested deeper than {MAX_DEPTH} levels")
         if isinstance(event, yaml.ScalarEvent):
-            return self._scalar(event)
+            return self._scalar(event, path)
         return self._mapping(path) if isinstance(event, yaml.MappingStartEvent) else self._sequence(path)
 
     def _plain(self, event: Any) -> None:
@@ -170,7 +173,7 @@ class _Builder:
             raise refuse(self.file, _line(event), "want a word as key, found a collection")
         return str(event.value)
 
-    def _scalar(self, event: Any) -> Any:
+    def _scalar(self, event: Any, path: Path) -> Any:
         text: str = event.value
         if event.style in tuple("'\"|>"):  # quoted, or a block of text
             return text
@@ -179,7 +182,10 @@ class _Builder:
         if _NAN.fullmatch(text):
             self._add(_line(event), f"want a finite number, found {text}")
             return None
-        return _number(text)
+        value = _number(text)
+        if not isinstance(value, str):
+            self.texts[path] = text
+        return value
 
     def _add(self, line: int, message: str) -> None:
         self.problems.append(Problem(self.file, line, message))

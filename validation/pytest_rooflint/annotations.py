@@ -20,7 +20,7 @@ def _distance(row: Mapping[str, Any]) -> float:
 
 
 def _claim(row: Mapping[str, Any]) -> str:
-    cause = f"; {row['causes'][0]['text']}" if row["causes"] else ""
+    cause = _cause(row["causes"][0]) if row["causes"] else ""
     obtained = f", obtained {row['obtained']['display']}" if row["obtained"] else ""
     ratio = f", ratio {row['ratio_text']}" if row["ratio_text"] else ""
     reason = f"; {row['reason']}" if row["reason"] else ""
@@ -30,6 +30,11 @@ def _claim(row: Mapping[str, Any]) -> str:
         row["headline"],
         f"expected {row['expected']['display']}{obtained}{ratio}{cause}{reason}",
     )
+
+
+def _cause(cause: Mapping[str, Any]) -> str:
+    mend = f" ({cause['file']}:{cause['line']}: write {cause['repair']})" if cause["repair"] else ""
+    return f"; {cause['text']}{mend}"
 
 
 def _problem(problem: Mapping[str, Any]) -> str:

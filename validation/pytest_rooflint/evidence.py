@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rooflint.golden import Golden
+from pytest_rooflint.places import places
 from pytest_rooflint.replay import Assumed, assumptions, uses
 from pytest_rooflint.suite import Suite
 from rooflint.diagnosis import ratio_text
@@ -69,6 +70,7 @@ def build(
         "machine": machine.fingerprint(),
         "counts": _counts(rows, problems, hardware),
         "problems": list(problems),
+        "places": places(rows),
         "verdicts": sorted(rows, key=lambda row: (row["file"], row["line"])),
         "devices": [
             _device(one, [row for row in rows if row["hardware"] == one.id and not row["replay"]]) for one in hardware
@@ -79,7 +81,7 @@ def build(
 
 
 def _readable(suite: Suite) -> Iterator[Hardware]:
-    for device in sorted({device for root in suite.spec_roots for device in suite.registry.ids(root)}):
+    for device in suite.devices():
         try:
             yield suite.registry.get(device)
         except RooflintError:

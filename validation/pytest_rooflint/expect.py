@@ -51,8 +51,8 @@ class Interval:
 
     def __truediv__(self, other: "Interval") -> "Interval":
         """Quotient of positive values."""
-        if not other.value or not other.low:
-            raise ExpectationError("divides by zero")
+        if other.low <= 0:
+            raise ExpectationError("divides by what may be zero within its printed digits")
         dimension = tuple(a - b for a, b in zip(self.dimension, other.dimension, strict=True))
         return Interval(self.value / other.value, self.low / other.high, self.high / other.low, dimension)  # type: ignore[arg-type]
 
@@ -84,6 +84,8 @@ class Expectation:
         if not math.isfinite(obtained):
             return False
         slack = ROUNDING_ERROR * abs(self.value)
+        if self.tolerance == "truncated":  # the next digit up would have been printed
+            return self.low - slack <= obtained < self.high - slack
         return self.low - slack <= obtained <= self.high + slack
 
     def slack(self, obtained: float) -> float:
@@ -110,7 +112,9 @@ def parse_expectation(text: str | float, *, truncated: bool = False) -> Expectat
     written = str(text).strip()
     if isinstance(text, bool) or not written:
         raise ExpectationError(f"'{written}' is not a value with a unit")
-    body, _, margin = written.partition("±")
+    body, sign, margin = written.partition("±")
+    if sign and not margin.strip():
+        raise ExpectationError("'±' without a tolerance; write one such as '± 1 %'")
     interval = _Parser(body.strip(), truncated=truncated).parse()
     if not (math.isfinite(interval.value) and interval.value > 0):
         raise ExpectationError(f"want a finite value above zero, found '{body.strip()}'")

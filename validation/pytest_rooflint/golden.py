@@ -1,91 +1,24 @@
 """Golden files: read strictly, one claim a line, every problem with its line."""
 
-import datetime
+import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import ValidationError
 
 from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim, ClaimSource, Xfail, slug
 from pytest_rooflint.expect import Expectation, ExpectationError, parse_expectation
+from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from pytest_rooflint.kinds import ClaimError, Kind
 from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, refuse
-from rooflint.schema import SourceSpec, Strict, Text, Word
 from rooflint.specs import problems_of
 from rooflint.strict_yaml import Document
 from rooflint.units import measure
-
-
-def _date(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            return datetime.date.fromisoformat(value)
-        except ValueError:
-            raise PydanticCustomError(
-                "claim", "{m}", {"m": f"want a day such as 2027-06-30, found '{value}'"}
-            ) from None
-    return value
-
-
-class XfailSpec(Strict):
-    """A known disagreement with its reason, and the day when it must be looked at again."""
-
-    reason: Text
-    until: Annotated[datetime.date, BeforeValidator(_date, json_schema_input_type=str)]
-
-
-class InlineSourceSpec(SourceSpec):
-    """A document written where it is used."""
-
-    where: Text
-
-
-class CommonSpec(Strict):
-    """Keys that every claim understands."""
-
-    expect: str | int | float | None = None
-    at: Word | dict[str, str] | Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")] | None = None
-    source: Word | InlineSourceSpec | None = None
-    where: str | int | None = None
-    rounding: Literal["half", "truncated"] = "half"
-    note: Text | None = None
-    why: Text | None = None
-    xfail: XfailSpec | None = None
-
-
-class GivenSpec(Strict):
-    """Another person's assumptions about one device, under a label that the claims use."""
-
-    hardware: Text
-    at: Text | None = None
-    unit: Text
-    memory: Word | None = None
-    peak: list[Any] | None = None
-    facts: dict[str, list[Any]] = Field(default_factory=dict)
-    conventions: dict[str, Any] = Field(default_factory=dict)
-    why: dict[str, Text] = Field(default_factory=dict)
-
-
-class GoldenSpec(Strict):
-    """golden/**/*.yaml: what others publish or measured about one subject."""
-
-    title: Text | None = None
-    hardware: Text | None = None
-    architecture: Text | None = None
-    workload: Any = None
-    compute: Word | None = None
-    storage: Word | None = None
-    source: SourceSpec | None = None
-    sources: dict[Word, SourceSpec] = Field(default_factory=dict)
-    why: Text | None = None
-    given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
-    claims: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -151,7 +84,7 @@ class _Reader:
 
     def _claim(self, entry: Mapping[str, Any], path: strict_yaml.Path) -> Claim:
         kind = self._kind(entry)
-        common = self._common({key: value for key, value in entry.items() if key in CommonSpec.model_fields}, path)
+        common = self._common(entry, path)
         options = {
             key: value for key, value in entry.items() if key not in CommonSpec.model_fields and key != kind.name
         }
@@ -178,19 +111,25 @@ class _Reader:
             title=self.spec.title,
         )
         self._placed(kind, claim)
+        _check_modes(claim)
         kind.check(claim)
-        return replace(claim, id=_id(kind, claim, own_workload="workload" in entry))
+        return replace(claim, id=_id(kind, claim, entry))
 
     def _kind(self, entry: Mapping[str, Any]) -> Kind:
         found = [key for key in entry if key in kinds.names()]
         if len(found) != 1:
             what = f"two kinds ({', '.join(found)})" if found else f"the keys {', '.join(map(str, entry)) or 'none'}"
-            raise ClaimError(f"want one kind of claim out of {', '.join(kinds.names())}; found {what}")
+            meant = "" if found else _meant((key for key in entry if key not in CommonSpec.model_fields), kinds.names())
+            raise ClaimError(f"want one kind of claim out of {', '.join(kinds.names())}; found {what}{meant}")
         return kinds.kind(found[0])
 
-    def _common(self, entry: dict[str, Any], path: strict_yaml.Path) -> CommonSpec:
+    def _common(self, entry: Mapping[str, Any], path: strict_yaml.Path) -> CommonSpec:
+        common = {key: value for key, value in entry.items() if key in CommonSpec.model_fields}
+        for key in ("expect", "where"):  # digits that were printed say something: 2.00 is not 2
+            if (*path, key) in self.document.texts:
+                common[key] = self.document.texts[(*path, key)]
         try:
-            return CommonSpec.model_validate(entry)
+            return CommonSpec.model_validate(common)
         except ValidationError as error:
             found = problems_of(error, self.document, CommonSpec)
             raise InputError([Problem(p.file, self.document.line(path), p.message) for p in found]) from error
@@ -199,8 +138,9 @@ class _Reader:
     def _known(kind: Kind, options: Mapping[str, Any]) -> None:
         for key in options:
             if key not in kind.options:
-                known = ", ".join((*CommonSpec.model_fields, *kind.options))
-                raise ClaimError(f"'{key}' means nothing to a {kind.name} claim (it knows: {known})")
+                known = (*CommonSpec.model_fields, *kind.options)
+                meant = _meant([key], known) or f" (it knows: {', '.join(known)})"
+                raise ClaimError(f"'{key}' means nothing to a {kind.name} claim{meant}")
 
     def _inherited_options(self, kind: Kind) -> dict[str, Any]:
         above = {"compute": self.spec.compute, "storage": self.spec.storage}
@@ -245,13 +185,31 @@ class _Reader:
         return ClaimSource(None, chosen.document, chosen.grade, where or chosen.where, chosen.url)
 
 
-def _id(kind: Kind, claim: Claim, *, own_workload: bool) -> str:
+def _meant(words: Iterable[str], known: Iterable[str]) -> str:
+    near = [match for word in words for match in difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)]
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _check_modes(claim: Claim) -> None:
+    """Operating points by device must speak of devices that the claim speaks of. Raises ClaimError."""
+    if not isinstance(claim.at, Mapping):
+        return
+    about = {claim.hardware, *claim.subject.replace("<", " ").split()}
+    for device in claim.at:
+        if device not in about:
+            raise ClaimError(f"at: the claim does not speak of '{device}'")
+
+
+def _id(kind: Kind, claim: Claim, entry: Mapping[str, Any]) -> str:
+    """Kind, subject, and what else tells this claim from its neighbours; nothing that needs quoting in a shell."""
     parts = [kind.name, kind.slug(claim)]
-    parts += [f"of-{slug(json.dumps(claim.workload))}"] if own_workload else []
+    parts += [f"of-{slug(json.dumps(claim.workload))}"] if "workload" in entry else []
+    parts += [f"in-{entry['compute']}"] if "compute" in entry else []
+    parts += [f"stored-{entry['storage']}"] if "storage" in entry else []
     parts += ["sparse"] if claim.option("sparse") else []
-    parts += [f"per-{claim.option('per')}"] if claim.option("per") else []
+    parts += [f"per-{slug(str(claim.option('per')))}"] if claim.option("per") else []
     parts += ["refuted"] if claim.option("refuted") else []
     parts += [f"at-{claim.at}"] if isinstance(claim.at, str) else []
     parts += [f"at-{slug('-'.join(claim.at.values()))}"] if isinstance(claim.at, Mapping) else []
     parts += [f"by-{claim.source.key}"] if claim.source and claim.source.key else []
-    return "-".join(parts)
+    return slug("-".join(parts))

@@ -1,6 +1,7 @@
 """pytest's view of golden files: a file is a collector, a claim is an item. Public API only."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.judge import judge
 from pytest_rooflint.suite import Suite
+from pytest_rooflint.trial import Trial
 from pytest_rooflint.verdict import Verdict
 from rooflint.errors import InputError, Problem, shown
 
 SUITE = pytest.StashKey[Suite]()
+TRIAL = pytest.StashKey[Trial]()
 VERDICT = pytest.StashKey[Verdict]()
 
 
@@ -43,7 +46,10 @@ class ClaimItem(pytest.Item):
 
     def runtest(self) -> None:
         """Judge it, and let pytest know."""
-        verdict = judge(self.claim, self.nodeid, self.config.stash[SUITE])
+        suite = self.config.stash[SUITE]
+        excuses = not self.config.getoption("runxfail", default=False)
+        verdict = judge(self.claim, self.nodeid, suite, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
+        verdict = replace(verdict, options=suite.options)
         self.stash[VERDICT] = verdict
         self.user_properties += verdict.properties()
         if verdict.outcome == "fail":

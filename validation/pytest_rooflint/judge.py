@@ -2,14 +2,16 @@
 
 import datetime
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Protocol
 
 from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.expect import Expectation
-from pytest_rooflint.kinds import ClaimError, Context, Obtained
-from pytest_rooflint.verdict import Verdict
-from rooflint.diagnosis import MAX_CAUSES, Cause, Span, diagnose, ratio_text
+from pytest_rooflint.kinds import DIVISOR, ClaimError, Context, Obtained
+from pytest_rooflint.verdict import Outcome, Verdict
+from rooflint.diagnosis import Cause, Span, diagnose, ratio_text, shortlist
 from rooflint.errors import RooflintError
 from rooflint.hardware import UndisclosedError
 from rooflint.units import measure
@@ -18,18 +20,51 @@ SMALL = 1e-3
 """A red ratio nearer to one than this is printed with all its digits."""
 
 
-def judge(claim: Claim, nodeid: str, context: Context, today: datetime.date | None = None) -> Verdict:
-    """The verdict on a claim. Whatever a file says wrongly ends in a verdict, never in a traceback."""
+class Ranking(Protocol):
+    """How causes are ranked before they are shown."""
+
+    def __call__(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+        """The causes worth showing, best first."""
+
+
+def judge(
+    claim: Claim,
+    nodeid: str,
+    context: Context,
+    *,
+    today: datetime.date | None = None,
+    excuses: bool = True,
+    ranking: Ranking = lambda causes: tuple(shortlist(causes)),
+) -> Verdict:
+    """The verdict on a claim. Whatever a file says wrongly ends in a verdict, never in a traceback.
+
+    Without `excuses` a known disagreement is as red as any other.
+    """
+    verdict = _judged(claim, nodeid, context, today, excuses)
+    expectation, obtained = claim.expectation, verdict.obtained
+    if expectation is None or obtained is None or verdict.ratio is None or expectation.holds(obtained.value):
+        return verdict
+    causes = tuple(_causes(obtained, expectation, context))
+    return replace(verdict, causes=ranking(causes) if verdict.outcome == "fail" else tuple(shortlist(causes)))
+
+
+def outcome_of(claim: Claim, context: Context) -> Outcome:
+    """The outcome alone, without a search for causes."""
+    return _judged(claim, "", context, None, excuses=True).outcome
+
+
+def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | None, excuses: bool) -> Verdict:
     try:
         obtained = kinds.kind(claim.kind).obtain(claim, context)
     except UndisclosedError as error:
         return Verdict(claim, "not validated here", nodeid, reason=str(error))
     except (RooflintError, ClaimError) as error:
         return Verdict(claim, "fail", nodeid, reason=str(error))
-    return _excused(_compared(claim, nodeid, obtained, context), today or datetime.datetime.now(tz=datetime.UTC).date())
+    verdict = _compared(claim, nodeid, obtained)
+    return _excused(verdict, today or datetime.datetime.now(tz=datetime.UTC).date()) if excuses else verdict
 
 
-def _compared(claim: Claim, nodeid: str, obtained: Obtained, context: Context) -> Verdict:
+def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
     backed = corroborated(claim, obtained)
     expectation = claim.expectation
     if expectation is None:
@@ -57,17 +92,18 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained, context: Context) -
         ratio=ratio,
         ratio_text=ratio_text(ratio, span) if agrees or abs(ratio - 1) > SMALL else f"{ratio:.8g}",
         corroborated=backed,
-        causes=() if agrees else _causes(obtained, expectation, context),
     )
 
 
-def _causes(obtained: Obtained, expectation: Expectation, context: Context) -> tuple[Cause, ...]:
-    causes = [
-        replace(cause, text=f"{term} alone: {cause.text}") if term else cause
-        for term, case in obtained.cases(expectation.low, expectation.high, context.registry)
-        for cause in diagnose(case)
-    ]
-    return tuple(sorted(causes, key=lambda cause: cause.cost)[:MAX_CAUSES])
+def _causes(obtained: Obtained, expectation: Expectation, context: Context) -> Iterator[Cause]:
+    for term, case in obtained.cases(expectation.low, expectation.high, context.registry):
+        for cause in diagnose(case):
+            if term == DIVISOR:
+                yield replace(cause, factor=1 / cause.factor, parts=())
+            elif term:
+                yield replace(cause, text=f"{term} alone is off by {cause.factor_text}: {cause.text}", parts=())
+            else:
+                yield cause
 
 
 def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
@@ -75,16 +111,15 @@ def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
     xfail = verdict.claim.xfail
     if xfail is None or verdict.outcome not in ("pass", "fail"):
         return verdict
-    changes = {**vars(verdict)}
     if today > xfail.until:
         reason = f"the expected failure ended on {xfail.until}; settle it or give it another day ({xfail.reason})"
-        return Verdict(**{**changes, "outcome": "fail", "reason": reason})
+        return replace(verdict, outcome="fail", reason=reason)
     if verdict.outcome == "pass":
         reason = f"passes although it is expected to fail; remove 'xfail' ({xfail.reason})"
-        return Verdict(**{**changes, "outcome": "fail", "reason": reason})
+        return replace(verdict, outcome="fail", reason=reason)
     if verdict.reason:  # it failed, but not by the figure that the excuse speaks of
         return verdict
-    return Verdict(**{**changes, "outcome": "xfail", "reason": xfail.reason})
+    return replace(verdict, outcome="xfail", reason=xfail.reason)
 
 
 def corroborated(claim: Claim, obtained: Obtained) -> bool:

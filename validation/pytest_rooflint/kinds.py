@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pytest_rooflint.replay import Assumed
     from rooflint.workload import Workload  # NumPy, which most kinds do without
 
+DIVISOR = "divisor"
+"""Name of the term that stands below the line of a quotient."""
+
 
 class ClaimError(ValueError):
     """A claim that cannot mean anything, said in one sentence; found when its file is read."""
@@ -60,6 +63,8 @@ class Obtained:
     """For those: what they say, in words."""
     ladder: Ladder | None = None
     """Where the value is one product."""
+    divisor: Ladder | None = None
+    """Where it is one product over another."""
     terms: tuple[tuple[Ladder, str, str], ...] = ()
     """Where it is a sum of products: (ladder, unit, precision) each."""
     hardware: Hardware | None = None
@@ -68,12 +73,16 @@ class Obtained:
     sparse: bool = False
     others: tuple[str, ...] = ()
     """Further devices that the claim speaks of."""
+    written: Callable[[float], str] | None = None
+    """How a value is shown, where its dimension does not say it: `12 %`, `900 inferences/s`."""
 
     def shown(self, value: float | None = None, digits: int = 4) -> str:
         """A value of this kind for a reader."""
         if value is None and self.display:
             return self.display
         wanted = self.value if value is None else value
+        if self.written:
+            return self.written(wanted)
         return format_quantity(wanted, self.dimension, digits=digits, unit=self.rate_unit)
 
     @property
@@ -86,7 +95,11 @@ class Obtained:
     def cases(self, low: float, high: float, registry: Registry) -> Iterator[tuple[str, Case]]:
         """What a diagnosis needs to know, by term: the whole, or each term as if the others were right."""
         if self.ladder is not None:
-            yield "", self._case(self.ladder, low, high, registry, self.unit, self.precision)
+            below = self.divisor.result if self.divisor else 1.0
+            yield "", self._case(self.ladder, low * below, high * below, registry, self.unit, self.precision)
+        if self.ladder is not None and self.divisor is not None and low > 0:
+            above = self.ladder.result
+            yield DIVISOR, self._case(self.divisor, above / high, above / low, registry, None, None)
         for ladder, unit, precision in self.terms:
             rest = self.value - ladder.result
             if low > rest:

@@ -4,17 +4,19 @@ A replay is history, not truth. It counts neither as coverage nor as a kill; it 
 its assumptions, and by what factor each of them departs from what is documented.
 """
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_rooflint.claim import Claim
-from pytest_rooflint.golden import GivenSpec, Golden
+from pytest_rooflint.golden import Golden
+from pytest_rooflint.golden_schema import GivenSpec
 from rooflint.diagnosis import ratio_text
 from rooflint.errors import InputError, Problem
 from rooflint.facts import Fact, Source
 from rooflint.hardware import Hardware
-from rooflint.precision import bytes_per_element, rate_unit
+from rooflint.precision import PRECISIONS, bytes_per_element, rate_unit
 from rooflint.roofline import Estimate, estimate
 from rooflint.schema import Wish
 from rooflint.specs import Registry, read_override
@@ -23,6 +25,19 @@ from rooflint.workload import Workload
 
 _PEAK = Wish("a peak", OPS_PER_S, 1e6, 1e20, "33.8 TOP/s")
 _CONVENTIONS = ("ops_per_mac", "bandwidth_share", "storage")
+
+
+def _wrong_convention(name: str, value: Any) -> str | None:
+    """What is wrong with a convention; None if nothing is."""
+    if name == "storage":
+        return None if value in PRECISIONS else f"want a precision out of {', '.join(PRECISIONS)}, found '{value}'"
+    if name not in _CONVENTIONS:
+        return f"is no convention (known: {', '.join(_CONVENTIONS)})"
+    try:
+        number = fraction(value)
+    except (ValueError, ZeroDivisionError):
+        return f"want a number or a fraction such as 8/16, found '{value}'"
+    return None if number > 0 and math.isfinite(number) else f"want a number above zero, found '{value}'"
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,7 @@ class Assumed:
     hardware: Hardware
     """The same with the assumed facts in place."""
     typed_peak: Fact | None = None
-    conventions: Mapping[str, Any] = None  # type: ignore[assignment]
+    conventions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def units(self) -> list[str]:
@@ -118,11 +133,9 @@ def _assume(label: str, spec: GivenSpec, golden: Golden, registry: Registry) -> 
     }
     problems = [fact for fact in found.values() if isinstance(fact, Problem)]
     problems += [
-        document.problem(
-            (*path, "conventions", name), f"unknown convention '{name}' (known: {', '.join(_CONVENTIONS)})"
-        )
-        for name in spec.conventions
-        if name not in _CONVENTIONS
+        document.problem((*path, "conventions", name), f"{name}: {wrong}")
+        for name, value in spec.conventions.items()
+        if (wrong := _wrong_convention(name, value))
     ]
     typed = _typed_peak(spec, sources, golden, (*path, "peak"), problems)
     if problems:

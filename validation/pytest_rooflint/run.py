@@ -3,14 +3,24 @@
 import datetime
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_rooflint import annotations
-from pytest_rooflint.items import SUITE, VERDICT, ClaimItem, GoldenFile, ProblemItem
+from pytest_rooflint.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, ProblemItem
+from pytest_rooflint.places import sentences
 from pytest_rooflint.suite import Suite
+from pytest_rooflint.trial import Trial
+from rooflint.errors import Problem
+
+
+def _options(config: pytest.Config) -> Iterator[str]:
+    """The folders that were named on the command line, for a rerun."""
+    for option in ("--rooflint-golden", "--rooflint-specs"):
+        yield from (f"{option}={folder}" for folder in config.getoption(option))
 
 
 class Run:
@@ -18,12 +28,17 @@ class Run:
 
     def __init__(self, config: pytest.Config, golden: list[Path], specs: list[Path]) -> None:
         self.config = config
-        self.suite = Suite.of(golden, specs)
+        for name, folders in (("rooflint_golden", golden), ("rooflint_specs", specs)):
+            for folder in folders:
+                if not folder.is_dir():
+                    raise pytest.UsageError(f"{name}: want a folder, found nothing at {folder}")
+        self.suite = Suite.of(golden, specs, _options(config))
         self.rows: list[dict[str, Any]] = []
         self.problems: list[dict[str, Any]] = []
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
+        config.stash[TRIAL] = Trial(self.suite)
 
     # ---- collection
 
@@ -34,22 +49,33 @@ class Run:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Check the closed world, over all goldens and before deselection, wherever a whole golden folder is run."""
-        if self._whole_folder():
-            root = self.suite.golden_roots[0]
+        roots = self._whole_folders()
+        if roots:
+            root = roots[0]
             name = (
                 root.relative_to(self.config.rootpath).as_posix()
                 if root.is_relative_to(self.config.rootpath)
                 else root.as_posix()
             )
-            problems = self.suite.world_problems()
+            problems = [*self.suite.world_problems(), *self._unvisited(roots, items)]
             items.append(
                 ProblemItem.from_parent(session, name="closed-world", nodeid=f"{name}::closed-world", problems=problems)
             )
 
-    def _whole_folder(self) -> bool:
+    def _whole_folders(self) -> list[Path]:
+        """Golden folders that this run covers."""
         asked = [argument for argument in self.config.args if "::" not in argument]
         folders = [Path(self.config.invocation_params.dir, argument).resolve() for argument in asked]
-        return any(root.is_relative_to(folder) for root in self.suite.golden_roots for folder in folders)
+        return [root for root in self.suite.golden_roots if any(root.is_relative_to(folder) for folder in folders)]
+
+    def _unvisited(self, roots: list[Path], items: list[pytest.Item]) -> Iterator[Problem]:
+        """Golden files that pytest passed by: in folders that it does not enter, behind links, ignored by an option."""
+        if self.config.getoption("lf", default=False):
+            return  # it passes by what did not fail
+        visited = {item.path.resolve() for item in items}
+        for file in self.suite.files:
+            if file.resolve() not in visited and any(file.is_relative_to(root) for root in roots):
+                yield Problem(file, 1, "was not collected, so no claim of it was judged; see norecursedirs, --ignore")
 
     # ---- verdicts
 
@@ -113,6 +139,8 @@ class Run:
             terminalreporter.write_line(
                 f"{lonely} of {len(self.rows)} claims are uncorroborated: no second document backs them"
             )
+        for line in sentences(self.rows):
+            terminalreporter.write_line(line, bold=True)
         for problem in self.problems:
             if problem["file"] is None:
                 terminalreporter.write_line(problem["what"], red=True)

@@ -1,5 +1,6 @@
 """The suite: configured roots, the registry, every golden file, and the world that they must cover."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,7 @@ from pytest_rooflint import golden
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden import Golden
 from pytest_rooflint.kinds import ClaimError
-from rooflint.errors import InputError, Problem, RooflintError, shown
+from rooflint.errors import InputError, Problem, shown
 from rooflint.hardware import Hardware
 from rooflint.specs import PACKAGED, Registry
 
@@ -26,14 +27,16 @@ class Suite:
     golden_roots: tuple[Path, ...]
     spec_roots: tuple[Path, ...] = (PACKAGED,)
     registry: Registry = field(default_factory=Registry)
+    options: tuple[str, ...] = ()
+    """Options of pytest that a rerun needs, because no file says them."""
     _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
     _assumed: "dict[Path, Mapping[str, Assumed]]" = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, golden_roots: Iterable[Path], spec_roots: Iterable[Path]) -> "Suite":
+    def of(cls, golden_roots: Iterable[Path], spec_roots: Iterable[Path], options: Iterable[str] = ()) -> "Suite":
         """A suite over these folders."""
         roots = tuple(spec_roots) or (PACKAGED,)
-        return cls(tuple(golden_roots), roots, Registry.of(roots))
+        return cls(tuple(golden_roots), roots, Registry.of(roots), tuple(options))
 
     # ---- golden files
 
@@ -68,6 +71,10 @@ class Suite:
             except InputError:
                 continue
 
+    def claims(self) -> tuple[Claim, ...]:
+        """Every claim of every golden file that can be read."""
+        return tuple(claim for one in self.goldens() for claim in one.claims)
+
     # ---- what kinds may ask for
 
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
@@ -99,7 +106,7 @@ class Suite:
 
     def world_problems(self) -> list[Problem]:
         """What the suite as a whole lacks, over all configured goldens, whatever this run selected."""
-        claims = [claim for one in self.goldens() for claim in one.claims]
+        claims = self.claims()
         if not claims:
             roots = ", ".join(map(shown, self.golden_roots)) or "no folder"
             return [
@@ -107,21 +114,36 @@ class Suite:
                     self.golden_roots[0] if self.golden_roots else Path.cwd(), 1, f"no claim was found below {roots}"
                 )
             ]
-        return [*self._spec_problems(), *self._unclaimed(claims), *_doubles(claims)]
+        try:
+            problems = dict.fromkeys((*self._spec_problems(), *self._unclaimed(claims)))
+        except InputError as error:  # a file whose name is no id: nothing can be said of the others
+            return [*error.problems, *_doubles(claims)]
+        return [*problems, *_doubles(claims)]
 
     def _spec_problems(self) -> Iterator[Problem]:
-        for device in self._configured():
+        """What is wrong with any device or architecture of the configured roots, claimed or not."""
+        own = tuple(root.resolve() for root in self.spec_roots)
+        architectures = [name for name, file in self.registry.architecture_files.items() if _below(file, own)]
+        for name, read in (
+            *((name, self.registry.architecture) for name in architectures),
+            *((device, self.registry.get) for device in self._configured()),
+        ):
             try:
-                self.registry.get(device)
+                read(name)
             except InputError as error:
                 yield from error.problems
-            except RooflintError as error:
-                yield Problem(self.registry.files[device], 1, str(error))
+
+    def devices(self) -> list[str]:
+        """Ids of the configured roots; none where a file's name is no id."""
+        try:
+            return self._configured()
+        except InputError:
+            return []
 
     def _configured(self) -> list[str]:
         return sorted({device for root in self.spec_roots for device in self.registry.ids(root)})
 
-    def _unclaimed(self, claims: list[Claim]) -> Iterator[Problem]:
+    def _unclaimed(self, claims: Iterable[Claim]) -> Iterator[Problem]:
         claimed = {claim.hardware for claim in claims if not claim.is_replay}
         for device in self._configured():
             if device not in claimed:
@@ -132,12 +154,16 @@ class Suite:
                 )
 
 
-def _doubles(claims: list[Claim]) -> Iterator[Problem]:
+def _below(file: Path, roots: tuple[Path, ...]) -> bool:
+    return any(file.resolve().is_relative_to(root) for root in roots)
+
+
+def _doubles(claims: Iterable[Claim]) -> Iterator[Problem]:
     """The same claim in two files."""
     first: dict[tuple[str | None, ...], Claim] = {}
     for claim in claims:
-        about = claim.hardware or claim.architecture
-        if about is None or claim.is_replay:
+        about = claim.hardware or claim.architecture or json.dumps(claim.workload)
+        if claim.is_replay:
             continue
         key = (about, claim.id, claim.source.document if claim.source else None, str(claim.workload))
         other = first.setdefault(key, claim)

@@ -1,5 +1,7 @@
 """Verdicts: one object that is the assertion text, the JUnit properties, the annotation and the evidence row."""
 
+import math
+import shlex
 import shutil
 import textwrap
 from collections.abc import Mapping
@@ -27,6 +29,8 @@ class Verdict:
     ratio_text: str | None = None
     corroborated: bool = False
     causes: tuple[Cause, ...] = ()
+    options: tuple[str, ...] = ()
+    """Options of pytest without which the id would not be found."""
     reason: str | None = None
     """Why it failed without a figure, is expected to fail, or cannot be validated here."""
 
@@ -38,7 +42,7 @@ class Verdict:
     @property
     def rerun(self) -> str:
         """The command that runs just this claim again."""
-        return f"pytest {self.nodeid}"
+        return shlex.join(["pytest", *self.options, self.nodeid])
 
     @property
     def headline(self) -> str:
@@ -136,7 +140,7 @@ class Verdict:
             "expected": self.expected_display,
             "obtained": self.obtained_display,
             "ratio": "" if self.ratio is None else f"{self.ratio:.6g}",
-            "unit": self.expected_display.rpartition(" ")[2] if self.claim.expectation else "",
+            "unit": self.expected_display.partition(" ")[2] if self.claim.expectation else "",
             "source": str(source) if source else "",
             "corroborated": str(self.corroborated).lower(),
         }
@@ -161,7 +165,7 @@ class Verdict:
             "unit": obtained.unit if obtained else None,
             "precision": obtained.precision if obtained else None,
             "sparse": bool(claim.option("sparse")),
-            "at": claim.at if isinstance(claim.at, str) else None,
+            "at": claim.mode_of(claim.hardware or ""),
             "headline": self.headline,
             "file": shown(claim.file),
             "line": claim.line,
@@ -181,17 +185,23 @@ class Verdict:
             "obtained": None
             if obtained is None
             else {
-                "value": obtained.value,
+                "value": obtained.value if math.isfinite(obtained.value) else None,
                 "display": self.obtained_display,
                 "formula": obtained.formula,
             },
             "ratio": self.ratio,
             "ratio_text": self.ratio_text,
-            "slack": expectation.slack(obtained.value) if expectation and obtained else None,
+            "slack": self._slack(),
             "facts": [_fact_row(fact) for fact in dict.fromkeys(self.facts)],
             "causes": [_cause_row(cause) for cause in self.causes],
             "rerun": self.rerun,
         }
+
+    def _slack(self) -> float | None:
+        expectation, obtained = self.claim.expectation, self.obtained
+        if expectation is None or obtained is None or not math.isfinite(obtained.value):
+            return None
+        return expectation.slack(obtained.value)
 
     def _expected_row(self) -> Mapping[str, Any] | None:
         expectation, source = self.claim.expectation, self.claim.source
@@ -231,8 +241,16 @@ def _width() -> int:
 def _repair(cause: Cause) -> list[str]:
     if cause.fact is None:
         return []
-    change = f"; write {cause.repair}" if cause.repair else ""
+    change = f"; write {cause.repair}{_tried(cause)}" if cause.repair else ""
     return [_row("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
+
+
+def _tried(cause: Cause) -> str:
+    """What the other claims said when the repair was tried."""
+    if cause.mends is None:
+        return ""
+    mends = f"{cause.mends} red claim{'s' if cause.mends != 1 else ''} would turn green"
+    return f" ({mends}, {f'{cause.breaks} green ones red' if cause.breaks else 'none red'})"
 
 
 def _fact_row(fact: Fact) -> dict[str, Any]:
@@ -254,5 +272,9 @@ def _cause_row(cause: Cause) -> dict[str, Any]:
         "factor_text": cause.factor_text,
         "file": shown(cause.fact.file) if cause.fact else None,
         "line": cause.fact.line if cause.fact else None,
+        "path": cause.fact.path if cause.fact else None,
+        "current": cause.fact.display if cause.fact else None,
         "repair": cause.repair,
+        "mends": cause.mends,
+        "breaks": cause.breaks,
     }

@@ -3,7 +3,6 @@
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import halves, unit_precision
 from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.facts import Factor
 from rooflint.roofline import breakpoint_ops_per_byte
 from rooflint.units import OPS_PER_BYTE
 
@@ -19,13 +18,13 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     left, memory = halves(claim.subject)
     unit, precision = unit_precision(left)
     peak, bandwidth = hardware.unit(unit).derivation(precision), hardware.memory(memory).derivation()
-    inverse = [Factor(factor.name, 1 / factor.value, factor.display, factor.fact) for factor in bandwidth.factors]
     return Obtained(
         value=breakpoint_ops_per_byte(peak.result, bandwidth.result),
         dimension=OPS_PER_BYTE,
         formula=f"({peak.formula}) / ({bandwidth.formula})",
         facts=(*peak.facts, *bandwidth.facts),
-        ladder=peak.times(*inverse),
+        ladder=peak,
+        divisor=bandwidth,
         hardware=hardware,
         unit=unit,
         precision=precision,

@@ -90,7 +90,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         dimension,
         text,
         tuple(assumed.hardware.facts[path] for path in assumed.spec.facts),
-        display=_shown(value, dimension, precision),
+        written=lambda shown: _shown(shown, dimension, precision),
         hardware=assumed.hardware,
         precision=precision,
     )

@@ -20,7 +20,7 @@ def part_factor(hardware: Hardware, part: str) -> Factor:
     if fact is None:
         having = [path.removeprefix("parts.") for path in hardware.facts if path.startswith("parts.")]
         raise UnsupportedError(f"{hardware.id} has no parts called '{part}' (has: {', '.join(having) or 'none'})")
-    return Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact)
+    return Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact, inverse=True)
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

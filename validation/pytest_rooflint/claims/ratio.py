@@ -3,7 +3,8 @@
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import halves, unit_precision
 from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.facts import Fact, Factor, Ladder
+from rooflint.facts import Factor, Ladder
+from rooflint.hardware import ComputeUnit
 from rooflint.units import DIMENSIONLESS
 
 
@@ -17,32 +18,30 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     """Divide MAC/clock by MAC/clock; with several units in a group, per group."""
     hardware = context.device(claim)
     (unit, precision), (other, second) = map(unit_precision, halves(claim.subject))
-    above = hardware.unit(unit).fact(f"macs_per_clock.{precision}")
-    below = hardware.unit(other).fact(f"macs_per_clock.{second}")
-    factors = [
-        Factor("rate", above.value, f"{above.display}/clock", above),
-        Factor("other", 1 / below.value, f"1/({below.display}/clock)", below),
-    ]
+    above, below = _rate(hardware.unit(unit), precision), _rate(hardware.unit(other), second)
     if unit != other:
-        factors += _per_group(hardware.unit(unit).fact("per_group"), hardware.unit(other).fact("per_group"))
-    ladder = Ladder(tuple(factors))
+        above, below = (_in_a_group(hardware.unit(name), rate) for name, rate in ((unit, above), (other, below)))
     return Obtained(
-        ladder.result,
-        DIMENSIONLESS,
-        ladder.formula,
-        ladder.facts,
-        ladder=ladder,
+        value=above.result / below.result,
+        dimension=DIMENSIONLESS,
+        formula=f"({above.formula}) / ({below.formula})",
+        facts=(*above.facts, *below.facts),
+        ladder=above,
+        divisor=below,
         hardware=hardware,
         unit=unit,
         precision=precision,
     )
 
 
-def _per_group(above: Fact, below: Fact) -> list[Factor]:
-    return [
-        Factor("per_group", above.value, f"{above.display} per group", above),
-        Factor("other_per_group", 1 / below.value, f"1/({below.display} per group)", below),
-    ]
+def _rate(unit: ComputeUnit, precision: str) -> Ladder:
+    fact = unit.fact(f"macs_per_clock.{precision}")
+    return Ladder((Factor("rate", fact.value, f"{fact.display}/clock", fact),))
+
+
+def _in_a_group(unit: ComputeUnit, rate: Ladder) -> Ladder:
+    fact = unit.fact("per_group")
+    return rate.times(Factor("per_group", fact.value, f"{fact.display} {unit.name}", fact))
 
 
 KIND = Kind(

@@ -1,5 +1,6 @@
 """`rooflint check`: the golden suite as pytest runs it, and on wish the report."""
 
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -49,7 +50,8 @@ def configured(project: Path = Path("pyproject.toml")) -> list[str]:
     """Golden folders of the project around us. Raises NoGoldenError where it names none."""
     text = project.read_text(encoding="utf-8") if project.is_file() else ""
     options = tomllib.loads(text).get("tool", {}).get("pytest", {}).get("ini_options", {})
-    folders = [str(folder) for folder in options.get("rooflint_golden", [])]
+    named = options.get("rooflint_golden", [])
+    folders = shlex.split(named) if isinstance(named, str) else [str(folder) for folder in named]
     if not folders:
         raise NoGoldenError(
             f"{project}: want rooflint_golden under [tool.pytest.ini_options], found none; set it or pass --golden DIR"

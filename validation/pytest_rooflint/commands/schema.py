@@ -9,7 +9,7 @@ import typer
 import pytest_rooflint
 import rooflint
 from pytest_rooflint import kinds
-from pytest_rooflint.golden import CommonSpec, GoldenSpec
+from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from rooflint.errors import shown
 from rooflint.schema import ArchitectureSpec, HardwareSpec
 

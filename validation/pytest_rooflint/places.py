@@ -1,0 +1,41 @@
+"""One place, many reds: the repairs that were tried, by how many red claims each would turn green."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def places(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Repairs that the causes of red claims ask for, best first: most mended, nothing broken."""
+    reds = [row for row in rows if row["outcome"] == "fail"]
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in reds:
+        for cause in row["causes"]:
+            if cause["repair"] is None or cause["mends"] is None:
+                continue
+            key = (cause["file"], cause["line"], cause["path"], cause["repair"])
+            place = found.setdefault(key, _place(cause, len(reds)))
+            place["ids"].append(row["nodeid"])
+    return sorted(found.values(), key=lambda place: (place["breaks"] > 0, -place["mends"], -len(place["ids"])))
+
+
+def _place(cause: Row, reds: int) -> dict[str, Any]:
+    same = ("file", "line", "path", "mends", "breaks")
+    return {
+        **{key: cause[key] for key in same},
+        "from": cause["current"],
+        "to": cause["repair"],
+        "reds": reds,
+        "ids": [],
+    }
+
+
+def sentences(rows: Sequence[Row], most: int = 3) -> Iterator[str]:
+    """The best repairs, one line each; only such as mend more than one claim and break none."""
+    for place in places(rows)[:most]:
+        if place["mends"] > 1 and not place["breaks"]:
+            yield (
+                f"{place['mends']} of {place['reds']} red claims turn green, and none turns red, with "
+                f"{place['to']} instead of {place['from']} at {place['file']}:{place['line']}  {place['path']}"
+            )

@@ -1,0 +1,73 @@
+"""Repairs are tried, not guessed: what would every other claim say if one fact were another?"""
+
+from dataclasses import dataclass, field, replace
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.judge import outcome_of
+from pytest_rooflint.suite import Suite
+from rooflint.diagnosis import Cause, shortlist
+from rooflint.errors import RooflintError
+from rooflint.facts import Fact
+from rooflint.hardware import Hardware
+
+MOST_TRIALS = 100
+"""Different repairs that one run tries; beyond that many reds a list of repairs helps nobody."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The suite as a laboratory: every claim judged again with one line of a spec changed."""
+
+    suite: Suite
+    _outcomes: dict[str, bool] = field(default_factory=dict, repr=False)
+    _effects: dict[tuple[Fact, float], tuple[int, int]] = field(default_factory=dict, repr=False)
+
+    def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+        """The causes worth showing, those first whose repair mends most and breaks nothing."""
+        return tuple(shortlist(self._tried(cause) for cause in causes))
+
+    def _tried(self, cause: Cause) -> Cause:
+        if cause.fact is None or cause.repaired is None:
+            return cause
+        key = (cause.fact, cause.repaired.value)
+        if key not in self._effects:
+            if len(self._effects) >= MOST_TRIALS:
+                return cause
+            self._effects[key] = self._effect(cause.fact, cause.repaired)
+        mends, breaks = self._effects[key]
+        return replace(cause, mends=mends, breaks=breaks)
+
+    def _effect(self, fact: Fact, repaired: Fact) -> tuple[int, int]:
+        """Claims that the repair turns green, and claims that it turns red."""
+        try:
+            held = {self.suite.registry.get(device).id: device for device in self.suite.registry.holders(fact)}
+            changed = replace(self.suite, registry=self.suite.registry.with_fact(fact, repaired))
+        except RooflintError:  # some other spec cannot be read; its own red says so
+            return 1, 0
+        mends = breaks = 0
+        for claim in self.suite.claims():
+            if claim.is_replay or not _concerns(claim, set(held), self.suite, fact):
+                continue
+            before, after = self._red(claim), outcome_of(claim, changed) == "fail"
+            mends += before and not after
+            breaks += after and not before
+        return mends, breaks
+
+    def _red(self, claim: Claim) -> bool:
+        key = f"{claim.file}::{claim.id}"
+        if key not in self._outcomes:
+            self._outcomes[key] = outcome_of(claim, self.suite) == "fail"
+        return self._outcomes[key]
+
+
+def _concerns(claim: Claim, devices: set[str], suite: Suite, fact: Fact) -> bool:
+    """Whether a claim may rest on a fact that these devices hold."""
+    if claim.hardware:
+        return claim.hardware in devices
+    if claim.architecture:
+        return _architecture(claim, suite).facts.get(fact.path) == fact
+    return any(word.partition("@")[0] in devices for word in claim.subject.split())
+
+
+def _architecture(claim: Claim, suite: Suite) -> Hardware:
+    return suite.registry.architecture(str(claim.architecture)).as_hardware()
