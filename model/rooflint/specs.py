@@ -110,15 +110,18 @@ class Registry:
         raise UnknownDeviceError(f"unknown device '{name}'{_nearest(name, self.files)}")
 
     def match(self, name: str) -> list[str]:
-        """Ids that a person may mean: exactly one id or alias, else a glob, else all ids with that part."""
+        """Ids that a person may mean: exactly one id or alias, else a glob, else all with that part or those words."""
         wanted = name.strip().lower()
+        if not wanted.strip("/"):
+            return []
         if wanted in self.files:
             return [wanted]
         if any(sign in wanted for sign in "*?["):
             return fnmatch.filter(self.files, wanted)
         exact = [device for device in self.files if wanted == device.rpartition("/")[2]]
         exact = exact or [device for device in self.files if wanted in (a.lower() for a in self._aliases(device))]
-        return exact or [device for device in self.files if wanted in device]
+        exact = exact or [device for device in self.files if wanted in device]
+        return exact or _with_words(wanted, self.files)
 
     def _aliases(self, device: str) -> tuple[str, ...]:
         try:
@@ -460,11 +463,16 @@ def _replaced(hardware: Hardware, fact: Fact, other: Fact) -> Hardware:
     return replace(hardware, facts=facts, operating_points=points)
 
 
+def _with_words(name: str, names: Iterable[str]) -> list[str]:
+    """Ids that have all the words of a name, in any order."""
+    words = set(re.findall(r"[a-z0-9]+", name.lower()))
+    return [other for other in names if words and words <= set(re.findall(r"[a-z0-9]+", other))]
+
+
 def _nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean …?`: ids with all the words of a name, else those that are spelt like it."""
     names = list(known)
-    words = set(re.findall(r"[a-z0-9]+", name.lower()))
-    near = [other for other in names if words and words <= set(re.findall(r"[a-z0-9]+", other))]
+    near = _with_words(name, names)
     tails = {other.rpartition("/")[2]: other for other in names}
     near = near or [
         tails[tail] for tail in difflib.get_close_matches(name.lower().rpartition("/")[2], tails, cutoff=0.5)

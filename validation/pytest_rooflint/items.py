@@ -23,11 +23,27 @@ class Red(Exception):  # noqa: N818  # it is a verdict, not an error
     """A claim or a file that does not hold; its text is all there is to show."""
 
 
+class GoldenFolder(pytest.Directory):
+    """A configured golden folder: what is in it, and the closed world that it must cover."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """The folder's own files and folders first, the closed world last."""
+        for path in sorted(self.path.iterdir()):
+            if self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
+                continue
+            if path.is_file():
+                yield from self.ihook.pytest_collect_file(file_path=path, parent=self)
+            elif (folder := self.ihook.pytest_collect_directory(path=path, parent=self)) is not None:
+                yield folder
+        yield ClosedWorldItem.from_parent(self, name="closed-world")
+
+
 class GoldenFile(pytest.File):
     """A golden file."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """One item a claim; one red item for a file that cannot be read."""
+        self.config.stash[SUITE].visited.add(self.path.resolve())
         try:
             claims = self.config.stash[SUITE].read(self.path).claims
         except InputError as error:
@@ -96,3 +112,22 @@ class ProblemItem(pytest.Item):
         return [
             {"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in self.problems
         ]
+
+
+class ClosedWorldItem(ProblemItem):
+    """What the suite as a whole lacks, over all configured goldens, whatever this run selected."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(problems=[], **arguments)
+
+    def runtest(self) -> None:
+        """Look at all goldens, and at those that pytest passed by."""
+        suite = self.config.stash[SUITE]
+        self.problems = suite.world_problems()
+        if not self.config.getoption("lf", default=False):  # it passes by what did not fail
+            self.problems += suite.unvisited(self.path)
+        super().runtest()
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The folder."""
+        return self.path, 0, self.name

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from pytest_rooflint import annotations
-from pytest_rooflint.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, ProblemItem
+from pytest_rooflint.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, GoldenFolder, ProblemItem
 from pytest_rooflint.places import sentences
 from pytest_rooflint.suite import Suite
 from pytest_rooflint.trial import Trial
-from rooflint.errors import Problem
 
 
 def _options(config: pytest.Config) -> Iterator[str]:
@@ -47,35 +46,9 @@ class Run:
         return GoldenFile.from_parent(parent, path=file_path) if self.suite.owns(file_path) else None
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Check the closed world, over all goldens and before deselection, wherever a whole golden folder is run."""
-        roots = self._whole_folders()
-        if roots:
-            root = roots[0]
-            name = (
-                root.relative_to(self.config.rootpath).as_posix()
-                if root.is_relative_to(self.config.rootpath)
-                else root.as_posix()
-            )
-            problems = [*self.suite.world_problems(), *self._unvisited(roots, items)]
-            items.append(
-                ProblemItem.from_parent(session, name="closed-world", nodeid=f"{name}::closed-world", problems=problems)
-            )
-
-    def _whole_folders(self) -> list[Path]:
-        """Golden folders that this run covers."""
-        asked = [argument for argument in self.config.args if "::" not in argument]
-        folders = [Path(self.config.invocation_params.dir, argument).resolve() for argument in asked]
-        return [root for root in self.suite.golden_roots if any(root.is_relative_to(folder) for folder in folders)]
-
-    def _unvisited(self, roots: list[Path], items: list[pytest.Item]) -> Iterator[Problem]:
-        """Golden files that pytest passed by: in folders that it does not enter, behind links, ignored by an option."""
-        if self.config.getoption("lf", default=False):
-            return  # it passes by what did not fail
-        visited = {item.path.resolve() for item in items}
-        for file in self.suite.files:
-            if file.resolve() not in visited and any(file.is_relative_to(root) for root in roots):
-                yield Problem(file, 1, "was not collected, so no claim of it was judged; see norecursedirs, --ignore")
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A golden folder brings the closed world with it, wherever the whole folder is run."""
+        return GoldenFolder.from_parent(parent, path=path) if path.resolve() in self.suite.golden_roots else None
 
     # ---- verdicts
 

@@ -29,6 +29,8 @@ class Suite:
     registry: Registry = field(default_factory=Registry)
     options: tuple[str, ...] = ()
     """Options of pytest that a rerun needs, because no file says them."""
+    visited: set[Path] = field(default_factory=set, repr=False)
+    """Golden files that pytest collected."""
     _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
     _assumed: "dict[Path, Mapping[str, Assumed]]" = field(default_factory=dict, repr=False)
 
@@ -132,6 +134,16 @@ class Suite:
                 read(name)
             except InputError as error:
                 yield from error.problems
+
+    def unvisited(self, root: Path) -> list[Problem]:
+        """Golden files of a folder that nobody collected: in folders that pytest skips, behind links, ignored."""
+        missed = [
+            file for file in self.files if file.is_relative_to(root.resolve()) and file.resolve() not in self.visited
+        ]
+        return [
+            Problem(file, 1, "was not collected, so no claim of it was judged; see norecursedirs, --ignore")
+            for file in missed
+        ]
 
     def devices(self) -> list[str]:
         """Ids of the configured roots; none where a file's name is no id."""

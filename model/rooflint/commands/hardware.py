@@ -1,12 +1,15 @@
 """`rooflint hardware list`, `rooflint hardware show DEVICE`."""
 
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from rooflint.commands.options import Format, Specs, registry
-from rooflint.errors import RooflintError
-from rooflint.facts import weakest
+from rooflint.errors import RooflintError, shown
+from rooflint.facts import Grade, weakest
 from rooflint.hardware import Hardware
 from rooflint.precision import rate_unit
 from rooflint.table import Table, write
@@ -14,8 +17,19 @@ from rooflint.units import BYTES_PER_S, OPS_PER_S, format_quantity
 
 app = typer.Typer(help="List and show devices.", no_args_is_help=True, add_completion=False)
 
-#: Precisions that say most about a device in one column.
-_HEADLINE = ("bf16", "fp16", "int8", "fp32")
+
+@dataclass(frozen=True)
+class Best:
+    """The highest dense peak of a device, in whatever precision."""
+
+    ops_per_s: float
+    precision: str
+    grade: Grade
+
+    def __str__(self) -> str:
+        """`989.4 TFLOP/s bf16`, with `≈` in front where it rests on an estimate."""
+        about = "≈ " if self.grade == "estimate" else ""
+        return f"{about}{format_quantity(self.ops_per_s, OPS_PER_S, unit=rate_unit(self.precision))} {self.precision}"
 
 
 @app.command("list")
@@ -25,34 +39,72 @@ def list_devices(
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """All devices in a table, with their best dense peak, bandwidth and power."""
+    """All devices in a table: the highest dense peak of each in any precision, bandwidth and power."""
     devices = registry(specs)
     ids = devices.match(pattern) if pattern else devices.ids()
-    rows = [_row(hardware) for hardware in map(devices.get, ids) if not kind or hardware.kind == kind]
-    if not rows:
+    found = [hardware for hardware in map(devices.get, ids) if not kind or hardware.kind == kind]
+    if not found:
         raise RooflintError(f"no device matches '{pattern or kind}' ({len(devices.ids())} are known)")
-    typer.echo(write(Table(("device", "kind", "best dense peak", "bandwidth", "TDP"), tuple(rows)), form), nl=False)
+    typer.echo(write(_overview(found) if form in ("text", "md") else _figures(found), form), nl=False)
+    if form == "text":
+        typer.echo("\n≈ rests on an estimate; rooflint peaks DEVICE shows how each peak is derived")
 
 
-def _row(hardware: Hardware) -> tuple[str, str, str, str, str]:
-    return hardware.id, hardware.kind, _best_peak(hardware), _bandwidth(hardware), _display(hardware, "tdp")
+def _overview(found: list[Hardware]) -> Table:
+    """For people."""
+    rows = [(one.id, one.kind, _best_text(one), _bandwidth_text(one), _display(one, "tdp")) for one in found]
+    return Table(("device", "kind", "highest dense peak", "bandwidth", "TDP"), tuple(rows))
 
 
-def _best_peak(hardware: Hardware) -> str:
-    for precision in _HEADLINE:
-        try:
-            peak = hardware.best_unit(precision).peak_ops_per_s(precision)
-        except RooflintError:
-            continue
-        return f"{format_quantity(peak, OPS_PER_S, unit=rate_unit(precision))} {precision}"
-    return "undisclosed" if hardware.undisclosed else "—"
+def _figures(found: list[Hardware]) -> Table:
+    """For programs: SI base units, empty where nothing is known."""
+    columns = (
+        "id",
+        "name",
+        "kind",
+        "architecture",
+        "precision",
+        "peak_ops_per_s",
+        "bandwidth_bytes_per_s",
+        "tdp_w",
+        "grade",
+    )
+    rows = []
+    for one in found:
+        best = _best(one)
+        peak = (best.precision, best.ops_per_s, best.grade) if best else (None, None, None)
+        rows.append((one.id, one.name, one.kind, one.architecture, *peak[:2], _bandwidth(one), one.tdp_w, peak[2]))
+    return Table(columns, tuple(rows))
 
 
-def _bandwidth(hardware: Hardware) -> str:
+def _best(hardware: Hardware) -> Best | None:
+    return max(_peaks(hardware), key=lambda best: best.ops_per_s, default=None)
+
+
+def _peaks(hardware: Hardware) -> Iterator[Best]:
+    for unit in hardware.units.values():
+        for precision in unit.precisions:
+            try:
+                ladder = unit.derivation(precision)
+            except RooflintError:
+                continue  # undisclosed
+            yield Best(ladder.result, precision, weakest(ladder.facts))
+
+
+def _best_text(hardware: Hardware) -> str:
+    return str(_best(hardware) or ("undisclosed" if hardware.undisclosed else "—"))
+
+
+def _bandwidth(hardware: Hardware) -> float | None:
     try:
-        return format_quantity(hardware.main_memory().bandwidth_bytes_per_s, BYTES_PER_S)
+        return hardware.main_memory().bandwidth_bytes_per_s
     except RooflintError:
-        return "—"
+        return None
+
+
+def _bandwidth_text(hardware: Hardware) -> str:
+    bandwidth = _bandwidth(hardware)
+    return "—" if bandwidth is None else format_quantity(bandwidth, BYTES_PER_S)
 
 
 def _display(hardware: Hardware, path: str) -> str:
@@ -61,38 +113,53 @@ def _display(hardware: Hardware, path: str) -> str:
 
 @app.command("show")
 def show(
-    device: Annotated[str, typer.Argument(help="Id, alias, or a part of exactly one id.")],
+    device: Annotated[str, typer.Argument(help="Id, alias, or words of exactly one id.")],
     at: Annotated[str, typer.Option(help="Operating point, such as 30w.")] = "",
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """Every fact of a device with its source, grade and line."""
+    """Every fact of a device with its source, place and grade; other formats than text add file and line."""
     hardware = registry(specs).find(device)
     hardware = hardware.at(at) if at else hardware
     rows = tuple(
-        (path, fact.display, fact.source.grade, fact.source.document, fact.where, f"{fact.file.name}:{fact.line}")
+        (path, fact.display, fact.source.grade, fact.source.document, fact.where, f"{shown(fact.file)}:{fact.line}")
         for path, fact in hardware.facts.items()
     )
-    table = Table(("fact", "value", "grade", "document", "where", "line"), rows)
     if form != "text":
-        typer.echo(write(table, form), nl=False)
+        typer.echo(write(Table(("fact", "value", "grade", "document", "where", "line"), rows), form), nl=False)
         return
     for line in _sheet(hardware):
         typer.echo(line)
 
 
-def _sheet(hardware: Hardware) -> list[str]:
-    """For a terminal: documents once, facts citing them by key."""
-    head = [f"{hardware.name}  ({hardware.id}{f' at {hardware.mode}' if hardware.mode else ''})"]
-    about = [hardware.kind, f"scope {hardware.scope}", hardware.architecture, hardware.die]
-    lines = [*head, "  " + ", ".join(word for word in about if word), ""]
+def _sheet(hardware: Hardware) -> Iterator[str]:
+    """For a terminal: facts under their part of the device, documents once at the end."""
+    yield f"{hardware.name}  ({hardware.id}{f' at {hardware.mode}' if hardware.mode else ''})"
+    about = (hardware.kind, f"scope {hardware.scope}", hardware.architecture, hardware.die)
+    yield "  " + ", ".join(word for word in about if word)
     documents: dict[str, int] = {}
-    for path, fact in hardware.facts.items():
+    section = ""
+    order = list(dict.fromkeys(_split(path)[0] for path in hardware.facts))
+    for path, fact in sorted(hardware.facts.items(), key=lambda item: order.index(_split(item[0])[0])):
+        above, key = _split(path)
+        if above != section:
+            yield from ("", f"  {above}")
+            section = above
         number = documents.setdefault(f"{fact.source.document} ({fact.source.grade})", len(documents) + 1)
-        lines.append(f"  {path:<38} {fact.display:<14} {fact.source.grade:<9} [{number}]")
-    lines += ["", f"  weakest grade: {weakest(tuple(hardware.facts.values()))}"]
-    lines += [f"  undisclosed: {path}: {reason}" for path, reason in hardware.undisclosed.items()]
+        yield f"    {key:<22} {fact.display:<14} {fact.source.grade:<9}[{number}] {fact.where}"
+    yield ""
+    yield f"  weakest grade: {weakest(tuple(hardware.facts.values()))}"
+    yield from (f"  undisclosed: {path}: {reason}" for path, reason in hardware.undisclosed.items())
     if hardware.operating_points:
-        lines.append(f"  operating points: {', '.join(hardware.operating_points)}")
-    lines += ["", *(f"  [{number}] {document}" for document, number in documents.items())]
-    return lines + (["", f"  {hardware.notes}"] if hardware.notes else [])
+        yield f"  operating points: {', '.join(hardware.operating_points)}"
+    yield ""
+    yield from (f"  [{number}] {document}" for document, number in documents.items())
+    if hardware.notes:
+        yield from ("", *textwrap.wrap(hardware.notes, 78, initial_indent="  ", subsequent_indent="  "))
+
+
+def _split(path: str) -> tuple[str, str]:
+    """`units.tensor_core.clock` → its part of the device, and the rest."""
+    parts = path.split(".")
+    depth = 2 if parts[0] in ("units", "memories", "caches") else 1 if len(parts) > 1 else 0
+    return ".".join(parts[:depth]) or "device", ".".join(parts[depth:])

@@ -1,14 +1,17 @@
 """`rooflint peaks DEVICE`: every peak and bandwidth as a ladder of facts, each with its citation and grade."""
 
+import json
+import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from rooflint.commands.options import Format, Specs, registry
-from rooflint.errors import RooflintError, shown
+from rooflint.errors import shown
 from rooflint.facts import Factor, Ladder, weakest
-from rooflint.hardware import Hardware
+from rooflint.hardware import ComputeUnit, Hardware, UndisclosedError
 from rooflint.precision import precision as precision_named
 from rooflint.precision import rate_unit
 from rooflint.table import Table, write
@@ -16,7 +19,19 @@ from rooflint.units import BYTES_PER_S, OPS_PER_S, format_quantity
 
 app = typer.Typer(add_completion=False)
 
-Rung = tuple[str, str, Ladder]
+
+@dataclass(frozen=True)
+class Rung:
+    """Something that is derived: a peak of a unit in a precision, or a bandwidth."""
+
+    subject: str
+    unit: str
+    """`op/s` or `B/s`."""
+    figure: str
+    """For a reader."""
+    ladder: Ladder
+    sparse: float | None = None
+    """With structured sparsity, where the unit has it."""
 
 
 @app.command()
@@ -27,13 +42,16 @@ def peaks(
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """Peaks and bandwidths of a device, derived: each factor with its source, grade and line."""
+    """Peaks and bandwidths of a device as ladders of facts, cited and graded; json, csv and md add file and line."""
     hardware = registry(specs).find(device)
     hardware = hardware.at(at) if at else hardware
     wanted = precision_named(precision).name if precision else ""
     rungs = list(_rungs(hardware, wanted))
     if wanted and not rungs:
         hardware.best_unit(wanted)  # raises and says why
+    if form == "json":
+        typer.echo(json.dumps([_record(rung) for rung in rungs], ensure_ascii=False, indent=2))
+        return
     if form != "text":
         typer.echo(write(_table(rungs), form), nl=False)
         return
@@ -42,35 +60,58 @@ def peaks(
         typer.echo(line)
     for path, reason in hardware.undisclosed.items():
         typer.echo(f"\nundisclosed: {path}: {reason}")
+    if hardware.notes:
+        typer.echo("\n" + textwrap.fill(hardware.notes, 80))
 
 
 def _rungs(hardware: Hardware, wanted: str) -> Iterator[Rung]:
-    """(subject, figure for a reader, ladder) of everything that can be derived."""
+    """Everything that can be derived, or the peaks of one precision."""
     for unit in hardware.units.values():
         for name in unit.precisions:
-            if wanted and name != wanted:
-                continue
-            try:
-                ladder = unit.derivation(name)
-            except RooflintError:
-                continue  # undisclosed; listed at the end
-            shown_peak = format_quantity(ladder.result, OPS_PER_S, unit=rate_unit(name))
-            if f"sparsity.{name}" in unit.facts:
-                sparse = unit.derivation(name, sparse=True).result
-                shown_peak += f" dense, {format_quantity(sparse, OPS_PER_S, unit=rate_unit(name))} sparse"
-            yield f"{unit.name} {name}", shown_peak, ladder
+            if not wanted or name == wanted:
+                try:
+                    yield _peak(unit, name)
+                except UndisclosedError:
+                    continue  # listed at the end
     for memory in hardware.memories.values():
         if memory.has_bandwidth and not wanted:
             ladder = memory.derivation()
-            yield memory.name, format_quantity(ladder.result, BYTES_PER_S), ladder
+            yield Rung(memory.name, "B/s", format_quantity(ladder.result, BYTES_PER_S), ladder)
+
+
+def _peak(unit: ComputeUnit, name: str) -> Rung:
+    ladder = unit.derivation(name)
+    figure = format_quantity(ladder.result, OPS_PER_S, unit=rate_unit(name))
+    if f"sparsity.{name}" not in unit.facts:
+        return Rung(f"{unit.name} {name}", "op/s", figure, ladder)
+    sparse = unit.derivation(name, sparse=True).result
+    figure += f" dense, {format_quantity(sparse, OPS_PER_S, unit=rate_unit(name))} sparse"
+    return Rung(f"{unit.name} {name}", "op/s", figure, ladder, sparse)
+
+
+def _record(rung: Rung) -> dict[str, object]:
+    """For programs: one object a figure, with its factors inside."""
+    keys = ("fact", "document", "where", "grade", "line")
+    return {
+        "subject": rung.subject,
+        "value": rung.ladder.result,
+        "unit": rung.unit,
+        "sparse_value": rung.sparse,
+        "formula": rung.ladder.formula,
+        "weakest_grade": weakest(rung.ladder.facts),
+        "factors": [
+            {"factor": factor.display, **dict(zip(keys, _citation(factor), strict=True))}
+            for factor in rung.ladder.factors
+        ],
+    }
 
 
 def _table(rungs: list[Rung]) -> Table:
-    columns = ("subject", "value", "formula", "weakest grade", "factor", "fact", "document", "where", "grade", "line")
+    columns = ("subject", "value", "unit", "weakest grade", "factor", "fact", "document", "where", "grade", "line")
     rows = [
-        (subject, ladder.result, ladder.formula, weakest(ladder.facts), factor.display, *_citation(factor))
-        for subject, _, ladder in rungs
-        for factor in ladder.factors
+        (rung.subject, rung.ladder.result, rung.unit, weakest(rung.ladder.facts), factor.display, *_citation(factor))
+        for rung in rungs
+        for factor in rung.ladder.factors
     ]
     return Table(columns, tuple(rows))
 
@@ -84,9 +125,9 @@ def _citation(factor: Factor) -> tuple[str, str, str, str, str]:
 
 def _text(rungs: list[Rung]) -> Iterator[str]:
     documents: dict[str, int] = {}
-    for subject, figure, ladder in rungs:
-        yield f"\n{subject:<22} {figure}"
-        for position, factor in enumerate(ladder.factors):
+    for rung in rungs:
+        yield f"\n{rung.subject:<22} {rung.figure}"
+        for position, factor in enumerate(rung.ladder.factors):
             yield f"  {'×' if position else ' '} {factor.display:<22} {_source(factor, documents)}".rstrip()
     if documents:
         yield ""

@@ -1,23 +1,22 @@
 """`rooflint check`: the golden suite as pytest runs it, and on wish the report."""
 
-import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rooflint.errors import RooflintError
+from rooflint.project import configured
 
 EVIDENCE = Path("reports/out/evidence.json")
 
 app = typer.Typer(add_completion=False)
 
 
-class NoGoldenError(RooflintError):
-    """Nobody said where the golden files are."""
+class CheckError(RooflintError):
+    """What was asked for cannot be run."""
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -35,9 +34,11 @@ def check(
         f"--rooflint-evidence={evidence}",
         *(f"--rooflint-golden={folder}" for folder in folders),
         *(f"--rooflint-specs={folder}" for folder in specs or ()),
-        *([] if _names_files(context.args) else folders or configured()),
+        *([] if _names_files(context.args) else folders or _folders()),
         *context.args,
     ]
+    if evidence.is_dir():
+        raise CheckError(f"{evidence}: want a file for the evidence, found a folder")
     evidence.unlink(missing_ok=True)  # a run that breaks off must not leave the evidence of another one
     status = _run("pytest", *arguments)
     if report and evidence.is_file():
@@ -46,15 +47,13 @@ def check(
     raise typer.Exit(status)
 
 
-def configured(project: Path = Path("pyproject.toml")) -> list[str]:
-    """Golden folders of the project around us. Raises NoGoldenError where it names none."""
-    text = project.read_text(encoding="utf-8") if project.is_file() else ""
-    options = tomllib.loads(text).get("tool", {}).get("pytest", {}).get("ini_options", {})
-    named = options.get("rooflint_golden", [])
-    folders = shlex.split(named) if isinstance(named, str) else [str(folder) for folder in named]
+def _folders() -> list[str]:
+    """Golden folders of the project around us. Raises CheckError where it names none."""
+    folders = [str(folder) for folder in configured("rooflint_golden")]
     if not folders:
-        raise NoGoldenError(
-            f"{project}: want rooflint_golden under [tool.pytest.ini_options], found none; set it or pass --golden DIR"
+        raise CheckError(
+            "pyproject.toml: want rooflint_golden under [tool.pytest.ini_options], found none; "
+            "set it or pass --golden DIR"
         )
     return folders
 
