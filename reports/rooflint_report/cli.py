@@ -30,4 +30,9 @@ def report(
         typer.echo(f"{error.filename}: cannot be written ({error.strerror})", err=True)
         raise typer.Exit(2) from None
     for path, size in written:
-        typer.echo(f"{path}  {size / 1000:.0f} kB")
+        typer.echo(f"{path}  {_size(size)}")
+
+
+def _size(length: int) -> str:
+    """Write a length in bytes: 364 B, 758 kB."""
+    return f"{length} B" if length < 1000 else f"{length / 1000:.0f} kB"

@@ -107,7 +107,7 @@ class Involved(TypedDict):
 
 
 class Cause(TypedDict):
-    """A ranked explanation of a ratio."""
+    """A ranked explanation of a ratio; its repair, where it was tried out, mends reds and breaks greens."""
 
     text: str
     factor: float | None
@@ -115,6 +115,24 @@ class Cause(TypedDict):
     file: str | None
     line: int | None
     repair: str | None
+    mends: NotRequired[int | None]
+    breaks: NotRequired[int | None]
+
+
+Place = TypedDict(
+    "Place",
+    {
+        "file": str,
+        "line": int | None,
+        "path": str,
+        "from": str,
+        "to": str | None,
+        "mends": int,
+        "breaks": int,
+        "reds": int,
+        "ids": list[str],
+    },
+)
 
 
 class Verdict(TypedDict):
@@ -339,6 +357,7 @@ class Evidence(TypedDict):
     machine: dict[str, Any]
     counts: Counts
     problems: list[Problem]
+    places: NotRequired[list[Place]]
     verdicts: list[Verdict]
     devices: list[Device]
     coverage: list[Cell]

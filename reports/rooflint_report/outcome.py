@@ -26,7 +26,7 @@ class Headline:
 def headline(evidence: Evidence) -> Headline:
     """Say how the run went; an interrupted or an empty run is never green."""
     counts, status = evidence["counts"], evidence["run"]["exit_status"]
-    claims = _counted(counts["claims"], "claim")
+    claims = counted(counts["claims"], "claim")
     if complaint := _complaint(evidence):
         ending = f", and pytest {_ENDINGS[status]} (status {status})" if status in _ENDINGS else ""
         return Headline("Red", f"{complaint}{ending}.")
@@ -70,6 +70,11 @@ def grouped(number: int) -> str:
     return f"{number:,}".replace(",", "\u202f")
 
 
+def counted(number: int, noun: str) -> str:
+    """1 claim, 2 claims."""
+    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def ratio_text(ratio: float | None) -> str:
     """Write a dimensionless ratio: 1.000, 0.125, 3.2e-05."""
     if ratio is None:
@@ -98,14 +103,10 @@ def _complaint(evidence: Evidence) -> str:
     """Word the red part of the sentence, or nothing."""
     fails, problems, claims = evidence["counts"]["fail"], len(evidence["problems"]), evidence["counts"]["claims"]
     parts = [
-        f"{grouped(fails)} of {_counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
-        f"{_counted(problems, 'problem')} in the files" if problems else "",
+        f"{grouped(fails)} of {counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
+        f"{counted(problems, 'problem')} in the files" if problems else "",
     ]
     return " and ".join(filter(None, parts))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _distance(ratio: float | None) -> float:

@@ -8,9 +8,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import axis, outcome
+from rooflint_report import axis, outcome, place
 from rooflint_report.anchor import Anchors
-from rooflint_report.cause import root_causes
+from rooflint_report.disagreement import disagreements
 from rooflint_report.dispute import disputes
 from rooflint_report.evidence import Evidence, Verdict
 from rooflint_report.matrix import coverage_matrix, is_blind
@@ -42,8 +42,10 @@ def _environment() -> Environment:
         "ruler_x": axis.ruler_x,
     }
     environment.filters |= {"tied": outcome.tied, "tied_factors": outcome.tied_factors}
+    environment.filters |= {"mended": place.mended, "broken": place.broken}
     environment.tests |= {"blind": is_blind}
     environment.globals |= {"marks": outcome.MARKS, "short": outcome.SHORT, "ruler_ticks": axis.ruler_ticks()}
+    environment.globals |= {"tried": place.tried}
     return environment
 
 
@@ -56,11 +58,10 @@ def _view(evidence: Evidence) -> dict[str, Any]:
     return evidence | {
         "headline": outcome.headline(evidence),
         "fails": fails,
-        "fail_anchors": {v["nodeid"]: anchor for anchor, v in fails},
         "fail_cells": {(v["hardware"], v["kind"], v["precision"] or "—"): anchor for anchor, v in reversed(fails)},
-        "roots": root_causes([v for _, v in fails]),
+        "places": [(one, place.witnesses(one, fails)) for one in evidence.get("places", [])],
         "undecided": by_outcome["undecided"],
-        "xfails": by_outcome["xfail"],
+        "xfails": disagreements(by_outcome["xfail"]),
         "unvalidated": _by_reason(by_outcome["not validated here"]),
         "matrix": coverage_matrix(evidence),
         "sheet_anchors": {sheet.device["id"]: sheet.anchor for sheet in device_sheets},

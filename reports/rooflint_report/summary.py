@@ -4,8 +4,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import outcome
-from rooflint_report.cause import root_causes
+from rooflint_report import outcome, place
 from rooflint_report.evidence import Evidence
 from rooflint_report.markdown import code, escaped
 from rooflint_report.matrix import coverage_matrix
@@ -19,7 +18,7 @@ def render_summary(evidence: Evidence) -> str:
     view = {
         "headline": outcome.headline(evidence),
         "fails": fails,
-        "roots": root_causes(fails),
+        "places": evidence.get("places", []),
         "blind": coverage_matrix(evidence).blind,
     }
     template = _environment().get_template("summary.md.j2")
@@ -48,6 +47,8 @@ def _environment() -> Environment:
         "grouped": outcome.grouped,
         "ratio": outcome.ratio_text,
         "deviation": outcome.deviation,
+        "mended": place.mended,
+        "broken": place.broken,
     }
-    environment.globals |= {"marks": outcome.MARKS}
+    environment.globals |= {"marks": outcome.MARKS, "tried": place.tried}
     return environment

@@ -151,6 +151,7 @@ def build(devices: int = len(DEVICES), red: bool = True, nasty: bool = False) ->
         | {"not validated here": sum(v["outcome"] == "not validated here" for v in verdicts), "replays": 2}
         | {"uncorroborated": sum(not v["corroborated"] for v in verdicts), "claims": len(verdicts), "devices": devices},
         "problems": _problems(nasty) if red else [],
+        "places": _places(nasty) if red else [],
         "verdicts": verdicts,
         "devices": sheets,
         "coverage": _coverage(verdicts),
@@ -352,7 +353,8 @@ def _stain(verdicts: list[Record], red: bool) -> None:
         verdict |= {"outcome": "fail", "ratio": 2.0, "ratio_text": "2"}
         verdict["expected"] |= {"display": "47.9 TFLOP/s", "text": "47.9 TFLOP/s"}
         cause = {"text": "the module has two GCDs, the source prints one", "factor": 2.0, "factor_text": "2"}
-        verdict["causes"] = [cause | {"file": f"{SPECS}/hardware/amd/mi250x.yaml", "line": 15, "repair": "per: gcd"}]
+        where = {"file": f"{SPECS}/hardware/amd/mi250x.yaml", "line": 15, "repair": "110 CU"}
+        verdict["causes"] = [cause | where | {"mends": 2, "breaks": 0}]
 
 
 def _poison(sheets: list[Record], verdicts: list[Record]) -> None:
@@ -407,6 +409,19 @@ def _problems(nasty: bool) -> list[Record]:
         {"what": wish, "file": f"{SPECS}/hardware/nvidia/l4.yaml", "line": 9},
     ]
     return problems + ([{"what": NASTY, "file": NASTY, "line": 1}] if nasty else [])
+
+
+def _places(nasty: bool) -> list[Record]:
+    """One repair that mends two of the three reds, and one that only its absence would mend."""
+    module = {"file": f"{SPECS}/hardware/amd/mi250x.yaml", "line": 15, "path": "units.matrix_core.groups"}
+    ids = [f"golden/peaks/amd/mi250x.yaml::peak-matrix_core-{precision}" for precision in ("fp64", "fp32")]
+    rate = {"file": f"{SPECS}/architectures/nvidia/ampere-ga10b.yaml", "line": 23, "path": "units.tensor_core.int8"}
+    places: list[Record] = [
+        module | {"from": "220 CU", "to": "110 CU", "mends": 2, "breaks": 0, "reds": 3, "ids": ids},
+        rate | {"from": "64 MAC", "to": None, "mends": 1, "breaks": 4, "reds": 3, "ids": ["gone.yaml::peak"]},
+    ]
+    text = dict.fromkeys(("file", "path", "from", "to"), NASTY)
+    return places + ([text | {"line": None, "mends": 0, "breaks": 1, "reds": 3, "ids": [NASTY]}] if nasty else [])
 
 
 def _replays() -> list[Record]:

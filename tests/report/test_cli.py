@@ -36,6 +36,14 @@ def test_red_evidence_renders_with_status_0_beside_itself(run, file):
     assert str(file.with_name("summary.md")) in done.output
 
 
+def test_a_short_file_is_told_in_bytes(run, file, green):
+    file.write_text(json.dumps(green), encoding="utf-8")
+    length = len(file.with_name("summary.md").read_bytes()) if run(file).exit_code == 0 else 0
+    assert 0 < length < 1000
+    assert run(file).output.splitlines()[1] == f"{file.with_name('summary.md')}  {length} B"
+    assert run(file).output.splitlines()[0].endswith(" kB")
+
+
 def test_both_files_can_be_put_elsewhere(run, file, tmp_path):
     page, summary = tmp_path / "new" / "p.html", tmp_path / "other" / "s.md"
     assert run(file, "--html", page, "--summary", summary).exit_code == 0

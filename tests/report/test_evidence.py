@@ -46,6 +46,17 @@ def test_a_folder_is_refused(tmp_path):
         load_evidence(tmp_path)
 
 
+def test_an_older_writer_need_not_know_places(tmp_path, evidence, without):
+    older = without(evidence, "places")
+    for verdict in older["verdicts"]:
+        for cause in verdict["causes"]:
+            cause.pop("mends", None)
+            cause.pop("breaks", None)
+    file = tmp_path / "evidence.json"
+    file.write_text(json.dumps(older), encoding="utf-8")
+    assert load_evidence(file) == older
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", "pass", b"\xff\xfe{}", '{"a": "\\ud800"}'])
 def test_malformed_json_is_refused(refusal, text):
     assert refusal(text).startswith("not JSON: ")
@@ -70,6 +81,7 @@ def test_what_is_no_record_is_refused(refusal, text):
         ("verdicts.3.outcome", "verdicts[3].outcome"),
         ("devices.0.peaks.1.factors.2.display", "devices[0].peaks[1].factors[2].display"),
         ("replays.0.assumptions.0.parts", "replays[0].assumptions[0].parts"),
+        ("places.0.to", "places[0].to"),
     ],
 )
 def test_a_missing_key_is_named_by_its_place(refusal, evidence, without, path, place):

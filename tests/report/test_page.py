@@ -184,9 +184,41 @@ def test_the_farthest_red_comes_first(evidence):
     assert ["jetson" in card for card in cards] == [True, False, False]
 
 
-def test_a_place_that_explains_two_reds_is_named_once_above_them(evidence):
+def test_the_best_repair_stands_above_all_reds(evidence):
+    read = Reader(render_html(evidence))
+    sentence = "With 110\u00a0CU written instead of 220\u00a0CU at model/rooflint/specs/hardware/amd/mi250x.yaml:15"
+    visible = re.sub(r"[^\S\u00a0]+", " ", "".join(text for path, text in read.texts if "style" not in path))
+    assert f"{sentence}, 2 of 3 reds turn green and nothing turns red." in visible
+    assert visible.index(sentence) < visible.index("Problems in the files") < visible.index("Every failing claim")
+
+
+def test_a_place_without_a_better_value_says_so(evidence):
     visible = Reader(render_html(evidence)).visible
-    assert "2 of 3 the module has two GCDs" in visible
+    assert "With anything else than 64 MAC at " in visible
+    assert "ampere-ga10b.yaml:23, 1 of 3 reds turns green but 4 greens turn red." in visible
+
+
+def test_a_place_leads_to_the_reds_that_name_it(evidence):
+    item = re.search(r'<ol class="places">\n<li>(.*?)</li>', render_html(evidence), re.DOTALL)[1]
+    assert re.search(r'named by <a href="#fail-golden-peaks-amd-mi250x[^"]+">amd/mi250x</a> \(2\)', item)
+
+
+def test_a_cause_tells_what_its_repair_did(evidence):
+    visible = Reader(render_html(evidence)).visible
+    assert visible.count("tried out: 2 reds turn green and nothing turns red") == 2
+
+
+def test_the_report_computes_no_place_of_its_own(evidence, without):
+    page = render_html(without(evidence, "places"))
+    assert "One place" not in page
+    assert page.count('<article class="card"') == 3
+
+
+def test_many_places_are_cut_after_a_dozen(evidence):
+    evidence["places"] = evidence["places"][:1] * 20
+    page = render_html(evidence)
+    assert page.count("written instead of") == 12
+    assert "8 more places did less" in page
 
 
 def test_problems_are_red(evidence):
@@ -235,6 +267,36 @@ def test_uncorroborated_claims_stand_in_brackets(evidence):
     assert re.search(r'<td class="ok">\(✓\)</td>', render_html(evidence))
 
 
+def test_quantities_without_a_claim_are_counted_in_plain_words(evidence):
+    blind = sum(not p["published"] for d in evidence["devices"] for p in d["peaks"])
+    visible = Reader(render_html(evidence)).visible
+    assert f"{blind} derived peaks and bandwidths have no claim: each is marked ○ under Devices" in visible
+
+
+def test_a_single_quantity_without_a_claim_is_singular(evidence):
+    for peak in [p for d in evidence["devices"] for p in d["peaks"] if not p["published"]][1:]:
+        peak["published"] = evidence["devices"][0]["peaks"][0]["published"]
+    assert "1 derived peak or bandwidth has no claim: it is marked" in Reader(render_html(evidence)).visible
+
+
+def test_every_published_figure_shows_its_document(evidence):
+    # the H100's tf32 is claimed dense and sparse, both in the product table: once in full, then by its key
+    visible = Reader(render_html(evidence)).visible.replace("\u00a0", " ")
+    assert "1.000 ds product table read" in visible
+    assert "✓ 494.7 TFLOP/s 1.000 ds product table read✓ 989.4 TFLOP/s sparse 1.000 ds same place" in visible
+
+
+def test_a_device_is_linked_at_its_heading_and_opens(evidence):
+    # the target lies inside the collapsed part, so that following the link opens it, and is drawn at the top of it
+    page = render_html(evidence)
+    assert page.count('</summary>\n<div class="body"><span class="here" id="device-') == len(evidence["devices"])
+    assert ".device { position: relative; }\n.here { position: absolute; top: 0; }" in page
+
+
+def test_the_matrix_has_short_names_for_narrow_screens(evidence):
+    assert '<span class="short">h100-sxm5-80gb</span>' in render_html(evidence)
+
+
 def test_undisclosed_devices_say_so(evidence):
     visible = Reader(render_html(evidence)).visible
     assert "no derived peak" in visible
@@ -242,7 +304,29 @@ def test_undisclosed_devices_say_so(evidence):
 
 
 def test_an_xfail_shows_reason_and_date(evidence):
-    assert "the board manual prints 75 W until 2027-11-30" in Reader(render_html(evidence)).visible
+    visible = Reader(render_html(evidence)).visible
+    assert "the board manual prints 75 W" in visible
+    assert "it expires on 2027-11-30." in visible
+
+
+def test_days_that_differ_stand_with_their_claims(evidence):
+    evidence["verdicts"][0] |= {"outcome": "xfail", "reason": "two sheets", "until": "2027-01-31"}
+    visible = Reader(render_html(evidence)).visible
+    assert "the board manual prints 75 W until 2027-11-30" in visible
+    assert "two sheets until 2027-01-31" in visible
+
+
+def test_a_dozen_disagreements_are_in_sight_and_the_rest_is_folded(evidence):
+    for number, verdict in enumerate(evidence["verdicts"][:20]):
+        verdict |= {"outcome": "xfail", "ratio": 2.0 + number, "until": "2027-11-30"}
+    page = render_html(evidence)
+    known = sum(v["outcome"] == "xfail" for v in evidence["verdicts"])
+    assert f"<summary>the other {known - 12}, not as far apart</summary>" in page
+    opened, folded = page.split('<details class="rest">')[0], page.split('<details class="rest">')[1]
+    assert "21.000" in opened.split('<tr><th scope="row">')[-12]
+    assert folded.split("</details>")[0].count('<tr><th scope="row">') == known - 12
+    assert "all expire on <time>2027-11-30</time>" in opened
+    assert "until 2027" not in page
 
 
 def test_a_replay_shows_its_assumptions_beside_the_facts(evidence):

@@ -1,4 +1,4 @@
-"""Ladders, registers, causes, anchors and axes: each on its own."""
+"""Ladders, registers, anchors and axes: each on its own."""
 
 import math
 from itertools import pairwise
@@ -7,7 +7,6 @@ import pytest
 
 from rooflint_report.anchor import Anchors
 from rooflint_report.axis import RULER_WIDTH, decade_axis, ruler_ticks, ruler_x
-from rooflint_report.cause import root_causes
 from rooflint_report.factlist import rows
 from rooflint_report.ladder import ladders
 from rooflint_report.markdown import code, escaped
@@ -54,22 +53,6 @@ def test_claimed_documents_join_the_register_under_keys_of_their_own(evidence):
     assert register.of_document("Another document").key == "c2"
     assert not register.of_document("Another document").fact
     assert register.of_key(None) is None
-
-
-def test_causes_are_grouped_by_place_those_that_explain_most_first():
-    def red(name, line):
-        return {"nodeid": name, "causes": [{"text": name, "file": "a.yaml", "line": line}]}
-
-    roots = root_causes([red("a", 1), red("b", 2), red("c", 2), red("d", 3), red("e", 3), red("f", 3)])
-    assert [(root.cause["line"], len(root.verdicts)) for root in roots] == [(3, 3), (2, 2)]
-    assert root_causes([{"causes": []}, {"causes": [{"file": None, "line": None}]}]) == []
-
-
-def test_a_lower_ranked_cause_counts_where_it_explains_more():
-    # b's first guess explains b alone; its second is a's, so one place explains both
-    place, guess = {"text": "rate", "file": "a.yaml", "line": 1}, {"text": "clock", "file": "b.yaml", "line": 2}
-    fails = [{"nodeid": "a", "causes": [place]}, {"nodeid": "b", "causes": [guess, place]}]
-    assert [(root.cause, len(root.verdicts)) for root in root_causes(fails)] == [(place, 2)]
 
 
 def test_the_same_fact_of_several_precisions_is_one_row():

@@ -29,6 +29,18 @@ def test_a_red_has_ratio_cause_and_lines(evidence):
     assert "`pytest golden/peaks/nvidia/jetson-agx-orin-64gb.yaml::peak-tensor_core-int8`" in red
 
 
+def test_the_best_repair_comes_before_the_reds(evidence):
+    text = render_summary(evidence)
+    place = "- With **110 CU** written instead of **220 CU** at `model/rooflint/specs/hardware/amd/mi250x.yaml:15`"
+    assert f"{place} (`units.matrix_core.groups`), **2 of 3 reds turn green** and nothing turns red\n" in text
+    assert text.index(place) < text.index("### Red")
+    assert "repair: 110 CU; tried out: 2 reds turn green and nothing turns red\n" in text
+
+
+def test_evidence_without_places_has_none(evidence, without):
+    assert "One place" not in render_summary(without(evidence, "places"))
+
+
 def test_lists_are_not_glued_to_headings(evidence):
     assert not re.search(r"[^\n]\n#", render_summary(evidence))
 

@@ -22,10 +22,10 @@
     const rows = all(".matrix tbody tr");
     const words = new Map();
     for (const device of devices) words.set(device, device.querySelector("summary").textContent.toLowerCase());
-    const byName = new Map(devices.map((device) => [device.querySelector("h3").textContent, device]));
     for (const row of rows) {
-      const name = row.cells[0].textContent;
-      words.set(row, byName.has(name) ? words.get(byName.get(name)) : name.toLowerCase());
+      const link = row.cells[0].querySelector("a");
+      const device = link && document.getElementById(link.hash.slice(1)).closest("details");
+      words.set(row, device ? words.get(device) : row.cells[0].textContent.toLowerCase());
     }
 
     const filter = () => {
@@ -56,10 +56,9 @@
       filter();
     }
 
-    // A link into a closed device opens it.
+    // A link into a closed device opens it, also when it is followed twice.
     const reveal = () => {
-      const id = decodeURIComponent(location.hash.slice(1));
-      const target = id && document.getElementById(id);
+      const target = document.getElementById(location.hash.slice(1));
       if (!target) return;
       for (let element = target; element; element = element.parentElement) {
         if (element.tagName === "DETAILS") { element.open = true; element.hidden = false; }
@@ -67,6 +66,10 @@
       target.scrollIntoView();
     };
     window.addEventListener("hashchange", reveal);
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a[href^='#']");
+      if (link && link.hash === location.hash) reveal();
+    });
     reveal();
 
     for (const line of all("code.copy")) {
