@@ -17,7 +17,7 @@ from rooflint.specs import Registry
 from rooflint.units import DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number
 
 MAX_CAUSES = 3
-CANDIDATES = 8
+CANDIDATES = 16
 FEWEST_PEERS = 4
 MAX_CLOCK_HZ = 8e9
 _ROUND = 1e-9
@@ -126,7 +126,12 @@ def _small_fraction(ratio: float, span: Span) -> Fraction | None:
 
 
 def diagnose(case: Case) -> list[Cause]:
-    """Ranked causes of the ratio of a case; empty where nothing explains it."""
+    """The simplest causes of the ratio of a case, ranked; empty where nothing explains it."""
+    return shortlist(candidates(case))
+
+
+def candidates(case: Case) -> list[Cause]:
+    """Every cause that explains the ratio of a case, simplest first, for somebody who can try them out."""
     if not 0 < case.span.low <= case.span.high < math.inf:
         return []
     atoms = list(_atoms(case))
@@ -135,8 +140,8 @@ def diagnose(case: Case) -> list[Cause]:
     pairs = [_pair(one, two) for one, two in combinations(atoms, 2) if case.span.holds(one.factor * two.factor)]
     for atom in _conventions(case):
         pairs += [_pair(rate, atom) for rate in _rates(case, case.span, atom.factor)]
-    candidates = (_weighed(case, _mended(case, cause)) for cause in (*singles, *pairs))
-    return shortlist(_distinct(candidates), CANDIDATES, 1.2)
+    found = _distinct(_weighed(case, _mended(case, cause)) for cause in (*singles, *pairs))
+    return sorted(found, key=lambda cause: cause.cost)[:CANDIDATES]
 
 
 def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0.6) -> list[Cause]:
@@ -148,9 +153,11 @@ def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0
     if not ranked:
         return []
     best = ranked[0]
-    alike = [cause for cause in ranked if bool(cause.breaks) == bool(best.breaks) and cause.cost <= best.cost + within]
+    alike = [cause for cause in ranked if bool(cause.breaks) == bool(best.breaks)]
     if best.mends is None:
-        return alike[:most]
+        return [cause for cause in alike if cause.cost <= best.cost + within][:most]
+    simplest = min(cause.cost for cause in alike if cause.mends == best.mends)
+    alike = [cause for cause in alike if cause.cost <= simplest + within]
     settled = best.mends > 1 and not best.breaks  # a repair that mends several claims leaves little to guess
     return [cause for cause in alike if not (settled if cause.mends is None else 2 * cause.mends < best.mends)][:most]
 
@@ -398,7 +405,7 @@ def _like(case: Case, fact: Fact) -> list[Fact]:
     """Facts that this one may have been taken from: clocks of the device, the same path of other architectures."""
     last = fact.path.split(".")[-1]
     if "clock" in fact.path and case.hardware:
-        return [other for other in _clock_facts(case.hardware) if other.path != fact.path]
+        return [other for other in _clock_facts(case.hardware) if (other.file, other.line) != (fact.file, fact.line)]
     if case.registry is None or last in ("groups", "capacity"):
         return []
     own = (case.hardware.architecture, case.hardware.id) if case.hardware else ()

@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, RooflintError, refuse
 from rooflint.facts import Fact, Source
-from rooflint.hardware import Facts, Hardware
+from rooflint.hardware import Facts, Hardware, Memory
 from rooflint.precision import PRECISIONS
 from rooflint.schema import READERS, ArchitectureSpec, HardwareSpec, RawFact, SharedSpec, reader_of
 from rooflint.strict_yaml import Document
@@ -102,7 +102,7 @@ class Registry:
 
         Raises AmbiguousDeviceError or UnknownDeviceError.
         """
-        matches = self.match(name)
+        matches = self.match(name) if name.strip(" /") else []
         if len(matches) == 1:
             return self.get(matches[0])
         if matches:
@@ -112,8 +112,6 @@ class Registry:
     def match(self, name: str) -> list[str]:
         """Ids that a person may mean: exactly one id or alias, else a glob, else all with that part or those words."""
         wanted = name.strip().lower()
-        if not wanted.strip("/"):
-            return []
         if wanted in self.files:
             return [wanted]
         if any(sign in wanted for sign in "*?["):
@@ -177,6 +175,7 @@ class Architecture:
             unit_groups=_groups(self.spec),
             circuits=_circuits(self.spec),
             sources=sources_of(self.spec),
+            undisclosed=self.spec.undisclosed,
         )
 
 
@@ -186,9 +185,30 @@ def read_spec(file: Path, model: type[S]) -> tuple[Document, S]:
     if not isinstance(document.data, dict):
         raise refuse(file, 1, "want a mapping of keys, found something else")
     try:
-        return document, model.model_validate(document.data)
+        spec = model.model_validate(_as_written(document.data, document))
     except ValidationError as error:
         raise InputError(problems_of(error, document, model)) from error
+    refuse_empty(document)
+    return document, spec
+
+
+def refuse_empty(document: Document) -> None:
+    """Half a line is no way to say that there is nothing. Raises InputError for keys without a value."""
+    problems = [
+        document.problem(path, f"{'.'.join(map(str, path))}: has no value; give it one or remove the key")
+        for path in document.empty
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _as_written(value: Any, document: Document, path: strict_yaml.Path = ()) -> Any:
+    """Numbers inside of facts as text: section 1.10 is not section 1.1, and 1.50 is printed to a hundredth."""
+    if isinstance(value, dict):
+        return {key: _as_written(child, document, (*path, key)) for key, child in value.items()}
+    if isinstance(value, list) and len(value) == 3 and isinstance(value[1], str):
+        return [document.texts.get((*path, position), child) for position, child in enumerate(value)]
+    return value
 
 
 def problems_of(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
@@ -320,21 +340,20 @@ def _build(device: str, spec: HardwareSpec, document: Document, base: Architectu
         undisclosed={path: reason for layer in layers for path, reason in layer.undisclosed.items()},
         notes=spec.notes,
     )
-    problems = [*_empty(layers, hardware, document), *_incomplete(hardware, document)]
+    declared = {f"{section}.{name}" for layer in layers for section in _SECTIONS for name in getattr(layer, section)}
+    problems = [*_empty(declared, hardware, document), *_incomplete(hardware, declared, document)]
     if problems:
         raise InputError(problems)
     return hardware
 
 
-def _empty(layers: tuple[SharedSpec, ...], hardware: Hardware, document: Document) -> Iterator[Problem]:
-    """Memories and caches that are named and say nothing."""
-    for section in ("memories", "caches"):
-        for name in dict.fromkeys(name for layer in layers for name in getattr(layer, section)):
-            hidden = any(_covers(path, f"{section}.{name}") for path in hardware.undisclosed)
-            if not hidden and not any(path.startswith(f"{section}.{name}.") for path in hardware.facts):
-                yield document.problem(
-                    (section, name), f"{section}.{name}: has no fact; say something of it or remove it"
-                )
+def _empty(declared: set[str], hardware: Hardware, document: Document) -> Iterator[Problem]:
+    """Memories and caches that are named and say nothing; units are told what they lack."""
+    for path in sorted(declared):
+        section, name = path.split(".")
+        hidden = any(_covers(other, path) for other in hardware.undisclosed)
+        if section != "units" and not hidden and not any(fact.startswith(f"{path}.") for fact in hardware.facts):
+            yield document.problem((section, name), f"{path}: has no fact; say something of it or remove it")
 
 
 def _covers(path: str, whole: str) -> bool:
@@ -377,60 +396,69 @@ def read_override(
     return Fact(dotted, raw.quantity, sources[raw.source], raw.where, document.file, document.line(path))
 
 
-def _incomplete(hardware: Hardware, document: Document) -> Iterator[Problem]:
-    """Units that cannot be derived although nobody calls them undisclosed, and memories with half a bandwidth."""
+def _incomplete(hardware: Hardware, declared: set[str], document: Document) -> Iterator[Problem]:
+    """Units that nobody can derive and nobody calls undisclosed, memories with half a bandwidth, idle modes."""
     for name, unit in hardware.units.items():
-        needed = ("groups", "per_group", "clock", "macs_per_clock")
-        for key in needed:
+        for key in ("groups", "per_group", "clock", "macs_per_clock"):
             hidden = any(_covers(path, f"units.{name}.{key}") for path in hardware.undisclosed)
             if not hidden and not any(path.split(".")[0] == key for path in unit.facts):
-                where = (
+                who = (
                     "neither the device nor its architecture says it"
                     if hardware.architecture
                     else "the file does not say it"
                 )
                 yield document.problem(
                     ("units", name),
-                    f"units.{name}.{key}: is missing: {where}; add the fact, or say under 'undisclosed' why nobody can",
+                    f"units.{name}.{key}: is missing: {who}; add the fact, or say under 'undisclosed' why nobody can",
                 )
     for name, memory in hardware.memories.items():
-        keys = set(memory.facts)
-        if "bandwidth" in keys and keys & {"bus", "pin_rate"}:
-            yield document.problem(
-                ("memories", name),
-                f"memories.{name}: says bandwidth and bus or pin_rate; keep bus "
-                "and pin_rate, the bandwidth follows from them",
-            )
-        elif keys & {"bus", "pin_rate"} and not memory.has_bandwidth:
-            yield document.problem(("memories", name), f"memories.{name}: want bus and pin_rate together")
+        if wrong := _wrong_bandwidth(memory):
+            yield document.problem(("memories", name), f"memories.{name}: {wrong}")
     for path in hardware.undisclosed:
-        if not _leads_somewhere(path, hardware):
+        if not _leads_somewhere(path, declared):
             yield document.problem(("undisclosed", path), f"undisclosed: '{path}' is no path of this device")
     for mode, overlay in hardware.operating_points.items():
-        for path in overlay:
-            if path.startswith(("units.", "memories.", "caches.")) and ".".join(path.split(".")[:2]) not in _sections(
-                hardware
-            ):
-                yield document.problem(
-                    ("operating_points", mode, path),
-                    f"operating point '{mode}' sets {path}, which this device does not have",
-                )
+        for path, message in _idle(hardware, declared, mode, overlay):
+            yield document.problem(("operating_points", mode, path), f"operating point '{mode}' {message}")
 
 
-def _sections(hardware: Hardware) -> set[str]:
-    names = {"units": hardware.units, "memories": hardware.memories, "caches": hardware.caches}
-    return {f"{section}.{name}" for section, found in names.items() for name in found}
+def _wrong_bandwidth(memory: Memory) -> str | None:
+    keys = set(memory.facts)
+    if "bandwidth" in keys and keys & {"bus", "pin_rate"}:
+        return "says bandwidth and bus or pin_rate; keep bus and pin_rate, the bandwidth follows from them"
+    if keys & {"bus", "pin_rate"} and not memory.has_bandwidth:
+        return "want bus and pin_rate together"
+    return None
 
 
-def _leads_somewhere(path: str, hardware: Hardware) -> bool:
+def _idle(hardware: Hardware, declared: set[str], mode: str, overlay: Facts) -> Iterator[tuple[str, str]]:
+    """(path, message) of overrides that would not do what they say."""
+    there = hardware.at(mode)
+    for path in overlay:
+        words = path.split(".")
+        section = ".".join(words[:2])
+        if words[0] in _SECTIONS and section not in declared:
+            yield path, f"sets {path}, which this device does not have"
+        elif words[0] == "memories" and (wrong := _wrong_bandwidth(there.memories[words[1]])):
+            yield path, f"sets {path}: {section}: {wrong}"
+        elif words[0] == "units" and words[2:] == ["clock"]:
+            own = [other for other in hardware.facts if other.startswith(f"{section}.clock_of.")]
+            left = [other.rpartition(".")[2] for other in own if other not in overlay]
+            if left:
+                yield path, f"sets {path}, but {', '.join(left)} has a clock of its own there; set that, too"
+
+
+_SECTIONS = ("units", "memories", "caches")
+
+
+def _leads_somewhere(path: str, declared: set[str]) -> bool:
     """Whether a fact may stand at a dotted path, or below it, and its unit or memory exists."""
     words = path.split(".")
     known = any(
         len(words) <= len(parts) and all(part in ("*", word) for part, word in zip(parts, words, strict=False))
         for parts in (pattern.split(".") for pattern in READERS)
     )
-    grouped = len(words) > 1 and words[0] in ("units", "memories", "caches")
-    return known and (not grouped or ".".join(words[:2]) in _sections(hardware))
+    return known and (words[0] not in _SECTIONS or len(words) < 2 or ".".join(words[:2]) in declared)
 
 
 def _ids_below(folder: Path) -> dict[str, Path]:

@@ -44,6 +44,8 @@ class Document:
     lines: dict[Path, int] = field(default_factory=dict)
     texts: dict[Path, str] = field(default_factory=dict)
     """Numbers as they were written, where a digit more says something: `2.00`."""
+    empty: tuple[Path, ...] = ()
+    """Keys and places without a value."""
 
     def line(self, path: Path) -> int:
         """The line of a node, or of the nearest node above it that the file has."""
@@ -91,7 +93,7 @@ def parse(text: str, file: FilePath) -> Document:
         raise refuse(file, 1, f"is not YAML: {' '.join(str(error).split())}") from error
     if builder.problems:
         raise InputError(builder.problems)
-    return Document(file, data, builder.lines, builder.texts)
+    return Document(file, data, builder.lines, builder.texts, tuple(builder.empty))
 
 
 def _line_of(error: yaml.MarkedYAMLError) -> int:
@@ -115,6 +117,7 @@ class _Builder:
         self.events = yaml.parse(text, Loader)
         self.lines: dict[Path, int] = {}
         self.texts: dict[Path, str] = {}
+        self.empty: list[Path] = []
         self.problems: list[Problem] = []
 
     def document(self) -> Any:
@@ -178,6 +181,8 @@ class _Builder:
         if event.style in tuple("'\"|>"):  # quoted, or a block of text
             return text
         if text in _WORDS:
+            if _WORDS[text] is None:
+                self.empty.append(path)
             return _WORDS[text]
         if _NAN.fullmatch(text):
             self._add(_line(event), f"want a finite number, found {text}")

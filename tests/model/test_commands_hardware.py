@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -98,7 +99,8 @@ def test_another_specs_folder_stands_in_front(run, specs):
 def test_a_specs_folder_must_be_there(tmp_path):
     result = CliRunner().invoke(app, ["list", "--specs", str(tmp_path / "absent")])
     assert result.exit_code == 2
-    assert "Invalid value for '--specs'" in result.output
+    assert result.stdout == ""
+    assert "--specs" in re.sub(r"\x1b\[[0-9;]*m", "", result.stderr)
 
 
 # ---------------------------------------------------------------------------------------------------------------- show

@@ -30,6 +30,20 @@ def test_a_place_may_be_a_bare_page_number(specs):
     assert specs.device("tdp: [700 W, wp, 15]\n").facts["tdp"].where == "15"
 
 
+def test_numbers_are_kept_as_they_are_written(specs):
+    # section 1.10 is not section 1.1, and 1.50 is printed to a hundredth
+    device = specs.device(UNIT % "macs_per_clock: {fp16: [8 MAC, wp, 1.10]}, sparsity: {fp16: [1.50, wp, p]}")
+    assert device.facts["units.tc.macs_per_clock.fp16"].where == "1.10"
+    sparsity = device.facts["units.tc.sparsity.fp16"]
+    assert (sparsity.display, sparsity.quantity.step) == ("1.50", 0.01)
+
+
+def test_a_key_without_a_value_is_refused(specs):
+    # half a line is no way to say that there is no TDP
+    with pytest.raises(InputError):
+        specs.device("tdp:\n")
+
+
 # ---------------------------------------------------------------------------------------------------------------- keys
 
 
@@ -63,7 +77,9 @@ def test_an_architecture_has_no_tdp(specs):
     file = specs.write("acme/arch", "name: A\nkind: gpu\ntdp: [700 W, wp, p]\n", "architectures")
     with pytest.raises(InputError) as caught:
         specs.registry().architecture("acme/arch")
-    assert str(caught.value).startswith(f"{file}:3  unknown key 'tdp'")
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (file, 3)
+    assert problem.message.startswith("unknown key 'tdp'")
 
 
 TYPED = "types a peak; peaks are derived from facts, and what a vendor printed is a claim in golden/"

@@ -1,13 +1,16 @@
 """The registry: finding devices, inheriting from architectures, and refusing what does not fit together."""
 
+import math
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooflint.errors import InputError, Problem
 from rooflint.hardware import UndisclosedError
+from rooflint.precision import PRECISIONS
 from rooflint.specs import PACKAGED, AmbiguousDeviceError, Registry, UnknownDeviceError
 
 SHIPPED = Registry()
@@ -264,6 +267,34 @@ def test_a_device_adds_a_precision_to_those_that_it_inherits(specs):
     assert set(device.unit("tc").precisions) == {"fp16", "int8"}
 
 
+def test_what_a_line_would_say_instead_is_so_for_all_who_read_it_and_only_in_the_copy(specs):
+    specs.write("acme/arch", ARCHITECTURE, "architectures")
+    specs.write("acme/two", DEVICE + OWN)
+    specs.write("acme/three", DEVICE + OWN.replace("groups:", "macs_per_clock: {fp16: [16 MAC, wp, p]}, groups:"))
+    device = specs.device(OWN)
+    registry = specs.registry()
+    rate = device.facts["units.tc.macs_per_clock.fp16"]
+    assert registry.holders(rate) == ["acme/one", "acme/two"]
+    twin = registry.with_fact(rate, rate.with_value(4))
+    # 2 × 4 × 4 × 2 × 1e9 = 64e9 where the architecture is read, 2 × 4 × 16 × 2 × 1e9 = 256e9 where it is not
+    peaks = [twin.get(f"acme/{name}").unit("tc").peak_ops_per_s("fp16") for name in ("one", "two", "three")]
+    assert peaks == [64e9, 64e9, 256e9]
+    assert twin.architecture("acme/arch").facts["units.tc.macs_per_clock.fp16"].value == 4
+    assert registry.get("acme/one").unit("tc").peak_ops_per_s("fp16") == 128e9
+    assert registry.architecture("acme/arch").facts["units.tc.macs_per_clock.fp16"].value == 8
+
+
+def test_a_line_of_an_operating_point_is_changed_there(specs):
+    specs.device(UNIT + "operating_points:\n  30w:\n    units.tc.clock: [500 MHz, wp, p]\n")
+    registry = specs.registry()
+    clock = registry.get("acme/one").operating_points["30w"]["units.tc.clock"]
+    twin = registry.with_fact(clock, clock.with_value(250e6))
+    # 2 × 4 × 8 × 2 × 250e6 = 32e9 at 30 W, 128e9 at the device's own clock
+    assert twin.get("acme/one").at("30w").unit("tc").peak_ops_per_s("fp16") == 32e9
+    assert twin.get("acme/one").unit("tc").peak_ops_per_s("fp16") == 128e9
+    assert registry.get("acme/one").at("30w").unit("tc").peak_ops_per_s("fp16") == 64e9
+
+
 def test_an_architecture_can_be_asked_for_rates_and_not_for_peaks():
     hopper = SHIPPED.architecture("nvidia/hopper-gh100").as_hardware()
     assert hopper.unit("tensor_core").macs_per_clock("fp16") == 512
@@ -331,9 +362,8 @@ def test_a_unit_without_any_fact_is_refused_and_does_not_vanish(refused, unit):
 
 
 @pytest.mark.parametrize("section", ["memories", "caches"])
-def test_a_memory_or_cache_without_any_fact_is_refused_and_does_not_vanish(specs, section):
-    with pytest.raises(InputError):
-        specs.device(f"{section}:\n  m: {{}}\n")
+def test_a_memory_or_cache_without_any_fact_is_refused_and_does_not_vanish(refused, section):
+    refused(f"{section}:\n  m: {{}}  # here\n", f"{section}.m: has no fact; say something of it or remove it")
 
 
 def test_what_a_vendor_does_not_disclose_need_not_be_there(specs):
@@ -362,9 +392,20 @@ def test_an_undisclosed_path_hides_itself_and_not_what_begins_with_its_letters(s
 
 
 @pytest.mark.parametrize("path", ["units.tc.clok", "units.tpu.clock", "frobnicate"])
-def test_an_undisclosed_path_that_leads_nowhere_is_refused(specs, path):
-    with pytest.raises(InputError):
-        specs.device(UNIT + f"undisclosed: {{{path}: because}}\n")
+def test_an_undisclosed_path_that_leads_nowhere_is_refused(refused, path):
+    refused(UNIT + f"undisclosed:\n  {path}: because  # here\n", f"undisclosed: '{path}' is no path of this device")
+
+
+def test_a_whole_memory_can_be_undisclosed(specs):
+    device = specs.device("memories: {dram: {}}\nundisclosed: {memories.dram: nothing is printed}\n")
+    assert device.undisclosed == {"memories.dram": "nothing is printed"}
+
+
+def test_what_an_architecture_says_is_undisclosed_is_so_when_it_is_asked_itself(specs):
+    text = ARCHITECTURE.replace("macs_per_clock: {fp16: [8 MAC, book, p. 2]}\n    ", "")
+    specs.write("acme/arch", text + "undisclosed: {units.tc.macs_per_clock: no rate is printed}\n", "architectures")
+    with pytest.raises(UndisclosedError, match=r"tc\.macs_per_clock\.fp16 is undisclosed: no rate is printed"):
+        specs.registry().architecture("acme/arch").as_hardware().unit("tc").macs_per_clock("fp16")
 
 
 def test_whatever_path_the_door_takes_as_an_excuse_is_the_reason_that_a_reader_gets(specs):
@@ -428,6 +469,14 @@ def test_an_operating_point_is_facts_by_path_with_their_own_lines(specs):
             "memories.m.bus: [64 bit, wp, p]",
             "operating point '30w' sets memories.m.bus, which this device does not have",
         ),
+        (
+            "caches.l9.capacity: [8 MB, wp, p]",
+            "operating point '30w' sets caches.l9.capacity, which this device does not have",
+        ),
+        (
+            "units.tc.macs_per_clock.fp17: [8 MAC, wp, p]",
+            f"units.tc.macs_per_clock.fp17: unknown precision 'fp17' (known: {', '.join(PRECISIONS)})",
+        ),
         ("units.tc.clock: [1 GHz, ds, p]", "operating_points.30w.units.tc.clock: unknown source 'ds' (listed: wp)"),
         ("units.tc.clock: 1 GHz", "units.tc.clock: want [value, source, where], found '1 GHz'"),
         ("units.tc.clock: [1 GB, wp, p]", "units.tc.clock: want a clock in Hz such as 1830 MHz, found '1 GB'"),
@@ -442,21 +491,33 @@ def test_an_operating_point_sets_facts_that_the_device_has(refused, override, se
     refused(f"{UNIT}operating_points:\n  30w:\n    {override}  # here\n", sentence)
 
 
-def test_an_operating_point_names_a_precision_that_exists(specs):
-    body = UNIT + "operating_points: {30w: {units.tc.macs_per_clock.fp17: [8 MAC, wp, p]}}\n"
-    with pytest.raises(InputError, match="unknown precision 'fp17'"):
-        specs.device(body)
-
-
-def test_an_operating_point_does_not_invent_a_cache(specs):
-    with pytest.raises(InputError, match=r"'30w' sets caches\.l9\.capacity, which this device does not have"):
-        specs.device(UNIT + "operating_points: {30w: {caches.l9.capacity: [8 MB, wp, p]}}\n")
-
-
 def test_an_operating_point_of_an_inherited_unit_is_taken(specs):
     specs.write("acme/arch", ARCHITECTURE, "architectures")
     device = specs.device(OWN + "operating_points: {30w: {units.tc.clock: [500 MHz, wp, p]}}\n")
     assert device.at("30w").unit("tc").peak_ops_per_s("fp16") == 64e9
+
+
+def test_an_operating_point_that_would_change_nothing_is_refused(specs):
+    # the bandwidth is typed, so a rate per pin has no effect on it: the mode would keep the full 160 GB/s
+    body = "memories: {m: {bandwidth: [160 GB/s, wp, p]}}\n"
+    with pytest.raises(InputError):
+        specs.device(body + "operating_points: {30w: {memories.m.pin_rate: [5 Gbit/s, wp, p]}}\n")
+
+
+def test_an_operating_point_does_not_make_half_a_bandwidth(specs):
+    body = "memories: {m: {capacity: [8 GB, wp, p]}}\n"
+    with pytest.raises(InputError):
+        specs.device(body + "operating_points: {30w: {memories.m.pin_rate: [5 Gbit/s, wp, p]}}\n")
+
+
+def test_an_operating_point_with_a_slower_clock_slows_every_precision(specs):
+    # FP16 has its own 2 GHz; a mode that sets the unit to 500 MHz must not leave it there: refused, or slower
+    body = UNIT.replace("clock: [1 GHz", "clock_of: {fp16: [2 GHz, wp, p]}, clock: [1 GHz")
+    try:
+        device = specs.device(body + "operating_points: {30w: {units.tc.clock: [500 MHz, wp, p]}}\n")
+    except InputError:
+        return
+    assert device.at("30w").unit("tc").clock_hz("fp16") < device.unit("tc").clock_hz("fp16")
 
 
 # -------------------------------------------------------------------------------------------------- the door, once more
@@ -475,6 +536,81 @@ def test_a_refusal_is_printed_as_file_line_and_wish(specs, monkeypatch):
     with pytest.raises(InputError) as caught:
         specs.registry().get("acme/one")
     assert str(caught.value) == "hardware/acme/one.yaml:4  tdp: want [value, source, where], found '700 W'"
+
+
+TEXTS = {device: SHIPPED.files[device].read_text(encoding="utf-8") for device in IDS}
+SCRAPS = (
+    "",
+    " ",
+    "\n",
+    ":",
+    "- ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "'",
+    '"',
+    "#",
+    "&a",
+    "*a",
+    "!x ",
+    "~",
+    ".nan",
+    "0",
+    "-1",
+    "9" * 12,
+)
+SCRAPS += (
+    "GHz",
+    "%",
+    "1/0 ",
+    "wp",
+    "units",
+    "tdp: ",
+    "null",
+    "\t",
+    "\u00a0",
+    "\ufeff",
+    "\x00",
+    "---\n",
+    "|",
+    ">",
+    ", ",
+    "½",
+)
+
+
+@given(st.sampled_from(IDS), st.data())
+@settings(max_examples=150)
+def test_whatever_is_done_to_a_spec_it_is_a_device_or_sentences_with_lines(tmp_path_factory, device, data):
+    text = TEXTS[device]
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = min(len(text), start + data.draw(st.sampled_from([0, 0, 1, 3, 10, 40, 200])))
+        text = text[:start] + data.draw(st.sampled_from(SCRAPS)) + text[end:]
+    file = tmp_path_factory.getbasetemp() / "edited" / "hardware" / "one.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    registry = Registry((file.parents[1], PACKAGED))
+    try:
+        hardware = registry.get("one")
+        for mode in (None, *hardware.operating_points):
+            _ask_everything(hardware.at(mode) if mode else hardware)
+    except InputError as error:
+        assert all(1 <= problem.line <= text.count("\n") + 2 for problem in error.problems)
+
+
+def _ask_everything(hardware):
+    """Every figure is a finite number above zero, or a sentence says why there is none."""
+    for unit in hardware.units.values():
+        for precision in unit.precisions:
+            with suppress(UndisclosedError):
+                assert 0 < unit.peak_ops_per_s(precision) < math.inf
+                assert hardware.best_unit(precision).peak_ops_per_s(precision) >= unit.peak_ops_per_s(precision)
+    for memory in hardware.memories.values():
+        assert not memory.has_bandwidth or 0 < memory.bandwidth_bytes_per_s < math.inf
+    assert all(math.isfinite(fact.with_value(fact.value * 2).value) for fact in hardware.facts.values())
 
 
 def test_packaged_specs_travel_with_the_package():

@@ -53,6 +53,16 @@ def test_a_number_with_a_unit_is_text():
     assert read("tdp: [700 W, wp, table 3]") == {"tdp": ["700 W", "wp", "table 3"]}
 
 
+def test_a_number_is_kept_as_it_was_written_too():
+    # 2.50 is printed to a hundredth, 2.5 to a tenth
+    document = parse("a: 2.50\nb: {c: [1e3, 012, +7]}\nd: '2.50'\ne: word\n", FILE)
+    assert document.data == {"a": 2.5, "b": {"c": [1000.0, 12, 7]}, "d": "2.50", "e": "word"}
+    written = {path: document.texts[path] for path in (("a",), ("b", "c", 0), ("b", "c", 1), ("b", "c", 2))}
+    assert list(written.values()) == ["2.50", "1e3", "012", "+7"]
+    assert ("d",) not in document.texts
+    assert ("e",) not in document.texts
+
+
 def test_a_number_beyond_floats_stays_text_for_the_unit_parser_to_refuse():
     assert read("a: 1e999") == {"a": "1e999"}
     assert read(f"a: {'1' * 40}") == {"a": "1" * 40}

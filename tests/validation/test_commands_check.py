@@ -85,6 +85,11 @@ def test_further_arguments_reach_pytest(tiny, check):
     assert call[-4:] == ["golden", "-k", "int8", "-x"]
 
 
+def test_a_word_to_select_by_is_no_folder_although_one_is_called_so(tiny, check):
+    _, (call,), _ = check("--", "-k", "golden")
+    assert call[-3:] == ["golden", "-k", "golden"]
+
+
 def test_an_id_is_run_instead_of_the_folders(tiny, check):
     _, (call,), _ = check("golden/x1.yaml::count-core")
     assert call[-1] == "golden/x1.yaml::count-core"
@@ -112,7 +117,12 @@ def test_evidence_of_an_earlier_run_is_not_rendered_as_if_it_were_this_ones(tiny
 
 @pytest.mark.parametrize(
     "project",
-    ["", "[project]\nname = 'x'\n", "[tool.pytest.ini_options]\naddopts = '-q'\n", "[tool.pytest.ini_options]\nrooflint_golden = []\n"],
+    [
+        "",
+        "[project]\nname = 'x'\n",
+        "[tool.pytest.ini_options]\naddopts = '-q'\n",
+        "[tool.pytest.ini_options]\nrooflint_golden = []\n",
+    ],
 )
 def test_a_project_without_golden_folders_is_told_so_and_nothing_is_run(tiny, project):
     # a test that passes must not pass for a golden suite

@@ -3,7 +3,6 @@
 import datetime
 import json
 import math
-import os
 import shutil
 from pathlib import Path
 
@@ -18,20 +17,22 @@ REPLAYS = Path(__file__).parents[2] / "golden" / "replays"
 
 #: Schema rooflint-evidence/1. A report reads these; a key more or less is another version of the schema.
 KEYS = {
-    "": "schema run machine counts problems verdicts devices coverage replays",
+    "": "schema run machine counts problems places verdicts devices coverage replays",
     "run": "started duration_s command exit_status git versions ci",
     "run.versions": "rooflint python pytest numpy",
     "machine": "system release machine cpu cores python",
     "counts": "pass|fail|xfail|not validated here|undecided|uncorroborated|claims|devices|replays|problems",
     "problems.0": "what file line",
-    "verdicts.1": "id nodeid outcome kind subject hardware architecture others unit precision sparse at headline file line"
-    " note reason until corroborated replay expected tolerance obtained ratio ratio_text slack facts causes rerun duration_s",
+    "verdicts.1": "id nodeid outcome kind subject hardware architecture others unit precision sparse at headline file"
+    " line note reason until corroborated replay expected tolerance obtained ratio ratio_text slack facts causes"
+    " rerun duration_s",
     "verdicts.1.expected": "text value low high display source",
     "verdicts.1.expected.source": "document where grade",
     "verdicts.1.tolerance": "kind text why",
     "verdicts.1.obtained": "value display formula",
     "verdicts.1.facts.0": "path display grade document where file line",
-    "verdicts.1.causes.0": "text factor factor_text file line repair",
+    "verdicts.1.causes.0": "text factor factor_text file line path current repair mends breaks",
+    "places.0": "file line path from to mends breaks reds ids",
     "devices.0": "id name kind architecture scope die process tdp launched notes file sources peaks memories facts"
     " operating_points undisclosed",
     "devices.0.sources.brief": "document grade url",
@@ -69,7 +70,7 @@ def red_run(tmp_path_factory, script):
     root = tmp_path_factory.mktemp("red")
     shutil.copytree(TINY, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".pytest_cache"))
     spec = root / "specs/hardware/acme/x1.yaml"
-    dsp = "  dsp: {group: core, groups: [4, brief, p. 2], per_group: [1, brief, p. 2], clock: [1000 MHz, brief, p. 2]}\n"
+    dsp = "  dsp: {group: core, groups: [4, brief, p. 2], per_group: [1, brief, p. 2], clock: [1 GHz, brief, p. 2]}\n"
     text = spec.read_text(encoding="utf-8").replace("int8: [4096 MAC", "int8: [2048 MAC")
     text = text.replace("memories:", f"{dsp}memories:") + "undisclosed: {units.dsp.macs_per_clock: Acme keeps it}\n"
     spec.write_text(text, encoding="utf-8")
@@ -141,7 +142,8 @@ def test_a_device_shows_what_was_published_beside_what_was_derived(full):
     int8 = next(peak for peak in device["peaks"] if peak["precision"] == "int8")
     # 4 × 1 × 2048 × 2 × 1 GHz
     assert (int8["value"], int8["display"]) == (16.384e12, "16.38 TOP/s")
-    assert [factor["display"] for factor in int8["factors"]] == ["4 core", "1 mac_array", "2048 MAC/clock", "2 op/MAC", "1000 MHz"]
+    factors = [factor["display"] for factor in int8["factors"]]
+    assert factors == ["4 core", "1 mac_array", "2048 MAC/clock", "2 op/MAC", "1000 MHz"]
     assert int8["factors"][3]["path"] is None
     (published,) = int8["published"]
     assert (published["display"], published["outcome"], published["ratio"]) == (
@@ -257,6 +259,22 @@ def test_a_selection_is_evidence_of_what_it_selected(tiny):
 # ---- with xdist
 
 
+def test_the_order_in_which_workers_report_does_not_matter(full, red_run, monkeypatch):
+    # the same figure from a second document, so that one peak has two published ones
+    monkeypatch.chdir(red_run)
+    rows = full["verdicts"]
+    peak = next(row for row in rows if row["id"] == "peak-mac_array-int8")
+    rows = [*rows, {**peak, "id": f"{peak['id']}-by-db", "nodeid": f"{peak['nodeid']}-by-db", "line": 99}]
+    suite = Suite.of([red_run / "golden"], [red_run / "specs"])
+    now = datetime.datetime.now(tz=datetime.UTC)
+
+    def built(rows):
+        return evidence.build(suite, rows, full["problems"], started=now, duration_s=0, command="", exit_status=1)
+
+    assert built(rows)["places"]
+    assert built(rows) == built(rows[::-1])
+
+
 def test_two_workers_leave_the_evidence_of_one_process_but_for_times(tiny):
     tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read("specs/hardware/acme/x1.yaml"))
@@ -276,13 +294,13 @@ def test_two_workers_leave_the_evidence_of_one_process_but_for_times(tiny):
     assert one == two
 
 
-def test_a_run_with_workers_in_which_everything_was_skipped_is_red(tiny):
+def test_a_run_with_a_worker_in_which_everything_was_skipped_is_red(tiny):
     text = tiny.read("specs/hardware/acme/x1.yaml")
     rates = "    macs_per_clock: {int8: [4096 MAC, brief, p. 2], fp16: [1024 MAC, brief, p. 2]}\n"
     assert rates in text
     tiny.write("specs/hardware/acme/x1.yaml", text.replace(rates, "") + "undisclosed: {units.mac_array: secret}\n")
     tiny.write("golden/x1.yaml", tiny.read("golden/x1.yaml").split("  - {peak: mac_array int8, at")[0])
-    result = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", "-n", "2")
+    result = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", "-n", "1")
     assert result.returncode == 1
     assert "every claim was skipped" in result.stdout
 
@@ -302,7 +320,7 @@ def test_evidence_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="disk full"):
             evidence.write(file, {"schema": "second"})
     assert json.loads(file.read_text(encoding="utf-8")) == {"schema": "first"}
-    assert os.listdir(file.parent) == ["evidence.json"]
+    assert list(file.parent.iterdir()) == [file]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -310,7 +328,7 @@ def test_evidence_is_never_json_that_a_browser_cannot_read(tmp_path, value):
     file = tmp_path / "evidence.json"
     with pytest.raises(ValueError, match="not JSON compliant"):
         evidence.write(file, {"ratio": value})
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_figure_that_is_no_number_is_red_and_the_evidence_is_written(tiny):

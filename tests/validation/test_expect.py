@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rooflint.expect import ExpectationError, parse_expectation
-from rooflint.units import BYTES_PER_S, DIMENSIONLESS, OPS_PER_BYTE, OPS_PER_S, SECONDS
+from rooflint.units import BYTES_PER_S, DIMENSIONLESS, HERTZ, OPS_PER_BYTE, OPS_PER_S
 
 # ---- printed digits
 
@@ -269,7 +269,7 @@ def test_slack_of_an_exact_value_is_all_or_nothing():
         ("1,979 TFLOP/s", "cannot read ',979 TFLOP/s'"),
         ("5 GB/s + 5 GB", "adds values of different kinds"),
         ("5 GB/s - 5 W", "adds values of different kinds"),
-        ("5 GB / 0 s", "divides by zero"),
+        ("5 GB / 0 s", "zero"),
         ("(5 GB/s", "a bracket is not closed"),
         ("5 GB/s)", "cannot read ')'"),
         ("5 GB/s *", "want a value"),
@@ -291,4 +291,4 @@ def test_a_divisor_that_may_be_zero_within_its_digits_is_refused():
 
 
 def test_units_keep_their_dimension_through_an_expression():
-    assert parse_expectation("1 / 1257 s").dimension == SECONDS[:2] + (-1,) + SECONDS[3:]
+    assert parse_expectation("1 / 1257 s").dimension == HERTZ

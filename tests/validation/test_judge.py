@@ -35,7 +35,7 @@ def judged(monkeypatch):
             return obtained
 
         monkeypatch.setattr(kinds, "kind", lambda name: Kind(name, "what the test says", obtain))
-        return judge(given or claim(), "x.yaml::made_up-thing", SimpleNamespace(registry=None), today)
+        return judge(given or claim(), "x.yaml::made_up-thing", SimpleNamespace(registry=None), today=today)
 
     return verdict
 

@@ -16,6 +16,12 @@ SHIPPED = Path(__file__).parents[2] / "golden" / "replays"
 LOG = "golden/001-latency-30w.yaml"
 
 
+AFTER_THE_CLOCK = """\
+, log, Tensor Core Calculation Methodology]
+      memories.lpddr5.bandwidth: [204.8 GB/s, log, Roofline Analysis]
+      launch_overhead: [10 us, log, 2 kernels of 10 us between 42.28"""
+
+
 @pytest.fixture
 def log(repository):
     """A copy of the shipped replays; its outcomes by claim id."""
@@ -47,10 +53,8 @@ def test_every_printed_figure_comes_out_under_its_assumptions(log, file):
     [
         # 16 × 4 × 64 × 612 MHz = 2.51 T instead of 2.66; all four wait for memory, so the latency stays
         (
-            "[650 MHz, log, Tensor Core Calculation Methodology]\n      memories.lpddr5.bandwidth: [204.8 GB/s, log, Roofline"
-            " Analysis]\n      launch_overhead: [10 us, log, 2 kernels of 10 us between 42.28",
-            "[612 MHz, log, Tensor Core Calculation Methodology]\n      memories.lpddr5.bandwidth: [204.8 GB/s, log, Roofline"
-            " Analysis]\n      launch_overhead: [10 us, log, 2 kernels of 10 us between 42.28",
+            f"[650 MHz{AFTER_THE_CLOCK}",
+            f"[612 MHz{AFTER_THE_CLOCK}",
             {"figure-peak-GPU", "figure-efficiency-GPU", "figure-tops_per_w-GPU"},
         ),
         # 8 658 944 B / 204.8 GB/s = 42.3 us instead of 67.6: the TPU overtakes the GPU
@@ -118,7 +122,8 @@ def test_each_assumption_stands_beside_the_sourced_fact_with_the_factor(log):
     claims = suite.read(log.root / LOG).claims
     rows = {row["what"]: row for row in assumptions(suite.assumed(claims[0])["GPU"], "int8", "fp32")}
     rate = rows["units.tensor_core.macs_per_clock.int8"]
-    assert (rate["assumed"], rate["sourced"], rate["factor"], rate["factor_text"]) == ("64 MAC", "512 MAC", 0.125, "1/8")
+    assert (rate["assumed"], rate["sourced"]) == ("64 MAC", "512 MAC")
+    assert (rate["factor"], rate["factor_text"]) == (0.125, "1/8")
     assert rate["source"]["grade"] == "estimate"
     assert "Volta" in rate["why"]
     assert (rows["ops_per_mac"]["factor_text"], rows["storage"]["factor_text"]) == ("1/2", "4")
@@ -208,7 +213,7 @@ def test_the_labels_of_a_claim_are_found_in_its_subject(acme, replayed):
         ("units.mac_array.clock:", "units.mac_array.clok:", "is not the path of a fact"),
         ("[500 MHz, log", "[500 W, log", "want a clock"),
         ("[500 MHz, log", "[500 MHz, ds", "unknown source 'ds'"),
-        ("unit: mac_array", "unit: mac_array\n    conventions: {op_per_mac: 1}", "unknown convention 'op_per_mac'"),
+        ("unit: mac_array", "unit: mac_array\n    conventions: {op_per_mac: 1}", "op_per_mac"),
         ("unit: mac_array", "unit: mac_array\n    peak: [5 GB/s, log, x]", "peak"),
         ("unit: mac_array", "unit: mac_array\n    peak: [5 TOP/s, ds, x]", "unknown source 'ds'"),
         ("compute: int8", "compute: int4", "does not support int4"),
@@ -265,7 +270,8 @@ def test_an_order_of_labels_names_only_labels(replayed):
 
 
 def test_figures_are_shown_in_the_unit_that_they_were_printed_in(replayed):
-    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{figure: throughput OLD, expect: 900000 inferences/s}")
+    claim = "{figure: throughput OLD, expect: 900000 inferences/s}"
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", claim)
     verdict = verdicts["figure-throughput-OLD"]
     assert verdict.outcome == "fail"
     assert verdict.expected_display.rpartition(" ")[2] == verdict.obtained.shown().rpartition(" ")[2] == "inferences/s"

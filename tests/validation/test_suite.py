@@ -103,12 +103,12 @@ def test_a_golden_folder_that_is_not_there_holds_no_claim(tiny):
 
 
 def test_the_same_claim_in_two_files_is_named_with_both_places(tiny, wrong):
-    again = tiny.write("golden/y.yaml", tiny.read("golden/x1.yaml").split("  - {peak")[0] + "  - {count: core, expect: 4}\n")
+    head = tiny.read("golden/x1.yaml").split("  - {peak")[0]
+    tiny.write("golden/y.yaml", f"{head}  - {{count: core, expect: 4}}\n")
     (problem,) = wrong()
-    assert problem == (
-        "golden/y.yaml:4  'count-core' of acme/x1 is claimed twice from the same document (also golden/x1.yaml:9); keep one"
-    )
-    again.write_text(again.read_text(encoding="utf-8").replace("product page", "brochure"), encoding="utf-8")
+    assert problem.startswith("golden/y.yaml:4  'count-core' of acme/x1 is claimed twice from the same document")
+    assert "(also golden/x1.yaml:9)" in problem
+    tiny.edit("golden/y.yaml", "product page", "brochure")
     assert wrong() == []
 
 

@@ -178,8 +178,11 @@ def test_the_row_lists_each_fact_once_and_each_cause_with_its_repair(halved):
         "file": "specs/architectures/acme/a1.yaml",
         "line": 8,
     }
-    assert {"text", "factor", "factor_text", "file", "line", "repair"} == set(row["causes"][0])
-    assert row["causes"][0]["repair"] == "1024 MAC"
+    cause = row["causes"][0]
+    assert (cause["file"], cause["line"], cause["path"]) == tuple(
+        row["facts"][2][key] for key in ("file", "line", "path")
+    )
+    assert (cause["factor_text"], cause["current"], cause["repair"]) == ("1/2", "512 MAC", "1024 MAC")
 
 
 def test_a_row_says_at_which_operating_point_it_was_judged(claims):

@@ -53,6 +53,8 @@ def build(
 ) -> dict[str, Any]:
     """The document."""
     hardware = list(_readable(suite))
+    rows = sorted(rows, key=lambda row: (row["file"], row["line"], row["id"]))  # workers report in any order
+    problems = sorted(problems, key=lambda problem: (str(problem["file"]), problem["line"] or 0, problem["what"]))
     return {
         "schema": SCHEMA,
         "run": {
@@ -69,9 +71,9 @@ def build(
         },
         "machine": machine.fingerprint(),
         "counts": _counts(rows, problems, hardware),
-        "problems": list(problems),
+        "problems": problems,
         "places": places(rows),
-        "verdicts": sorted(rows, key=lambda row: (row["file"], row["line"])),
+        "verdicts": rows,
         "devices": [
             _device(one, [row for row in rows if row["hardware"] == one.id and not row["replay"]]) for one in hardware
         ],

@@ -16,7 +16,7 @@ from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from pytest_rooflint.kinds import ClaimError, Kind
 from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, refuse
-from rooflint.specs import problems_of
+from rooflint.specs import problems_of, refuse_empty
 from rooflint.strict_yaml import Document
 from rooflint.units import measure
 
@@ -41,6 +41,7 @@ def load(file: Path) -> Golden:
         spec = GoldenSpec.model_validate(document.data)
     except ValidationError as error:
         raise InputError(problems_of(error, document, GoldenSpec)) from error
+    refuse_empty(document)
     reader = _Reader(spec, document)
     claims = tuple(reader.claims())
     reader.problems += _twice(claims)

@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from rooflint.schema import SourceSpec, Strict, Text, Word
 
+Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9./-]*$", description="vendor/name, as its spec file is called")]
 MODE = r"^[a-z0-9][a-z0-9_]*$"
 
 
@@ -108,8 +109,8 @@ class GoldenSpec(Strict):
     """golden/**/*.yaml: what others publish or measured about one subject."""
 
     title: Text | None = None
-    hardware: Text | None = None
-    architecture: Text | None = None
+    hardware: Id | None = None
+    architecture: Id | None = None
     workload: Any = None
     compute: Word | None = None
     storage: Word | None = None

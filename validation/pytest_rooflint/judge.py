@@ -11,7 +11,7 @@ from pytest_rooflint.claim import Claim
 from pytest_rooflint.expect import Expectation
 from pytest_rooflint.kinds import DIVISOR, ClaimError, Context, Obtained
 from pytest_rooflint.verdict import Outcome, Verdict
-from rooflint.diagnosis import Cause, Span, diagnose, ratio_text, shortlist
+from rooflint.diagnosis import Cause, Span, candidates, ratio_text, shortlist
 from rooflint.errors import RooflintError
 from rooflint.hardware import UndisclosedError
 from rooflint.units import measure
@@ -97,7 +97,7 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
 
 def _causes(obtained: Obtained, expectation: Expectation, context: Context) -> Iterator[Cause]:
     for term, case in obtained.cases(expectation.low, expectation.high, context.registry):
-        for cause in diagnose(case):
+        for cause in candidates(case):
             if term == DIVISOR:
                 yield replace(cause, factor=1 / cause.factor, parts=())
             elif term:

@@ -85,7 +85,14 @@ class Run:
         if target:
             from pytest_rooflint import evidence  # noqa: PLC0415  # only where it is written
 
-            evidence.write(Path(self.config.invocation_params.dir, target), self._evidence(int(session.exitstatus)))
+            file = Path(self.config.invocation_params.dir, target)
+            try:
+                evidence.write(file, self._evidence(int(session.exitstatus)))
+            except OSError as error:
+                self.problems.append(
+                    {"what": f"{target}: no evidence written: {error.strerror}", "file": None, "line": None}
+                )
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")

@@ -31,6 +31,8 @@ class Verdict:
     causes: tuple[Cause, ...] = ()
     options: tuple[str, ...] = ()
     """Options of pytest without which the id would not be found."""
+    target: str | None = None
+    """The id as pytest finds it from where the run was started."""
     reason: str | None = None
     """Why it failed without a figure, is expected to fail, or cannot be validated here."""
 
@@ -42,7 +44,7 @@ class Verdict:
     @property
     def rerun(self) -> str:
         """The command that runs just this claim again."""
-        return shlex.join(["pytest", *self.options, self.nodeid])
+        return shlex.join(["pytest", *self.options, self.target or self.nodeid])
 
     @property
     def headline(self) -> str:
@@ -250,7 +252,8 @@ def _tried(cause: Cause) -> str:
     if cause.mends is None:
         return ""
     mends = f"{cause.mends} red claim{'s' if cause.mends != 1 else ''} would turn green"
-    return f" ({mends}, {f'{cause.breaks} green ones red' if cause.breaks else 'none red'})"
+    breaks = f"{cause.breaks} green one{'s' if cause.breaks != 1 else ''} red" if cause.breaks else "none red"
+    return f" ({mends}, {breaks})"
 
 
 def _fact_row(fact: Fact) -> dict[str, Any]:

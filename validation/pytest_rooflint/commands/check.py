@@ -59,8 +59,13 @@ def _folders() -> list[str]:
 
 
 def _names_files(arguments: list[str]) -> bool:
-    """Whether the arguments themselves say what to run."""
-    return any(not argument.startswith("-") and Path(argument.split("::")[0]).exists() for argument in arguments)
+    """Whether the arguments themselves say what to run; the word behind `-k` does not."""
+    words = [word for before, word in zip(["", *arguments], arguments, strict=False) if before not in _WITH_A_WORD]
+    return any(not word.startswith("-") and Path(word.split("::")[0]).exists() for word in words)
+
+
+#: Options of pytest that take the next word.
+_WITH_A_WORD = ("-k", "-m", "-p", "-n", "-c", "-o", "-r", "-W", "--maxfail", "--tb", "--junitxml", "--deselect")
 
 
 def _run(module: str, *arguments: str) -> int:
