@@ -19,7 +19,7 @@ from rooflint.units import DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number
 MAX_CAUSES = 3
 CANDIDATES = 16
 FEWEST_PEERS = 4
-MAX_CLOCK_HZ = 8e9
+FASTER = 1.25  # a clock that is needed is not much above those that the device has
 _ROUND = 1e-9
 
 #: Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones.
@@ -353,7 +353,7 @@ def _open(case: Case, span: Span) -> list[Cause]:
 def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     """This fact alone is wrong; the value that it needs is known from elsewhere, or the one it has is."""
     wanted = _round_value(fact, span)
-    if wanted is None or not _plausible(fact, wanted):
+    if wanted is None or not _plausible(case, fact, wanted):
         return
     needed = fact.with_value(wanted)
     inherited = _inherited(case, fact)
@@ -382,11 +382,17 @@ def _is_clock(fact: Fact) -> bool:
     return fact.quantity.dimension == HERTZ
 
 
-def _plausible(fact: Fact, wanted: float) -> bool:
+def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
     """Clocks are confused with one another, not with something of another size; a bus is a multiple of 32 bit."""
     if fact.path.endswith(".bus"):
         return wanted * 8 % 32 == 0
-    return not _is_clock(fact) or (1 / 3 <= wanted / fact.value <= 3 and wanted <= MAX_CLOCK_HZ)
+    if not _is_clock(fact) or case.hardware is None:
+        return True
+    others = _clock_facts(case.hardware)
+    slow = [other for other in others if other is not fact and other.path in (fact.path, "clocks.base")]
+    taken = any(math.isclose(other.value, fact.value) for other in slow)  # a slow clock stands for a fast one
+    fastest = 3 * fact.value if taken else FASTER * max(other.value for other in others)
+    return fact.value / 3 <= wanted <= fastest
 
 
 def _round_value(fact: Fact, span: Span) -> float | None:

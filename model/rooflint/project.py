@@ -3,29 +3,55 @@
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from rooflint.errors import refuse
+
+TABLE = ("tool", "pytest", "ini_options")
 
 
 def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path]:
     """Folders of `rooflint_golden` or `rooflint_specs`; none where there is no project or it names none.
 
-    Raises InputError for a project file that cannot be read and for a folder that does not exist.
+    Raises InputError for a project file that cannot be read and for what is not a list of folders.
     """
     if not project.is_file():
         return []
-    try:
-        document = tomllib.loads(project.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise refuse(project, 1, f"is not TOML: {error}") from error
-    named = document.get("tool", {}).get("pytest", {}).get("ini_options", {}).get(option, [])
-    folders = [project.parent / name for name in (shlex.split(named) if isinstance(named, str) else named)]
+    text = _text(project)
+    names = _names(_table(project, text).get(option, []))
+    line = next((number for number, said in enumerate(text.splitlines(), 1) if said.strip().startswith(option)), 1)
+    if names is None:
+        raise refuse(project, line, f'{option}: want a list of folders such as ["golden"]')
+    folders = [project.parent / name for name in names]
     for folder in folders:
         if not folder.is_dir():
-            raise refuse(project, _line(project, option), f"{option}: want a folder, found nothing at {folder}")
+            raise refuse(project, line, f"{option}: want a folder, found nothing at {folder}")
     return folders
 
 
-def _line(project: Path, option: str) -> int:
-    lines = project.read_text(encoding="utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, start=1) if line.strip().startswith(option)), 1)
+def _text(project: Path) -> str:
+    try:
+        return project.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise refuse(project, 1, f"cannot be read as UTF-8: {error}") from error
+
+
+def _table(project: Path, text: str) -> dict[str, Any]:
+    """pytest's options; empty where the tables are somebody else's."""
+    try:
+        here: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise refuse(project, 1, f"is not TOML: {error}") from error
+    for name in TABLE:
+        here = here.get(name, {}) if isinstance(here, dict) else {}
+    return here if isinstance(here, dict) else {}
+
+
+def _names(value: Any) -> list[str] | None:
+    """Names of folders, written as a list or as one text; None for anything else."""
+    if isinstance(value, str):
+        try:
+            return shlex.split(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, list) and all(isinstance(name, str) for name in value) else None

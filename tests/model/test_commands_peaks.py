@@ -1,12 +1,14 @@
 """`rooflint peaks`: what a reader multiplies, with what it rests on."""
 
+import csv
+import io
 import json
 
 import pytest
 from typer.testing import CliRunner
 
 from rooflint.commands.peaks import app
-from rooflint.errors import RooflintError
+from rooflint.errors import RooflintError, shown
 from rooflint.hardware import UndisclosedError, UnsupportedError
 from rooflint.specs import Registry
 
@@ -29,7 +31,7 @@ def records(*arguments):
 
 def test_a_peak_is_a_ladder_that_can_be_multiplied_by_hand():
     # 40 × 8 × 128 × 2 × 1.59 GHz = 130.25 TOP/s
-    assert run("T4", "-p", "INT8").splitlines() == [
+    assert run("T4", "-p", "INT8").splitlines()[:11] == [
         "NVIDIA T4  (nvidia/t4)",
         "",
         "tensor_core int8       130.3 TOP/s",
@@ -68,7 +70,7 @@ def test_an_operating_point_is_said_in_the_head_and_in_the_ladder():
 
 
 def test_what_is_undisclosed_is_said_and_not_derived():
-    assert run("hailo-8").splitlines() == [
+    assert run("hailo-8").splitlines()[:3] == [
         "Hailo-8  (hailo/hailo-8)",
         "",
         "undisclosed: units.nn_core: Hailo publishes neither MAC count nor clock; its 26 TOP/s cannot be derived",
@@ -92,23 +94,45 @@ def test_a_precision_that_does_not_exist_is_an_error_that_a_user_can_mend():
         invoke("nvidia/t4", "-p", "fp17")
 
 
-def test_records_have_a_row_a_factor_with_its_citation():
-    rows = [row for row in records("nvidia/t4") if row["subject"] == "tensor_core int8"]
-    assert [row["factor"] for row in rows] == ["40 SM", "8 tensor_core", "128 MAC/clock", "2 op/MAC", "1590 MHz"]
-    assert {row["value"] for row in rows} == {130.2528e12}
-    assert {row["formula"] for row in rows} == {"40 SM × 8 tensor_core × 128 MAC/clock × 2 op/MAC × 1590 MHz"}
-    # quoted is weaker than device
-    assert {row["weakest grade"] for row in rows} == {"quoted"}
-    groups, convention = rows[0], rows[3]
+def test_json_has_an_object_a_figure_with_its_factors_inside():
+    (row,) = [row for row in records("nvidia/t4") if row["subject"] == "tensor_core int8"]
+    factors = row.pop("factors")
+    assert row == {
+        "subject": "tensor_core int8",
+        "value": 130.2528e12,
+        "unit": "op/s",
+        "sparse_value": None,
+        "formula": "40 SM × 8 tensor_core × 128 MAC/clock × 2 op/MAC × 1590 MHz",
+        "weakest_grade": "quoted",  # weaker than device
+    }
+    assert [factor["factor"] for factor in factors] == row["formula"].split(" × ")
     fact = REGISTRY.get("nvidia/t4").facts["units.tensor_core.groups"]
-    assert (groups["fact"], groups["where"], groups["grade"]) == (fact.path, fact.where, "quoted")
-    assert groups["line"].endswith(f"/t4.yaml:{fact.line}")
-    assert (convention["fact"], convention["document"], convention["line"]) == ("convention", "", "")
+    assert factors[0] == {
+        "factor": "40 SM",
+        "fact": fact.path,
+        "document": fact.source.document,
+        "where": fact.where,
+        "grade": "quoted",
+        "line": f"{shown(fact.file)}:{fact.line}",
+    }
+    assert (factors[3]["fact"], factors[3]["document"], factors[3]["line"]) == ("convention", "", "")
+
+
+def test_json_says_the_sparse_figure_beside_the_dense_one():
+    (row,) = [row for row in records("h100-sxm5-80gb", "-p", "fp16") if row["subject"] == "tensor_core fp16"]
+    assert row["sparse_value"] == pytest.approx(2 * row["value"])
+
+
+def test_csv_has_a_row_a_factor_with_its_citation():
+    rows = [row for row in csv.DictReader(io.StringIO(run("nvidia/t4", "-f", "csv"))) if row["subject"] == "gddr6"]
+    assert [row["factor"] for row in rows] == ["256 bit", "10.0 Gbit/s", "1/8 B/bit"]
+    assert [row["grade"] for row in rows] == ["read", "read", ""]
+    assert {(float(row["value"]), row["unit"]) for row in rows} == {(320e9, "B/s")}
 
 
 def test_a_peak_that_rests_on_an_estimate_says_so():
     rows = records("jetson-agx-orin-64gb", "-p", "int8")
-    assert {row["weakest grade"] for row in rows if row["subject"] == "tensor_core int8"} == {"estimate"}
+    assert {row["weakest_grade"] for row in rows if row["subject"] == "tensor_core int8"} == {"estimate"}
 
 
 def test_another_specs_folder_stands_in_front(specs):

@@ -145,15 +145,31 @@ def test_globs_match_ids():
     assert SHIPPED.match("*nothing*") == []
 
 
+def test_words_of_an_id_are_found_in_any_order():
+    assert SHIPPED.find("h100 pcie").id == "nvidia/h100-pcie-80gb"
+    assert SHIPPED.find("80gb pcie h100").id == "nvidia/h100-pcie-80gb"
+    # whole words: 'h10' is none
+    assert SHIPPED.match("pcie h10") == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "/"])
+def test_nothing_is_no_name(name):
+    with pytest.raises(UnknownDeviceError):
+        SHIPPED.find(name)
+
+
 @given(st.sampled_from(IDS), st.integers(0, 40), st.integers(1, 40))
-def test_a_part_of_an_id_matches_at_least_that_device_or_a_device_of_that_name(device, start, length):
+def test_a_part_of_an_id_matches_what_is_called_so_or_else_what_contains_it(device, start, length):
     part = device[start : start + length]
-    matches = SHIPPED.match(part)
-    named = [other for other in IDS if part in (other, other.rpartition("/")[2])]
-    aliased = [
-        other for other in IDS if part in [a.lower() for a in (SHIPPED.get(other).name, *SHIPPED.get(other).aliases)]
-    ]
-    assert matches == ([part] if part in IDS else named or aliased or [other for other in IDS if part in other])
+    if not part.strip("/"):
+        return
+    called = [other for other in IDS if part in (other, other.rpartition("/")[2])]
+    aliased = [other for other in IDS if part in [alias.lower() for alias in _names(SHIPPED.get(other))]]
+    assert SHIPPED.match(part) == (called or aliased or [other for other in IDS if part in other])
+
+
+def _names(hardware):
+    return (hardware.name, *hardware.aliases)
 
 
 def test_a_broken_neighbour_does_not_keep_others_from_being_found(specs):

@@ -172,7 +172,10 @@ memories:
 caches: {l2: {capacity: [4 MiB, brief, p. 5]}}
 launch_overhead: [1 us, brief, p. 6]
 operating_points:
-  low: {tdp: [10 W, brief, p. 7], units.mac_array.clock: [500 MHz, brief, p. 7]}
+  low:
+    tdp: [10 W, brief, p. 7]
+    units.mac_array.clock: [500 MHz, brief, p. 7]
+    units.mac_array.clock_of.fp16: [450 MHz, brief, p. 7]
 undisclosed: {units.secret.macs_per_clock: Acme does not publish it}
 """
 
