@@ -266,7 +266,7 @@ print('asked for:', *Spy.asked)
 def asked_for(code: str, *arguments: str) -> str:
     """What of torch and pytest a fresh interpreter looks for, also where a missing one would be forgiven."""
     command = [sys.executable, "-c", SPY.format(code=code), *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()[-1]
 
@@ -296,7 +296,7 @@ def test_the_spy_sees_what_is_asked_for_and_forgiven():
 
 def test_import_rooflint_imports_nothing_but_itself():
     code = "import sys, rooflint; print(*sorted(name for name in sys.modules if name.startswith('rooflint')))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert result.stdout == "rooflint\n"
 
 

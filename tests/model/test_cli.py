@@ -159,7 +159,7 @@ def test_only_the_command_that_is_used_is_loaded(monkeypatch, run):
 
 def test_the_package_runs_as_a_module():
     result = subprocess.run(
-        [sys.executable, "-m", "rooflint", "--version"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "rooflint", "--version"], capture_output=True, encoding="utf-8", check=False
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, f"rooflint {rooflint.__version__}\n", "")
 

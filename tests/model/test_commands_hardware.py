@@ -120,7 +120,7 @@ def test_another_specs_folder_stands_in_front(run, specs):
 
 def test_the_specs_of_the_project_around_are_known(run, specs, monkeypatch):
     specs.write("acme/one", "name: One\nkind: npu\n")
-    (specs.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\nrooflint_specs = ['.']\n")
+    (specs.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\nrooflint_specs = ['.']\n", encoding="utf-8")
     monkeypatch.chdir(specs.root)
     assert [row["id"] for row in listed(run, "acme/*")] == ["acme/one"]
 

@@ -190,7 +190,7 @@ def test_a_device_is_read_once():
 def test_the_first_root_that_has_an_id_wins(tmp_path):
     for name, root in (("First", tmp_path / "a"), ("Second", tmp_path / "b")):
         (root / "hardware").mkdir(parents=True)
-        (root / "hardware" / "one.yaml").write_text(f"name: {name}\nkind: gpu\n")
+        (root / "hardware" / "one.yaml").write_text(f"name: {name}\nkind: gpu\n", encoding="utf-8")
     assert Registry((tmp_path / "a", tmp_path / "b")).get("one").name == "First"
     assert Registry((tmp_path / "b", tmp_path / "a")).get("one").name == "Second"
 

@@ -269,21 +269,21 @@ def test_a_long_way_down_in_blocks_is_refused_too():
 def test_a_file_of_brackets_is_refused_and_does_not_kill_the_interpreter(tmp_path):
     # below the size limit, 100 kB; a process of its own, because what must not happen is a segmentation fault
     file = tmp_path / "deep.yaml"
-    file.write_text("[" * 100_000)
+    file.write_text("[" * 100_000, encoding="utf-8")
     code = (
         "import sys; from pathlib import Path; from rooflint import errors, strict_yaml\n"
         "try: strict_yaml.load(Path(sys.argv[1]))\n"
         "except errors.InputError: print('refused')"
     )
-    result = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, check=False)
+    result = subprocess.run([sys.executable, "-c", code, file], capture_output=True, encoding="utf-8", check=False)
     assert (result.returncode, result.stdout) == (0, "refused\n")
 
 
 def test_an_oversized_file_is_refused_before_it_is_parsed(tmp_path):
     file = tmp_path / "big.yaml"
-    file.write_text("a: 1\n" + "#" * (MAX_BYTES - 5))
+    file.write_text("a: 1\n" + "#" * (MAX_BYTES - 5), encoding="utf-8")
     assert load(file).data == {"a": 1}  # just as large as it may be
-    file.write_text("a: 1\n" + "#" * (MAX_BYTES - 4))
+    file.write_text("a: 1\n" + "#" * (MAX_BYTES - 4), encoding="utf-8")
     with pytest.raises(InputError) as caught:
         load(file)
     assert caught.value.problems == (Problem(file, 1, "is larger than 256 KiB; split it"),)
@@ -291,7 +291,7 @@ def test_an_oversized_file_is_refused_before_it_is_parsed(tmp_path):
 
 def test_the_limit_can_be_another(tmp_path):
     file = tmp_path / "small.yaml"
-    file.write_text("a: 1\n" + "#" * 2048)
+    file.write_text("a: 1\n" + "#" * 2048, encoding="utf-8")
     with pytest.raises(InputError, match="is larger than 2 KiB; split it"):
         load(file, max_bytes=2048)
 
