@@ -22,6 +22,11 @@ except ImportError:  # PyYAML built without libyaml: slower, the same events
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
 
+#: Styles of a scalar that is quoted, or a block of text.
+_QUOTED = frozenset("'\"|>")
+#: First letters of what can only be a text; null, true and false begin with others.
+_LETTERS = frozenset("abcdeghijklmopqrsuvwxyzABCDEGHIJKLMOPQRSUVWXYZ")
+
 #: Keys and positions from the root of a document to one of its nodes.
 Path = tuple[str | int, ...]
 
@@ -114,7 +119,7 @@ class _Builder:
 
     def __init__(self, file: FilePath, text: str) -> None:
         self.file = file
-        self.events = yaml.parse(text, Loader)
+        self.next_event = yaml.parse(text, Loader).__next__
         self.lines: dict[Path, int] = {}
         self.texts: dict[Path, str] = {}
         self.empty: list[Path] = []
@@ -122,20 +127,17 @@ class _Builder:
 
     def document(self) -> Any:
         """The one document of the text."""
-        event = self._next()
+        event = self.next_event()
         while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
-            event = self._next()
+            event = self.next_event()
         if isinstance(event, yaml.StreamEndEvent):
             raise refuse(self.file, 1, "is empty")
         data = self._value(event, ())
-        self._next()  # the document's end
-        event = self._next()
+        self.next_event()  # the document's end
+        event = self.next_event()
         if not isinstance(event, yaml.StreamEndEvent):
             raise refuse(self.file, _line(event), "want one document, found another one after '---'")
         return data
-
-    def _next(self) -> Any:
-        return next(self.events)
 
     def _value(self, event: Any, path: Path) -> Any:
         self.lines[path] = _line(event)
@@ -154,19 +156,19 @@ class _Builder:
 
     def _sequence(self, path: Path) -> list[Any]:
         values: list[Any] = []
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+        while not isinstance(event := self.next_event(), yaml.SequenceEndEvent):
             values.append(self._value(event, (*path, len(values))))
         return values
 
     def _mapping(self, path: Path) -> dict[str, Any]:
         values: dict[str, Any] = {}
         first: dict[str, int] = {}
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+        while not isinstance(event := self.next_event(), yaml.MappingEndEvent):
             line, key = _line(event), self._key(event)
             if key in first:
                 self._add(line, f"'{key}' is written twice (first in line {first[key]}); keep one")
             first.setdefault(key, line)
-            values[key] = self._value(self._next(), (*path, key))
+            values[key] = self._value(self.next_event(), (*path, key))
             self.lines[(*path, key)] = line
         return values
 
@@ -178,7 +180,7 @@ class _Builder:
 
     def _scalar(self, event: Any, path: Path) -> Any:
         text: str = event.value
-        if event.style in tuple("'\"|>"):  # quoted, or a block of text
+        if event.style in _QUOTED or text[:1] in _LETTERS:  # most of what is written is plain words
             return text
         if text in _WORDS:
             if _WORDS[text] is None:

@@ -1,6 +1,5 @@
 """pytest's view of golden files: a file is a collector, a claim is an item. Public API only."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +65,7 @@ class ClaimItem(pytest.Item):
         suite = self.config.stash[SUITE]
         excuses = not self.config.getoption("runxfail", default=False)
         verdict = judge(self.claim, self.nodeid, suite, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
-        verdict = replace(verdict, options=suite.options, target=self._target())
+        verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
         self.stash[VERDICT] = verdict
         self.user_properties += verdict.properties()
         if verdict.outcome == "fail":
@@ -75,13 +74,6 @@ class ClaimItem(pytest.Item):
             pytest.xfail(verdict.reason or "")
         if verdict.outcome != "pass":
             pytest.skip(f"{verdict.outcome}: {verdict.reason}")
-
-    def _target(self) -> str:
-        try:
-            file = os.path.relpath(self.path, self.config.invocation_params.dir)
-        except ValueError:  # another drive
-            file = str(self.path)
-        return f"{Path(file).as_posix()}::{self.name}"
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for our own bugs."""

@@ -1,11 +1,13 @@
 """Verdicts: one object that is the assertion text, the JUnit properties, the annotation and the evidence row."""
 
 import math
+import os
 import shlex
 import shutil
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pytest_rooflint.claim import Claim
@@ -31,8 +33,8 @@ class Verdict:
     causes: tuple[Cause, ...] = ()
     options: tuple[str, ...] = ()
     """Options of pytest without which the id would not be found."""
-    target: str | None = None
-    """The id as pytest finds it from where the run was started."""
+    started_in: Path | None = None
+    """The folder where the run was started; None for the root of its ids."""
     reason: str | None = None
     """Why it failed without a figure, is expected to fail, or cannot be validated here."""
 
@@ -44,7 +46,18 @@ class Verdict:
     @property
     def rerun(self) -> str:
         """The command that runs just this claim again."""
-        return shlex.join(["pytest", *self.options, self.target or self.nodeid])
+        return shlex.join(["pytest", *self.options, self._target])
+
+    @property
+    def _target(self) -> str:
+        """The id as pytest finds it from where the run was started."""
+        if self.started_in is None:
+            return self.nodeid
+        try:
+            file = os.path.relpath(self.claim.file, self.started_in)
+        except ValueError:  # another drive
+            file = str(self.claim.file)
+        return f"{Path(file).as_posix()}::{self.claim.id}"
 
     @property
     def headline(self) -> str:
