@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pytest_rooflint.golden import Golden
+from pytest_rooflint.golden_schema import Golden
 from pytest_rooflint.places import places
 from pytest_rooflint.replay import Assumed, assumptions, uses
 from pytest_rooflint.suite import Suite

@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,13 @@ from pydantic import ValidationError
 from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim, ClaimSource, Xfail, slug
 from pytest_rooflint.expect import Expectation, ExpectationError, parse_expectation
-from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
+from pytest_rooflint.golden_schema import CommonSpec, Golden, GoldenSpec
 from pytest_rooflint.kinds import ClaimError, Kind
 from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, refuse
-from rooflint.specs import problems_of, refuse_empty
+from rooflint.spec_files import problems_of, refuse_empty
 from rooflint.strict_yaml import Document
 from rooflint.units import measure
-
-
-@dataclass(frozen=True)
-class Golden:
-    """A golden file that could be read."""
-
-    file: Path
-    title: str | None
-    spec: GoldenSpec
-    document: Document
-    claims: tuple[Claim, ...]
 
 
 def load(file: Path) -> Golden:

@@ -1,12 +1,16 @@
 """The shape of golden files, checked once at the door and exported as JSON Schema."""
 
 import datetime
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from pytest_rooflint.claim import Claim
 from rooflint.schema import SourceSpec, Strict, Text, Word
+from rooflint.strict_yaml import Document
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9./-]*$", description="vendor/name, as its spec file is called")]
 MODE = r"^[a-z0-9][a-z0-9_]*$"
@@ -119,3 +123,14 @@ class GoldenSpec(Strict):
     why: Text | None = None
     given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
     claims: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A golden file that could be read."""
+
+    file: Path
+    title: str | None
+    spec: GoldenSpec
+    document: Document
+    claims: tuple[Claim, ...]

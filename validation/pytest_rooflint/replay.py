@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_rooflint.claim import Claim
-from pytest_rooflint.golden import Golden
-from pytest_rooflint.golden_schema import GivenSpec
+from pytest_rooflint.golden_schema import GivenSpec, Golden
 from rooflint.diagnosis import ratio_text
 from rooflint.errors import InputError, Problem
 from rooflint.facts import Fact, Source
@@ -19,7 +18,8 @@ from rooflint.hardware import Hardware
 from rooflint.precision import PRECISIONS, bytes_per_element, rate_unit
 from rooflint.roofline import Estimate, estimate
 from rooflint.schema import Wish
-from rooflint.specs import Registry, read_override
+from rooflint.spec_files import read_override
+from rooflint.specs import Registry
 from rooflint.units import OPS_PER_MAC, OPS_PER_S, format_quantity
 from rooflint.workload import Workload
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_rooflint import golden
 from pytest_rooflint.claim import Claim
-from pytest_rooflint.golden import Golden
+from pytest_rooflint.golden_schema import Golden
 from pytest_rooflint.kinds import ClaimError
 from rooflint.errors import InputError, Problem, shown
 from rooflint.hardware import Hardware

@@ -1,0 +1,255 @@
+"""Causes found among facts: a rate, a clock, a width that is another device's, another precision's, another mode's."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from rooflint.causes import Case, Cause, Span, ratio_text
+from rooflint.errors import InputError
+from rooflint.facts import Fact, Factor, leading_number
+from rooflint.hardware import Facts, Hardware
+from rooflint.specs import Registry
+from rooflint.units import DIMENSIONLESS, HERTZ, format_number
+
+FASTER = 1.25  # a clock that is needed is not much above those that the device has
+
+#: Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones.
+_FAMILIES = (
+    {"bf16", "fp16", "fp16_acc16", "fp8", "fp8_acc16", "fp6", "fp4", "int8", "int4", "int1"},
+    {"fp64", "fp32", "tf32", "int32", "int16"},
+)
+
+
+REASON = "; it is the "
+
+
+def other_clocks(case: Case, factor: Factor) -> Iterator[Cause]:
+    """The clock that is there is wrong, and the right one stands elsewhere in the same device."""
+    assert factor.fact and case.hardware
+    for other in _clock_facts(case.hardware):
+        if other.path != factor.fact.path and not math.isclose(other.value, factor.value):
+            text = f"{short(factor.fact)} {factor.fact.display} is taken where {_owner(other)} {other.display} is meant"
+            yield Cause(text, factor.value / other.value, 1.5, factor.fact, factor.fact.with_value(other.value))
+
+
+def _clock_facts(hardware: Hardware) -> list[Fact]:
+    points = [fact for overlay in hardware.operating_points.values() for fact in overlay.values()]
+    return [
+        fact
+        for fact in (*hardware.facts.values(), *points)
+        if "clock" in fact.path.split(".")[-1] or ".clock_of." in fact.path or fact.path.startswith("clocks.")
+    ]
+
+
+def other_precisions(case: Case, factor: Factor) -> Iterator[Cause]:
+    """The rate of another precision of the same unit is the right one."""
+    assert factor.fact and case.hardware
+    unit = case.hardware.units.get(case.unit or "")
+    for precision in unit.precisions if unit else ():
+        other = unit.facts[f"macs_per_clock.{precision}"] if unit else factor.fact
+        if precision != case.precision and not math.isclose(other.value, factor.value):
+            text = f"the expectation is the {precision} figure ({other.display}/clock)"
+            yield Cause(text, factor.value / other.value, 1.8, factor.fact)
+
+
+def suspects(case: Case, span: Span) -> list[Cause]:
+    """Facts that would have to be another value, named where that value or the present one is known from elsewhere."""
+    causes = rates(case, span, 1.0)
+    for factor in case.ladder.factors:
+        if factor.fact and factor.name != "macs_per_clock":
+            own = span.inverted() if factor.inverse else span
+            causes += [replace(cause, factor=span.factor) for cause in _needed(case, own, factor.fact)]
+    return causes
+
+
+def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
+    """This fact alone is wrong; the value that it needs is known from elsewhere, or the one it has is."""
+    wanted = _round_value(fact, span)
+    if wanted is None or not _plausible(case, fact, wanted):
+        return
+    needed = fact.with_value(wanted)
+    inherited = _inherited(case, fact)
+    if inherited and math.isclose(inherited.value, wanted, rel_tol=1e-6):
+        text = f"{short(fact)} {fact.display} is {_times(span.factor)} the {inherited.display} of {_stem(inherited)}"
+        yield Cause(text, span.factor, 0.8, fact, inherited)
+        return
+    text = f"{short(fact)} {fact.display} would have to be {needed.display}"
+    others = _like(case, fact)
+    taken_from = _names(_owner(other) for other in others if math.isclose(other.value, fact.value, rel_tol=1e-6))
+    borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
+    if _is_clock(fact) and not (taken_from or borne_out):
+        return  # a clock is read, never worked back
+    if taken_from and (borne_out or _is_clock(fact)):
+        yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
+    else:
+        yield Cause(text, span.factor, 1.7 if borne_out else 3.2, fact, needed)
+
+
+def _usual(fact: Fact, wanted: float) -> bool:
+    """Buses come in multiples of 32 bit."""
+    return fact.path.endswith(".bus") and wanted * 8 % 32 == 0
+
+
+def _is_clock(fact: Fact) -> bool:
+    return fact.quantity.dimension == HERTZ
+
+
+def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
+    """Clocks are confused with one another, not with something of another size; a bus is a multiple of 32 bit."""
+    if fact.path.endswith(".bus"):
+        return wanted * 8 % 32 == 0
+    if not _is_clock(fact) or case.hardware is None:
+        return True
+    others = _clock_facts(case.hardware)
+    slow = [other for other in others if other is not fact and other.path in (fact.path, "clocks.base")]
+    taken = any(math.isclose(other.value, fact.value) for other in slow)  # a slow clock stands for a fast one
+    fastest = 3 * fact.value if taken else FASTER * max(other.value for other in others)
+    return fact.value / 3 <= wanted <= fastest
+
+
+def _round_value(fact: Fact, span: Span) -> float | None:
+    """The value a fact would need, where a plausible one lies within the tolerance: whole counts, few digits."""
+    low, high = fact.value / span.high, fact.value / span.low
+    unit = fact.value / leading_number(fact.quantity.text)
+    whole = fact.quantity.dimension == DIMENSIONLESS
+    for digits in range(1, 8 if whole else 5 if _is_clock(fact) else 4):
+        wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
+        if low <= wanted <= high and (not whole or wanted == int(wanted)):
+            return wanted
+    return None
+
+
+def _like(case: Case, fact: Fact) -> list[Fact]:
+    """Facts that this one may have been taken from: clocks of the device, the same path of other architectures."""
+    last = fact.path.split(".")[-1]
+    if "clock" in fact.path and case.hardware:
+        return [other for other in _clock_facts(case.hardware) if (other.file, other.line) != (fact.file, fact.line)]
+    if case.registry is None or last in ("groups", "capacity"):
+        return []
+    own = (case.hardware.architecture, case.hardware.id) if case.hardware else ()
+    return [facts[fact.path] for name, facts in _architectures(case.registry) if name not in own and fact.path in facts]
+
+
+def _architectures(registry: Registry) -> Iterator[tuple[str, Facts]]:
+    """Facts of every architecture that can be read; a broken one is somebody else's red."""
+    for name in readable(lambda: registry.architecture_files):
+        try:
+            yield name, registry.architecture(name).facts
+        except InputError:
+            continue
+
+
+def _inherited(case: Case, fact: Fact) -> Fact | None:
+    if case.registry is None or case.hardware is None or case.hardware.architecture is None:
+        return None
+    above = case.registry.architecture(case.hardware.architecture).facts.get(fact.path)
+    return above if above and above.file != fact.file else None
+
+
+def rates(case: Case, span: Span, convention: float) -> list[Cause]:
+    """MAC/clock is another rate: of another architecture, of another precision, once the convention is taken out."""
+    factor = next((factor for factor in case.ladder.factors if factor.name == "macs_per_clock"), None)
+    if factor is None or factor.fact is None:
+        return []
+    fact, taken = factor.fact, factor.value / convention
+    needed = _needed_rate(case, fact, span)
+    if needed is None or math.isclose(needed, taken, rel_tol=1e-6):
+        return []
+    share = taken / needed
+    what = f"macs_per_clock {format_number(taken)}" if convention == 1.0 else f"{format_number(taken)} MAC/clock"
+    text = f"{what} is {_times(share)} {_whose(case, fact, needed)}"
+    known = _known_rates(case, taken)
+    nearest = min((cost for cost, _, _ in known), default=2.2)
+    said = f"{text}{REASON}{_listed(known, nearest)}" if known else text
+    if not known and convention != 1.0:
+        return []
+    inherited = _inherited(case, fact)
+    if inherited and math.isclose(inherited.value, needed):  # the device contradicts its architecture, which is right
+        return [Cause(said, share, min(nearest, 2.2) - 0.6, fact, inherited)]
+    return [Cause(said, share, nearest, fact, fact.with_value(needed))]
+
+
+def _times(share: float) -> str:
+    return f"{ratio_text(share)} of" if share < 1 else f"{ratio_text(share)} ×"
+
+
+def _listed(known: list[tuple[float, str, str]], cost: float) -> str:
+    """`FP16 rate of turing-tu104, volta-gv100; INT8 rate of …`: those of the least cost."""
+    by_precision: dict[str, list[str]] = {}
+    for price, name, precision in known:
+        if price == cost:
+            by_precision.setdefault(precision, []).append(name)
+    return " or the ".join(f"{precision.upper()} rate of {_names(names)}" for precision, names in by_precision.items())
+
+
+def _needed_rate(case: Case, fact: Fact, span: Span) -> float | None:
+    """The rate that this peak needs: the architecture's own, or the power of two that fits."""
+    inherited = _inherited(case, fact)
+    if inherited and span.holds(fact.value / inherited.value):
+        return inherited.value
+    power = 2.0 ** round(math.log2(fact.value / span.middle))
+    return power if span.holds(fact.value / power) else None
+
+
+def _whose(case: Case, fact: Fact, needed: float) -> str:
+    inherited = _inherited(case, fact)
+    if inherited and math.isclose(inherited.value, needed):
+        return f"{_stem(inherited)}'s {format_number(needed)}"
+    return f"the {format_number(needed)} that this peak needs"
+
+
+def _known_rates(case: Case, value: float) -> list[tuple[float, str, str]]:
+    """(cost, architecture, precision) of every rate of that size of such a unit; near precisions cost less."""
+    if case.registry is None or case.unit is None or case.precision is None:
+        return []
+    own = case.hardware.architecture if case.hardware else None
+    found = []
+    for name, facts in _architectures(case.registry):
+        prefix = f"units.{case.unit}.macs_per_clock."
+        for path, fact in facts.items():
+            precision = path.removeprefix(prefix)
+            if (
+                path.startswith(prefix)
+                and math.isclose(fact.value, value)
+                and (name, precision) != (own, case.precision)
+            ):
+                distance = _distance(precision, case.precision, same=name == own)
+                found.append((distance, name.rpartition("/")[2], precision))
+    return found
+
+
+def _distance(precision: str, wanted: str, *, same: bool) -> float:
+    if precision == wanted or same:
+        return 1.0
+    return 1.1 if any({precision, wanted} <= family for family in _FAMILIES) else 4.0
+
+
+def _names(names: Iterable[str]) -> str:
+    listed: Sequence[str] = list(dict.fromkeys(names))
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+
+
+def _owner(fact: Fact) -> str:
+    parts = fact.path.split(".")
+    if parts[0] == "clocks":
+        return f"the {parts[1]} clock"
+    if parts[0] in ("units", "memories") and "clock" in fact.path:
+        return f"the clock of {' '.join(part for part in parts[1:] if part not in ('clock', 'clock_of'))}"
+    return _stem(fact)
+
+
+def _stem(fact: Fact) -> str:
+    return fact.file.stem
+
+
+def short(fact: Fact) -> str:
+    """The last part of a path: `macs_per_clock.int8`."""
+    return ".".join(fact.path.split(".")[2:]) or fact.path
+
+
+def readable(names: Callable[[], Iterable[str]]) -> list[str]:
+    """Names of a registry; none where a file of it has a name that is no id."""
+    try:
+        return list(names())
+    except InputError:
+        return []
