@@ -25,6 +25,10 @@ def incomplete(hardware: Hardware, declared: set[str], document: Document) -> It
                     ("units", name),
                     f"units.{name}.{key}: is missing: {who}; add the fact, or say under 'undisclosed' why nobody can",
                 )
+        for path in unit.facts:
+            key, _, precision = path.partition(".")
+            if key in ("clock_of", "sparsity") and f"macs_per_clock.{precision}" not in unit.facts:
+                yield document.problem(("units", name, key), f"units.{name}.{path}: but no macs_per_clock.{precision}")
     for name, memory in hardware.memories.items():
         if wrong := _wrong_bandwidth(memory):
             yield document.problem(("memories", name), f"memories.{name}: {wrong}")

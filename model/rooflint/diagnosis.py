@@ -54,7 +54,8 @@ def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0
     if best.mends is None:
         return [cause for cause in alike if cause.cost <= best.cost + within][:most]
     simplest = min(cause.cost for cause in alike if cause.mends == best.mends)
-    alike = [cause for cause in alike if cause.cost <= simplest + within]
+    reach = {cause: 3 * within if cause.mends == best.mends else within for cause in alike}  # a tie is not decided
+    alike = [cause for cause in alike if cause.cost <= simplest + reach[cause]]
     settled = best.mends > 1 and not best.breaks  # a repair that mends several claims leaves little to guess
     return [cause for cause in alike if not (settled if cause.mends is None else 2 * cause.mends < best.mends)][:most]
 

@@ -110,8 +110,11 @@ def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
 def _round_value(fact: Fact, span: Span) -> float | None:
     """The value a fact would need, where a plausible one lies within the tolerance: whole counts, few digits."""
     low, high = fact.value / span.high, fact.value / span.low
-    unit = fact.value / leading_number(fact.quantity.text)
     whole = fact.quantity.dimension == DIMENSIONLESS
+    unit = fact.value / leading_number(fact.quantity.text)
+    exact = fact.value / span.factor  # a small fraction mends to the value that stood there before
+    if low <= exact <= high and span.factor != span.middle and (not whole or exact == int(exact)):
+        return exact
     for digits in range(1, 8 if whole else 5 if _is_clock(fact) else 4):
         wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
         if low <= wanted <= high and (not whole or wanted == int(wanted)):
@@ -188,6 +191,8 @@ def _needed_rate(case: Case, fact: Fact, span: Span) -> float | None:
     if inherited and span.holds(fact.value / inherited.value):
         return inherited.value
     power = 2.0 ** round(math.log2(fact.value / span.middle))
+    if power < 1 <= fact.value:  # a unit does a MAC a clock, unless its architecture is known to do less
+        return None
     return power if span.holds(fact.value / power) else None
 
 

@@ -36,6 +36,8 @@ class Xfail:
 
     reason: str
     until: datetime.date
+    ratio: Expectation | None = None
+    """Obtained over expected, where the claim has an expectation: the excuse is for this disagreement, not for any."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Claim:
     note: str | None = None
     why: str | None = None
     xfail: Xfail | None = None
+    undisclosed: bool = False
+    """Whether nobody can validate it, because the vendor does not say what it follows from."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """Assumptions by label; only in replays."""
     title: str | None = None

@@ -236,7 +236,7 @@ def _fact(fact: Fact, keys: _Keys) -> dict[str, Any]:
 def _published(row: Row) -> dict[str, Any]:
     source = row["expected"]["source"] or {}
     return {
-        "display": row["expected"]["text"],
+        "display": row["expected"]["text"] + (f" per {row['per']}" if row["per"] else ""),
         "document": source.get("document"),
         "grade": source.get("grade"),
         "where": source.get("where"),

@@ -14,6 +14,9 @@ from rooflint.units import Dimension, UnitError, format_number, parse_quantity
 ROUNDING_ERROR = 1e-12
 """Relative error allowed to floating-point arithmetic; there is no absolute tolerance."""
 
+LONGEST = 200
+"""Characters of an expectation; nobody prints more, and brackets cannot nest deeper."""
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<open>\()|(?P<close>\))"
     r"|(?P<value>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:\s+(?:[A-Za-zµ%][A-Za-zµ%]*)(?:/[A-Za-zµ]+)*)?)"
@@ -110,6 +113,8 @@ class Expectation:
 def parse_expectation(text: str | float, *, truncated: bool = False) -> Expectation:
     """Read an expectation. Raises ExpectationError for a text that is none, NaN and values not above zero included."""
     written = str(text).strip()
+    if len(written) > LONGEST:
+        raise ExpectationError(f"want at most {LONGEST} characters, found {len(written)}")
     if isinstance(text, bool) or not written:
         raise ExpectationError(f"'{written}' is not a value with a unit")
     body, sign, margin = written.partition("±")
@@ -201,7 +206,7 @@ class _Parser:
     def _interval(self, text: str) -> Interval:
         try:
             quantity = parse_quantity(text)
-        except UnitError as error:
+        except ValueError as error:  # UnitError is one
             raise ExpectationError(str(error)) from error
         below = 0.0 if self.truncated else quantity.step / 2
         above = quantity.step if self.truncated else quantity.step / 2

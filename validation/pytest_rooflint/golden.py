@@ -20,6 +20,9 @@ from rooflint.spec_files import problems_of, refuse_empty
 from rooflint.strict_yaml import Document
 from rooflint.units import measure
 
+WIDE, WIDEST = 0.05, 0.30
+"""Tolerances above the first need a reason, whatever their origin; above the second they are refused."""
+
 
 def load(file: Path) -> Golden:
     """Read a golden file. Raises InputError with every problem in it."""
@@ -40,16 +43,20 @@ def load(file: Path) -> Golden:
 
 
 def _twice(claims: tuple[Claim, ...]) -> Iterator[Problem]:
-    first: dict[str, Claim] = {}
+    first: dict[object, Claim] = {}
     for claim in claims:
-        if claim.id in first:
+        by = f"-by-{claim.source.key}" if claim.source else ""
+        same = (claim.id.removesuffix(by), claim.source.document if claim.source else None)
+        other = first.get(claim.id) or first.get(same)
+        if other:
             yield Problem(
                 claim.file,
                 claim.line,
-                f"'{claim.id}' is claimed twice (first in line {first[claim.id].line}); "
+                f"'{claim.id}' is claimed twice (first in line {other.line}); "
                 "keep one, or name its document under 'sources' and add 'source: <key>'",
             )
         first.setdefault(claim.id, claim)
+        first.setdefault(same, claim)
 
 
 class _Reader:
@@ -96,12 +103,13 @@ class _Reader:
             options={**self._inherited_options(kind), **options},
             note=common.note,
             why=common.why or self.spec.why,
-            xfail=Xfail(common.xfail.reason, common.xfail.until) if common.xfail else None,
+            xfail=_xfail(common, expectation),
+            undisclosed=common.undisclosed,
             given=self.spec.given,
             title=self.spec.title,
         )
         self._placed(kind, claim)
-        _check_modes(claim)
+        _check_modes(kind, claim)
         kind.check(claim)
         return replace(claim, id=_id(kind, claim, entry))
 
@@ -159,6 +167,7 @@ class _Reader:
             raise ClaimError(f"expect: a {kind.name} is {measure(kind.dimension)}, '{expectation.text}' is {found}")
         if expectation.tolerance == "stated" and not expectation.justified and not common.why:
             raise ClaimError(f"'{expectation.stated}' is wider than the printed digits; say 'why:'")
+        _not_too_wide(expectation, common)
         return expectation
 
     def _source(self, common: CommonSpec) -> ClaimSource | None:
@@ -180,8 +189,38 @@ def _meant(words: Iterable[str], known: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-def _check_modes(claim: Claim) -> None:
-    """Operating points by device must speak of devices that the claim speaks of. Raises ClaimError."""
+def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
+    """A tolerance that a wrong fact fits into is said aloud, or refused. Raises ClaimError."""
+    width = max(expectation.high / expectation.value - 1, 1 - expectation.low / expectation.value)
+    if width > WIDEST * (1 + 1e-9):
+        raise ClaimError(
+            f"expect: {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim checks nothing"
+        )
+    if width > WIDE * (1 + 1e-9) and not common.why:
+        raise ClaimError(f"expect: {expectation.tolerance_text} is wider than ±{WIDE:.0%}; say 'why:'")
+
+
+def _xfail(common: CommonSpec, expectation: Expectation | None) -> Xfail | None:
+    """The excuse, with the ratio that it excuses. Raises ClaimError for an excuse without one."""
+    if common.xfail is None:
+        return None
+    ratio = common.xfail.ratio
+    if expectation is None:
+        return Xfail(common.xfail.reason, common.xfail.until)
+    if ratio is None:
+        raise ClaimError("xfail: say 'ratio:', obtained over expected, so that only this disagreement is excused")
+    try:
+        return Xfail(common.xfail.reason, common.xfail.until, parse_expectation(str(ratio)))
+    except ExpectationError as error:
+        raise ClaimError(f"xfail: ratio: {error}") from error
+
+
+def _check_modes(kind: Kind, claim: Claim) -> None:
+    """Operating points must mean something, to devices that the claim speaks of. Raises ClaimError."""
+    if claim.at is not None and (not kind.modes or (claim.architecture and not claim.hardware)):
+        raise ClaimError(f"at: means nothing to a {kind.name} claim here")
+    if claim.at is not None and "@" in claim.subject:
+        raise ClaimError("at: the subject names operating points itself; keep one of the two")
     if not isinstance(claim.at, Mapping):
         return
     about = {claim.hardware, *claim.subject.replace("<", " ").split()}

@@ -60,9 +60,13 @@ def _source(value: Any) -> Any:
         raise _wish(f"want a key of 'sources', or {{document, where, grade}}: {what} {first['msg'].lower()}") from error
 
 
-class XfailSpec(Strict):
-    """A known disagreement with its reason, and the day when it must be looked at again."""
+_TEXT_OR_NUMBER = WithJsonSchema({"type": ["string", "number"]})
 
+
+class XfailSpec(Strict):
+    """A known disagreement: how far it is off, why, and the day when it must be looked at again."""
+
+    ratio: Annotated[Any, BeforeValidator(_printed), _TEXT_OR_NUMBER] = None
     reason: Text
     until: Annotated[datetime.date, BeforeValidator(_date, json_schema_input_type=str)]
 
@@ -73,7 +77,6 @@ class InlineSourceSpec(SourceSpec):
     where: Text
 
 
-_TEXT_OR_NUMBER = WithJsonSchema({"type": ["string", "number"]})
 _AT = {
     "anyOf": [
         {"type": "string", "pattern": MODE},
@@ -91,6 +94,7 @@ class CommonSpec(Strict):
     source: Annotated[Any, BeforeValidator(_source), WithJsonSchema(_SOURCE)] = None
     where: Annotated[Any, BeforeValidator(_place), _TEXT_OR_NUMBER] = None
     rounding: Literal["half", "truncated"] = "half"
+    undisclosed: bool = False
     note: Text | None = None
     why: Text | None = None
     xfail: XfailSpec | None = None

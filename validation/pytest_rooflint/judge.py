@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
@@ -57,7 +58,11 @@ def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | 
     try:
         obtained = kinds.kind(claim.kind).obtain(claim, context)
     except UndisclosedError as error:
-        return Verdict(claim, "not validated here", nodeid, reason=str(error))
+        if claim.undisclosed:
+            return Verdict(claim, "not validated here", nodeid, reason=str(error))
+        return Verdict(
+            claim, "fail", nodeid, reason=f"{error}; if that stays so, the claim must say 'undisclosed: true'"
+        )
     except (RooflintError, ClaimError) as error:
         return Verdict(claim, "fail", nodeid, reason=str(error))
     verdict = _compared(claim, nodeid, obtained)
@@ -91,7 +96,7 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
         obtained,
         ratio=ratio,
         ratio_text=ratio_text(ratio, span) if agrees or abs(ratio - 1) > SMALL else f"{ratio:.8g}",
-        corroborated=backed,
+        corroborated=backed and agrees,
     )
 
 
@@ -119,7 +124,21 @@ def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
         return replace(verdict, outcome="fail", reason=reason)
     if verdict.reason:  # it failed, but not by the figure that the excuse speaks of
         return verdict
+    expected = verdict.claim.expectation
+    if xfail.ratio and verdict.ratio and expected and not _excuses(xfail.ratio, verdict.ratio, expected):
+        reason = f"is off by {verdict.ratio_text}, excused is {xfail.ratio.text} ({xfail.reason})"
+        return replace(verdict, outcome="fail", reason=reason)
     return replace(verdict, outcome="xfail", reason=xfail.reason)
+
+
+def _excuses(excused: Expectation, ratio: float, expected: Expectation) -> bool:
+    """Whether a ratio is the excused one, within the digits of either."""
+    low, high = excused.low * expected.low / expected.value, excused.high * expected.high / expected.value
+    return low * (1 - DRIFT) <= ratio <= high * (1 + DRIFT)
+
+
+DRIFT = 1e-3
+"""How far a known disagreement may move, as a share of itself, before it is another one."""
 
 
 def corroborated(claim: Claim, obtained: Obtained) -> bool:
@@ -127,12 +146,13 @@ def corroborated(claim: Claim, obtained: Obtained) -> bool:
 
     What rests on no fact at all (the ops of a workload) is counted by us and printed by somebody else.
     """
-    if claim.source is None or claim.is_replay:
+    if claim.source is None or claim.is_replay or kinds.kind(claim.kind).inferred:
         return False
     own = {_title(fact.source.document) for fact in obtained.facts}
     judged = any(fact.source.grade == "estimate" for fact in obtained.facts)
     return not judged and claim.source.grade != "estimate" and _title(claim.source.document) not in own
 
 
-def _title(document: str) -> str:
-    return " ".join(document.casefold().split())
+def _title(document: str) -> frozenset[str]:
+    """The words of a title, so that punctuation and order do not make two documents of one."""
+    return frozenset(re.findall(r"[a-z0-9.]+", document.casefold()))

@@ -132,6 +132,10 @@ class Kind:
     """Keys that only this kind understands, each with its JSON Schema."""
     check: Callable[[Claim], None] = _nothing
     """Refuse a subject or option that cannot mean anything. Raises ClaimError."""
+    modes: bool = True
+    """Whether an operating point means something to it."""
+    inferred: bool = False
+    """Whether what it claims was concluded from what a source printed; such claims corroborate nothing."""
     scopes: tuple[str, ...] = ("hardware",)
     """What must stand above it in the file: `hardware`, `architecture`, or neither."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)

@@ -32,10 +32,18 @@ def _place(cause: Row, reds: int) -> dict[str, Any]:
 
 
 def sentences(rows: Sequence[Row], most: int = 3) -> Iterator[str]:
-    """The best repairs, one line each; only such as mend more than one claim and break none."""
-    for place in places(rows)[:most]:
+    """The best repairs, one line each; only such as mend more than one claim and break none.
+
+    Repairs that mend the same claims stand in one line: the figures do not decide between them.
+    """
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for place in places(rows):
         if place["mends"] > 1 and not place["breaks"]:
-            yield (
-                f"{place['mends']} of {place['reds']} red claims turn green, and none turns red, with "
-                f"{place['to']} instead of {place['from']} at {place['file']}:{place['line']}  {place['path']}"
-            )
+            groups.setdefault((place["mends"], *sorted(place["ids"])), []).append(place)
+    for group in list(groups.values())[:most]:
+        mends = f"{group[0]['mends']} of {group[0]['reds']} red claims turn green, and none turns red, with "
+        yield mends + ", or with ".join(_change(place) for place in group)
+
+
+def _change(place: Row) -> str:
+    return f"{place['to']} instead of {place['from']} at {place['file']}:{place['line']}  {place['path']}"

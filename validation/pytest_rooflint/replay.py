@@ -30,7 +30,11 @@ _CONVENTIONS = ("ops_per_mac", "bandwidth_share", "storage")
 def _wrong_convention(name: str, value: Any) -> str | None:
     """What is wrong with a convention; None if nothing is."""
     if name == "storage":
-        return None if value in PRECISIONS else f"want a precision out of {', '.join(PRECISIONS)}, found '{value}'"
+        return (
+            None
+            if isinstance(value, str) and value in PRECISIONS
+            else f"want a precision out of {', '.join(PRECISIONS)}, found '{value}'"
+        )
     if name not in _CONVENTIONS:
         return f"is no convention (known: {', '.join(_CONVENTIONS)})"
     try:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_rooflint import golden
+from pytest_rooflint import golden, kinds
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import Golden
 from pytest_rooflint.kinds import ClaimError
@@ -117,10 +117,27 @@ class Suite:
                 )
             ]
         try:
-            problems = dict.fromkeys((*self._spec_problems(), *self._unclaimed(claims)))
+            problems = dict.fromkeys((*self._root_problems(), *self._spec_problems(), *self._unclaimed(claims)))
         except InputError as error:  # a file whose name is no id: nothing can be said of the others
             return [*error.problems, *_doubles(claims)]
         return [*problems, *_doubles(claims)]
+
+    def _root_problems(self) -> Iterator[Problem]:
+        """Folders without what they are for, files that nobody reads, ids that two folders define."""
+        seen: dict[str, Path] = {}
+        for root in self.spec_roots:
+            ids = self.registry.ids(root)
+            if not ids:
+                yield Problem(root, 1, "is a configured specs folder without any device below hardware/")
+            for device in ids:
+                if device in seen:
+                    yield Problem(self.registry.files[device], 1, f"{device} is defined in {shown(seen[device])}, too")
+                seen.setdefault(device, root)
+            yield from _broken_workloads(root / "workloads")
+        for root in self.golden_roots:
+            for file in sorted(root.rglob("*")):
+                if file.is_file() and file.suffix not in (".yaml", ".yml", ".md") and not file.name.startswith("."):
+                    yield Problem(file, 1, "is in a golden folder and is no .yaml file; nobody reads it")
 
     def _spec_problems(self) -> Iterator[Problem]:
         """What is wrong with any device or architecture of the configured roots, claimed or not."""
@@ -156,7 +173,7 @@ class Suite:
         return sorted({device for root in self.spec_roots for device in self.registry.ids(root)})
 
     def _unclaimed(self, claims: Iterable[Claim]) -> Iterator[Problem]:
-        claimed = {claim.hardware for claim in claims if not claim.is_replay}
+        claimed = {claim.hardware for claim in claims if _checks(claim)}
         for device in self._configured():
             if device not in claimed:
                 yield Problem(
@@ -164,6 +181,21 @@ class Suite:
                     1,
                     f"{device} has no claim in any golden file; a spec that nobody checks may say anything",
                 )
+
+
+def _broken_workloads(folder: Path) -> Iterator[Problem]:
+    from rooflint import workload_tables  # noqa: PLC0415  # NumPy, as above
+
+    for file in sorted(folder.rglob("*.yaml")):
+        try:
+            workload_tables.read_table(file)
+        except InputError as error:
+            yield from error.problems
+
+
+def _checks(claim: Claim) -> bool:
+    """Whether a claim checks its device: not a replay, not only excused, and of a kind that asks the device."""
+    return not claim.is_replay and claim.xfail is None and "hardware" in kinds.kind(claim.kind).scopes
 
 
 def _below(file: Path, roots: tuple[Path, ...]) -> bool:

@@ -180,6 +180,7 @@ class Verdict:
             "unit": obtained.unit if obtained else None,
             "precision": obtained.precision if obtained else None,
             "sparse": bool(claim.option("sparse")),
+            "per": claim.option("per"),
             "at": claim.mode_of(claim.hardware or ""),
             "headline": self.headline,
             "file": shown(claim.file),

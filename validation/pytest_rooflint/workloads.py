@@ -10,6 +10,8 @@ from pytest_rooflint.kinds import ClaimError
 from rooflint import workload_tables
 from rooflint.workload import Workload, WorkloadError, conv2d, gemm, mlp
 
+LONGEST = 200
+
 
 def build(text: Any, roots: tuple[Path, ...] = ()) -> Workload:
     """`torchvision/resnet18`, `{network: torchvision/resnet18, batch: 8}`, `{mlp: [1024, 1024], batch: 16}`, …
@@ -31,6 +33,8 @@ def _build(text: str, roots: tuple[Path, ...]) -> Workload:
 
 
 def _network(name: str, roots: tuple[Path, ...]) -> Workload:
+    if len(name) > LONGEST:
+        raise ClaimError(f"workload: want a name of at most {LONGEST} characters")
     for root in roots:
         if (root / "workloads" / f"{name}.yaml").is_file():
             return workload_tables.load_workload(name, root / "workloads")

@@ -39,6 +39,7 @@ KIND = Kind(
     obtain,
     expects=lambda subject: False,
     scopes=(),
+    inferred=True,
     check=check,
     options={**STORAGE, **WORKLOAD, "is": {"enum": list(_BOUNDS)}},
 )

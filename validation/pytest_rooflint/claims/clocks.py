@@ -15,6 +15,9 @@ def check(claim: Claim) -> None:
     """Refuse what is not `a <= b [<= c …]`."""
     if len(_SIGN.split(claim.subject)) < 3:
         raise ClaimError(f"want clocks with '<=' or '<' between them, found '{claim.subject}'")
+    names = _SIGN.split(claim.subject)[::2]
+    if len(set(names)) < len(names):
+        raise ClaimError(f"a clock is compared with itself in '{claim.subject}'")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

@@ -27,8 +27,12 @@ def _ladder(hardware: Hardware, name: str) -> Ladder:
     if not grouped:
         known = dict.fromkeys((*hardware.units, *(unit.group for unit in hardware.units.values())))
         raise UnsupportedError(f"{hardware.id} has neither units nor groups called '{name}' (has: {', '.join(known)})")
-    most = max(grouped, key=lambda unit: unit.groups)
-    fact = most.fact("groups")
+    if len({unit.groups for unit in grouped}) > 1:
+        said = ", ".join(f"{unit.name} {unit.groups}" for unit in grouped)
+        raise UnsupportedError(
+            f"{hardware.id} has units that count different numbers of '{name}': {said}; count a unit"
+        )
+    fact = grouped[0].fact("groups")
     return Ladder((Factor("groups", fact.value, f"{fact.display} {name}", fact),))
 
 

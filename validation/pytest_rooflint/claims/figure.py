@@ -139,6 +139,7 @@ KIND = Kind(
     "a figure that somebody printed, replayed under their assumptions",
     obtain,
     scopes=(),
+    modes=False,
     check=check,
     options={**STORAGE, **WORKLOAD},
 )

@@ -32,5 +32,6 @@ KIND = Kind(
     obtain,
     OPS,
     scopes=(),
+    modes=False,
     options=WORKLOAD,
 )

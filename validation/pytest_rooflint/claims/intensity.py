@@ -31,6 +31,7 @@ KIND = Kind(
     obtain,
     OPS_PER_BYTE,
     scopes=(),
+    modes=False,
     check=check,
     options=WORKLOAD,
 )

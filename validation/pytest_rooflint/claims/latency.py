@@ -17,6 +17,8 @@ _SIGN = re.compile(r"\s*<\s*")
 def check(claim: Claim) -> None:
     """Refuse what is not a device or several with '<' between them, and precisions that do not exist."""
     check_flag(claim, "refuted")
+    if claim.expectation and claim.option("refuted"):
+        raise ClaimError("refuted: is for orders; a time is claimed as it is")
     names = _SIGN.split(claim.subject)
     if not all(names) or len(set(names)) < len(names):
         raise ClaimError(f"want devices with '<' between them, each once; found '{claim.subject}'")
@@ -84,6 +86,7 @@ KIND = Kind(
     SECONDS,
     expects=lambda subject: "<" not in subject,
     scopes=(),
+    inferred=True,
     check=check,
     options={**STORAGE, **WORKLOAD, "refuted": {"type": "boolean", "description": "the order must not hold"}},
 )

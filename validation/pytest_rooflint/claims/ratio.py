@@ -2,7 +2,7 @@
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import halves, unit_precision
-from pytest_rooflint.kinds import Context, Kind, Obtained
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.facts import Factor, Ladder
 from rooflint.hardware import ComputeUnit
 from rooflint.units import DIMENSIONLESS
@@ -10,8 +10,9 @@ from rooflint.units import DIMENSIONLESS
 
 def check(claim: Claim) -> None:
     """Refuse what is not `unit precision / unit precision`."""
-    for half in halves(claim.subject):
-        unit_precision(half)
+    above, below = halves(claim.subject)
+    if unit_precision(above) == unit_precision(below):
+        raise ClaimError(f"a rate is compared with itself in '{claim.subject}'")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
