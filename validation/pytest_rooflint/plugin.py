@@ -19,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group = parser.getgroup("rooflint", "golden expectations of hardware performance models")
     group.addoption("--rooflint-evidence", metavar="FILE", help="write the evidence of this run as JSON")
+    group.addoption("--rooflint-only", action="store_true", help="run the golden suite, unless files or ids are named")
     group.addoption(
         "--rooflint-golden", metavar="DIR", action="append", default=[], help="golden folder instead of the ini value"
     )
@@ -30,8 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Wake up, where somebody asked for it."""
     golden = _folders(config, "rooflint_golden")
+    only = config.getoption("--rooflint-only")
     if not golden:
+        if only:
+            raise pytest.UsageError(
+                "no golden folder: set rooflint_golden in pytest's configuration, or pass --golden DIR"
+            )
         return
+    if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = [str(folder) for folder in golden]
     from pytest_rooflint.run import Run  # noqa: PLC0415  # a run without goldens pays for nothing
 
     config.pluginmanager.register(Run(config, golden, _folders(config, "rooflint_specs")), "rooflint-run")
