@@ -84,7 +84,9 @@ def test_the_reason_of_the_file_is_the_reason_of_its_claims(load):
 
 
 def test_an_expected_failure_has_a_reason_and_a_day(load):
-    (claim,) = load("  - {count: a, expect: 1, xfail: {reason: two sheets differ, until: 2027-11-30}}\n").claims
+    (claim,) = load(
+        "  - {count: a, expect: 1, xfail: {ratio: 2, reason: two sheets differ, until: 2027-11-30}}\n"
+    ).claims
     assert (claim.xfail.reason, claim.xfail.until) == ("two sheets differ", datetime.date(2027, 11, 30))
 
 
@@ -110,7 +112,9 @@ def test_precisions_of_the_file_are_those_of_its_claims_unless_they_say_otherwis
 
 def test_a_workload_of_the_claim_comes_before_that_of_the_file(load):
     head = "workload: {mlp: [64, 64]}\nsource: {document: D, grade: read}\nclaims:\n"
-    one, two = load("  - {flops: all, expect: 8192 op}\n  - {flops: all, workload: net, expect: 1 op}\n", head).claims
+    one, two = load(
+        "  - {flops: all, expect: 8192 op}\n  - {flops: all, workload: net, expect: 1.00 op}\n", head
+    ).claims
     assert one.workload == {"mlp": [64, 64]}
     assert two.workload == "net"
 
@@ -121,26 +125,26 @@ def test_a_workload_of_the_claim_comes_before_that_of_the_file(load):
 @pytest.mark.parametrize(
     ("claim", "id"),
     [
-        ("peak: mac_array int8, expect: 1 TOP/s", "peak-mac_array-int8"),
-        ("peak: mac_array int8, sparse: true, expect: 1 TOP/s", "peak-mac_array-int8-sparse"),
-        ("peak: mac_array int8 + dla int8, expect: 1 TOP/s", "peak-mac_array-int8-and-dla-int8"),
-        ("peak: mac_array fp16, per: gcd, expect: 1 TFLOP/s", "peak-mac_array-fp16-per-gcd"),
-        ("peak: mac_array int8, at: 30w, expect: 1 TOP/s", "peak-mac_array-int8-at-30w"),
-        ("peak: mac_array int8, at: {acme/x1: 30w}, expect: 1 TOP/s", "peak-mac_array-int8-at-30w"),
-        ("peak: mac_array int8, source: db, expect: 1 TOP/s", "peak-mac_array-int8-by-db"),
+        ("peak: mac_array int8, expect: 1.00 TOP/s", "peak-mac_array-int8"),
+        ("peak: mac_array int8, sparse: true, expect: 1.00 TOP/s", "peak-mac_array-int8-sparse"),
+        ("peak: mac_array int8 + dla int8, expect: 1.00 TOP/s", "peak-mac_array-int8-and-dla-int8"),
+        ("peak: mac_array fp16, per: gcd, expect: 1.00 TFLOP/s", "peak-mac_array-fp16-per-gcd"),
+        ("peak: mac_array int8, at: 30w, expect: 1.00 TOP/s", "peak-mac_array-int8-at-30w"),
+        ("peak: mac_array int8, at: {acme/x1: 30w}, expect: 1.00 TOP/s", "peak-mac_array-int8-at-30w"),
+        ("peak: mac_array int8, source: db, expect: 1.00 TOP/s", "peak-mac_array-int8-by-db"),
         (
-            "peak: mac_array int8, sparse: true, per: gcd, at: 30w, source: db, expect: 1 TOP/s",
+            "peak: mac_array int8, sparse: true, per: gcd, at: 30w, source: db, expect: 1.00 TOP/s",
             "peak-mac_array-int8-sparse-per-gcd-at-30w-by-db",
         ),
-        ("bandwidth: lpddr5, expect: 1 GB/s", "bandwidth-lpddr5"),
-        ("breakpoint: mac_array int8 / lpddr5, expect: 1 op/B", "breakpoint-mac_array-int8-per-lpddr5"),
+        ("bandwidth: lpddr5, expect: 1.00 GB/s", "bandwidth-lpddr5"),
+        ("breakpoint: mac_array int8 / lpddr5, expect: 1.00 op/B", "breakpoint-mac_array-int8-per-lpddr5"),
         ("clocks: base <= mac_array <= boost", "clocks-base-le-mac_array-le-boost"),
         ("ratio: mac_array int8 / mac_array fp16, expect: 2", "ratio-mac_array-int8-per-mac_array-fp16"),
         ("latency: acme/x1@30w < acme/x2, compute: int8", "latency-acme/x1-30w-lt-acme/x2-in-int8"),
         ("latency: acme/x1 < acme/x2, compute: int8, refuted: true", "latency-acme/x1-lt-acme/x2-in-int8-refuted"),
-        ("flops: conv2d + linear, workload: torchvision/resnet18, expect: 1 GFLOP",
+        ("flops: conv2d + linear, workload: torchvision/resnet18, expect: 1.00 GFLOP",
          "flops-conv2d-and-linear-of-torchvision/resnet18"),
-        ("flops: all, workload: {mlp: [8, 8], batch: 2}, expect: 1 op", "flops-all-of-mlp-8-8-batch-2"),
+        ("flops: all, workload: {mlp: [8, 8], batch: 2}, expect: 1.00 op", "flops-all-of-mlp-8-8-batch-2"),
     ],
 )  # fmt: skip
 def test_ids_are_readable_and_need_no_quoting(load, claim, id):
@@ -181,7 +185,7 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         "  - {bandwidth: lpddr5}\n"
         "  - {peek: mac_array int8, expect: 32.8 TOP/s}\n"
         "  - {count: core, expect: 4}\n"
-        "  - {peak: mac_array int9, expect: 1 TOP/s}\n"
+        "  - {peak: mac_array int9, expect: 1.00 TOP/s}\n"
     )
     assert [line for line, _ in found] == [6, 8, 9, 10, 11]
     assert "write TOP/s" in found[0][1]
@@ -200,26 +204,27 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("peak: mac_array int8, expect: 204.8 GB/s", "expect: a peak is in op/s, '204.8 GB/s' is in B/s"),
         ("bandwidth: lpddr5, expect: 204.8 Gbps", "write GB/s or Gbit/s"),
         ("bandwidth: lpddr5, expect: 204.8 GB", "a bandwidth is in B/s, '204.8 GB' is in B"),
-        ("count: core, expect: 4 W", "'4 W' is in W"),
+        ("count: core, expect: 4.00 W", "'4.00 W' is in W"),
         ("tdp: rated, expect: 15", "a tdp is in W, '15' is"),
         ("bandwidth: lpddr5, expect: 100 GB/s ± 5 %", "'± 5 %' is wider than the printed digits; say 'why:'"),
         ("bandwidth: lpddr5, expect: nan", "cannot read 'nan'"),
         ("count: core, expect: 0", "want a finite value above zero"),
         ("count: core, expect: -4", "want a value in '-4'"),
         ("count: core, expect: true", "expect"),
-        ("peak: mac_array, expect: 1 TOP/s", "want a unit and a precision such as 'tensor_core int8'"),
-        ("peak: mac_array int8 fp16, expect: 1 TOP/s", "want a unit and a precision"),
-        ("breakpoint: mac_array int8, expect: 1 op/B", "want two things with '/' between them"),
+        ("peak: mac_array, expect: 1.00 TOP/s", "want a unit and a precision such as 'tensor_core int8'"),
+        ("peak: mac_array int8 fp16, expect: 1.00 TOP/s", "want a unit and a precision"),
+        ("breakpoint: mac_array int8, expect: 1.00 op/B", "want two things with '/' between them"),
         ("ratio: mac_array int8, expect: 2", "want two things with '/' between them"),
         ("tdp: maximal, expect: 15 W", "want one of rated, typical, measured_max"),
         ("count: core, expect: 4, source: dbb", "unknown source 'dbb' (listed: db)"),
         ("count: core, expect: 4, zebra: true", "'zebra' means nothing to a count claim (it knows: expect, at"),
-        ("peak: mac_array int8, sparse: 1, expect: 1 TOP/s", "sparse: want true or false, found '1'"),
+        ("peak: mac_array int8, sparse: 1, expect: 1.00 TOP/s", "sparse: want true or false, found '1'"),
         ("count: core, peak: mac_array int8, expect: 4", "two kinds (count, peak)"),
         ("expect: 4", "want one kind of claim out of"),
-        ("count: core, expect: 4, xfail: {reason: r, until: soon}", "want a day such as 2027-06-30, found 'soon'"),
-        ("count: core, expect: 4, xfail: {reason: r}", "until: is missing"),
-        ("count: core, expect: 4, xfail: {until: 2027-01-01}", "reason: is missing"),
+        ("count: core, expect: 4, xfail: {ratio: 2, reason: r, until: soon}", "want a day such as 2027-06-30, found"),
+        ("count: core, expect: 4, xfail: {ratio: 2, reason: r}", "until: is missing"),
+        ("count: core, expect: 4, xfail: {reason: r, until: 2027-01-01}", "say 'ratio:', obtained over expected"),
+        ("count: core, expect: 4, xfail: {ratio: 2, until: 2027-01-01}", "reason: is missing"),
         ("count: core, expect: 4, xfail: true", "xfail"),
         ("count: core, expect: 4, rounding: up", "rounding"),
         ("count: core, expect: 4, source: {document: D, grade: read}", "where"),
@@ -231,11 +236,11 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("latency: acme/x1 < acme/x1, compute: int8", "want devices with '<' between them, each once"),
         ("latency: acme/x1 < acme/x2, compute: int9", "compute: unknown precision 'int9'"),
         ("latency: acme/x1 < acme/x2, compute: int8, storage: int9", "storage: unknown precision 'int9'"),
-        ("latency: acme/x1 < acme/x2, compute: int8, expect: 1 us", "says all in its subject; remove 'expect'"),
+        ("latency: acme/x1 < acme/x2, compute: int8, expect: 1.00 us", "says all in its subject; remove 'expect'"),
         ("latency: acme/x1, compute: int8", "a latency claim needs 'expect'"),
         ("latency: acme/x1 < acme/x2, compute: int8, refuted: 1", "refuted: want true or false"),
-        ("intensity: int9, expect: 1 op/B", "unknown precision 'int9'"),
-        ("figure: peak GPU, expect: 1 TOP/s, compute: int8", "replayed under 'given:' assumptions; this file has none"),
+        ("intensity: int9, expect: 1.00 op/B", "unknown precision 'int9'"),
+        ("figure: peak GPU, expect: 1.00 TOP/s, compute: int8", "under 'given:' assumptions; this file has none"),
     ],
 )  # fmt: skip
 def test_a_claim_that_cannot_mean_anything_is_refused_in_a_sentence(refused, claim, says):
@@ -269,7 +274,7 @@ def test_a_file_that_does_not_name_its_device_is_refused_claim_by_claim(refused)
 
 def test_an_architecture_has_rates_but_no_peaks(refused, load):
     head = "architecture: acme/a1\nsource: {document: D, grade: read}\nclaims:\n"
-    assert refused("  - {peak: mac_array int8, expect: 1 TOP/s}\n", head) == [
+    assert refused("  - {peak: mac_array int8, expect: 1.00 TOP/s}\n", head) == [
         (4, "a peak claim needs 'hardware:' at the top of the file")
     ]
     (claim,) = load("  - {ratio: mac_array int8 / mac_array fp16, expect: 2}\n", head).claims
@@ -310,18 +315,18 @@ def test_a_file_that_is_none_is_refused_with_the_line(refused, text, line, says)
 
 
 def test_a_misspelt_kind_is_told_which_was_meant(refused):
-    ((_, message),) = refused("  - {bandwith: lpddr5, expect: 1 GB/s}\n")
+    ((_, message),) = refused("  - {bandwith: lpddr5, expect: 1.00 GB/s}\n")
     assert "bandwith" in message
     assert "did you mean 'bandwidth'" in message
 
 
 def test_a_misspelt_option_is_told_which_was_meant(refused):
-    ((_, message),) = refused("  - {peak: mac_array int8, sparce: true, expect: 1 TOP/s}\n")
+    ((_, message),) = refused("  - {peak: mac_array int8, sparce: true, expect: 1.00 TOP/s}\n")
     assert "did you mean 'sparse'" in message
 
 
 def test_an_operating_point_for_a_device_that_the_claim_does_not_speak_of_is_refused(refused):
-    ((line, message),) = refused("  - {peak: mac_array int8, at: {acme/x2: low}, expect: 1 TOP/s}\n")
+    ((line, message),) = refused("  - {peak: mac_array int8, at: {acme/x2: low}, expect: 1.00 TOP/s}\n")
     assert line == 6
     assert "acme/x2" in message
 

@@ -61,7 +61,7 @@ def test_sparse_and_part_are_steps_of_the_ladder(claims):
 
 
 def test_a_peak_is_printed_in_flop_where_the_precision_floats(claims):
-    one, two = claims("peak: mac_array int8, expect: 1 TOP/s", "peak: mac_array fp16, expect: 1 TFLOP/s")
+    one, two = claims("peak: mac_array int8, expect: 1.00 TOP/s", "peak: mac_array fp16, expect: 1.00 TFLOP/s")
     assert one.obtained.shown() == "32.77 TOP/s"
     assert two.obtained.shown() == "14.75 TFLOP/s"
 
@@ -79,8 +79,8 @@ def test_a_peak_is_printed_in_flop_where_the_precision_floats(claims):
         ("capacity: hbm, expect: 16 GiB", 16 * 2**30),
         # 16 GiB are 17.18 GB
         ("capacity: hbm, expect: 17.18 GB", 16 * 2**30),
-        ("capacity: hbm, per: gcd, expect: 8 GiB", 8 * 2**30),
-        ("capacity: l2, expect: 4 MiB", 4 * 2**20),
+        ("capacity: hbm, per: gcd, expect: 8.00 GiB", 8 * 2**30),
+        ("capacity: l2, expect: 4.00 MiB", 4 * 2**20),
         # 32.768 TOP/s over 256 GB/s
         ("breakpoint: mac_array int8 / hbm, expect: 128 op/B", 128),
         ("breakpoint: mac_array int8 / hbm, at: low, expect: 64 op/B", 64),
@@ -270,31 +270,31 @@ def test_a_bound_is_what_most_of_the_time_waits_for(claims, options, workload, b
 @pytest.mark.parametrize(
     ("claim", "says"),
     [
-        ("peak: tensor_core int8, expect: 1 TOP/s", "no unit 'tensor_core' (has: mac_array, vector, secret)"),
-        ("peak: mac_array int4, expect: 1 TOP/s", "mac_array does not support int4 (has: int8, fp16)"),
-        ("peak: mac_array fp16, sparse: true, expect: 1 TFLOP/s", "no structured sparsity in fp16 (has: int8)"),
-        ("peak: mac_array int8, per: core, expect: 1 TOP/s", "acme/k1 has no parts called 'core' (has: gcd)"),
-        ("peak: mac_array int8, at: 30w, expect: 1 TOP/s", "acme/k1 has no operating point '30w' (has: low)"),
-        ("peak: mac_array int8 + dla int8, expect: 1 TOP/s", "acme/k1 has no unit 'dla'"),
-        ("bandwidth: hbm3, expect: 1 GB/s", "acme/k1 has no memory 'hbm3' (has: hbm, ddr)"),
-        ("capacity: l3, expect: 1 MiB", "acme/k1 has no memory 'l3'"),
-        ("breakpoint: mac_array int8 / hbm3, expect: 1 op/B", "acme/k1 has no memory 'hbm3'"),
+        ("peak: tensor_core int8, expect: 1.00 TOP/s", "no unit 'tensor_core' (has: mac_array, vector, secret)"),
+        ("peak: mac_array int4, expect: 1.00 TOP/s", "mac_array does not support int4 (has: int8, fp16)"),
+        ("peak: mac_array fp16, sparse: true, expect: 1.00 TFLOP/s", "no structured sparsity in fp16 (has: int8)"),
+        ("peak: mac_array int8, per: core, expect: 1.00 TOP/s", "acme/k1 has no parts called 'core' (has: gcd)"),
+        ("peak: mac_array int8, at: 30w, expect: 1.00 TOP/s", "acme/k1 has no operating point '30w' (has: low)"),
+        ("peak: mac_array int8 + dla int8, expect: 1.00 TOP/s", "acme/k1 has no unit 'dla'"),
+        ("bandwidth: hbm3, expect: 1.00 GB/s", "acme/k1 has no memory 'hbm3' (has: hbm, ddr)"),
+        ("capacity: l3, expect: 1.00 MiB", "acme/k1 has no memory 'l3'"),
+        ("breakpoint: mac_array int8 / hbm3, expect: 1.00 op/B", "acme/k1 has no memory 'hbm3'"),
         ("count: SM, expect: 8", "neither units nor groups called 'SM' (has: mac_array, vector, secret, tile, island)"),
-        ("tdp: idle, expect: 1 W", "acme/k1 has no idle power"),
+        ("tdp: idle, expect: 1.00 W", "acme/k1 has no idle power"),
         ("clocks: base <= tensor_core", "acme/k1 has no clock 'tensor_core' (has: base, boost, mac_array"),
         ("ratio: mac_array int4 / mac_array int8, expect: 2", "mac_array does not support int4"),
         ("sparsity: mac_array fp16, expect: 2", "no structured sparsity in fp16"),
-        (f"latency: acme/k2, compute: int8, expect: 1 us, {WORKLOAD}", "unknown device 'acme/k2'; did you mean"),
+        (f"latency: acme/k2, compute: int8, expect: 1.00 us, {WORKLOAD}", "unknown device 'acme/k2'; did you mean"),
         (f"latency: acme/k1 < acme/k2, compute: int8, {WORKLOAD}", "unknown device 'acme/k2'; did you mean"),
         (f"latency: acme/k1 < nvidia/t4, at: low, compute: int8, {WORKLOAD}", "nvidia/t4 has no operating point 'low'"),
-        (f"latency: acme/k1@turbo, compute: int8, expect: 1 us, {WORKLOAD}", "no operating point 'turbo'"),
-        (f"latency: nvidia/t4, compute: fp4, expect: 1 us, {WORKLOAD}", "nvidia/t4 does not support fp4"),
+        (f"latency: acme/k1@turbo, compute: int8, expect: 1.00 us, {WORKLOAD}", "no operating point 'turbo'"),
+        (f"latency: nvidia/t4, compute: fp4, expect: 1.00 us, {WORKLOAD}", "nvidia/t4 does not support fp4"),
         (f"latency: nvidia/t4 < acme/k1, compute: fp4, {WORKLOAD}", "nvidia/t4 does not support fp4"),
         (f"bound: nvidia/t4, is: memory, compute: fp4, {WORKLOAD}", "nvidia/t4 does not support fp4"),
-        ("latency: acme/k1, compute: int8, expect: 1 us", "no workload is named"),
-        ("flops: all, expect: 1 op, workload: torchvision/resnet19", "unknown workload 'torchvision/resnet19'"),
-        (f"flops: conv2d, expect: 1 op, {WORKLOAD}", "has no ops of kind conv2d (has: linear)"),
-        ("flops: all, expect: 1 op, workload: {mlp: [0, 1]}", "want a whole number of at least 1"),
+        ("latency: acme/k1, compute: int8, expect: 1.00 us", "no workload is named"),
+        ("flops: all, expect: 1.00 op, workload: torchvision/resnet19", "unknown workload 'torchvision/resnet19'"),
+        (f"flops: conv2d, expect: 1.00 op, {WORKLOAD}", "has no ops of kind conv2d (has: linear)"),
+        ("flops: all, expect: 1.00 op, workload: {mlp: [0, 1]}", "want a whole number of at least 1"),
     ],
 )  # fmt: skip
 def test_a_subject_that_is_not_there_is_red_and_told_what_is(claims, claim, says):
@@ -307,10 +307,10 @@ def test_a_subject_that_is_not_there_is_red_and_told_what_is(claims, claim, says
 @pytest.mark.parametrize(
     "claim",
     [
-        "peak: secret int8, expect: 1 TOP/s",
-        "ratio: secret int8 / secret fp16, expect: 2",
+        "peak: secret int8, expect: 1.00 TOP/s, undisclosed: true",
+        "ratio: secret int8 / secret fp16, expect: 2, undisclosed: true",
         # the secret unit may compute in FP64, for all that anybody says
-        f"bound: acme/k1, is: memory, compute: fp64, {WORKLOAD}",
+        f"bound: acme/k1, is: memory, compute: fp64, undisclosed: true, {WORKLOAD}",
     ],
 )
 def test_what_nobody_discloses_is_neither_right_nor_wrong(claims, claim):

@@ -62,4 +62,9 @@ def test_nothing_is_said_of_repairs_that_mend_one_claim_or_break_another():
 
 
 def test_three_sentences_are_enough():
-    assert len(list(sentences([red("a", *(cause(line) for line in range(9)))]))) == 3
+    assert len(list(sentences([red(str(line), cause(line)) for line in range(9)]))) == 3
+
+
+def test_repairs_that_mend_the_same_claims_share_a_sentence():
+    (sentence,) = sentences([red("a", cause(1), cause(2))])
+    assert sentence.count(", or with ") == 1

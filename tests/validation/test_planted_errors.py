@@ -66,6 +66,9 @@ ORIN_INT8 = claims(
     "peak-tensor_core-int8-and-dla-int8-sparse-at-50w-by-readme",
     "peak-tensor_core-int8-at-30w-by-readme",
     "peak-tensor_core-int8-sparse-at-30w-by-readme",
+    # known to be off at 15 W, but by another factor
+    "peak-tensor_core-int8-sparse-at-15w-by-readme",
+    "peak-tensor_core-int8-and-dla-int8-sparse-at-15w-by-readme",
     "peak-tensor_core-int8-and-dla-int8-sparse-at-30w-by-readme",
 )
 MODES_OF_ORIN = ("maxn", "50w", "30w", "15w")
@@ -198,8 +201,10 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
 def test_twice_t4s_bus_is_red_in_bandwidth_and_breakpoint(shipped, verdicts):
     line = shipped.edit(T4_SPEC, "bus: [256 bit", "bus: [512 bit")
     said = verdicts()
-    # the later data sheet's 300 GB/s is an expected failure with and without the error; orders are far enough apart
-    assert set(said) == claims(T4, "bandwidth-gddr6", "breakpoint-tensor_core-int8-per-gddr6")
+    # the later data sheet's 300 GB/s is excused for 1.067, not for 2.13; orders are far enough apart
+    assert set(said) == claims(
+        T4, "bandwidth-gddr6", "bandwidth-gddr6-by-later", "breakpoint-tensor_core-int8-per-gddr6"
+    )
     bandwidth, breakpoint = said[f"{T4}::bandwidth-gddr6"], said[f"{T4}::breakpoint-tensor_core-int8-per-gddr6"]
     assert "obtained 640 GB/s 512 bit × 10.0 Gbit/s × 1/8 B/bit" in bandwidth
     assert "ratio 2 " in bandwidth

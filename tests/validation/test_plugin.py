@@ -103,12 +103,12 @@ def test_the_rerun_line_works_where_it_was_printed(halved, monkeypatch, here, th
 
 
 def test_ids_stay_when_claims_are_added_above(tiny):
-    tiny.edit("golden/x1.yaml", "claims:\n", "claims:\n  - {capacity: lpddr5, expect: 8 GB}\n")
+    tiny.edit("golden/x1.yaml", "claims:\n", "claims:\n  - {capacity: lpddr5, expect: 8.00 GB}\n")
     tiny.run(*(f"golden/x1.yaml::{id}" for id in IDS)).assert_outcomes(passed=len(IDS))
 
 
 def test_a_golden_file_in_a_folder_below_is_collected_too(tiny):
-    tiny.write("golden/more/deep/y.yml", HEAD + "  - {capacity: lpddr5, expect: 8 GB}\n")
+    tiny.write("golden/more/deep/y.yml", HEAD + "  - {capacity: lpddr5, expect: 8.00 GB}\n")
     tiny.run().assert_outcomes(passed=len(IDS) + 2)
 
 
@@ -268,7 +268,7 @@ def test_golden_files_without_a_claim_are_red(tiny, red):
 def test_a_run_in_which_everything_was_skipped_is_red(tiny):
     tiny.edit(SPEC, "    macs_per_clock: {int8: [4096 MAC, brief, p. 2], fp16: [1024 MAC, brief, p. 2]}\n", "")
     tiny.write(SPEC, f"{tiny.read(SPEC)}undisclosed: {{units.mac_array: secret}}\n")
-    tiny.write("golden/x1.yaml", f"{HEAD}  - {{peak: mac_array int8, expect: 1 TOP/s}}\n")
+    tiny.write("golden/x1.yaml", f"{HEAD}  - {{peak: mac_array int8, expect: 1.00 TOP/s, undisclosed: true}}\n")
     result = tiny.run()
     result.assert_outcomes(skipped=1, passed=1)
     assert result.ret == 1
@@ -278,6 +278,8 @@ def test_a_run_in_which_everything_was_skipped_is_red(tiny):
 def test_what_is_undisclosed_is_skipped_with_its_reason_among_others_that_pass(tiny):
     tiny.edit(SPEC, ", fp16: [1024 MAC, brief, p. 2]", "")
     tiny.write(SPEC, f"{tiny.read(SPEC)}undisclosed: {{units.mac_array.macs_per_clock.fp16: Acme keeps it}}\n")
+    for claim in ("expect: 8.19 TFLOP/s", "fp16, expect: 4"):
+        tiny.edit("golden/x1.yaml", claim, f"{claim}, undisclosed: true")
     result = tiny.run("-rs")
     result.assert_outcomes(skipped=2, passed=len(IDS) + 1 - 2)
     assert "Acme keeps it" in result.stdout.str()
@@ -331,7 +333,7 @@ def test_a_whole_run_that_ignores_every_golden_file_is_red(tiny):
 
 # ---- expected failures
 
-EXCUSED = "expect: 5, xfail: {reason: two sheets differ, until: %s}"
+EXCUSED = "expect: 5, xfail: {ratio: 0.80, reason: two sheets differ, until: %s}"
 
 
 def test_a_known_disagreement_is_an_xfail_with_its_reason(tiny):
@@ -350,7 +352,7 @@ def test_an_expired_excuse_is_red(tiny, red):
 
 
 def test_an_excuse_that_is_not_needed_is_red(tiny, red):
-    tiny.edit("golden/x1.yaml", "core, expect: 4", "core, expect: 4, xfail: {reason: r, until: 2999-01-01}")
+    tiny.edit("golden/x1.yaml", "core, expect: 4", "core, expect: 4, xfail: {ratio: 2, reason: r, until: 2999-01-01}")
     result = tiny.run()
     assert red(result) == {"count-core"}
     assert "remove 'xfail'" in result.stdout.str()
@@ -389,7 +391,7 @@ def test_junit_carries_expected_obtained_ratio_unit_and_source(halved):
         "ratio": "0.499512",  # 16.384 / 32.8
         "unit": "TOP/s",
         "source": "Acme X1 product page, 2025, specifications (read)",
-        "corroborated": "true",
+        "corroborated": "false",
     }
     assert properties["bandwidth-lpddr5"]["ratio"] == "1"
     assert "ratio     1/2" in cases["peak-mac_array-int8"].find("failure").text
@@ -436,9 +438,9 @@ def test_a_green_run_annotates_nothing(tiny, monkeypatch):
 
 
 def test_claims_that_no_second_document_backs_are_counted_at_the_end(tiny):
-    assert "uncorroborated" not in tiny.run().stdout.str()
+    # a bound claims no figure that a document could print
+    assert "1 of 8 claims are uncorroborated" in tiny.run().stdout.str()
     tiny.edit("golden/x1.yaml", "Acme X1 product page, 2025", "Acme X1 architecture brief, 2025")
-    # all but the bound, which claims no figure, rest on the brief; so does the bound
     assert "8 of 8 claims are uncorroborated" in tiny.run().stdout.str()
 
 

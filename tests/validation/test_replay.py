@@ -258,7 +258,7 @@ def test_a_precision_that_does_not_exist_is_named(acme, key):
 
 def test_a_figure_per_watt_needs_a_power(acme, replayed):
     acme.edit("specs/hardware/acme/k1.yaml", "tdp: [20 W, brief, p. 1]\n", "")
-    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{figure: tops_per_w OLD, expect: 1 TOP/s/W}")
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{figure: tops_per_w OLD, expect: 1.00 TOP/s/W}")
     assert "has no tdp" in verdicts["figure-tops_per_w-OLD"].reason
 
 

@@ -43,7 +43,7 @@ def test_a_replay_covers_no_device(tiny, wrong):
         "source: {document: A log, grade: read}\nsources: {log: {document: A log, grade: read}}\ncompute: int8\n"
         "hardware: acme/x1\n"
         "given: {OLD: {hardware: acme/x1, unit: mac_array, peak: [1 TOP/s, log, here]}}\n"
-        "claims:\n  - {figure: peak OLD, expect: 1 TOP/s}\n",
+        "claims:\n  - {figure: peak OLD, expect: 1.00 TOP/s}\n",
     )
     (problem,) = wrong()
     assert "acme/x1 has no claim" in problem

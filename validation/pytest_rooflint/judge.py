@@ -45,7 +45,7 @@ def judge(
     expectation, obtained = claim.expectation, verdict.obtained
     if expectation is None or obtained is None or verdict.ratio is None or expectation.holds(obtained.value):
         return verdict
-    causes = tuple(_causes(obtained, expectation, context))
+    causes = tuple(_causes(obtained, *_sought(claim, expectation, verdict.ratio), context))
     return replace(verdict, causes=ranking(causes) if verdict.outcome == "fail" else tuple(shortlist(causes)))
 
 
@@ -100,8 +100,16 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
     )
 
 
-def _causes(obtained: Obtained, expectation: Expectation, context: Context) -> Iterator[Cause]:
-    for term, case in obtained.cases(expectation.low, expectation.high, context.registry):
+def _sought(claim: Claim, expected: Expectation, ratio: float) -> tuple[float, float]:
+    """The band that a repair must reach: of what left a known disagreement, that disagreement."""
+    excused = claim.xfail.ratio if claim.xfail else None
+    if excused is None or _excuses(excused, ratio, expected):
+        return expected.low, expected.high
+    return expected.low * excused.low, expected.high * excused.high
+
+
+def _causes(obtained: Obtained, low: float, high: float, context: Context) -> Iterator[Cause]:
+    for term, case in obtained.cases(low, high, context.registry):
         for cause in candidates(case):
             if term == DIVISOR:
                 yield replace(cause, factor=1 / cause.factor, parts=())
