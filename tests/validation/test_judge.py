@@ -154,6 +154,21 @@ def test_what_is_undisclosed_stays_so_with_an_excuse(claims):
     assert verdict.outcome == "not validated here"
 
 
+def test_what_is_disclosed_by_now_is_red_even_where_it_agrees(claims):
+    (verdict,) = claims("peak: mac_array int8, expect: 32.77 TOP/s, undisclosed: true")
+    assert (verdict.outcome, verdict.reason) == ("fail", "is disclosed by now; remove 'undisclosed'")
+
+
+def test_a_figure_that_left_its_excuse_is_traced_to_the_excused_one(claims):
+    # 32.77 TOP/s where twice 8.192 is excused: what remains to be explained is 2, not 4
+    (verdict,) = claims(
+        "peak: mac_array int8, expect: 8.192 TOP/s, xfail: {ratio: 2.00, reason: r, until: 2099-01-01}"
+    )
+    assert verdict.outcome == "fail"
+    assert verdict.ratio_text == "4"
+    assert any(cause.factor_text == "2" for cause in verdict.causes)
+
+
 def test_a_verdict_without_a_day_uses_today(claims):
     over, not_yet = claims(
         "peak: mac_array int8, expect: 1.00 TOP/s, xfail: {ratio: 32.77, reason: r, until: 2020-01-01}",

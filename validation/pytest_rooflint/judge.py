@@ -65,6 +65,8 @@ def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | 
         )
     except (RooflintError, ClaimError) as error:
         return Verdict(claim, "fail", nodeid, reason=str(error))
+    if claim.undisclosed:
+        return Verdict(claim, "fail", nodeid, obtained, reason="is disclosed by now; remove 'undisclosed'")
     verdict = _compared(claim, nodeid, obtained)
     return _excused(verdict, today or datetime.datetime.now(tz=datetime.UTC).date()) if excuses else verdict
 
