@@ -161,9 +161,7 @@ def test_what_is_disclosed_by_now_is_red_even_where_it_agrees(claims):
 
 def test_a_figure_that_left_its_excuse_is_traced_to_the_excused_one(claims):
     # 32.77 TOP/s where twice 8.192 is excused: what remains to be explained is 2, not 4
-    (verdict,) = claims(
-        "peak: mac_array int8, expect: 8.192 TOP/s, xfail: {ratio: 2.00, reason: r, until: 2099-01-01}"
-    )
+    (verdict,) = claims("peak: mac_array int8, expect: 8.192 TOP/s, xfail: {ratio: 2.00, reason: r, until: 2099-01-01}")
     assert verdict.outcome == "fail"
     assert verdict.ratio_text == "4"
     assert any(cause.factor_text == "2" for cause in verdict.causes)

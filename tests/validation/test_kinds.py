@@ -5,12 +5,61 @@ The device is `acme/k1` of conftest.py: 8 tiles with 2 arrays of 1024 INT8 MAC a
 
 import pytest
 
+from rooflint.errors import InputError
+
 WORKLOAD = "workload: {mlp: [64, 64], batch: 2}"
 GEMM = "workload: {gemm: [1024, 1024, 1024]}"
 
 
 def paths(verdict):
     return {fact.path for fact in verdict.facts}
+
+
+# ---- attainable
+
+
+@pytest.mark.parametrize(
+    ("claim", "value"),
+    [
+        # in INT8 a 1024³ product has 2 · 1024 / 3 = 682.7 op/B; × 256 GB/s is above the peak
+        ("attainable: mac_array int8 / hbm, expect: 32.77 TOP/s, workload: {gemm: [1024, 1024, 1024]}", 32.768e12),
+        # stored in FP32 a quarter of it: 170.7 op/B × 256 GB/s = 43.7 TOP/s, still above
+        ("attainable: mac_array int8 / hbm, expect: 32.77 TOP/s, workload: {gemm: [1024, 1024, 1024]}, storage: fp32",
+         32.768e12),
+        # 2 · 64³ op over 3 · 64² B = 42.67 op/B, left of the breakpoint of 128
+        ("attainable: mac_array int8 / hbm, expect: 10.92 TOP/s, workload: {gemm: [64, 64, 64]}", 256e9 * 128 / 3),
+        ("attainable: mac_array int8 / hbm, expect: 2.731 TOP/s, workload: {gemm: [64, 64, 64]}, storage: fp32",
+         256e9 * 32 / 3),
+        ("attainable: mac_array int8 / hbm, at: low, expect: 16.38 TOP/s, workload: {gemm: [1024, 1024, 1024]}",
+         16.384e12),
+    ],
+)  # fmt: skip
+def test_attainable_is_the_lower_of_the_two_roofs(claims, claim, value):
+    (verdict,) = claims(claim)
+    assert verdict.outcome == "pass", verdict.text()
+    assert verdict.obtained.value == pytest.approx(value, rel=1e-12)
+
+
+def test_the_roof_that_counts_is_the_one_to_mend(acme, claims):
+    acme.edit("specs/hardware/acme/k1.yaml", "pin_rate: [2 Gbit/s", "pin_rate: [1 Gbit/s")
+    (verdict,) = claims("attainable: mac_array int8 / hbm, expect: 10.92 TOP/s, workload: {gemm: [64, 64, 64]}")
+    assert (verdict.outcome, verdict.ratio_text) == ("fail", "1/2")
+    assert {cause.fact.path for cause in verdict.causes if cause.fact} <= {"memories.hbm.pin_rate", "memories.hbm.bus"}
+    assert "op/B" in verdict.text()
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        ("attainable: mac_array int8, expect: 1.00 TOP/s, workload: {gemm: [8, 8, 8]}", "want two things with '/'"),
+        ("attainable: int8 / hbm, expect: 1.00 TOP/s, workload: {gemm: [8, 8, 8]}", "want a unit and a precision"),
+        ("attainable: mac_array int8 / hbm, expect: 1.00 TOP/s, workload: {gemm: [8, 8, 8]}, storage: int9",
+         "storage: unknown precision 'int9'"),
+    ],
+)  # fmt: skip
+def test_an_attainable_that_cannot_mean_anything_is_refused(claims, claim, says):
+    with pytest.raises(InputError, match=says):
+        claims(claim)
 
 
 # ---- peak

@@ -6,10 +6,8 @@ from rooflint.precision import UnknownPrecisionError, precision
 
 SPARSE = {"sparse": {"type": "boolean", "description": "with structured sparsity: the dense figure times its factor"}}
 PER = {"per": {"type": "string", "description": "of one of the equal parts of the device: gcd, core"}}
-STORAGE = {
-    "compute": {"type": "string", "description": "precision of the arithmetic"},
-    "storage": {"type": "string", "description": "precision of what is moved; `compute` unless said"},
-}
+STORED = {"storage": {"type": "string", "description": "precision of what is moved; by default the same"}}
+STORAGE = {"compute": {"type": "string", "description": "precision of the arithmetic"}, **STORED}
 WORKLOAD = {
     "workload": {"type": ["string", "object"], "description": "a network, or gemm / conv2d / mlp with parameters"}
 }

@@ -1,0 +1,48 @@
+"""`attainable: tensor_core fp16 / hbm2`: the roof over a workload's arithmetic intensity."""
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.subjects import STORED, WORKLOAD, halves, unit_precision
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.facts import Factor
+from rooflint.precision import UnknownPrecisionError, precision
+from rooflint.roofline import attainable_ops_per_s
+from rooflint.units import OPS_PER_S, format_number
+
+
+def check(claim: Claim) -> None:
+    """Refuse what is not `unit precision / memory`, and a storage precision that does not exist."""
+    unit_precision(halves(claim.subject)[0])
+    try:
+        precision(str(claim.option("storage", "int8")))
+    except UnknownPrecisionError as error:
+        raise ClaimError(f"storage: {error}") from error
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """The lower of the peak and of intensity times bandwidth; the lower one is what a diagnosis looks into."""
+    hardware = context.device(claim)
+    left, memory = halves(claim.subject)
+    unit, compute = unit_precision(left)
+    intensity = context.workload(claim).intensity_ops_per_byte(str(claim.option("storage", compute)))
+    peak, bandwidth = hardware.unit(unit).derivation(compute), hardware.memory(memory).derivation()
+    slope = bandwidth.times(Factor("intensity", intensity, f"{format_number(intensity)} op/B"))
+    return Obtained(
+        value=float(attainable_ops_per_s(intensity, peak.result, bandwidth.result)),
+        dimension=OPS_PER_S,
+        formula=f"min({peak.formula}, {slope.formula})",
+        facts=(*peak.facts, *bandwidth.facts),
+        ladder=min(peak, slope, key=lambda ladder: ladder.result),
+        hardware=hardware,
+        unit=unit,
+        precision=compute,
+    )
+
+
+KIND = Kind(
+    "attainable",
+    "the roof over a workload's arithmetic intensity: min(peak, intensity × bandwidth)",
+    obtain,
+    OPS_PER_S,
+    check=check,
+    options={**STORED, **WORKLOAD},
+)
