@@ -19,6 +19,7 @@ MODEL = (
     "rooflint",  # the version and nothing else
     "rooflint.errors",
     "rooflint.project",
+    "rooflint.whole_file",
     "rooflint.units",
     "rooflint.precision",
     "rooflint.facts",

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from rooflint.units import DIMENSIONLESS, Quantity, format_number
+from rooflint.units import Quantity, format_number
 
 Grade = Literal["read", "device", "quoted", "recalled", "estimate"]
 
@@ -105,8 +105,3 @@ class Ladder:
     def times(self, *factors: Factor) -> "Ladder":
         """A longer ladder."""
         return Ladder((*self.factors, *factors))
-
-
-def is_count(fact: Fact) -> bool:
-    """Whether a fact is a bare number."""
-    return fact.quantity.dimension == DIMENSIONLESS

@@ -57,36 +57,36 @@ class Estimate:
     ops: NDArray[np.float64]
     bytes_moved: NDArray[np.float64]
     overhead_s: float
-    """Per kernel."""
+    """Per kernel. [s]"""
 
     @property
     def compute_s(self) -> NDArray[np.float64]:
-        """Shape (ops,)."""
+        """Shape (ops,). [s]"""
         return np.asarray(compute_time_s(self.ops, self.peak_ops_per_s))
 
     @property
     def memory_s(self) -> NDArray[np.float64]:
-        """Shape (ops,)."""
+        """Shape (ops,). [s]"""
         return np.asarray(memory_time_s(self.bytes_moved, self.bandwidth_bytes_per_s))
 
     @property
     def kernel_s(self) -> NDArray[np.float64]:
-        """Shape (ops,)."""
+        """Shape (ops,). [s]"""
         return np.asarray(kernel_time_s(self.compute_s, self.memory_s, self.overhead_s))
 
     @property
     def latency_s(self) -> float:
-        """Of the whole workload: kernels run one after the other."""
+        """Of the whole workload: kernels run one after the other. [s]"""
         return float(self.kernel_s.sum())
 
     @property
     def intensity_ops_per_byte(self) -> float:
-        """Of the whole workload."""
+        """Of the whole workload. [op/B]"""
         return float(self.ops.sum() / self.bytes_moved.sum())
 
     @property
     def breakpoint_ops_per_byte(self) -> float:
-        """Of the device at this precision."""
+        """Of the device at this precision. [op/B]"""
         return float(breakpoint_ops_per_byte(self.peak_ops_per_s, self.bandwidth_bytes_per_s))
 
     @property

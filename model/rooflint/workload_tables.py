@@ -4,7 +4,6 @@
 `rooflint.capture` writes it, and the torch environment proves that a fresh capture equals it.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from rooflint.errors import InputError, Problem, refuse
 from rooflint.strict_yaml import Document, load
+from rooflint.whole_file import write_whole
 from rooflint.workload import COLUMNS, LARGEST, QUANTITIES, Op, Workload, WorkloadError
 
 ROOT = Path(__file__).parent / "specs" / "workloads"
@@ -120,14 +120,8 @@ def _found(value: Any) -> str:
 
 
 def write_table(workload: Workload, captured: Captured, file: Path) -> None:
-    """Write the table beside its place and move it there, so that no reader ever meets half of one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        beside.write_text(_text(workload, captured), encoding="utf-8", newline="\n")
-        beside.replace(file)
-    finally:
-        beside.unlink(missing_ok=True)
+    """Write the table of a workload, with how it was captured."""
+    write_whole(file, _text(workload, captured))
 
 
 def _text(workload: Workload, captured: Captured) -> str:

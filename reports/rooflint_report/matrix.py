@@ -5,7 +5,7 @@ from itertools import groupby
 
 from rooflint_report.evidence import Cell, Device, Evidence, Memory
 
-KINDS = ("peak", "bandwidth", "capacity", "breakpoint", "count", "ratio", "sparsity", "clocks", "tdp")
+KINDS = ("peak", "bandwidth", "capacity", "breakpoint", "attainable", "count", "ratio", "sparsity", "clocks", "tdp")
 PRECISIONS = (
     *("fp64", "fp32", "tf32", "bf16", "fp16", "fp16_acc16", "fp8", "fp8_acc16", "fp6", "fp4"),
     *("int32", "int16", "int8", "int4", "int1"),

@@ -20,6 +20,7 @@ from rooflint.facts import Fact, Ladder, weakest
 from rooflint.hardware import ComputeUnit, Hardware, Memory
 from rooflint.precision import rate_unit
 from rooflint.units import BYTES_PER_S, OPS_PER_S, format_quantity
+from rooflint.whole_file import write_whole
 from rooflint_measure import machine
 
 SCHEMA = "rooflint-evidence/1"
@@ -32,13 +33,7 @@ Row = Mapping[str, Any]
 
 def write(file: Path, evidence: Row) -> None:
     """Write it whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        beside.write_text(json.dumps(evidence, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        beside.replace(file)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(file, json.dumps(evidence, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def build(

@@ -12,6 +12,7 @@ from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from rooflint.errors import shown
 from rooflint.schema import ArchitectureSpec, HardwareSpec
+from rooflint.whole_file import write_whole
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -59,14 +60,7 @@ def schema(
             continue
         stale.append(file)
         if not check:
-            _write(file, text)
+            write_whole(file, text)
     for file in stale:
         typer.echo(f"{shown(file)}  {'differs from the models; run: rooflint schema' if check else 'written'}")
     raise typer.Exit(1 if check and stale else 0)
-
-
-def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".json.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(file)
