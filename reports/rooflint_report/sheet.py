@@ -76,7 +76,7 @@ def _sheet(device: Device, verdicts: list[Verdict], anchors: Anchors) -> Sheet:
         others=_others(device, verdicts),
         golden=list(dict.fromkeys(v["file"] for v in verdicts)),
         blind=blind,
-        uncorroborated=sum(not v["corroborated"] for v in verdicts),
+        uncorroborated=sum(v["outcome"] == "pass" and not v["corroborated"] for v in verdicts),
         traits=[t.replace(" ", "-") for t in traits] + ["blind"] * bool(blind),
     )
 
