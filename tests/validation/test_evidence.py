@@ -301,7 +301,7 @@ def test_a_run_with_a_worker_in_which_everything_was_skipped_is_red(tiny):
     tiny.write("specs/hardware/acme/x1.yaml", text.replace(rates, "") + "undisclosed: {units.mac_array: secret}\n")
     tiny.write("golden/x1.yaml", tiny.read("golden/x1.yaml").split("  - {peak: mac_array int8, at")[0])
     tiny.edit("golden/x1.yaml", "expect: 32.8 TOP/s", "expect: 32.8 TOP/s, undisclosed: true")
-    result = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", "-n", "1")
+    result = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", "-n", "1", "golden/x1.yaml")
     assert result.returncode == 1
     assert "every claim was skipped" in result.stdout
 

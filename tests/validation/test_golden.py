@@ -90,6 +90,11 @@ def test_an_expected_failure_has_a_reason_and_a_day(load):
     assert (claim.xfail.reason, claim.xfail.until) == ("two sheets differ", datetime.date(2027, 11, 30))
 
 
+def test_the_digits_of_an_excuse_are_those_that_were_written(load):
+    (claim,) = load("  - {count: a, expect: 1, xfail: {ratio: 1.10, reason: r, until: 2027-11-30}}\n").claims
+    assert (claim.xfail.ratio.low, claim.xfail.ratio.high) == pytest.approx((1.095, 1.105))
+
+
 def test_truncation_is_said_in_the_claim(load):
     (claim,) = load("  - {breakpoint: mac_array int8 / lpddr5, expect: 114 op/B, rounding: truncated}\n").claims
     assert claim.expectation.tolerance == "truncated"
@@ -223,6 +228,11 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("expect: 4", "want one kind of claim out of"),
         ("count: core, expect: 4, xfail: {ratio: 2, reason: r, until: soon}", "want a day such as 2027-06-30, found"),
         ("count: core, expect: 4, xfail: {ratio: 2, reason: r}", "until: is missing"),
+        ("count: core, expect: 4, xfail: {ratio: 2 ± 99 %, reason: r, until: 2027-01-01}", "want a number"),
+        ("count: core, expect: 4, xfail: {ratio: 1 + 0.0, reason: r, until: 2027-01-01}", "want a number"),
+        ("count: core, expect: 4, xfail: {ratio: 2 GB/s, reason: r, until: 2027-01-01}", "want a number or a fraction"),
+        ("count: core, expect: 4, xfail: {ratio: 0.5, reason: r, until: 2027-01-01}", "say another digit"),
+        ("clocks: base <= core, xfail: {ratio: 3, reason: r, until: 2027-01-01}", "means nothing to a claim without"),
         ("count: core, expect: 4, xfail: {reason: r, until: 2027-01-01}", "say 'ratio:', obtained over expected"),
         ("count: core, expect: 4, xfail: {ratio: 2, until: 2027-01-01}", "reason: is missing"),
         ("count: core, expect: 4, xfail: true", "xfail"),

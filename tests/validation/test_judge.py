@@ -183,7 +183,7 @@ def test_a_second_document_corroborates(claims):
     assert verdict.corroborated
 
 
-@pytest.mark.parametrize("title", ["Acme K1 brief", "acme  k1 BRIEF", "Acme A1 architecture manual"])
+@pytest.mark.parametrize("title", ["Acme K1 brief", "acme  k1 BRIEF", "Brief, Acme K1.", "Acme A1 architecture manual"])
 def test_the_document_of_any_fact_does_not_corroborate_it(claims, title):
     # the device's brief says clock and count, the architecture's manual the rate
     (verdict,) = claims(

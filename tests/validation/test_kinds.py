@@ -40,6 +40,14 @@ def test_attainable_is_the_lower_of_the_two_roofs(claims, claim, value):
     assert verdict.obtained.value == pytest.approx(value, rel=1e-12)
 
 
+def test_a_bandwidth_so_high_that_the_peak_takes_over_is_still_named(acme, claims):
+    # 42.67 op/B × 256 GB/s = 10.92; with 32 Gbit/s a pin the roof is the peak, 32.77
+    acme.edit("specs/hardware/acme/k1.yaml", "pin_rate: [2 Gbit/s", "pin_rate: [32 Gbit/s")
+    (verdict,) = claims("attainable: mac_array int8 / hbm, expect: 10.92 TOP/s, workload: {gemm: [64, 64, 64]}")
+    assert verdict.outcome == "fail"
+    assert any(cause.fact.path.startswith("memories.hbm.") for cause in verdict.causes if cause.fact)
+
+
 def test_the_roof_that_counts_is_the_one_to_mend(acme, claims):
     acme.edit("specs/hardware/acme/k1.yaml", "pin_rate: [2 Gbit/s", "pin_rate: [1 Gbit/s")
     (verdict,) = claims("attainable: mac_array int8 / hbm, expect: 10.92 TOP/s, workload: {gemm: [64, 64, 64]}")
@@ -351,6 +359,15 @@ def test_a_subject_that_is_not_there_is_red_and_told_what_is(claims, claim, says
     assert verdict.outcome == "fail"
     assert says in verdict.reason
     assert verdict.obtained is None
+
+
+def test_what_nobody_has_is_not_hidden_by_what_nobody_discloses(claims):
+    verdicts = claims(
+        "peak: secret int8 + tensor_core int8, expect: 1.00 TOP/s, undisclosed: true",
+        "breakpoint: secret int8 / nowhere, expect: 1.00 op/B, undisclosed: true",
+        "ratio: secret int8 / tensor_core int8, expect: 2, undisclosed: true",
+    )
+    assert [verdict.outcome for verdict in verdicts] == ["fail"] * 3
 
 
 @pytest.mark.parametrize(

@@ -269,10 +269,26 @@ def test_a_run_in_which_everything_was_skipped_is_red(tiny):
     tiny.edit(SPEC, "    macs_per_clock: {int8: [4096 MAC, brief, p. 2], fp16: [1024 MAC, brief, p. 2]}\n", "")
     tiny.write(SPEC, f"{tiny.read(SPEC)}undisclosed: {{units.mac_array: secret}}\n")
     tiny.write("golden/x1.yaml", f"{HEAD}  - {{peak: mac_array int8, expect: 1.00 TOP/s, undisclosed: true}}\n")
-    result = tiny.run()
-    result.assert_outcomes(skipped=1, passed=1)
+    result = tiny.run("golden/x1.yaml")
+    result.assert_outcomes(skipped=1)
     assert result.ret == 1
     assert "every claim was skipped; nothing was validated" in result.stdout.str()
+
+
+def test_a_device_of_which_only_undisclosed_things_are_claimed_is_unchecked(tiny, red):
+    tiny.edit(SPEC, "    macs_per_clock: {int8: [4096 MAC, brief, p. 2], fp16: [1024 MAC, brief, p. 2]}\n", "")
+    tiny.write(SPEC, f"{tiny.read(SPEC)}undisclosed: {{units.mac_array: secret}}\n")
+    tiny.write("golden/x1.yaml", f"{HEAD}  - {{peak: mac_array int8, expect: 1.00 TOP/s, undisclosed: true}}\n")
+    assert red(tiny.run()) == {"closed-world"}
+
+
+def test_code_and_hidden_files_of_a_golden_folder_are_none_of_ours(tiny):
+    tiny.write("golden/conftest.py", "")
+    (tiny.root / "golden/.cache").mkdir()
+    tiny.write("golden/.cache/data.json", "{}")
+    assert tiny.run().ret == 0
+    tiny.write("golden/x2.ymal", "")
+    assert tiny.run().ret == 1
 
 
 def test_what_is_undisclosed_is_skipped_with_its_reason_among_others_that_pass(tiny):

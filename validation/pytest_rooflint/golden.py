@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from rooflint.errors import InputError, Problem, refuse
 from rooflint.spec_files import problems_of, refuse_empty
 from rooflint.strict_yaml import Document
 from rooflint.units import measure
+
+_RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")
 
 WIDE, WIDEST = 0.05, 0.30
 """Tolerances above the first need a reason, whatever their origin; stated ones above the second are refused."""
@@ -103,7 +106,7 @@ class _Reader:
             options={**self._inherited_options(kind), **options},
             note=common.note,
             why=common.why or self.spec.why,
-            xfail=_xfail(common, expectation),
+            xfail=_xfail(common, expectation, self.document.texts.get((*path, "xfail", "ratio"))),
             undisclosed=common.undisclosed,
             given=self.spec.given,
             title=self.spec.title,
@@ -138,7 +141,7 @@ class _Reader:
             if key not in kind.options:
                 known = (*CommonSpec.model_fields, *kind.options)
                 meant = _meant([key], known) or f" (it knows: {', '.join(known)})"
-                raise ClaimError(f"'{key}' means nothing to a {kind.name} claim{meant}")
+                raise ClaimError(f"'{key}' means nothing to {kind.named} claim{meant}")
 
     def _inherited_options(self, kind: Kind) -> dict[str, Any]:
         above = {"compute": self.spec.compute, "storage": self.spec.storage}
@@ -148,16 +151,16 @@ class _Reader:
         if self.spec.given or not kind.scopes:
             return
         if not any(getattr(claim, scope) for scope in kind.scopes):
-            raise ClaimError(f"a {kind.name} claim needs '{' or '.join(kind.scopes)}:' at the top of the file")
+            raise ClaimError(f"{kind.named} claim needs '{' or '.join(kind.scopes)}:' at the top of the file")
 
     @staticmethod
     def _expectation(kind: Kind, subject: str, common: CommonSpec) -> Expectation | None:
         if not kind.expects(subject):
             if common.expect is not None:
-                raise ClaimError(f"a {kind.name} claim says all in its subject; remove 'expect'")
+                raise ClaimError(f"{kind.named} claim says all in its subject; remove 'expect'")
             return None
         if common.expect is None:
-            raise ClaimError(f"a {kind.name} claim needs 'expect': what the source printed")
+            raise ClaimError(f"{kind.named} claim needs 'expect': what the source printed")
         try:
             expectation = parse_expectation(common.expect, truncated=common.rounding == "truncated")
         except ExpectationError as error:
@@ -200,25 +203,37 @@ def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
         raise ClaimError(f"expect: {expectation.tolerance_text} is wider than ±{WIDE:.0%}; say 'why:'")
 
 
-def _xfail(common: CommonSpec, expectation: Expectation | None) -> Xfail | None:
-    """The excuse, with the ratio that it excuses. Raises ClaimError for an excuse without one."""
+def _xfail(common: CommonSpec, expectation: Expectation | None, written: str | None) -> Xfail | None:
+    """The excuse, with the ratio that it excuses. Raises ClaimError for an excuse that fits other disagreements."""
     if common.xfail is None:
         return None
     ratio = common.xfail.ratio
+    if expectation is None and ratio is not None:
+        raise ClaimError("xfail: ratio: means nothing to a claim without 'expect'")
     if expectation is None:
         return Xfail(common.xfail.reason, common.xfail.until)
     if ratio is None:
         raise ClaimError("xfail: say 'ratio:', obtained over expected, so that only this disagreement is excused")
+    return Xfail(common.xfail.reason, common.xfail.until, _excused_ratio(written or str(ratio)))
+
+
+def _excused_ratio(text: str) -> Expectation:
+    """A plain number or fraction, in as many digits as tell it from its neighbours. Raises ClaimError."""
+    if not _RATIO.fullmatch(text):
+        raise ClaimError(f"xfail: ratio: want a number or a fraction such as 1.016 or 1/2, found '{text}'")
     try:
-        return Xfail(common.xfail.reason, common.xfail.until, parse_expectation(str(ratio)))
+        ratio = parse_expectation(text)
     except ExpectationError as error:
         raise ClaimError(f"xfail: ratio: {error}") from error
+    if ratio.high > ratio.value * (1 + WIDE):
+        raise ClaimError(f"xfail: ratio: {text} is {ratio.tolerance_text}; say another digit")
+    return ratio
 
 
 def _check_modes(kind: Kind, claim: Claim) -> None:
     """Operating points must mean something, to devices that the claim speaks of. Raises ClaimError."""
     if claim.at is not None and (not kind.modes or (claim.architecture and not claim.hardware)):
-        raise ClaimError(f"at: means nothing to a {kind.name} claim here")
+        raise ClaimError(f"at: means nothing to {kind.named} claim here")
     if claim.at is not None and "@" in claim.subject:
         raise ClaimError("at: the subject names operating points itself; keep one of the two")
     if not isinstance(claim.at, Mapping):

@@ -165,4 +165,4 @@ def corroborated(claim: Claim, obtained: Obtained) -> bool:
 
 def _title(document: str) -> frozenset[str]:
     """The words of a title, so that punctuation and order do not make two documents of one."""
-    return frozenset(re.findall(r"[a-z0-9.]+", document.casefold()))
+    return frozenset(re.findall(r"[a-z0-9]+(?:\.[a-z0-9]+)*", document.casefold()))

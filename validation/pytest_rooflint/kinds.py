@@ -65,6 +65,8 @@ class Obtained:
     """Where the value is one product."""
     divisor: Ladder | None = None
     """Where it is one product over another."""
+    higher: Ladder | None = None
+    """Where it is the lower of two products: the other one."""
     terms: tuple[tuple[Ladder, str, str], ...] = ()
     """Where it is a sum of products: (ladder, unit, precision) each."""
     hardware: Hardware | None = None
@@ -100,6 +102,8 @@ class Obtained:
         if self.ladder is not None and self.divisor is not None and low > 0:
             above = self.ladder.result
             yield DIVISOR, self._case(self.divisor, above / high, above / low, registry, None, None)
+        if self.higher is not None and high < self.value:
+            yield "", self._case(self.higher, low, high, registry, self.unit, self.precision)
         for ladder, unit, precision in self.terms:
             rest = self.value - ladder.result
             if low > rest:
@@ -139,6 +143,11 @@ class Kind:
     scopes: tuple[str, ...] = ("hardware",)
     """What must stand above it in the file: `hardware`, `architecture`, or neither."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)
+
+    @property
+    def named(self) -> str:
+        """`a peak`, `an intensity`."""
+        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
 
 
 @cache

@@ -136,7 +136,7 @@ class Suite:
             yield from _broken_workloads(root / "workloads")
         for root in self.golden_roots:
             for file in sorted(root.rglob("*")):
-                if file.is_file() and file.suffix not in (".yaml", ".yml", ".md") and not file.name.startswith("."):
+                if file.is_file() and not _is_readable(file.relative_to(root)):
                     yield Problem(file, 1, "is in a golden folder and is no .yaml file; nobody reads it")
 
     def _spec_problems(self) -> Iterator[Problem]:
@@ -183,6 +183,12 @@ class Suite:
                 )
 
 
+def _is_readable(file: Path) -> bool:
+    """Whether somebody reads a file of a golden folder: rooflint, pytest, a person; hidden ones are none of ours."""
+    hidden = any(part.startswith(".") or part == "__pycache__" for part in file.parts)
+    return hidden or file.suffix in (".yaml", ".yml", ".md", ".py")
+
+
 def _broken_workloads(folder: Path) -> Iterator[Problem]:
     from rooflint import workload_tables  # noqa: PLC0415  # NumPy, as above
 
@@ -194,8 +200,9 @@ def _broken_workloads(folder: Path) -> Iterator[Problem]:
 
 
 def _checks(claim: Claim) -> bool:
-    """Whether a claim checks its device: not a replay, not only excused, and of a kind that asks the device."""
-    return not claim.is_replay and claim.xfail is None and "hardware" in kinds.kind(claim.kind).scopes
+    """Whether a claim checks its device: no replay, neither excused nor undisclosed, of a kind that asks the device."""
+    excused = claim.is_replay or claim.xfail is not None or claim.undisclosed
+    return not excused and "hardware" in kinds.kind(claim.kind).scopes
 
 
 def _below(file: Path, roots: tuple[Path, ...]) -> bool:

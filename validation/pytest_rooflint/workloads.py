@@ -12,6 +12,13 @@ from rooflint.workload import Workload, WorkloadError, conv2d, gemm, mlp
 
 LONGEST = 200
 
+_PARAMETERS = {
+    "network": "{network: torchvision/resnet50, batch: 8}",
+    "mlp": "{mlp: [widths], batch: 16, bias: true}",
+    "gemm": "{gemm: [m, n, k], batch: 1}",
+    "conv2d": "{conv2d: {c_in: 64, h: 56, w: 56, c_out: 64, kernel: 3}, batch: 1}",
+}
+
 
 def build(text: Any, roots: tuple[Path, ...] = ()) -> Workload:
     """`torchvision/resnet18`, `{network: torchvision/resnet18, batch: 8}`, `{mlp: [1024, 1024], batch: 16}`, …
@@ -55,6 +62,10 @@ def _parametric(given: Any, roots: tuple[Path, ...]) -> Workload:
             return gemm(m, n, k, batch=batch)
         case {"conv2d": dict(shape), **more} if not more:
             return conv2d(**{"n": batch, **shape})
+    for name, parameters in _PARAMETERS.items():
+        if name in rest:
+            found = ", ".join(rest) if len(rest) > 1 else f"{name}: {rest[name]}"
+            raise ClaimError(f"workload: want {parameters}, found {found}")
     raise ClaimError(
         f"workload: want network, mlp, gemm or conv2d with their parameters, found {', '.join(rest) or 'none'}"
     )

@@ -19,19 +19,25 @@ def check(claim: Claim) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """The lower of the peak and of intensity times bandwidth; the lower one is what a diagnosis looks into."""
+    """The lower of the peak and of intensity times bandwidth.
+
+    A diagnosis looks into the lower one, and where the value is too high, into the other one, too.
+    """
     hardware = context.device(claim)
     left, memory = halves(claim.subject)
     unit, compute = unit_precision(left)
     intensity = context.workload(claim).intensity_ops_per_byte(str(claim.option("storage", compute)))
-    peak, bandwidth = hardware.unit(unit).derivation(compute), hardware.memory(memory).derivation()
+    computing, moving = hardware.unit(unit), hardware.memory(memory)
+    peak, bandwidth = computing.derivation(compute), moving.derivation()
     slope = bandwidth.times(Factor("intensity", intensity, f"{format_number(intensity)} op/B"))
+    lower, higher = sorted((peak, slope), key=lambda ladder: ladder.result)
     return Obtained(
         value=float(attainable_ops_per_s(intensity, peak.result, bandwidth.result)),
         dimension=OPS_PER_S,
         formula=f"min({peak.formula}, {slope.formula})",
         facts=(*peak.facts, *bandwidth.facts),
-        ladder=min(peak, slope, key=lambda ladder: ladder.result),
+        ladder=lower,
+        higher=higher,
         hardware=hardware,
         unit=unit,
         precision=compute,

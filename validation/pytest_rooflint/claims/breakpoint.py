@@ -17,7 +17,8 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     hardware = context.device(claim)
     left, memory = halves(claim.subject)
     unit, precision = unit_precision(left)
-    peak, bandwidth = hardware.unit(unit).derivation(precision), hardware.memory(memory).derivation()
+    computing, moving = hardware.unit(unit), hardware.memory(memory)
+    peak, bandwidth = computing.derivation(precision), moving.derivation()
     return Obtained(
         value=breakpoint_ops_per_byte(peak.result, bandwidth.result),
         dimension=OPS_PER_BYTE,

@@ -15,9 +15,8 @@ def check(claim: Claim) -> None:
     """Refuse what is not `a <= b [<= c …]`."""
     if len(_SIGN.split(claim.subject)) < 3:
         raise ClaimError(f"want clocks with '<=' or '<' between them, found '{claim.subject}'")
-    names = _SIGN.split(claim.subject)[::2]
-    if len(set(names)) < len(names):
-        raise ClaimError(f"a clock is compared with itself in '{claim.subject}'")
+    if not all(_SIGN.split(claim.subject)):
+        raise ClaimError(f"want a clock on each side of '<=' or '<', found '{claim.subject}'")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
@@ -25,6 +24,8 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     hardware = context.device(claim)
     words = _SIGN.split(claim.subject)
     facts = [_clock(hardware, name) for name in words[::2]]
+    if len({fact.path for fact in facts}) < len(facts):
+        raise ClaimError(f"a clock is compared with itself in '{claim.subject}'")
     pairs = list(zip(facts, facts[1:], words[1::2], strict=False))
     shown = words[0::2]
     return Obtained(
@@ -41,6 +42,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 def _clock(hardware: Hardware, name: str) -> Fact:
     unit, _, precision = name.partition(" ")
+    precision = precision.lower()
     if f"clocks.{name}" in hardware.facts:
         return hardware.facts[f"clocks.{name}"]
     if unit in hardware.units:
@@ -55,5 +57,6 @@ KIND = Kind(
     "clocks of a device in order: base, boost, a unit, or a unit and a precision",
     obtain,
     expects=lambda subject: False,
+    inferred=True,
     check=check,
 )

@@ -27,7 +27,8 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     """Derive it."""
     hardware = context.device(claim)
     sparse = bool(claim.option("sparse"))
-    ladders = [hardware.unit(unit).derivation(precision, sparse=sparse) for unit, precision in terms(claim.subject)]
+    units = [(hardware.unit(unit), precision) for unit, precision in terms(claim.subject)]
+    ladders = [unit.derivation(precision, sparse=sparse) for unit, precision in units]
     if part := claim.option("per"):
         ladders = [ladder.times(part_factor(hardware, part)) for ladder in ladders]
     unit, precision = terms(claim.subject)[0]

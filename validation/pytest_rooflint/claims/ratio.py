@@ -19,9 +19,10 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     """Divide MAC/clock by MAC/clock; with several units in a group, per group."""
     hardware = context.device(claim)
     (unit, precision), (other, second) = map(unit_precision, halves(claim.subject))
-    above, below = _rate(hardware.unit(unit), precision), _rate(hardware.unit(other), second)
+    one, two = hardware.unit(unit), hardware.unit(other)
+    above, below = _rate(one, precision), _rate(two, second)
     if unit != other:
-        above, below = (_in_a_group(hardware.unit(name), rate) for name, rate in ((unit, above), (other, below)))
+        above, below = _in_a_group(one, above), _in_a_group(two, below)
     return Obtained(
         value=above.result / below.result,
         dimension=DIMENSIONLESS,
