@@ -119,17 +119,35 @@ def estimate(
     Raises UnsupportedError where the device cannot compute in that precision or has no memory, UndisclosedError where
     the vendor does not say.
     """
-    chosen = unit or hardware.best_unit(compute)
+    return estimate_at(
+        (unit or hardware.best_unit(compute)).peak_ops_per_s(compute),
+        (memory or hardware.main_memory()).bandwidth_bytes_per_s,
+        hardware,
+        workload,
+        compute=compute,
+        storage=storage or compute,
+    )
+
+
+def estimate_at(
+    peak_ops_per_s: float,
+    bandwidth_bytes_per_s: float,
+    hardware: Hardware,
+    workload: Workload,
+    *,
+    compute: str,
+    storage: str,
+) -> Estimate:
+    """The same under a given peak in op/s and bandwidth in B/s; only the launch overhead is the device's."""
     overhead = hardware.facts.get("launch_overhead")
-    stored = storage or compute
     return Estimate(
         hardware=hardware.id,
         workload=workload.name,
         compute=compute,
-        storage=stored,
-        peak_ops_per_s=chosen.peak_ops_per_s(compute),
-        bandwidth_bytes_per_s=(memory or hardware.main_memory()).bandwidth_bytes_per_s,
+        storage=storage,
+        peak_ops_per_s=peak_ops_per_s,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
         ops=np.asarray(workload.ops, dtype=np.float64),
-        bytes_moved=np.asarray(workload.bytes_moved(stored), dtype=np.float64),
+        bytes_moved=np.asarray(workload.bytes_moved(storage), dtype=np.float64),
         overhead_s=overhead.value if overhead else 0.0,
     )

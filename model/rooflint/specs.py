@@ -76,8 +76,14 @@ class Registry:
         return self._loaded[device]
 
     def holders(self, fact: Fact) -> list[str]:
-        """Devices that hold a fact: their own, at an operating point, or by architecture. All must be readable."""
-        return [device for device in self.files if _holds(self.get(device), fact)]
+        """Devices that hold a fact: their own, at an operating point, or by architecture; unreadable ones hold none."""
+        return [device for device in self.files if self._holds(device, fact)]
+
+    def _holds(self, device: str, fact: Fact) -> bool:
+        try:
+            return _holds(self.get(device), fact)
+        except InputError:
+            return False
 
     def with_fact(self, fact: Fact, other: Fact) -> "Registry":
         """The same registry, in which one line of one file says something else."""

@@ -86,5 +86,16 @@ def test_a_broken_spec_elsewhere_does_not_stop_a_trial(tiny, said):
     tiny.write("specs/architectures/acme/a1.yaml", "name: [\n")
     tiny.write("specs/hardware/acme/x2.yaml", "name: [\n")
     verdicts, text = said()
-    assert "write 4096 MAC" in verdicts["peak-mac_array-int8"]
+    assert "write 4096 MAC (4 red claims would turn green, none red)" in verdicts["peak-mac_array-int8"]
     assert "Traceback" not in text
+
+
+def test_without_excuses_what_was_excused_is_counted_as_red(tiny):
+    # 51.2 GB/s is excused at 102.4 / 51.2 = 2; half the rate would break bandwidth and breakpoint
+    sheet = "source: {document: An old sheet, where: p. 1, grade: read}"
+    excuse = "xfail: {ratio: 2, reason: an old sheet, until: 2999-01-01}"
+    claim = f"{{bandwidth: lpddr5, expect: 51.2 GB/s, {excuse}}}"
+    tiny.write("golden/old.yaml", f"hardware: acme/x1\n{sheet}\nclaims:\n  - {claim}\n")
+    assert tiny.run().ret == 0
+    output = tiny.run("--runxfail").stdout.str()
+    assert "1 red claim would turn green, 2 green ones red" in " ".join(output.split())

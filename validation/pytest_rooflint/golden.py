@@ -14,7 +14,7 @@ from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim, ClaimSource, Xfail, slug
 from pytest_rooflint.expect import Expectation, ExpectationError, parse_expectation
 from pytest_rooflint.golden_schema import CommonSpec, Golden, GoldenSpec
-from pytest_rooflint.kinds import ClaimError, Kind
+from pytest_rooflint.kinds import ClaimError, Kind, article
 from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, refuse
 from rooflint.spec_files import problems_of, refuse_empty
@@ -141,7 +141,7 @@ class _Reader:
             if key not in kind.options:
                 known = (*CommonSpec.model_fields, *kind.options)
                 meant = _meant([key], known) or f" (it knows: {', '.join(known)})"
-                raise ClaimError(f"'{key}' means nothing to {kind.named} claim{meant}")
+                raise ClaimError(f"'{key}' means nothing to {article(kind.name)} claim{meant}")
 
     def _inherited_options(self, kind: Kind) -> dict[str, Any]:
         above = {"compute": self.spec.compute, "storage": self.spec.storage}
@@ -151,23 +151,25 @@ class _Reader:
         if self.spec.given or not kind.scopes:
             return
         if not any(getattr(claim, scope) for scope in kind.scopes):
-            raise ClaimError(f"{kind.named} claim needs '{' or '.join(kind.scopes)}:' at the top of the file")
+            raise ClaimError(f"{article(kind.name)} claim needs '{' or '.join(kind.scopes)}:' at the top of the file")
 
     @staticmethod
     def _expectation(kind: Kind, subject: str, common: CommonSpec) -> Expectation | None:
         if not kind.expects(subject):
             if common.expect is not None:
-                raise ClaimError(f"{kind.named} claim says all in its subject; remove 'expect'")
+                raise ClaimError(f"{article(kind.name)} claim says all in its subject; remove 'expect'")
             return None
         if common.expect is None:
-            raise ClaimError(f"{kind.named} claim needs 'expect': what the source printed")
+            raise ClaimError(f"{article(kind.name)} claim needs 'expect': what the source printed")
         try:
             expectation = parse_expectation(common.expect, truncated=common.rounding == "truncated")
         except ExpectationError as error:
             raise ClaimError(f"expect: {error}") from error
         if kind.dimension is not None and expectation.dimension != kind.dimension:
             found = measure(expectation.dimension)
-            raise ClaimError(f"expect: a {kind.name} is {measure(kind.dimension)}, '{expectation.text}' is {found}")
+            raise ClaimError(
+                f"expect: {article(kind.name)} is {measure(kind.dimension)}, '{expectation.text}' is {found}"
+            )
         if expectation.tolerance == "stated" and not expectation.justified and not common.why:
             raise ClaimError(f"'{expectation.stated}' is wider than the printed digits; say 'why:'")
         _not_too_wide(expectation, common)
@@ -233,7 +235,7 @@ def _excused_ratio(text: str) -> Expectation:
 def _check_modes(kind: Kind, claim: Claim) -> None:
     """Operating points must mean something, to devices that the claim speaks of. Raises ClaimError."""
     if claim.at is not None and (not kind.modes or (claim.architecture and not claim.hardware)):
-        raise ClaimError(f"at: means nothing to {kind.named} claim here")
+        raise ClaimError(f"at: means nothing to {article(kind.name)} claim here")
     if claim.at is not None and "@" in claim.subject:
         raise ClaimError("at: the subject names operating points itself; keep one of the two")
     if not isinstance(claim.at, Mapping):

@@ -10,7 +10,7 @@ from typing import Protocol
 from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.expect import Expectation
-from pytest_rooflint.kinds import DIVISOR, ClaimError, Context, Obtained
+from pytest_rooflint.kinds import DIVISOR, ClaimError, Context, Obtained, article
 from pytest_rooflint.verdict import Outcome, Verdict
 from rooflint.diagnosis import Cause, Span, candidates, ratio_text, shortlist
 from rooflint.errors import RooflintError
@@ -19,6 +19,8 @@ from rooflint.units import measure
 
 SMALL = 1e-3
 """A red ratio nearer to one than this is printed with all its digits."""
+DRIFT = 1e-3
+"""How far a known disagreement may move, as a share of itself, before it is another one."""
 
 
 class Ranking(Protocol):
@@ -45,13 +47,14 @@ def judge(
     expectation, obtained = claim.expectation, verdict.obtained
     if expectation is None or obtained is None or verdict.ratio is None or expectation.holds(obtained.value):
         return verdict
-    causes = tuple(_causes(obtained, *_sought(claim, expectation, verdict.ratio), context))
+    excused = claim.xfail.ratio if excuses and claim.xfail else None
+    causes = tuple(_causes(obtained, *_sought(expectation, excused, verdict.ratio), context))
     return replace(verdict, causes=ranking(causes) if verdict.outcome == "fail" else tuple(shortlist(causes)))
 
 
-def outcome_of(claim: Claim, context: Context) -> Outcome:
+def outcome_of(claim: Claim, context: Context, *, excuses: bool = True) -> Outcome:
     """The outcome alone, without a search for causes."""
-    return _judged(claim, "", context, None, excuses=True).outcome
+    return _judged(claim, "", context, None, excuses).outcome
 
 
 def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | None, excuses: bool) -> Verdict:
@@ -72,20 +75,17 @@ def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | 
 
 
 def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
-    backed = corroborated(claim, obtained)
     expectation = claim.expectation
     if expectation is None:
         holds = bool(obtained.holds)
+        backed = holds and corroborated(claim, obtained)
         return Verdict(claim, "pass" if holds else "fail", nodeid, obtained, corroborated=backed)
     if obtained.dimension != expectation.dimension:
-        reason = (
-            f"'{expectation.text}' is {measure(expectation.dimension)}, a {claim.kind} is {measure(obtained.dimension)}"
-        )
-        return Verdict(claim, "fail", nodeid, obtained, corroborated=backed, reason=reason)
+        found, wanted = measure(expectation.dimension), measure(obtained.dimension)
+        reason = f"'{expectation.text}' is {found}, {article(claim.kind)} is {wanted}"
+        return Verdict(claim, "fail", nodeid, obtained, reason=reason)
     if not math.isfinite(obtained.value):
-        return Verdict(
-            claim, "fail", nodeid, obtained, corroborated=backed, reason="the model obtains no finite number"
-        )
+        return Verdict(claim, "fail", nodeid, obtained, reason="the model obtains no finite number")
     ratio = obtained.value / expectation.value
     span = Span(
         obtained.value / expectation.high, obtained.value / expectation.low if expectation.low > 0 else math.inf
@@ -98,13 +98,12 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
         obtained,
         ratio=ratio,
         ratio_text=ratio_text(ratio, span) if agrees or abs(ratio - 1) > SMALL else f"{ratio:.8g}",
-        corroborated=backed and agrees,
+        corroborated=agrees and corroborated(claim, obtained),
     )
 
 
-def _sought(claim: Claim, expected: Expectation, ratio: float) -> tuple[float, float]:
+def _sought(expected: Expectation, excused: Expectation | None, ratio: float) -> tuple[float, float]:
     """The band that a repair must reach: of what left a known disagreement, that disagreement."""
-    excused = claim.xfail.ratio if claim.xfail else None
     if excused is None or _excuses(excused, ratio, expected):
         return expected.low, expected.high
     return expected.low * excused.low, expected.high * excused.high
@@ -145,10 +144,6 @@ def _excuses(excused: Expectation, ratio: float, expected: Expectation) -> bool:
     """Whether a ratio is the excused one, within the digits of either."""
     low, high = excused.low * expected.low / expected.value, excused.high * expected.high / expected.value
     return low * (1 - DRIFT) <= ratio <= high * (1 + DRIFT)
-
-
-DRIFT = 1e-3
-"""How far a known disagreement may move, as a share of itself, before it is another one."""
 
 
 def corroborated(claim: Claim, obtained: Obtained) -> bool:

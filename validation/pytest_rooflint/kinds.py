@@ -120,6 +120,11 @@ def _nothing(claim: Claim) -> None:
     """No further check."""
 
 
+def article(name: str) -> str:
+    """`a peak`, `an intensity`."""
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
 @dataclass(frozen=True)
 class Kind:
     """One kind of claim."""
@@ -143,11 +148,6 @@ class Kind:
     scopes: tuple[str, ...] = ("hardware",)
     """What must stand above it in the file: `hardware`, `architecture`, or neither."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)
-
-    @property
-    def named(self) -> str:
-        """`a peak`, `an intensity`."""
-        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
 
 
 @cache

@@ -16,7 +16,7 @@ from rooflint.errors import InputError, Problem
 from rooflint.facts import Fact, Source
 from rooflint.hardware import Hardware
 from rooflint.precision import PRECISIONS, bytes_per_element, rate_unit
-from rooflint.roofline import Estimate, estimate
+from rooflint.roofline import Estimate, estimate, estimate_at
 from rooflint.schema import Wish
 from rooflint.spec_files import read_override
 from rooflint.specs import Registry
@@ -90,18 +90,13 @@ class Assumed:
 
     def estimate(self, workload: Workload, compute: str, storage: str) -> Estimate:
         """The plain roofline under the assumptions."""
-        overhead = self.hardware.facts.get("launch_overhead")
-        stored = str(self.conventions.get("storage", storage))
-        return Estimate(
-            hardware=self.label,
-            workload=workload.name,
+        return estimate_at(
+            self.peak_ops_per_s(compute),
+            self.bandwidth_bytes_per_s,
+            self.hardware,
+            workload,
             compute=compute,
-            storage=stored,
-            peak_ops_per_s=self.peak_ops_per_s(compute),
-            bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
-            ops=workload.ops.astype(float),
-            bytes_moved=workload.bytes_moved(stored),
-            overhead_s=overhead.value if overhead else 0.0,
+            storage=str(self.conventions.get("storage", storage)),
         )
 
     def sourced_estimate(self, workload: Workload, compute: str) -> Estimate:

@@ -37,7 +37,7 @@ class Run:
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
-        config.stash[TRIAL] = Trial(self.suite)
+        config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
 
     # ---- collection
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_rooflint import golden, kinds
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import Golden
-from pytest_rooflint.kinds import ClaimError
+from pytest_rooflint.kinds import ClaimError, article
 from rooflint.errors import InputError, Problem, shown
 from rooflint.hardware import Hardware
 from rooflint.specs import PACKAGED, Registry
@@ -83,7 +83,7 @@ class Suite:
         """The device of a claim, or another that it names, at its operating point; an architecture as a device."""
         if name is None and claim.hardware is None:
             if claim.architecture is None:
-                raise ClaimError(f"a {claim.kind} claim needs 'hardware:' at the top of the file")
+                raise ClaimError(f"{article(claim.kind)} claim needs 'hardware:' at the top of the file")
             return self.registry.architecture(claim.architecture).as_hardware()
         device, _, named = (name or str(claim.hardware)).partition("@")
         hardware = self.registry.get(device)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rooflint.commands.options import Format, Specs, registry
+from rooflint.commands.options import Format, Specs, chosen, registry
 from rooflint.errors import RooflintError, shown
 from rooflint.facts import Grade, weakest
 from rooflint.hardware import Hardware
@@ -119,8 +119,7 @@ def show(
     specs: Specs = None,
 ) -> None:
     """Every fact of a device with its source, place and grade; other formats than text add file and line."""
-    hardware = registry(specs).find(device)
-    hardware = hardware.at(at) if at else hardware
+    hardware = chosen(device, at, specs)
     rows = tuple(
         (path, fact.display, fact.source.grade, fact.source.document, fact.where, f"{shown(fact.file)}:{fact.line}")
         for path, fact in hardware.facts.items()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rooflint.commands.options import Format, Specs, registry
+from rooflint.commands.options import Format, Specs, chosen
 from rooflint.errors import shown
 from rooflint.facts import Factor, Ladder, weakest
 from rooflint.hardware import ComputeUnit, Hardware, UndisclosedError
@@ -43,8 +43,7 @@ def peaks(
     specs: Specs = None,
 ) -> None:
     """Peaks and bandwidths of a device as ladders of facts, cited and graded; json, csv and md add file and line."""
-    hardware = registry(specs).find(device)
-    hardware = hardware.at(at) if at else hardware
+    hardware = chosen(device, at, specs)
     wanted = precision_named(precision).name if precision else ""
     rungs = list(_rungs(hardware, wanted))
     if wanted and not rungs:
