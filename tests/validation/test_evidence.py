@@ -306,6 +306,16 @@ def test_a_run_with_a_worker_in_which_everything_was_skipped_is_red(tiny):
     assert "every claim was skipped" in result.stdout
 
 
+def test_a_unit_whose_clock_nobody_discloses_has_no_peak_and_is_listed(tiny):
+    dsp = "  dsp: {group: core, groups: [4, brief, p. 2], per_group: [1, brief, p. 2], "
+    dsp += "macs_per_clock: {int8: [8 MAC, brief, p. 2]}}\n"
+    text = tiny.read("specs/hardware/acme/x1.yaml").replace("memories:", f"{dsp}memories:")
+    tiny.write("specs/hardware/acme/x1.yaml", text + "undisclosed: {units.dsp.clock: Acme keeps it}\n")
+    (device,) = tiny.evidence()["devices"]
+    assert "dsp" not in {peak["unit"] for peak in device["peaks"]}
+    assert device["undisclosed"] == [{"path": "units.dsp.clock", "reason": "Acme keeps it"}]
+
+
 # ---- written whole or not at all
 
 

@@ -14,6 +14,7 @@ from pytest_rooflint.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, 
 from pytest_rooflint.places import sentences
 from pytest_rooflint.suite import Suite
 from pytest_rooflint.trial import Trial
+from pytest_rooflint.verdict import is_lonely
 
 
 def _options(config: pytest.Config) -> Iterator[str]:
@@ -114,8 +115,7 @@ class Run:
         """Count what pytest cannot know, and annotate on GitHub."""
         if not self.rows and not self.problems:
             return
-        lonely = sum(row["outcome"] == "pass" and not row["corroborated"] and not row["replay"] for row in self.rows)
-        if lonely:
+        if lonely := sum(map(is_lonely, self.rows)):
             terminalreporter.write_line(
                 f"{lonely} of {len(self.rows)} claims are uncorroborated: no second document backs them"
             )

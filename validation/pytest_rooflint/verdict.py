@@ -231,6 +231,11 @@ class Verdict:
         }
 
 
+def is_lonely(row: Mapping[str, Any]) -> bool:
+    """Whether a row counts as uncorroborated: it passes, no second document agrees, and it is no history."""
+    return bool(row["outcome"] == "pass" and not row["corroborated"] and not row["replay"])
+
+
 def _last(fact: Fact) -> str:
     return ".".join(fact.path.split(".")[2:]) or fact.path
 

@@ -1,0 +1,87 @@
+"""A replay in the evidence: every assumption beside the sourced fact, every figure as printed, replayed and sourced."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_rooflint.golden_schema import Golden
+from pytest_rooflint.replay import Assumed, assumptions, uses
+from pytest_rooflint.suite import Suite
+from rooflint.diagnosis import ratio_text
+from rooflint.errors import RooflintError, shown
+
+Row = Mapping[str, Any]
+
+
+def replays(golden: Golden, suite: Suite, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Each assumed device of a golden file."""
+    mine = {row["id"]: row for row in rows if row["file"] == shown(golden.file)}
+    try:
+        assumed = suite.assumed(golden.claims[0])
+    except RooflintError:
+        return  # the claims of the file are red and say why
+    for label, one in assumed.items():
+        claims = [claim for claim in golden.claims if label in uses(claim)]
+        yield {
+            "id": f"{golden.file.stem}-{label}",
+            "title": f"{golden.title or golden.file.stem}: {label}",
+            "label": label,
+            "group": golden.title or golden.file.stem,
+            "file": shown(golden.file),
+            "line": golden.document.line(("given", label)),
+            "document": golden.spec.source.document if golden.spec.source else None,
+            "hardware": one.sourced.id,
+            "at": one.spec.at,
+            "assumptions": _assumptions(golden, one),
+            "figures": [
+                _figure(claim.subject, mine[claim.id], one, golden, suite) for claim in claims if claim.id in mine
+            ],
+        }
+
+
+def _assumptions(golden: Golden, one: Assumed) -> list[dict[str, Any]]:
+    compute = golden.spec.compute or "fp32"
+    try:
+        return list(assumptions(one, compute, golden.spec.storage or compute))
+    except RooflintError as error:
+        return [
+            {
+                "what": "peak",
+                "assumed": str(error),
+                "sourced": None,
+                "factor": None,
+                "factor_text": None,
+                "parts": [],
+                "source": None,
+                "why": None,
+            }
+        ]
+
+
+def _figure(subject: str, row: Row, one: Assumed, golden: Golden, suite: Suite) -> dict[str, Any]:
+    sourced, factor = _sourced_figure(subject, one, golden, suite)
+    obtained = row["obtained"]
+    return {
+        "what": subject,
+        "kind": row["kind"],
+        "printed": row["expected"]["text"],
+        "replayed": obtained["display"] if obtained else row["reason"],
+        "sourced": sourced,
+        "factor_text": ratio_text(obtained["value"] / factor) if factor and obtained else None,
+        "outcome": row["outcome"],
+        "file": row["file"],
+        "line": row["line"],
+    }
+
+
+def _sourced_figure(subject: str, one: Assumed, golden: Golden, suite: Suite) -> tuple[str | None, float | None]:
+    """The same figure by the documented facts, where it can be had."""
+    from pytest_rooflint.claims import figure  # noqa: PLC0415  # a kind, imported when its claims are there
+
+    name, _, label = subject.partition(" ")
+    compute = golden.spec.compute
+    if label != one.label or compute is None:
+        return None, None
+    try:
+        return figure.sourced(name, one, compute, lambda: suite.workload(golden.claims[0]))
+    except RooflintError:
+        return None, None
