@@ -242,6 +242,7 @@ class PowersSpec(Strict):
     measured_mean: Power | None = None  # type: ignore[valid-type]
     idle: Power | None = None  # type: ignore[valid-type]
     limit: Power | None = None  # type: ignore[valid-type]
+    peak: Power | None = None  # type: ignore[valid-type]
 
 
 Kind = Literal["cpu", "gpu", "tpu", "kpu", "npu"]

@@ -14,7 +14,7 @@ from rooflint.units import DIMENSIONLESS, HERTZ, format_number
 FASTER = 1.25  # a clock that is needed is not much above those that the device has
 
 #: Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones.
-_FAMILIES = (
+FAMILIES = (
     {"bf16", "fp16", "fp16_acc16", "fp8", "fp8_acc16", "fp6", "fp4", "int8", "int4", "int1"},
     {"fp64", "fp32", "tf32", "int32", "int16"},
 )
@@ -226,7 +226,7 @@ def _known_rates(case: Case, value: float) -> list[tuple[float, str, str]]:
 def _distance(precision: str, wanted: str, *, same: bool) -> float:
     if precision == wanted or same:
         return 1.0
-    return 1.1 if any({precision, wanted} <= family for family in _FAMILIES) else 4.0
+    return 1.1 if any({precision, wanted} <= family for family in FAMILIES) else 4.0
 
 
 def _names(names: Iterable[str]) -> str:

@@ -19,13 +19,13 @@ from rooflint_report.sheet import homeless, sheets
 
 def render_html(evidence: Evidence) -> str:
     """Render the whole report as one self-contained HTML document."""
-    page = _environment().get_template("page.html.j2").render(_view(evidence))
+    page = environment().get_template("page.html.j2").render(_view(evidence))
     lines = (line.strip() for line in page.splitlines())
     return "\n".join(line for line in lines if line) + "\n"
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     """Autoescape is on: whatever the evidence says is text."""
     environment = Environment(
         loader=PackageLoader("rooflint_report"),

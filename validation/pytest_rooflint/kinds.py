@@ -75,6 +75,8 @@ class Obtained:
     sparse: bool = False
     others: tuple[str, ...] = ()
     """Further devices that the claim speaks of."""
+    details: str = ""
+    """Whole lines that a red verdict shows below what was obtained: the findings of an audit."""
     written: Callable[[float], str] | None = None
     """How a value is shown, where its dimension does not say it: `12 %`, `900 inferences/s`."""
 

@@ -106,6 +106,7 @@ class Verdict:
         lines.append(_row("expected", self.expected_display, self._quoted()))
         if self.obtained:
             lines.append(_row("obtained", self.obtained_display, self.obtained.formula))
+            lines += self.obtained.details.splitlines()
         if self.ratio_text:
             lines += self._ratio_lines()
         if self.reason:

@@ -1,0 +1,474 @@
+"""Recognition: is a printed number the figure that it is said to be, and if not, which figure is it?
+
+Pure: a number, what it is said to be, the devices that it may speak of and the registry in; what agrees, or a ranked
+list of readings, out. Simplest first; empty where nothing is known that would give the number.
+"""
+
+import fnmatch
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from rooflint.designation import required
+from rooflint.errors import InputError
+from rooflint.facts import Factor
+from rooflint.figures import Figure, figures
+from rooflint.hardware import Hardware, UnsupportedError
+from rooflint.readings import COARSE, FLOOR, NEARLY, Printed, Reading, Slip, slips_of
+from rooflint.specs import Registry
+from rooflint.suspects import FAMILIES
+from rooflint.units import OPS_PER_MAC
+
+#: Precisions that vendors quote for vector lanes and for matrix units side by side; either may stand in a table.
+WIDE = frozenset({"fp64", "fp32", "int32", "int16"})
+
+#: Peaks that people print under the plain name: FP16 of a GeForce may accumulate in FP16.
+ALSO = {"fp16": ("fp16", "fp16_acc16"), "fp8": ("fp8", "fp8_acc16")}
+
+MOST = 5
+JOINED = 0.25
+"""What it costs to believe in two slips at once, besides their own costs."""
+SECOND = 0.4
+"""What it costs to start from a figure that is not the first that the field would think of."""
+NEAR = 1.4
+"""Up to this distance any figure of another device may be the one: its variants, and what has the same die."""
+DISPUTED = 0.9
+"""What it costs to start from a figure that a vendor printed and the facts do not derive."""
+KNOWN = 1.65
+"""What a known error costs: a mechanism that explains the number says more than that others print it, too."""
+FEWEST = 64
+"""Op a clock below which the number of units is not taken for a rate."""
+JOINABLE = 1.5
+"""What costs more is not believed together with a second slip."""
+UNLIKELY = 3.6
+"""A reading that costs more is a coincidence; it is not shown."""
+
+
+#: Round figures are everywhere; only those of some size are told by whose they are.
+WILD = frozenset({"power of two", "decimal point"})
+"""Slips that say little; they are not joined with others."""
+_FARTHEST = {"peak": 2.2, "bandwidth": 1.6}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a number is said to be."""
+
+    quantity: str
+    """A key of `rooflint.figures.QUANTITIES`."""
+    precision: str | None = None
+    subject: str | None = None
+    """A group or unit that is counted, a clock; None where the quantity says it all."""
+    vector: bool | None = None
+    """Whether it is said to be of vector lanes (True) or matrix units (False)."""
+    sparse: bool | None = None
+    """Whether it is said to be sparse; None where nobody says it, which is dense."""
+    part: str | None = None
+
+
+@dataclass(frozen=True)
+class Recogniser:
+    """Recognition against the devices of a registry."""
+
+    registry: Registry
+    printed: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
+    """What documents print of a device besides its derived figures, by id."""
+    refuted: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
+    """Figures that documents print wrongly, each with the reason, by id."""
+    _figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    # ---- what agrees
+
+    def of(self, device: str) -> tuple[Figure, ...]:
+        """All figures of a device."""
+        if device not in self._figures:
+            self._figures[device] = (*figures(self.registry.get(device)), *self.printed.get(device, ()))
+        return self._figures[device]
+
+    def fitting(self, asked: Asked, device: str) -> list[Figure]:
+        """The figures of a device that are what is asked for; several where the field uses one word for them."""
+        alike = [one for one in self.of(device) if one.quantity == asked.quantity and one.mode is None]
+        alike = [one for one in alike if one.part == asked.part]
+        if asked.quantity in ("peak", "rate"):
+            return _peaks(asked, alike)
+        if asked.quantity in ("bandwidth", "bus", "capacity"):
+            return _main(alike, self.registry.get(device))
+        if asked.quantity == "tdp":
+            return [one for one in alike if one.subject in ("rated", "peak")]
+        return [one for one in alike if asked.subject in (None, one.subject)]
+
+    def agreeing(self, printed: Printed, asked: Asked, device: str) -> Figure | None:
+        """The figure of the device that the number is, within its digits."""
+        near = [one for one in self.fitting(asked, device) if printed.is_near(one.value) or _is_binary(printed, one)]
+        return min(near, key=lambda one: (one.dispute is not None, printed.off_by(one.value)), default=None)
+
+    # ---- what else it may be
+
+    def readings(self, printed: Printed, asked: Asked, devices: Sequence[str]) -> list[Reading]:
+        """What a number is instead, for the likeliest of some devices, simplest first."""
+        if not 0 < printed.value < math.inf:
+            return []
+        found = [reading for device in devices for reading in self._of_device(printed, asked, device)]
+        ranked = sorted((one for one in found if one.cost <= UNLIKELY), key=lambda reading: reading.cost)
+        return list(_distinct(ranked))[:MOST]
+
+    def _of_device(self, printed: Printed, asked: Asked, device: str) -> Iterator[Reading]:
+        fitting = self.fitting(asked, device)
+        # a number that is almost right is told apart by its digits only
+        near = FLOOR if any(printed.is_near(one.value, COARSE) for one in fitting) else NEARLY
+        singles = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
+        singles += [*self._foreign(asked, device), *self._refactored(fitting)]
+        yield from (_rated(printed, one) for one in singles if printed.is_near(one.target, min(near, _slack(one))))
+        for position, figure in enumerate(fitting):
+            for one in self._slipped(figure, asked, first=not position):
+                if printed.is_near(one.target, near):
+                    yield _rated(printed, one)
+        for one in singles:
+            for slip in slips_of(asked.quantity):
+                if _joinable(one, slip) and printed.is_near(one.target * slip.factor):
+                    yield _rated(printed, _joined(one, slip))
+
+    def _slipped(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
+        """The figure after each slip of known factor; wild ones are tried on the first figure only."""
+        for slip in (*slips_of(asked.quantity), *_of_parts(figure, asked), *self._accumulation(figure, asked)):
+            if first or slip.name not in WILD:
+                cost = slip.cost + (0.0 if first else SECOND)
+                yield Reading(slip.name, slip.text, figure.value * slip.factor, cost, figure)
+
+    def _refuted(self, asked: Asked, device: str) -> Iterator[Reading]:
+        """Wrong figures that are known to be about."""
+        for figure in self.refuted.get(device, ()):
+            same = (figure.quantity, figure.precision, figure.part) == (asked.quantity, asked.precision, asked.part)
+            if same and figure.sparse == bool(asked.sparse):
+                text = f"is what {figure.printed} prints: {figure.dispute}"
+                yield Reading("known error", text, figure.value, KNOWN, figure)
+
+    def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Reading]:
+        """Other figures of the same device."""
+        for figure in self.of(device):
+            if figure not in fitting and (known := _kinship(asked, figure)):
+                slip, cost = known
+                cost += DISPUTED if figure.dispute else 0.0
+                yield Reading(slip, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
+        if asked.quantity == "rate":
+            yield from self._counts(device)
+        if asked.quantity == "peak" and asked.precision == "fp64":
+            yield from self._half_of_fp32(device)
+
+    def _counts(self, device: str) -> Iterator[Reading]:
+        """The number of SMs or CUs, taken for what one of them does."""
+        hardware = self.registry.get(device)
+        for figure in self.of(device):
+            if figure.quantity == "count" and figure.subject in hardware.unit_groups.values() and not figure.part:
+                for times in (1, 2, 4, 8):
+                    text = f"is {times} × the number of its {figure.subject}s, {figure.shown()}".replace("1 × ", "")
+                    yield Reading("count for rate", text, times * figure.value, 1.45, figure)
+
+    def _half_of_fp32(self, device: str) -> Iterator[Reading]:
+        """FP64 at half of FP32, which few dies have."""
+        for figure in self.of(device):
+            if figure.quantity == "peak" and figure.precision == "fp32" and not (figure.part or figure.mode):
+                text = f"is half its FP32 peak, {figure.shown()}; FP64 is a smaller share of it on this die"
+                yield Reading("another rate", text, figure.value / 2, 1.6, figure)
+
+    def _foreign(self, asked: Asked, device: str) -> Iterator[Reading]:
+        """The same figure of other devices."""
+        own = self.registry.get(device)
+        for other in self._readable:
+            distance = _distance(own, other)
+            if other.id != device and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
+                yield from self._of_other(asked, other, distance)
+
+    def _of_other(self, asked: Asked, other: Hardware, cost: float) -> Iterator[Reading]:
+        fitting = self.fitting(asked, other.id)
+        for position, figure in enumerate(fitting):
+            yield _foreign_reading("another device", figure, cost + (SECOND if position else 0.0))
+        if asked.quantity != "peak" or cost > NEAR:
+            return
+        for figure in self.of(other.id):
+            known = _kinship(asked, figure)
+            if known and figure not in fitting and figure.mode is None and figure.part is None:
+                slip, more = known
+                yield _foreign_reading(f"another device + {slip}", figure, cost + more + JOINED)
+
+    def _refactored(self, fitting: Iterable[Figure]) -> Iterator[Reading]:
+        """The same derivation with one factor of it taken from somewhere else."""
+        for position, figure in enumerate(fitting):
+            for factor in figure.ladders[0].factors if len(figure.ladders) == 1 else ():
+                for one in self._with_other(figure, factor):
+                    yield replace(one, cost=one.cost + SECOND) if position else one
+
+    def _with_other(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
+        if factor.fact is None or factor.inverse:
+            return
+        if factor.name in ("groups", "count"):
+            yield from self._other_counts(figure, factor)
+        if factor.name == "clock":
+            yield from self._other_clocks(figure, factor)
+        if factor.name == "macs_per_clock":
+            yield from self._other_rates(figure, factor)
+            yield from _counts_as_rates(figure)
+
+    def _other_counts(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
+        hardware = figure.hardware
+        group = hardware.unit_groups.get(str(figure.unit).split(" + ")[0], figure.subject)
+        whole = hardware.facts.get(f"full_die.{group}")
+        parts = next((fact.value for path, fact in hardware.facts.items() if path.startswith("parts.")), 1.0)
+        for times in {1.0, parts} if whole else ():
+            count = whole.value * times if whole else factor.value
+            text = f"is computed with the {count:g} {group} of the full die instead of the {factor.value:g} enabled"
+            yield Reading("full die", text, figure.value * count / factor.value, 1.25, figure, whole)
+        for other in self._siblings(hardware):
+            fact = other.facts.get(str(factor.fact.path if factor.fact else ""))
+            if fact and fact.value != factor.value:
+                text = f"is computed with the {fact.value:g} {group} of {other.id} instead of {factor.value:g}"
+                yield Reading("another count", text, figure.value * fact.value / factor.value, 2.0, figure, fact)
+
+    def _other_clocks(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
+        for own in self.of(figure.hardware.id):
+            if own.quantity == "clock" and own.mode is None and own.value != factor.value:
+                text = f"is computed with the {own.subject} clock, {own.shown()}, instead of {factor.display}"
+                cost = 1.35 if own.subject in ("base", "boost") else 1.5
+                yield Reading(
+                    "another clock", text, figure.value * own.value / factor.value, cost, figure, own.facts[0]
+                )
+        for other in self._siblings(figure.hardware):
+            fact = other.facts.get(str(factor.fact.path if factor.fact else ""))
+            if fact and fact.value != factor.value:
+                text = f"is computed with the clock of {other.id}, {fact.display}, instead of {factor.display}"
+                yield Reading("another clock", text, figure.value * fact.value / factor.value, 2.1, figure, fact)
+
+    def _other_rates(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
+        prefix = f"units.{figure.unit}.macs_per_clock."
+        vendor = str(figure.hardware.architecture).partition("/")[0]
+        for name in fnmatch.filter(self.registry.architecture_files, f"{vendor}/*"):
+            try:
+                facts = self.registry.architecture(name).facts
+            except InputError:
+                continue
+            for path, fact in facts.items():
+                precision = path.removeprefix(prefix)
+                if not path.startswith(prefix) or fact.value == factor.value or not _alike(precision, figure):
+                    continue
+                if name != figure.hardware.architecture:
+                    same = precision == figure.precision
+                    said = f"{precision.upper()} rate of {name.rpartition('/')[2]}, {fact.display}/clock"
+                    text = f"is computed with the {said}, instead of {factor.display}"
+                    target = figure.value * fact.value / factor.value
+                    yield Reading("another rate", text, target, 1.8 if same else 1.9, figure, fact)
+
+    def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Slip]:
+        """GeForce boards halve what accumulates in FP32; the rule is carried over to boards that do not."""
+        if asked.quantity != "peak" or not figure.is_matrix or figure.precision not in ("fp16", "bf16", "fp8", "tf32"):
+            return
+        line = (figure.hardware, *self._siblings(figure.hardware, die=False))
+        if not any(self._is_halved(other, figure) for other in line):
+            return
+        halved = self._is_halved(figure.hardware, figure)
+        if not halved:
+            text = "is half the rate, which is that of boards that accumulate in FP32 at half speed; this one does not"
+            yield Slip("half-rate accumulation", text, 0.5, 1.15)
+        elif asked.precision not in ALSO:
+            yield Slip("half-rate accumulation", "is the full rate; this board accumulates in FP32 at half", 2.0, 1.2)
+
+    def _is_halved(self, hardware: Hardware, figure: Figure) -> bool:
+        """Whether a device does half of what its architecture does in a precision."""
+        path = f"units.{figure.unit}.macs_per_clock.{figure.precision}"
+        if hardware.architecture is None or path not in hardware.facts:
+            return False
+        base = self.registry.architecture(hardware.architecture).facts.get(path)
+        full = self.registry.architecture(str(figure.hardware.architecture)).facts.get(path)
+        if base is None or full is None or base.value != full.value:  # not the same multiprocessor
+            return False
+        return hardware.facts[path].value == base.value / 2
+
+    # ---- devices
+
+    @cached_property
+    def _readable(self) -> tuple[Hardware, ...]:
+        found = []
+        for device in self.registry.ids():
+            try:
+                found.append(self.registry.get(device))
+            except InputError:
+                continue
+        return tuple(found)
+
+    def _siblings(self, hardware: Hardware, *, die: bool = True) -> Iterator[Hardware]:
+        """Other devices of the same die, or of the same line of dies: GA102 and GA104, not GA100, not GA10B."""
+        own = str(hardware.architecture)
+        for other in self._readable:
+            its = str(other.architecture)
+            line = its[:-1] == own[:-1] and its[-1].isdigit() and own[-1].isdigit()
+            if other.id != hardware.id and other.architecture and (its == own or (line and not die)):
+                yield other
+
+
+def _is_binary(printed: Printed, figure: Figure) -> bool:
+    """Whether a capacity of so many GiB is printed as so many GB, as everybody does."""
+    said = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
+    return "GiB" in said and printed.is_near(figure.value * 1e9 / 2**30)
+
+
+def _counts_as_rates(figure: Figure) -> Iterator[Reading]:
+    """The number of SMs, once or a few times, stands for what one SM does in a clock."""
+    factors = {factor.name: factor.value for factor in figure.ladders[0].factors}
+    per_clock = factors["per_group"] * factors["macs_per_clock"] * OPS_PER_MAC if "per_group" in factors else 0.0
+    group = figure.hardware.unit_groups.get(str(figure.unit), "group")
+    for times in (1, 2, 4, 8) if per_clock and figure.quantity == "peak" else ():
+        rate = times * factors["groups"]
+        if rate != per_clock and rate >= FEWEST:
+            text = (
+                f"takes {rate:g}, {times} × the number of {group}s, for the {per_clock:g} op that each does in a clock"
+            )
+            yield Reading("count for rate", text, figure.value * rate / per_clock, 1.6, figure)
+
+
+def _alike(precision: str, figure: Figure) -> bool:
+    """Whether rates of two precisions are taken for one another."""
+    return precision == figure.precision or any({precision, figure.precision} <= family for family in FAMILIES)
+
+
+def _peaks(asked: Asked, alike: list[Figure]) -> list[Figure]:
+    """Peaks of a precision: of all units where the field quotes them side by side, else of the fastest."""
+    names = ALSO.get(str(asked.precision), (asked.precision,))
+    sparse = bool(asked.sparse)
+    found = [one for one in alike if one.precision in names and one.sparse == sparse]
+    if asked.vector is not None:
+        found = [one for one in found if one.is_matrix != asked.vector]
+    if asked.subject:
+        found = [one for one in found if one.unit == asked.subject]
+    if asked.vector is not None or asked.precision in WIDE or asked.quantity == "rate":
+        return found
+    matrix = [one for one in found if one.is_matrix and " + " not in str(one.unit)]
+    if matrix:
+        return [
+            *sorted(matrix, key=lambda one: (one.printed is not None, -one.value)),
+            *(one for one in found if " + " in str(one.unit)),
+        ]
+    best = max((one.value for one in found), default=0.0)
+    return [one for one in found if one.value == best]
+
+
+def _main(alike: list[Figure], hardware: Hardware) -> list[Figure]:
+    """Of the memory that a network streams from; a device with several may be quoted with any."""
+    try:
+        main = hardware.main_memory().name
+    except UnsupportedError:  # no bandwidth is known: any memory will do
+        return alike
+    return [one for one in alike if one.subject == main]
+
+
+def _kinship(asked: Asked, figure: Figure) -> tuple[str, float] | None:
+    """The slip by which another figure of the same device stands for what was asked, and its cost."""
+    if figure.quantity != asked.quantity or (figure.mode and figure.part):
+        return None
+    if figure.mode:
+        same = figure.precision == asked.precision and not figure.sparse
+        return ("another mode", 1.6) if same or asked.quantity != "peak" else None
+    if figure.part != asked.part:
+        return _of_other_part(asked, figure)
+    if asked.quantity not in ("peak", "rate"):
+        return _other_subject(asked)
+    if figure.precision in ALSO.get(str(asked.precision), (asked.precision,)):
+        return _same_precision(asked, figure)
+    far = 0.0 if figure.is_matrix else 0.1
+    return "another precision", (1.9 if figure.sparse and not asked.sparse else 1.5) + far
+
+
+def _other_subject(asked: Asked) -> tuple[str, float]:
+    if asked.quantity == "clock":
+        return "another clock", 1.2
+    return ("another mode", 1.5) if asked.quantity == "tdp" else ("another unit", 1.6)
+
+
+def _same_precision(asked: Asked, figure: Figure) -> tuple[str, float]:
+    if figure.sparse != bool(asked.sparse):
+        said = asked.sparse is not None  # a table that says which it is has looked
+        return ("sparse for dense", 1.25 if said else 1.0) if figure.sparse else ("dense for sparse", 1.0)
+    return ("platform total", 1.3) if " + " in str(figure.unit) else ("another unit", 1.2)
+
+
+def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
+    if asked.quantity == "peak" and (figure.precision != asked.precision or figure.sparse != bool(asked.sparse)):
+        return None
+    return ("part for whole", 1.2) if figure.part else ("whole for part", 1.2)
+
+
+def _of_parts(figure: Figure, asked: Asked) -> Iterator[Slip]:
+    """Pairs are already among the slips; a device that says its own number of parts is named with it."""
+    if asked.part is None and asked.quantity in ("peak", "bandwidth", "capacity"):
+        for path, fact in figure.hardware.facts.items():
+            if path.startswith("parts.") and fact.value != OPS_PER_MAC:
+                yield Slip("part for whole", f"is that of one {path[6:]}", 1 / fact.value, 1.2)
+
+
+def _distance(own: Hardware, other: Hardware) -> float:
+    """How likely the figure of another device is taken: near kin first, and the A100 of everybody's fallback."""
+    if required(own) == required(other):
+        return 1.1
+    cost = 2.2
+    if own.architecture and own.architecture == other.architecture:
+        cost = 1.35
+    elif own.id.partition("/")[0] == other.id.partition("/")[0]:
+        cost = 1.6
+    return cost - (0.2 if required(other) == ("a100",) else 0.0)
+
+
+def _foreign_reading(slip: str, figure: Figure, cost: float) -> Reading:
+    text = f"is the {figure.says} of {figure.hardware.id}, {figure.shown()}"
+    return Reading(slip, text, figure.value, cost, figure)
+
+
+def _joinable(one: Reading, slip: Slip) -> bool:
+    """Whether two slips are believed together; a foreign rate only with the convention that goes with rates."""
+    if one.slip == "another rate" and slip.name == "MAC for op":
+        return True
+    return one.cost <= JOINABLE and slip.name not in WILD
+
+
+def _joined(one: Reading, slip: Slip) -> Reading:
+    return replace(
+        one,
+        slip=f"{one.slip} + {slip.name}",
+        text=f"{one.text}, and {slip.text}",
+        target=one.target * slip.factor,
+        cost=one.cost + slip.cost + JOINED,
+    )
+
+
+def _slack(reading: Reading) -> float:
+    """Own figures may be rounded otherwise than ours; one of a far device, or a known one, is told by its digits."""
+    far = reading.slip.startswith("another device") and reading.cost > NEAR
+    return FLOOR if far or reading.slip == "known error" else NEARLY
+
+
+def _rated(printed: Printed, reading: Reading) -> Reading:
+    """A reading that hits the digits is likelier than one that only comes near."""
+    beyond = max(0.0, printed.off_by(reading.target) - printed.step / 2 / printed.value)
+    return replace(reading, cost=reading.cost + 40 * beyond)
+
+
+def _distinct(ranked: Iterable[Reading]) -> Iterator[Reading]:
+    """One reading a slip; other figures that give the same number are named or counted with it."""
+    kept: dict[str, list[Reading]] = {}
+    for reading in ranked:
+        first = kept.setdefault(reading.slip, [])
+        if not first or math.isclose(reading.target, first[0].target, rel_tol=1e-3):
+            first.append(reading)
+    for readings in kept.values():
+        yield replace(readings[0], text=f"{readings[0].text}{_and_others(readings)}")
+
+
+def _and_others(readings: list[Reading]) -> str:
+    """` (and of 3 more)` devices, ` or the sparse TF32 peak (tensor_core)`."""
+    first, *rest = readings
+    if not rest or first.figure is None or " + " in first.slip:
+        return ""
+    if first.slip == "another device":
+        devices = {one.figure.hardware.id for one in rest if one.figure} - {first.figure.hardware.id}
+        return f" (and of {len(devices)} more)" if devices else ""
+    others = dict.fromkeys(one.figure.says for one in rest if one.figure and one.figure.says != first.figure.says)
+    own = first.text.startswith("is the ")
+    return "".join(f", or the {says}" for says in list(others)[:2]) if own else ""

@@ -1,0 +1,41 @@
+"""A table as an HTML page of its own: what `--format html` writes. One file, nothing fetched."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rooflint_report.page import environment
+
+#: Cells of a column called `status` are marked by what they say.
+STATUS_CLASSES = {
+    "wrong": "no",
+    "unsupported": "un",
+    "ambiguous": "un",
+    "disputed": "xf",
+    "rounded": "nv",
+    "unknown device": "nv",
+    "not checked": "nv",
+    "right": "ok",
+}
+
+
+class Table(Protocol):
+    """Rows of plain values under named columns."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Their names."""
+
+    @property
+    def rows(self) -> Sequence[Sequence[str | int | float | bool | None]]:
+        """Their values."""
+
+    @property
+    def title(self) -> str:
+        """One sentence, or nothing."""
+
+
+def as_html(table: Table) -> str:
+    """The table as one self-contained HTML document."""
+    status = list(table.columns).index("status") if "status" in table.columns else None
+    page = environment().get_template("table.html.j2")
+    return page.render(table=table, status=status, classes=STATUS_CLASSES) + "\n"

@@ -1,0 +1,197 @@
+"""The account of an audit: what was found, in words, as a table, as JSON, as SARIF."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from pytest_rooflint.audit.finding import STATUSES, Finding
+from pytest_rooflint.lines import row as line_of
+from rooflint.causes import ratio_text
+from rooflint.errors import shown
+from rooflint.facts import Fact
+from rooflint.readings import SLIPS, Reading
+from rooflint.table import Table
+
+SCHEMA = "rooflint-audit/1"
+_SHOWN = ("wrong", "unsupported", "ambiguous", "disputed")
+_LEVELS = {"wrong": "error", "unsupported": "warning", "ambiguous": "warning"}
+_URL = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def counts(findings: Sequence[Finding]) -> dict[str, int]:
+    """Findings by status, worst first."""
+    found = Counter(finding.status for finding in findings)
+    return {status: found[status] for status in STATUSES}
+
+
+def sentence(findings: Sequence[Finding]) -> str:
+    """`44 figures of 13 devices: 3 wrong, 1 disputed, 2 rounded, 38 right`."""
+    devices = len({finding.device for finding in findings})
+    said = ", ".join(f"{number} {status}" for status, number in counts(findings).items() if number)
+    return f"{_plural(len(findings), 'figure')} of {_plural(devices, 'device')}: {said or 'nothing'}"
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# ---- for a terminal
+
+
+def as_text(findings: Sequence[Finding], *, everything: bool = False) -> str:
+    """What is wrong or open, one paragraph a figure, and a sentence at the end."""
+    wanted = STATUSES if everything else _SHOWN
+    order = list(STATUSES)
+    listed = sorted((one for one in findings if one.status in wanted), key=lambda one: order.index(one.status))
+    blocks = ["\n".join(_paragraph(finding)) for finding in listed]
+    if not everything and (names := _unknown(findings)):
+        blocks.append(names)
+    return "\n\n".join([*blocks, sentence(findings)]) + "\n"
+
+
+def _paragraph(finding: Finding) -> Iterator[str]:
+    yield f"{finding.place}  {finding.headline}: {finding.status}"
+    if finding.expected and finding.status not in ("right", "unknown device"):
+        yield line_of("expected", finding.expected.shown(), _derived(finding))
+    if finding.is_wrong and finding.ratio:
+        first = finding.readings[0].text if finding.readings else finding.cause
+        yield line_of("ratio", ratio_text(finding.ratio), f"{_slip(finding.readings)}{first}")
+        yield from _fact_lines(finding.readings[:1])
+        for reading in finding.readings[1:3]:
+            yield line_of("or", f"{reading.slip}: {reading.text}")
+            yield from _fact_lines((reading,))
+    elif finding.is_wrong and finding.readings:
+        yield line_of("because", finding.readings[0].text)
+    if finding.note:
+        yield line_of("note", finding.note)
+
+
+def _slip(readings: Sequence[Reading]) -> str:
+    return f"{readings[0].slip}: " if readings else ""
+
+
+def _derived(finding: Finding) -> str:
+    """The derivation and the device, or the document that prints it."""
+    figure = finding.expected
+    assert figure is not None
+    return f"printed by {figure.printed}" if figure.printed else f"{figure.formula}  ({figure.hardware.id})"
+
+
+def _fact_lines(readings: Sequence[Reading]) -> Iterator[str]:
+    for reading in readings:
+        for fact in [reading.fact] if reading.fact else []:
+            yield line_of("", "", f"{shown(fact.file)}:{fact.line}  {fact.path}")
+
+
+def _unknown(findings: Sequence[Finding]) -> str:
+    notes = dict.fromkeys(finding.note for finding in findings if finding.status == "unknown device")
+    names = ", ".join(note.removeprefix("no spec is called ").partition(";")[0] for note in notes)
+    return line_of("unknown", names) if names else ""
+
+
+# ---- for programs
+
+
+def as_table(findings: Sequence[Finding], *, everything: bool = False) -> Table:
+    """One row a finding."""
+    columns = ("place", "device", "quantity", "printed", "expected", "ratio", "status", "error", "explanation")
+    listed = [one for one in findings if everything or one.status != "right"]
+    return Table(columns, tuple(_cells(one) for one in listed), title=sentence(findings))
+
+
+def _cells(finding: Finding) -> tuple[str, ...]:
+    return (
+        finding.place,
+        finding.device,
+        finding.quantity,
+        finding.printed,
+        finding.expected.shown() if finding.expected else "",
+        ratio_text(finding.ratio) if finding.ratio else "",
+        finding.status,
+        finding.readings[0].slip if finding.readings else "",
+        finding.cause,
+    )
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """Everything that is known, with a schema number."""
+    document = {"schema": SCHEMA, "counts": counts(findings), "findings": [_record(one) for one in findings]}
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _record(finding: Finding) -> dict[str, Any]:
+    expected = finding.expected
+    return {
+        "file": shown(finding.file),
+        "line": finding.line,
+        "column": finding.column,
+        "device": finding.device,
+        "hardware": list(finding.hardware),
+        "quantity": finding.quantity,
+        "printed": finding.printed,
+        "status": finding.status,
+        "ratio": finding.ratio,
+        "expected": None
+        if expected is None
+        else {
+            "value": expected.value,
+            "display": expected.shown(),
+            "hardware": expected.hardware.id,
+            "formula": None if expected.printed else expected.formula,
+            "document": expected.printed,
+            "facts": [_fact(fact) for fact in dict.fromkeys(expected.facts)],
+        },
+        "causes": [_cause(reading) for reading in finding.readings],
+        "note": finding.note or None,
+    }
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    return {"path": fact.path, "display": fact.display, "file": shown(fact.file), "line": fact.line}
+
+
+def _cause(reading: Reading) -> dict[str, Any]:
+    return {
+        "slip": reading.slip,
+        "text": reading.text,
+        "value": reading.target,
+        "fact": _fact(reading.fact) if reading.fact else None,
+    }
+
+
+def as_sarif(findings: Sequence[Finding]) -> str:
+    """SARIF 2.1.0 for code scanning: one result a finding that is not right, one rule a class of error.
+
+    OASIS, Static Analysis Results Interchange Format, version 2.1.0, 2020.
+    """
+    results = [_result(one) for one in findings if one.status in (*_SHOWN, "unknown device")]
+    names = sorted({result["ruleId"] for result in results})
+    driver = {"name": "rooflint", "version": version("rooflint"), "rules": [_rule(name) for name in names]}
+    document = {"$schema": _URL, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def _rule(name: str) -> dict[str, Any]:
+    parts = name.split("-and-")
+    said = "; and ".join(SLIPS.get(part.replace("-", " "), "") or _meaning(part) for part in parts)
+    return {"id": name, "shortDescription": {"text": said or name}}
+
+
+def _meaning(name: str) -> str:
+    plain = name.replace("-", " ")
+    known = {slip.casefold(): text for slip, text in SLIPS.items()} | {str(key): text for key, text in STATUSES.items()}
+    return known.get(plain.casefold(), "the figure is wrong, and nothing known explains it")
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    slip = finding.readings[0].slip if finding.is_wrong and finding.readings else finding.status
+    expected = f"; expected {finding.expected.shown()}" if finding.expected and finding.is_wrong else ""
+    place = {"artifactLocation": {"uri": shown(finding.file)}, "region": {"startLine": finding.line}}
+    return {
+        "ruleId": slip.replace(" + ", "-and-").replace(" ", "-"),
+        "level": _LEVELS.get(finding.status, "note"),
+        "message": {"text": f"{finding.headline}{expected}. {finding.cause}".strip()},
+        "locations": [{"physicalLocation": place}],
+    }

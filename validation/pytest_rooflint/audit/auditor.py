@@ -1,0 +1,263 @@
+"""The auditor: rows of a table in, findings out."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pytest_rooflint.audit.columns import Column, columns, said_precision, said_sparsity
+from pytest_rooflint.audit.finding import Finding
+from pytest_rooflint.audit.numbers import NumberError, printed
+from pytest_rooflint.audit.published import published
+from pytest_rooflint.audit.tables import Cell, Row, read
+from rooflint.designation import Designations, Meaning
+from rooflint.errors import refuse
+from rooflint.figures import QUANTITIES, Figure, show
+from rooflint.readings import COARSE, Printed, Reading
+from rooflint.recognise import Asked, Recogniser
+from rooflint.specs import Registry
+
+#: Precisions that no spec speaks of in a way that tables do: address arithmetic, packed integers.
+_UNCHECKED = frozenset({"int32", "int16", "int64"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """One number of a table with what it is said to be."""
+
+    name: str
+    meaning: Meaning
+    asked: Asked
+    number: Printed
+    cell: Cell
+    column: str
+    assumed: str | None
+
+    @property
+    def key(self) -> tuple[str, Asked, float]:
+        """The same number of the same device, however often a long table repeats it."""
+        return (self.name, self.asked, self.number.value)
+
+
+@dataclass(frozen=True)
+class Auditor:
+    """Holds tables against a registry and what golden files know."""
+
+    registry: Registry
+    golden: tuple[Path, ...] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    """Roles of columns by their names, where the names do not say them."""
+
+    def __post_init__(self) -> None:
+        known = published(self.golden, self.registry)
+        object.__setattr__(self, "recogniser", Recogniser(self.registry, known.printed, known.refuted))
+        object.__setattr__(self, "designations", Designations(self.registry))
+
+    recogniser: Recogniser = field(init=False, repr=False)
+    designations: Designations = field(init=False, repr=False)
+
+    def audit(self, file: Path) -> list[Finding]:
+        """Every figure of a table, in its order.
+
+        Raises InputError for a table that cannot be read, in which no column names a device, or none holds a figure.
+        """
+        rows = read(file)
+        known = columns((name for row in rows for name in row), self.mapping)
+        _refuse_aimless(known, rows, file)
+        read_off = [one for row in rows for one in self._figures(row, known, file)]
+        once = {one.key: one for one in reversed(read_off) if isinstance(one, _Figure)}
+        unread = [one for one in read_off if isinstance(one, Finding)]
+        order = list(known)
+        findings = [*self._judged(list(once.values()), file), *unread]
+        return sorted(findings, key=lambda one: (one.line, order.index(one.column)))
+
+    # ---- from cells to figures
+
+    def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[_Figure | Finding]:
+        named = next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
+        if named is None:
+            return
+        context = _context(row, known)
+        meaning = self.designations.meaning(named.text)
+        for name, column in known.items():
+            if column.role in QUANTITIES and name in row:
+                yield self._figure(row[name], column, context, named.text, meaning, file)
+
+    def _figure(
+        self, cell: Cell, column: Column, row: Column, name: str, meaning: Meaning, file: Path
+    ) -> _Figure | Finding:
+        rated = column.role in ("peak", "rate")
+        merged = _merged(column, row) if rated else column
+        asked = Asked(column.role, merged.precision, column.subject, merged.vector, merged.sparse, part=meaning.part)
+        try:
+            number, assumed = printed(cell.text, column, row.unit)
+        except NumberError as error:
+            return _unread(cell, column, name, asked, str(error), file)
+        if rated and merged.precision is None:
+            return _unread(cell, column, name, asked, "no column says its precision", file)
+        if merged.precision in _UNCHECKED:
+            return _unread(cell, column, name, asked, f"specs do not speak of {merged.precision} rates", file)
+        return _Figure(name, meaning, asked, number, cell, column.name, assumed)
+
+    # ---- from figures to findings
+
+    def _judged(self, found: list[_Figure], file: Path) -> Iterator[Finding]:
+        """Name by name, because the figures of one name say together which variant it is."""
+        alone = {one.meaning.devices[0] for one in found if len(one.meaning.devices) == 1}
+        by_name: dict[str, list[_Figure]] = defaultdict(list)
+        for one in found:
+            by_name[one.name].append(one)
+        for group in by_name.values():
+            left = tuple(device for device in group[0].meaning.devices if device not in alone)
+            devices = left if len(group[0].meaning.devices) > 1 and left else group[0].meaning.devices
+            yield from self._of_name(group, devices, file)
+
+    def _of_name(self, group: list[_Figure], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
+        if not devices:
+            yield from (_unknown(one, file) for one in group)
+            return
+        agreeing = {one: self._agreeing(one, devices) for one in group}
+        scores = Counter(device for found in agreeing.values() for device in found)
+        best = [device for device in devices if scores[device] == max(scores.values(), default=0)]
+        telling = [one for one, found in agreeing.items() if found and self._others(one.asked, found, devices)]
+        for one, found in agreeing.items():
+            if any(device in best for device in found):
+                yield self._right(one, found, () if len(telling) > 1 else devices, best, file)
+            else:
+                yield self._wrong(one, found, best, file)
+
+    def _others(self, asked: Asked, found: Iterable[str], devices: Iterable[str]) -> list[Figure]:
+        """What the variants have that a figure is not of."""
+        left = [device for device in devices if device not in found]
+        return [figures[0] for device in left if (figures := self.recogniser.fitting(asked, device))]
+
+    def _agreeing(self, one: _Figure, devices: Iterable[str]) -> dict[str, Figure]:
+        found = {device: self.recogniser.agreeing(one.number, one.asked, device) for device in devices}
+        return {device: figure for device, figure in found.items() if figure}
+
+    def _right(
+        self, one: _Figure, found: Mapping[str, Figure], unsettled: Sequence[str], best: Sequence[str], file: Path
+    ) -> Finding:
+        device = next(device for device in best if device in found)
+        figure = found[device]
+        finding = _finding(one, file, best, figure)
+        if figure.dispute:
+            return replace(finding, status="disputed", note=f"{figure.printed} prints it: {figure.dispute}")
+        others = self._others(one.asked, found, unsettled)
+        if any(other.value > figure.value * (1 + COARSE) for other in others):  # a plain name is the largest variant
+            said = ", ".join(f"{other.hardware.id} has {other.shown()}" for other in others[:2])
+            return replace(finding, status="ambiguous", note=f"is that of {device}; {said}")
+        return finding
+
+    def _wrong(self, one: _Figure, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:
+        fitting = {device: self.recogniser.fitting(one.asked, device) for device in best}
+        nearest = [_nearest(figures, one.number.value) for figures in fitting.values() if figures]
+        expected = max(nearest, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
+        finding = _finding(one, file, best, expected)
+        if found:  # another variant of the same name has it, but not the variant that the other figures are of
+            device, figure = next(iter(found.items()))
+            text = f"is that of {device}, while the other figures of this name are of {', '.join(best)}"
+            reading = Reading("another device", text, figure.value, 1.0, figure)
+            return replace(finding, status="wrong", readings=(reading,))
+        rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
+        if rounded:
+            note = f"{rounded[0].shown()} in two digits"
+            return replace(_finding(one, file, best, rounded[0]), status="rounded", note=note)
+        readings = tuple(self.recogniser.readings(one.number, one.asked, best))
+        if expected is None:
+            return self._without(finding, one, best, readings)
+        return replace(finding, status="wrong", readings=readings)
+
+    def _without(self, finding: Finding, one: _Figure, best: Sequence[str], readings: tuple[Reading, ...]) -> Finding:
+        """The device has no such figure: it computes in other precisions, or its spec does not say."""
+        hardware = self.registry.get(best[0])
+        having = sorted({name for unit in hardware.units.values() for name in unit.precisions})
+        if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having or hardware.undisclosed:
+            return replace(finding, status="not checked", note=f"{hardware.id} has no such fact")
+        own = tuple(reading for reading in readings if _is_taken_from(reading, str(one.asked.precision)))
+        note = f"{hardware.id} does not support {one.asked.precision} (has: {', '.join(having)})"
+        return replace(finding, status="wrong" if own else "unsupported", readings=own, note=note)
+
+
+def _nearest(figures: Sequence[Figure], value: float) -> Figure:
+    """The one that the number comes nearest to, derived rather than printed."""
+    return min(figures, key=lambda one: (round(abs(math.log2(value / one.value)), 1), one.printed is not None))
+
+
+def _is_taken_from(reading: Reading, precision: str) -> bool:
+    """Whether another row's figure stands in the row of a precision that the device does not have.
+
+    That 16-bit formats run alike is everybody's reading of a missing row, and no error.
+    """
+    taken = reading.figure.precision if reading.figure and reading.slip == "another precision" else None
+    return taken is not None and {taken, precision} != {"bf16", "fp16"}
+
+
+def _context(row: Row, known: Mapping[str, Column]) -> Column:
+    """What a row says of all its figures: precision, lanes, sparsity, unit."""
+    context = Column("", "peak")
+    for name, column in known.items():
+        if name not in row:
+            continue
+        if column.role == "precision":
+            precision, vector, sparse = said_precision(row[name].text)
+            context = replace(context, precision=precision or row[name].text.lower(), vector=vector, sparse=sparse)
+        if column.role == "sparsity":
+            context = replace(context, sparse=said_sparsity(row[name].text))
+        if column.role == "unit":
+            context = replace(context, unit=row[name].text)
+    return context
+
+
+def _merged(column: Column, row: Column) -> Column:
+    """What the column says goes before what the row says."""
+    return replace(
+        column,
+        precision=column.precision or row.precision,
+        vector=column.vector if column.vector is not None else row.vector,
+        sparse=column.sparse if column.sparse is not None else row.sparse,
+    )
+
+
+def _refuse_aimless(known: Mapping[str, Column], rows: list[Row], file: Path) -> None:
+    having = ", ".join(dict.fromkeys(name for row in rows for name in row))
+    roles = {column.role for column in known.values()}
+    if "device" not in roles:
+        raise refuse(file, 1, f"no column names a device; say which with --map COLUMN=device (columns: {having})")
+    if not roles & set(QUANTITIES):
+        raise refuse(file, 1, f"no column holds a figure; say which with --map 'COLUMN=peak bf16' (columns: {having})")
+
+
+def _said(asked: Asked) -> str:
+    """`sparse bf16 peak`, `count (SM)`, `bandwidth per gcd`."""
+    words = [asked.precision or "", asked.quantity, f"({asked.subject})" if asked.subject else ""]
+    words = ["sparse" if asked.sparse else "", "vector" if asked.vector else "", *words]
+    words += [f"per {asked.part}"] if asked.part else []
+    return " ".join(word for word in words if word)
+
+
+def _finding(one: _Figure, file: Path, devices: Sequence[str], expected: Figure | None) -> Finding:
+    return Finding(
+        file,
+        one.cell.line,
+        one.column,
+        one.name,
+        _said(one.asked),
+        show(one.asked.quantity, one.number.value, one.asked.precision),
+        "right",
+        tuple(devices),
+        expected,
+        one.number.value / expected.value if expected else None,
+        note=f"no unit is said; taken as {one.assumed}" if one.assumed else "",
+    )
+
+
+def _unknown(one: _Figure, file: Path) -> Finding:
+    near = f"; near: {', '.join(one.meaning.near[:3])}" if one.meaning.near else ""
+    note = f"no spec is called '{one.name}'{near}"
+    return replace(_finding(one, file, (), None), status="unknown device", note=note)
+
+
+def _unread(cell: Cell, column: Column, name: str, asked: Asked, why: str, file: Path) -> Finding:
+    return Finding(file, cell.line, column.name, name, _said(asked), cell.text, "not checked", note=why)

@@ -1,0 +1,263 @@
+"""Columns: what a column of a table is about, concluded from its name or said with `--map`."""
+
+import re
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from rooflint.errors import RooflintError
+from rooflint.figures import QUANTITIES
+from rooflint.precision import PRECISIONS
+from rooflint.units import UnitError, parse_unit
+
+ROLES = ("device", "precision", "sparsity", "unit", "ignore", *QUANTITIES)
+
+#: What people write for a precision, squeezed.
+PRECISION_WORDS = {
+    **{name: name for name in PRECISIONS},
+    **{"float16": "fp16", "half": "fp16", "f16": "fp16", "bfloat16": "bf16", "float32": "fp32", "single": "fp32"},
+    **{"f32": "fp32", "float64": "fp64", "double": "fp64", "f64": "fp64", "tensorfloat32": "tf32", "i8": "int8"},
+    **{"s8": "int8", "float8": "fp8", "e4m3": "fp8", "e5m2": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "float4": "fp4"},
+    **{"mxfp6": "fp6", "mxfp8": "fp8", "i4": "int4", "fp16acc16": "fp16_acc16"},
+}
+
+#: What people write for a unit, and how it is spelt here.
+UNIT_WORDS = {
+    **{
+        "tflops": "TFLOP/s",
+        "gflops": "GFLOP/s",
+        "pflops": "PFLOP/s",
+        "tops": "TOP/s",
+        "gops": "GOP/s",
+        "pops": "POP/s",
+    },
+    **{"tflop/s": "TFLOP/s", "gflop/s": "GFLOP/s", "pflop/s": "PFLOP/s", "top/s": "TOP/s", "flops": "FLOP/s"},
+    **{
+        "gbps": "GB/s",
+        "gb/s": "GB/s",
+        "gbs": "GB/s",
+        "tbps": "TB/s",
+        "tb/s": "TB/s",
+        "tbs": "TB/s",
+        "gbit/s": "Gbit/s",
+    },
+    **{"tbit/s": "Tbit/s", "gib/s": "GiB/s", "tib/s": "TiB/s", "mb/s": "MB/s", "gb": "GB", "gib": "GiB", "tb": "TB"},
+    **{
+        "mb": "MB",
+        "mib": "MiB",
+        "w": "W",
+        "watts": "W",
+        "watt": "W",
+        "kw": "kW",
+        "mhz": "MHz",
+        "ghz": "GHz",
+        "hz": "Hz",
+    },
+    **{"bit": "bit", "bits": "bit", "b/s": "B/s", "bytes/s": "B/s", "bytes": "B"},
+}
+
+_DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
+_COUNTED = {
+    "cuda cores": "cuda_core",
+    "shading units": "cuda_core",
+    "shaders": "cuda_core",
+    "stream processors": "stream_processor",
+    "tensor cores": "tensor_core",
+    "matrix cores": "matrix_core",
+    "streaming multiprocessors": "SM",
+    "multiprocessors": "SM",
+    "sms": "SM",
+    "sm": "SM",
+    "compute units": "CU",
+    "cus": "CU",
+    "cu": "CU",
+}
+
+
+_BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
+_RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
+_CACHES = frozenset({"l1", "l2", "l3", "cache", "shared", "register"})
+_LINKS = frozenset({"nvlink", "pcie", "interconnect", "network", "link", "ici"})
+_PER = frozenset({"per", "efficiency", "w"})
+_OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A role, the words and units that say it, and the words that make something else of it."""
+
+    role: str
+    words: frozenset[str]
+    units: frozenset[str]
+    spoilt: Set[str]
+
+
+#: The first that fits decides.
+_RULES = (
+    _Rule(
+        "clock", frozenset({"clock", "freq", "frequency"}), frozenset({"MHz", "GHz", "Hz"}), {"memory", "mem"} | _PER
+    ),
+    _Rule("bandwidth", frozenset({"bw", "bandwidth"}), _BANDWIDTHS, _CACHES | _LINKS),
+    _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
+    _Rule("tdp", frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}), frozenset({"W", "kW"}), _PER - {"w"}),
+    _Rule(
+        "capacity",
+        frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
+        frozenset({"GB", "GiB", "TB"}),
+        _CACHES | {"clock", "type"},
+    ),
+    _Rule("peak", frozenset({"peak", "flops"}), _RATES, _PER),
+)
+
+
+class ColumnError(RooflintError):
+    """A `--map` that means nothing; the message says what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a column holds."""
+
+    name: str
+    role: str
+    """One of ROLES."""
+    precision: str | None = None
+    subject: str | None = None
+    vector: bool | None = None
+    sparse: bool | None = None
+    unit: str | None = None
+    """As `rooflint.units` spells it; None where the cells say it or nobody does."""
+
+
+def columns(names: Iterable[str], mapping: Mapping[str, str]) -> dict[str, Column]:
+    """What each column is, the mapped ones as they are mapped. Columns that are nothing of ours are left out.
+
+    Raises ColumnError for a mapping of a column that the table does not have.
+    """
+    known = list(dict.fromkeys(names))
+    for name in mapping:
+        if name not in known:
+            raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
+    found = {name: mapped(name, mapping[name]) if name in mapping else guessed(name) for name in known}
+    devices = [column for column in found.values() if column and column.role == "device"]
+    for spare in devices[1:]:  # the first one names the device, as people read
+        found[spare.name] = None
+    return {name: column for name, column in found.items() if column and column.role != "ignore"}
+
+
+def mapped(name: str, text: str) -> Column:
+    """`peak bf16 sparse TFLOP/s` → Column. Raises ColumnError."""
+    role, *words = text.split()
+    if role not in ROLES:
+        raise ColumnError(f"--map {name}={text}: want one of {', '.join(ROLES)}, found '{role}'")
+    column = Column(name, role)
+    for word in words:
+        column = _said(column, word, text)
+    return column
+
+
+def _said(column: Column, word: str, text: str) -> Column:
+    if (precision := PRECISION_WORDS.get(_squeezed(word))) is not None:
+        return replace(column, precision=precision)
+    if word in ("sparse", "dense"):
+        return replace(column, sparse=word == "sparse")
+    if word in ("vector", "matrix"):
+        return replace(column, vector=word == "vector")
+    try:
+        parse_unit(word)
+    except UnitError:
+        if column.role in ("count", "clock", "rate", "peak"):
+            return replace(column, subject=word)
+        raise ColumnError(f"--map {column.name}={text}: '{word}' is neither a precision nor a unit") from None
+    return replace(column, unit=word)
+
+
+def guessed(name: str) -> Column | None:
+    """What a name says by itself; None where it says nothing of ours."""
+    words = _words(name)
+    said = " ".join(words)
+    unit = _unit(name, words)
+    if words and words[0] in _DEVICE and len(words) <= 2 and set(words) <= {*_DEVICE, "id"}:
+        return Column(name, "device")
+    if words and words[-1] in ("precision", "dtype", "datatype", "format"):
+        return Column(name, "precision")
+    if {"sparsity", "sparse"} & set(words) and not unit and not _precision(words) and "peak" not in words:
+        return Column(name, "sparsity")
+    role = _role(words, said, unit)
+    if role is None:
+        return None
+    column = Column(name, role, _precision(words), _subject(role, said), unit=unit)
+    column = replace(column, vector=_vector(words), sparse=_sparse(words))
+    return column if role != "count" or column.subject else None
+
+
+def _role(words: list[str], said: str, unit: str | None) -> str | None:
+    has = set(words)
+    if has & {"clk", "cycle"} and has & _OPS:
+        return "rate"
+    if any(f" {counted} " in f" {said} " for counted in _COUNTED) and not unit:
+        return "count"
+    for rule in _RULES:
+        if (rule.words & has or unit in rule.units) and not rule.spoilt & has:
+            return rule.role
+    return "peak" if _precision(words) else None
+
+
+def _subject(role: str, said: str) -> str | None:
+    if role == "count":
+        return next((unit for words, unit in _COUNTED.items() if f" {words} " in f" {said} "), None)
+    if role == "clock":
+        return "base" if "base" in said else "boost"
+    return None
+
+
+def _words(name: str) -> list[str]:
+    """`peakBF16_tflops` → peak, bf16, tflops."""
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    found = re.findall(r"[a-z0-9]+", apart.lower())
+    joined = [f"{one}{two}" for one, two in pairwise(found)]
+    found += [word for word in joined if word in PRECISION_WORDS]  # 'BF 16'
+    return found
+
+
+def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:
+    """`fp16_vector` → precision, whether of vector lanes, whether sparse; None for what is not said."""
+    words = _words(text)
+    return _precision(words), _vector(words), _sparse(words)
+
+
+def said_sparsity(text: str) -> bool | None:
+    """Whether a cell says that its row is with structured sparsity; None where it does not say."""
+    first = _words(text)[:1]
+    if first in (["sparse"], ["with"], ["true"], ["yes"]):
+        return True
+    return False if first in (["dense"], ["without"], ["false"], ["no"]) else None
+
+
+def _precision(words: list[str]) -> str | None:
+    return next((PRECISION_WORDS[word] for word in words if word in PRECISION_WORDS), None)
+
+
+def _vector(words: list[str]) -> bool | None:
+    if {"vector", "simd", "shader", "cuda"} & set(words):
+        return True
+    return False if {"tensor", "matrix", "tc", "mma", "wmma"} & set(words) else None
+
+
+def _sparse(words: list[str]) -> bool | None:
+    if {"sparse", "sparsity"} & set(words):
+        return True
+    return False if "dense" in words else None
+
+
+def _unit(name: str, words: list[str]) -> str | None:
+    bracket = re.search(r"[(\[]\s*([A-Za-z/]+)\s*[)\]]", name)
+    for text in ([bracket[1].lower()] if bracket else []) + [re.sub(r"_s$", "/s", name.lower()).split("_")[-1]]:
+        if text in UNIT_WORDS:
+            return UNIT_WORDS[text]
+    pairs = [f"{one}/{two}" for one, two in pairwise(words)]
+    return next((UNIT_WORDS[word] for word in (*pairs, *words[1:]) if word in UNIT_WORDS), None)
+
+
+def _squeezed(word: str) -> str:
+    return re.sub(r"[^a-z0-9_]", "", word.lower())

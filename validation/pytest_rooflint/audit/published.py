@@ -1,0 +1,88 @@
+"""What golden files know that facts do not: figures that vendors print and the facts do not derive, and known errors.
+
+A claim that is expected to fail is a disagreement that somebody looked into. Where its document is the vendor's, a
+table that repeats the figure is not wrong but disputed; where it is anybody else's, the table repeats a known error.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest_rooflint
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.subjects import terms
+from pytest_rooflint.suite import Suite
+from rooflint.errors import RooflintError
+from rooflint.facts import Factor, Ladder
+from rooflint.figures import QUANTITIES, Figure
+from rooflint.specs import Registry
+
+_KINDS = {"peak", "bandwidth", "capacity", "tdp", "count"}
+
+
+@dataclass(frozen=True)
+class Published:
+    """Figures by device."""
+
+    printed: dict[str, list[Figure]] = field(default_factory=dict)
+    """Right ones, and those that their own vendor disputes."""
+    refuted: dict[str, list[Figure]] = field(default_factory=dict)
+    """Known errors of others."""
+
+
+def shipped() -> Path:
+    """The folder of the golden peaks that come with the package: in a wheel inside of it, in a checkout beside it."""
+    inside = Path(pytest_rooflint.__file__).parent / "published"
+    return inside if inside.is_dir() else Path(pytest_rooflint.__file__).parents[2] / "golden" / "peaks"
+
+
+@cache
+def published(golden: tuple[Path, ...], registry: Registry) -> Published:
+    """What the golden files of some folders, and those that come with the package, print of each device."""
+    found = Published()
+    for claim in Suite(golden_roots=(*golden, shipped()), registry=registry).claims():
+        if claim.kind in _KINDS and claim.expectation and claim.hardware and not claim.at and not claim.is_replay:
+            for figure in _figures(claim, registry):
+                wrong = figure.dispute and not _is_vendors(claim)
+                side = found.refuted if wrong else found.printed
+                side.setdefault(claim.hardware, []).append(figure)
+    for device, figures in found.refuted.items():
+        figures[:] = [one for one in figures if not _is_vendors_too(one, found.printed.get(device, ()))]
+    return found
+
+
+def _is_vendors_too(figure: Figure, printed: Sequence[Figure]) -> bool:
+    """Whether the vendor prints the same figure, so that others only repeat it."""
+    about = (figure.subject, figure.sparse, figure.part, figure.value)
+    return any((one.subject, one.sparse, one.part, one.value) == about for one in printed)
+
+
+def _figures(claim: Claim, registry: Registry) -> Iterator[Figure]:
+    try:
+        hardware = registry.get(str(claim.hardware))
+    except RooflintError:
+        return
+    assert claim.expectation is not None
+    if claim.expectation.dimension != QUANTITIES[claim.kind] or claim.undisclosed:
+        return
+    units = terms(claim.subject) if claim.kind == "peak" else []
+    yield Figure(
+        hardware,
+        claim.kind,
+        claim.subject,
+        (Ladder((Factor("printed", claim.expectation.value, claim.expectation.text),)),),
+        unit=" + ".join(unit for unit, _ in units) or None,
+        precision=units[0][1] if units else None,
+        sparse=bool(claim.option("sparse")),
+        part=claim.option("per"),
+        printed=claim.source.document if claim.source else None,
+        dispute=claim.xfail.reason if claim.xfail else None,
+    )
+
+
+def _is_vendors(claim: Claim) -> bool:
+    """Whether the document is by whoever makes the device: its title begins with the vendor's name."""
+    vendor = str(claim.hardware).partition("/")[0]
+    title = claim.source.document.casefold().split() if claim.source else []
+    return bool(title) and title[0] == vendor

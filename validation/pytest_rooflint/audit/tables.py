@@ -1,0 +1,162 @@
+"""Tables as files: CSV, TSV, Markdown, JSON and YAML become rows of texts, each with its line."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rooflint import strict_yaml
+from rooflint.errors import refuse
+
+MAX_BYTES = 4 * 1024 * 1024
+NAME = "device"
+"""Column under which a mapping's keys stand."""
+
+_RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
+_LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One text of a table, and where it stands."""
+
+    text: str
+    line: int
+
+
+#: One row: cells by column name.
+Row = Mapping[str, Cell]
+
+
+def read(file: Path) -> list[Row]:
+    """The rows of a table, by the suffix of its file.
+
+    Raises InputError for a file that cannot be read, for a suffix that nobody knows, and for a table without rows.
+    """
+    readers = {
+        ".csv": _separated,
+        ".tsv": _separated,
+        ".md": _markdown,
+        ".json": _nested,
+        ".yaml": _nested,
+        ".yml": _nested,
+    }
+    if file.suffix.lower() not in readers:
+        raise refuse(file, 1, f"want a table as {', '.join(readers)}, found '{file.suffix or file.name}'")
+    text = strict_yaml.read_text(file, MAX_BYTES)
+    rows = list(readers[file.suffix.lower()](text, file))
+    if not rows:
+        raise refuse(file, 1, "want a table with a header and at least one row, found none")
+    return rows
+
+
+# ---- CSV
+
+
+def _separated(text: str, file: Path) -> Iterator[Row]:
+    separator = "\t" if file.suffix.lower() == ".tsv" else _separator(text)
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), delimiter=separator, strict=True)
+    header: list[str] | None = None
+    last = 0
+    try:
+        for values in reader:
+            line, last = last + 1, reader.line_num
+            if not any(value.strip() for value in values) or values[0].lstrip().startswith("#"):
+                continue
+            if header is None:
+                header = _header(values, file, line)
+            else:
+                yield _row(header, values, file, line)
+    except csv.Error as error:
+        raise refuse(file, reader.line_num, f"is not CSV: {error}") from error
+
+
+def _separator(text: str) -> str:
+    head = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    return max(",;\t", key=head.count)
+
+
+def _header(values: list[str], file: Path, line: int) -> list[str]:
+    names = [value.strip() for value in values]
+    for name in names:
+        if name and names.count(name) > 1:
+            raise refuse(file, line, f"column '{name}' is written twice; keep one")
+    return names
+
+
+def _row(header: list[str], values: list[str], file: Path, line: int) -> Row:
+    if len(values) > len(header):
+        raise refuse(file, line, f"want {len(header)} columns, found {len(values)}")
+    return {name: Cell(value.strip(), line) for name, value in zip(header, values, strict=False) if value.strip()}
+
+
+# ---- Markdown
+
+
+def _markdown(text: str, file: Path) -> Iterator[Row]:
+    """Every table of the page; a table is a header, a rule of hyphens, and rows."""
+    lines = text.splitlines()
+    header: list[str] | None = None
+    for number, line in enumerate(lines, 1):
+        if line.count("|") < 2:
+            header = None
+        elif header is None and number < len(lines) and "-" in lines[number] and _RULE.fullmatch(lines[number]):
+            header = [_plain(cell) for cell in _split(line)]
+        elif header is not None and not _RULE.fullmatch(line):
+            yield _row(header, [_plain(cell) for cell in _split(line)], file, number)
+
+
+def _split(line: str) -> list[str]:
+    return line.strip().removeprefix("|").removesuffix("|").split("|")
+
+
+def _plain(cell: str) -> str:
+    """Without emphasis, code marks and the target of a link."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).replace("*", "").replace("`", "").strip()
+
+
+# ---- JSON and YAML
+
+
+def _nested(text: str, file: Path) -> Iterator[Row]:
+    """A list of records, a mapping of records, or a mapping of numbers; records may nest."""
+    document = strict_yaml.parse(_LEADING_TABS.sub(" ", text), file)
+    data: Any = document.data
+    path: strict_yaml.Path = ()
+    if isinstance(data, dict) and len(data) == 1 and isinstance(next(iter(data.values())), list | dict):
+        inner = next(iter(data))
+        if isinstance(data[inner], list) or all(isinstance(one, dict) for one in data[inner].values()):
+            data, path = data[inner], (inner,)
+    if isinstance(data, list):
+        for position, record in enumerate(data):
+            if not isinstance(record, dict):
+                raise refuse(file, document.line((*path, position)), "want a record with named values")
+            yield dict(_flat(record, document, (*path, position)))
+    elif isinstance(data, dict):
+        for name, record in data.items():
+            own = (*path, name)
+            cells = (
+                _flat(record, document, own) if isinstance(record, dict) else [("value", _cell(document, own, record))]
+            )
+            yield {NAME: Cell(str(name), document.line(own)), **dict(cells)}
+    else:
+        raise refuse(file, 1, "want a list of records or a mapping of names to values")
+
+
+def _flat(
+    record: Mapping[str, Any], document: strict_yaml.Document, path: strict_yaml.Path
+) -> Iterator[tuple[str, Cell]]:
+    """`{peaks: {bf16: 989}}` is the column `peaks.bf16`."""
+    for key, value in record.items():
+        here = (*path, key)
+        if isinstance(value, dict):
+            yield from ((f"{key}.{name}", cell) for name, cell in _flat(value, document, here))
+        elif value is not None and not isinstance(value, list):
+            yield str(key), _cell(document, here, value)
+
+
+def _cell(document: strict_yaml.Document, path: strict_yaml.Path, value: Any) -> Cell:
+    return Cell(document.texts.get(path, str(value)), document.line(path))
