@@ -11,7 +11,10 @@ SECTIONS = ("units", "memories", "caches")
 
 
 def incomplete(hardware: Hardware, declared: set[str], document: Document) -> Iterator[Problem]:
-    """Units that nobody can derive and nobody calls undisclosed, memories with half a bandwidth, idle modes."""
+    """Units that nobody can derive or whose silicon has fewer groups, memories with half a bandwidth, idle modes."""
+    modes = (hardware.at(mode) for mode in hardware.operating_points)
+    yield from dict.fromkeys(problem for device in (hardware, *modes) for problem in _crowded(device))
+    yield from _uncounted(hardware)
     for name, unit in hardware.units.items():
         for key in ("groups", "per_group", "clock", "macs_per_clock"):
             hidden = any(_covers(path, f"units.{name}.{key}") for path in hardware.undisclosed)
@@ -38,6 +41,27 @@ def incomplete(hardware: Hardware, declared: set[str], document: Document) -> It
     for mode, overlay in hardware.operating_points.items():
         for path, message in _idle(hardware, declared, mode, overlay):
             yield document.problem(("operating_points", mode, path), f"operating point '{mode}' {message}")
+
+
+def _crowded(hardware: Hardware) -> Iterator[Problem]:
+    """Units with more groups than the silicon has."""
+    for name, unit in hardware.units.items():
+        full, groups = hardware.full_groups(unit.group), unit.facts.get("groups")
+        if full and groups and groups.value > full.result:
+            yield Problem(
+                groups.file,
+                groups.line,
+                f"units.{name}.groups: {groups.display} {unit.group}, more than the silicon has: {full.formula}",
+            )
+
+
+def _uncounted(hardware: Hardware) -> Iterator[Problem]:
+    """A full die that counts what no unit is grouped in."""
+    known = dict.fromkeys(unit.group for unit in hardware.units.values())
+    for path, fact in hardware.facts.items():
+        section, _, group = path.partition(".")
+        if section == "full_die" and group not in known:
+            yield Problem(fact.file, fact.line, f"{path}: no unit is grouped in '{group}' (groups: {', '.join(known)})")
 
 
 def empty(declared: set[str], hardware: Hardware, document: Document) -> Iterator[Problem]:

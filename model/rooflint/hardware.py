@@ -232,6 +232,14 @@ class Hardware:
     def _below(self, prefix: str) -> Facts:
         return {path.removeprefix(prefix): fact for path, fact in self.facts.items() if path.startswith(prefix)}
 
+    def full_groups(self, group: str) -> Ladder | None:
+        """Groups of that name that its silicon has, enabled or not: those of a full die × dies. None where unknown."""
+        full, dies = self.facts.get(f"full_die.{group}"), self.facts.get("dies")
+        if full is None:
+            return None
+        ladder = Ladder((Factor("full_die", full.value, f"{full.display} {group}", full),))
+        return ladder.times(Factor("dies", dies.value, f"{dies.display} die", dies)) if dies else ladder
+
     @property
     def tdp_w(self) -> float | None:
         """Rated thermal design power. [W]"""

@@ -176,6 +176,7 @@ def _precision(name: str) -> str:
 
 PrecisionName = Annotated[str, AfterValidator(_precision), WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Group = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=40)]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
@@ -255,6 +256,8 @@ class SharedSpec(Strict):
     kind: Kind
     sources: dict[Word, SourceSpec] = {}
     die: Text | None = None
+    full_die: dict[Group, Count] = {}  # type: ignore[valid-type]
+    dies: Count | None = None  # type: ignore[valid-type]
     compute_capability: Text | None = None
     process: Length | None = None  # type: ignore[valid-type]
     clocks: ClocksSpec = ClocksSpec()

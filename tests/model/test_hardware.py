@@ -71,6 +71,26 @@ def test_a_peak_is_groups_by_units_by_macs_by_two_by_the_clock(device, unit, pre
     assert get(device).unit(unit).peak_ops_per_s(precision) == exactly(ops_per_s)
 
 
+@pytest.mark.parametrize(
+    ("device", "group", "formula", "groups"),
+    [
+        ("nvidia/h100-sxm5-80gb", "SM", "144 SM", 144),
+        # two graphics compute dies: 112 × 2
+        ("amd/mi250x", "CU", "112 CU × 2 die", 224),
+        # eight accelerator complex dies: 40 × 8
+        ("amd/mi300x", "CU", "40 CU × 8 die", 320),
+    ],
+)
+def test_the_silicon_has_the_groups_of_a_full_die_on_each_of_its_dies(device, group, formula, groups):
+    ladder = get(device).full_groups(group)
+    assert (ladder.formula, ladder.result) == (formula, groups)
+
+
+def test_where_nobody_says_what_a_full_die_has_there_is_no_count():
+    assert H100.full_groups("CU") is None
+    assert HAILO.full_groups("core") is None
+
+
 def test_a_derivation_reads_as_one_multiplies():
     ladder = H100.unit("tensor_core").derivation("fp16")
     assert ladder.formula == "132 SM × 4 tensor_core × 512 MAC/clock × 2 op/MAC × 1830 MHz"

@@ -422,7 +422,17 @@ def test_all_problems_are_said_at_once(specs):
 
 def test_facts_can_stand_at_these_paths_and_at_no_others():
     assert set(READERS) == {
-        *("process", "launched", "tdp", "launch_overhead", "parts.*", "clocks.base", "clocks.boost"),
+        *(
+            "process",
+            "launched",
+            "tdp",
+            "launch_overhead",
+            "parts.*",
+            "full_die.*",
+            "dies",
+            "clocks.base",
+            "clocks.boost",
+        ),
         *("powers.typical", "powers.measured_max", "powers.measured_mean", "powers.idle", "powers.limit"),
         *("units.*.groups", "units.*.per_group", "units.*.clock", "units.*.clock_of.*"),
         *("units.*.macs_per_clock.*", "units.*.sparsity.*"),

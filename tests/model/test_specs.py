@@ -77,6 +77,14 @@ def test_every_alias_leads_to_one_device():
             assert SHIPPED.match(alias) == [device], alias
 
 
+@pytest.mark.parametrize("device", IDS)
+def test_no_shipped_device_has_more_groups_than_its_silicon(device):
+    hardware = SHIPPED.get(device)
+    for unit in hardware.units.values():
+        if (full := hardware.full_groups(unit.group)) and "groups" in unit.facts:
+            assert unit.groups <= full.result
+
+
 # -------------------------------------------------------------------------------------------------------------- finding
 
 
@@ -375,6 +383,58 @@ def test_a_unit_that_only_the_architecture_names_must_be_completed_too(specs):
 def test_a_unit_without_any_fact_is_refused_and_does_not_vanish(refused, unit):
     sentences = [f"units.tc.{key}: is missing: the file does not say it; {ADD}" for key in FACTS]
     refused(f"units:\n  tc: {unit}  # here\n", *sentences)
+
+
+FULL = ARCHITECTURE + "full_die: {SM: [3, book, p. 3]}\n"
+
+
+def test_a_device_may_use_all_that_its_silicon_has(specs):
+    # 3 SM on a die, 2 dies: 6 SM
+    specs.write("acme/arch", FULL, "architectures")
+    device = specs.device(
+        "architecture: acme/arch\ndies: [2, wp, p]\n" + OWN.partition("\n")[2].replace("2, wp", "6, wp")
+    )
+    assert device.unit("tc").groups == 6
+
+
+def test_more_groups_than_the_silicon_has_are_refused_where_they_stand(specs, refused):
+    specs.write("acme/arch", FULL, "architectures")
+    refused(
+        "architecture: acme/arch\nunits: {tc: {groups: [4, wp, p], clock: [1 GHz, wp, p]}}  # here\n",
+        "units.tc.groups: 4 SM, more than the silicon has: 3 SM",
+    )
+
+
+def test_more_groups_than_all_dies_have_are_refused(specs, refused):
+    specs.write("acme/arch", FULL, "architectures")
+    refused(
+        "architecture: acme/arch\ndies: [2, wp, p]\nunits: {tc: {groups: [7, wp, p], clock: [1 GHz, wp, p]}}  # here\n",
+        "units.tc.groups: 7 SM, more than the silicon has: 3 SM × 2 die",
+    )
+
+
+def test_an_operating_point_has_no_more_groups_than_the_silicon_either(specs, refused):
+    specs.write("acme/arch", FULL, "architectures")
+    refused(
+        OWN + "operating_points: {max: {units.tc.groups: [5, wp, p]}}  # here\n",
+        "units.tc.groups: 5 SM, more than the silicon has: 3 SM",
+    )
+
+
+def test_what_is_wrong_in_every_mode_is_said_once(specs, refused):
+    specs.write("acme/arch", FULL, "architectures")
+    refused(
+        "architecture: acme/arch\nunits: {tc: {groups: [4, wp, p], clock: [1 GHz, wp, p]}}  # here\n"
+        "operating_points: {slow: {units.tc.clock: [1 GHz, wp, p]}}\n",
+        "units.tc.groups: 4 SM, more than the silicon has: 3 SM",
+    )
+
+
+def test_a_full_die_counts_what_units_are_grouped_in(refused):
+    refused(
+        "full_die: {SMs: [3, wp, p]}  # here\n" + UNIT,
+        "full_die.SMs: no unit is grouped in 'SMs' (groups: SM)",
+    )
 
 
 @pytest.mark.parametrize("section", ["memories", "caches"])
