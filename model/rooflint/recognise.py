@@ -122,7 +122,7 @@ class Recogniser:
         yield from (_rated(printed, one) for one in singles if printed.is_near(one.target, min(near, _slack(one))))
         for position, figure in enumerate(fitting):
             for one in self._slipped(figure, asked, first=not position):
-                if printed.is_near(one.target, near):
+                if printed.is_near(one.target, _reach(printed, one, near)):
                     yield _rated(printed, one)
         for one in singles:
             for slip in slips_of(asked.quantity):
@@ -218,7 +218,7 @@ class Recogniser:
         for times in {1.0, parts} if whole else ():
             count = whole.value * times if whole else factor.value
             text = f"is computed with the {count:g} {group} of the full die instead of the {factor.value:g} enabled"
-            yield Reading("full die", text, figure.value * count / factor.value, 1.25, figure, whole)
+            yield Reading("full die", text, figure.value * count / factor.value, 1.4, figure, whole)
         for other in self._siblings(hardware):
             fact = other.facts.get(str(factor.fact.path if factor.fact else ""))
             if fact and fact.value != factor.value:
@@ -316,7 +316,7 @@ def _counts_as_rates(figure: Figure) -> Iterator[Reading]:
     factors = {factor.name: factor.value for factor in figure.ladders[0].factors}
     per_clock = factors["per_group"] * factors["macs_per_clock"] * OPS_PER_MAC if "per_group" in factors else 0.0
     group = figure.hardware.unit_groups.get(str(figure.unit), "group")
-    for times in (1, 2, 4, 8) if per_clock and figure.quantity == "peak" else ():
+    for times in (1, 2) if per_clock and figure.quantity == "peak" and not figure.is_matrix else ():
         rate = times * factors["groups"]
         if rate != per_clock and rate >= FEWEST:
             text = (
@@ -442,6 +442,20 @@ def _slack(reading: Reading) -> float:
     """Own figures may be rounded otherwise than ours; one of a far device, or a known one, is told by its digits."""
     far = reading.slip.startswith("another device") and reading.cost > NEAR
     return FLOOR if far or reading.slip == "known error" else NEARLY
+
+
+def _reach(printed: Printed, one: Reading, near: float) -> float:
+    """How far a slip of known factor reaches.
+
+    A binary prefix reaches no further than its digits, unless it began as a round number: 1000 × 2^40 for 989.
+    """
+    begun = printed.value / one.target * one.figure.value if one.figure else 0.0
+    return near if one.slip != "tebi for tera" or _is_round(begun) else FLOOR
+
+
+def _is_round(value: float) -> bool:
+    """Whether a number has two significant digits at most."""
+    return math.isclose(value, float(f"{value:.1e}"), rel_tol=1e-6)
 
 
 def _rated(printed: Printed, reading: Reading) -> Reading:
