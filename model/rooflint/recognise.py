@@ -101,7 +101,7 @@ class Recogniser:
     def agreeing(self, printed: Printed, asked: Asked, device: str) -> Figure | None:
         """The figure of the device that the number is, within its digits."""
         near = [one for one in self.fitting(asked, device) if printed.is_near(one.value) or _is_binary(printed, one)]
-        return min(near, key=lambda one: (one.dispute is not None, printed.off_by(one.value)), default=None)
+        return min(near, key=lambda one: (one.dispute is not None, one.printed is not None), default=None)
 
     # ---- what else it may be
 

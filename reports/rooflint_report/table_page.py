@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from markupsafe import Markup
+
 from rooflint_report.page import environment
 
 #: Cells of a column called `status` are marked by what they say.
@@ -38,4 +40,11 @@ def as_html(table: Table) -> str:
     """The table as one self-contained HTML document."""
     status = list(table.columns).index("status") if "status" in table.columns else None
     page = environment().get_template("table.html.j2")
-    return page.render(table=table, status=status, classes=STATUS_CLASSES) + "\n"
+    rows = [[_breakable(cell) for cell in row] for row in table.rows]
+    return page.render(table=table, rows=rows, status=status, classes=STATUS_CLASSES) + "\n"
+
+
+def _breakable(cell: str | float | bool | None) -> Markup:
+    """A cell that may wrap after each slash: paths and ids are long."""
+    text = "" if cell is None else str(cell)
+    return Markup("/<wbr>").join(text.split("/"))

@@ -8,7 +8,6 @@ from typing import Any
 
 from pytest_rooflint.audit.finding import STATUSES, Finding
 from pytest_rooflint.lines import row as line_of
-from rooflint.causes import ratio_text
 from rooflint.errors import shown
 from rooflint.facts import Fact
 from rooflint.readings import SLIPS, Reading
@@ -33,6 +32,11 @@ def sentence(findings: Sequence[Finding]) -> str:
     return f"{_plural(len(findings), 'figure')} of {_plural(devices, 'device')}: {said or 'nothing'}"
 
 
+def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
+    order = list(STATUSES)
+    return sorted(findings, key=lambda one: order.index(one.status))
+
+
 def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
@@ -43,8 +47,7 @@ def _plural(number: int, noun: str) -> str:
 def as_text(findings: Sequence[Finding], *, everything: bool = False) -> str:
     """What is wrong or open, one paragraph a figure, and a sentence at the end."""
     wanted = STATUSES if everything else _SHOWN
-    order = list(STATUSES)
-    listed = sorted((one for one in findings if one.status in wanted), key=lambda one: order.index(one.status))
+    listed = [one for one in _worst_first(findings) if one.status in wanted]
     blocks = ["\n".join(_paragraph(finding)) for finding in listed]
     if not everything and (names := _unknown(findings)):
         blocks.append(names)
@@ -57,7 +60,7 @@ def _paragraph(finding: Finding) -> Iterator[str]:
         yield line_of("expected", finding.expected.shown(), _derived(finding))
     if finding.is_wrong and finding.ratio:
         first = finding.readings[0].text if finding.readings else finding.cause
-        yield line_of("ratio", ratio_text(finding.ratio), f"{_slip(finding.readings)}{first}")
+        yield line_of("ratio", finding.ratio_text, f"{_slip(finding.readings)}{first}")
         yield from _fact_lines(finding.readings[:1])
         for reading in finding.readings[1:3]:
             yield line_of("or", f"{reading.slip}: {reading.text}")
@@ -97,7 +100,7 @@ def _unknown(findings: Sequence[Finding]) -> str:
 def as_table(findings: Sequence[Finding], *, everything: bool = False) -> Table:
     """One row a finding."""
     columns = ("place", "device", "quantity", "printed", "expected", "ratio", "status", "error", "explanation")
-    listed = [one for one in findings if everything or one.status != "right"]
+    listed = [one for one in _worst_first(findings) if everything or one.status != "right"]
     return Table(columns, tuple(_cells(one) for one in listed), title=sentence(findings))
 
 
@@ -108,7 +111,7 @@ def _cells(finding: Finding) -> tuple[str, ...]:
         finding.quantity,
         finding.printed,
         finding.expected.shown() if finding.expected else "",
-        ratio_text(finding.ratio) if finding.ratio else "",
+        finding.ratio_text,
         finding.status,
         finding.readings[0].slip if finding.readings else "",
         finding.cause,
@@ -166,31 +169,32 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
     OASIS, Static Analysis Results Interchange Format, version 2.1.0, 2020.
     """
-    results = [_result(one) for one in findings if one.status in (*_SHOWN, "unknown device")]
-    names = sorted({result["ruleId"] for result in results})
-    driver = {"name": "rooflint", "version": version("rooflint"), "rules": [_rule(name) for name in names]}
-    document = {"$schema": _URL, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    listed = [one for one in findings if one.status in (*_SHOWN, "unknown device")]
+    rules = [{"id": _id(rule), "shortDescription": {"text": _meaning(rule)}} for rule in sorted({*map(_rule, listed)})]
+    driver = {"name": "rooflint", "version": version("rooflint"), "rules": rules}
+    run = {"tool": {"driver": driver}, "results": [_result(one) for one in listed]}
+    return json.dumps({"$schema": _URL, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=2) + "\n"
 
 
-def _rule(name: str) -> dict[str, Any]:
-    parts = name.split("-and-")
-    said = "; and ".join(SLIPS.get(part.replace("-", " "), "") or _meaning(part) for part in parts)
-    return {"id": name, "shortDescription": {"text": said or name}}
+def _rule(finding: Finding) -> str:
+    """The class of error of what is wrong, the status of everything else."""
+    return finding.readings[0].slip if finding.is_wrong and finding.readings else finding.status
 
 
-def _meaning(name: str) -> str:
-    plain = name.replace("-", " ")
-    known = {slip.casefold(): text for slip, text in SLIPS.items()} | {str(key): text for key, text in STATUSES.items()}
-    return known.get(plain.casefold(), "the figure is wrong, and nothing known explains it")
+def _id(rule: str) -> str:
+    return rule.replace(" + ", "-and-").replace(" ", "-")
+
+
+def _meaning(rule: str) -> str:
+    known = {**SLIPS, **{str(status): text for status, text in STATUSES.items()}}
+    return "; and ".join(known[part] for part in rule.split(" + "))
 
 
 def _result(finding: Finding) -> dict[str, Any]:
-    slip = finding.readings[0].slip if finding.is_wrong and finding.readings else finding.status
     expected = f"; expected {finding.expected.shown()}" if finding.expected and finding.is_wrong else ""
     place = {"artifactLocation": {"uri": shown(finding.file)}, "region": {"startLine": finding.line}}
     return {
-        "ruleId": slip.replace(" + ", "-and-").replace(" ", "-"),
+        "ruleId": _id(_rule(finding)),
         "level": _LEVELS.get(finding.status, "note"),
         "message": {"text": f"{finding.headline}{expected}. {finding.cause}".strip()},
         "locations": [{"physicalLocation": place}],

@@ -11,10 +11,11 @@ from pytest_rooflint.audit.finding import Finding
 from pytest_rooflint.audit.numbers import NumberError, printed
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.tables import Cell, Row, read
+from rooflint.causes import Span, ratio_text
 from rooflint.designation import Designations, Meaning
 from rooflint.errors import refuse
 from rooflint.figures import QUANTITIES, Figure, show
-from rooflint.readings import COARSE, Printed, Reading
+from rooflint.readings import COARSE, FLOOR, Printed, Reading
 from rooflint.recognise import Asked, Recogniser
 from rooflint.specs import Registry
 
@@ -144,10 +145,10 @@ class Auditor:
         finding = _finding(one, file, best, figure)
         if figure.dispute:
             return replace(finding, status="disputed", note=f"{figure.printed} prints it: {figure.dispute}")
-        others = self._others(one.asked, found, unsettled)
+        others = sorted(self._others(one.asked, found, unsettled), key=lambda other: -other.value)
         if any(other.value > figure.value * (1 + COARSE) for other in others):  # a plain name is the largest variant
             said = ", ".join(f"{other.hardware.id} has {other.shown()}" for other in others[:2])
-            return replace(finding, status="ambiguous", note=f"is that of {device}; {said}")
+            return replace(finding, status="ambiguous", note=f"is that of {device}, but {said}; name the variant")
         return finding
 
     def _wrong(self, one: _Figure, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:
@@ -249,8 +250,16 @@ def _finding(one: _Figure, file: Path, devices: Sequence[str], expected: Figure 
         tuple(devices),
         expected,
         one.number.value / expected.value if expected else None,
+        _ratio(one.number, expected) if expected else "",
         note=f"no unit is said; taken as {one.assumed}" if one.assumed else "",
     )
+
+
+def _ratio(number: Printed, expected: Figure) -> str:
+    """Printed over expected, a fraction where the digits of the table or the rounding of clocks allow for it."""
+    width = max(number.step / 2, FLOOR / 2 * number.value)
+    span = Span((number.value - width) / expected.value, (number.value + width) / expected.value)
+    return ratio_text(number.value / expected.value, span)
 
 
 def _unknown(one: _Figure, file: Path) -> Finding:

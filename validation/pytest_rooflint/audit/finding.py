@@ -43,6 +43,8 @@ class Finding:
     """The figure that should stand there, of the likeliest device."""
     ratio: float | None = None
     """Printed over expected."""
+    ratio_text: str = ""
+    """The same as a small fraction, where the printed digits allow for one."""
     readings: tuple[Reading, ...] = ()
     """What the number is instead, likeliest first."""
     note: str = ""

@@ -1,7 +1,7 @@
 """`rooflint audit`: somebody's table of peaks, bandwidths, powers and counts, held against the registry."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from rooflint.commands.options import Specs, registry
 from rooflint.errors import RooflintError
 from rooflint.project import configured
 from rooflint.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from pytest_rooflint.audit.finding import Finding
 
 app = typer.Typer(add_completion=False)
 
@@ -69,11 +72,14 @@ def _suffix(output: Path | None) -> str:
     return output.suffix.lstrip(".").lower().replace("txt", "text") if output else "text"
 
 
-def _written(findings: list, form: str, everything: bool) -> str:  # type: ignore[type-arg]
+def _written(findings: "list[Finding]", form: str, everything: bool) -> str:
     from pytest_rooflint.audit import account  # noqa: PLC0415
-    from rooflint.table import write  # noqa: PLC0415
+    from rooflint.table import write, writers  # noqa: PLC0415
 
     own = {"json": account.as_json, "sarif": account.as_sarif}
+    known = sorted({*own, *writers()})
+    if form and form not in known:
+        raise AuditError(f"unknown format '{form}' (known: {', '.join(known)})")
     if form == "text":
         return account.as_text(findings, everything=everything)
     if form in own:
