@@ -63,6 +63,16 @@ def exactly(value):
         ("nvidia/jetson-agx-orin-64gb", "dla", "int8", 52.4288e12),
         # 220 × 4 × 128 × 2 × 1.7 GHz = 382.98 TFLOP/s
         ("amd/mi250x", "matrix_core", "fp16", 382.976e12),
+        # 256 × 4 × 1024 × 2 × 2.4 GHz = 5033.16 TFLOP/s
+        ("amd/mi355x", "matrix_core", "fp8", 5033.1648e12),
+        # GeForce halves what accumulates in FP32: 76 × 4 × 64 × 2 × 2.505 GHz = 97.475 TFLOP/s
+        ("nvidia/rtx-4080", "tensor_core", "fp16", 97.47456e12),
+        # a workstation board of the same generation does not: 142 × 4 × 128 × 2 × 2.505 GHz = 364.24 TFLOP/s
+        ("nvidia/rtx-6000-ada", "tensor_core", "fp16", 364.24704e12),
+        # two FP64 lanes' worth: 132 × 64 × 1/32 × 2 × 1.98 GHz = 1.045 TFLOP/s
+        ("nvidia/h800-sxm5-80gb", "fp64_core", "fp64", 1.04544e12),
+        # four products a lane: 30 × 128 × 4 × 2 × 1.531 GHz = 47.03 TOP/s
+        ("nvidia/p40", "cuda_core", "int8", 47.03232e12),
         # 2 × 4 × 128² × 2 × 1.05 GHz = 275.25 TFLOP/s
         ("google/tpu-v4", "mxu", "bf16", 275.2512e12),
     ],

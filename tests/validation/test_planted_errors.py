@@ -89,7 +89,16 @@ SIBLINGS = {
             "breakpoint-tensor_core-int8-per-lpddr5",
         )
     ),
-    *claims("golden/peaks/nvidia/jetson-orin-nx-16gb.yaml", "peak-tensor_core-int8-and-dla-int8-sparse"),
+    *(
+        node
+        for module in ("orin-nx-16gb", "orin-nx-8gb", "agx-orin-32gb")
+        for node in claims(f"golden/peaks/nvidia/jetson-{module}.yaml", "peak-tensor_core-int8-and-dla-int8-sparse")
+    ),
+    *(
+        node
+        for module in ("orin-nx-8gb", "orin-nano-4gb", "agx-orin-32gb")
+        for node in claims(f"golden/peaks/nvidia/jetson-{module}.yaml", "peak-tensor_core-int8-sparse")
+    ),
 }
 RATIO = claims("golden/architectures/nvidia/ampere-ga10b.yaml", "ratio-tensor_core-int8-per-tensor_core-fp16")
 
@@ -184,6 +193,8 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
         "a100-pcie-80gb": lanes | measured,
         "a100-pcie-40gb": lanes,
         "a30": {"peak-cuda_core-fp32", "peak-cuda_core-fp32-by-db", "count-cuda_core-by-db"},
+        "a800-sxm4-80gb": {"peak-cuda_core-fp32", "peak-cuda_core-fp32-by-db", "count-cuda_core-by-db"},
+        "a800-pcie-80gb": {"peak-cuda_core-fp32", "peak-cuda_core-fp32-by-db", "count-cuda_core-by-db"},
     }.items():
         expected |= claims(f"golden/peaks/nvidia/{device}.yaml", *ids)
     assert set(said) == expected
