@@ -29,6 +29,7 @@ MODEL = (
     "rooflint.spec_files",
     "rooflint.completeness",
     "rooflint.specs",
+    "rooflint.quantities",
     "rooflint.slips",
     "rooflint.workload",
     "rooflint.workload_tables",

@@ -17,7 +17,7 @@ from rooflint.errors import InputError
 from rooflint.facts import Fact, leading_number
 from rooflint.hardware import Facts, Hardware
 from rooflint.schema import RawFact, reader_of
-from rooflint.specs import Registry
+from rooflint.specs import Registry, same_line
 from rooflint.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, format_number
 
 T = TypeVar("T")
@@ -196,12 +196,8 @@ def _confused(path: str, other: str) -> str | None:
 
 def _at_its_mode(fact: Fact, hardware: Hardware) -> Facts:
     """Facts of the device at the operating point that the fact belongs to, or without any."""
-    modes = [mode for mode, overlay in hardware.operating_points.items() if _is(overlay.get(fact.path), fact)]
+    modes = [mode for mode, overlay in hardware.operating_points.items() if same_line(overlay.get(fact.path), fact)]
     return hardware.at(modes[0]).facts if modes else hardware.facts
-
-
-def _is(one: Fact | None, two: Fact) -> bool:
-    return one is not None and (one.file, one.line, one.path) == (two.file, two.line, two.path)
 
 
 def _confused_clocks(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
