@@ -8,8 +8,8 @@ import hashlib
 import importlib.util
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class Store:
 
     folder: Path
     baseline: Baseline
+    _digests: dict[Path, str] = field(default_factory=dict, repr=False)
 
     def get(self, group: Group) -> tuple[Fate, ...] | None:
         """What is known of a group; None where nothing is, or something changed since."""
@@ -61,7 +62,7 @@ class Store:
     def _key(self, group: Group) -> str:
         parts = hashlib.sha256(self._common.encode())
         for file in sorted(self._files(group)):
-            parts.update(f"{shown(file)} {_digest(file)}\n".encode())
+            parts.update(f"{shown(file)} {self._digest(file)}\n".encode())
         for mutant in group.mutants:
             fact, slip = mutant.fact, mutant.slip
             parts.update(f"{fact.path} {fact.line} {slip.name} {slip.fact.display}\n".encode())
@@ -78,7 +79,12 @@ class Store:
     def _common(self) -> str:
         """What every group depends on."""
         tables = (file for root in self.baseline.suite.spec_roots for file in (root / "workloads").rglob("*.yaml"))
-        return "\n".join(_digest(file) for file in sorted({*_code(), *tables}))
+        return "\n".join(self._digest(file) for file in sorted({*_code(), *tables}))
+
+    def _digest(self, file: Path) -> str:
+        if file not in self._digests:
+            self._digests[file] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return self._digests[file]
 
 
 def _heirs(group: Group, registry: Registry) -> Iterator[Name]:
@@ -100,7 +106,6 @@ def _of(name: Name, registry: Registry) -> Iterator[Path]:
         yield registry.architecture_files[architecture]
 
 
-@cache
 def _code() -> tuple[Path, ...]:
     """Our own modules, and those of the kinds of claims that other packages add."""
     packages = [Path(str(package.__file__)).parent for package in (rooflint, pytest_rooflint)]
@@ -112,8 +117,3 @@ def _code() -> tuple[Path, ...]:
 def _modules(packages: Iterable[Path]) -> Iterator[Path]:
     for package in packages:
         yield from package.rglob("*.py")
-
-
-@cache
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
