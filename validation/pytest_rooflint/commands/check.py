@@ -37,8 +37,10 @@ def check(
         raise CheckError(f"{evidence}: want a file for the evidence, found a folder")
     evidence.unlink(missing_ok=True)  # a run that breaks off must not leave the evidence of another one
     status = _run("pytest", *arguments)
-    if mutate:
-        status = status or _mutated(evidence, folders)
+    if mutate and status:
+        typer.echo("no mutation score: the suite is red")
+    elif mutate:
+        status = _mutated(evidence, folders)
     if report and evidence.is_file():
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered
@@ -46,7 +48,7 @@ def check(
 
 
 def _mutated(evidence: Path, folders: list[str]) -> int:
-    """The score, into the evidence. A red suite has none."""
+    """The score, into the evidence."""
     return _run("rooflint", "mutate", f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders))
 
 
