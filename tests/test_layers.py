@@ -29,6 +29,8 @@ MODEL = (
     "rooflint.spec_files",
     "rooflint.completeness",
     "rooflint.specs",
+    "rooflint.quantities",
+    "rooflint.slips",
     "rooflint.workload",
     "rooflint.workload_tables",
     "rooflint.roofline",

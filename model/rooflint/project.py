@@ -19,7 +19,7 @@ def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path
         return []
     text = _text(project)
     names = _names(_table(project, text).get(option, []))
-    line = next((number for number, said in enumerate(text.splitlines(), 1) if said.strip().startswith(option)), 1)
+    line = _line(text, option)
     if names is None:
         raise refuse(project, line, f'{option}: want a list of folders such as ["golden"]')
     folders = [project.parent / name for name in names]
@@ -27,6 +27,31 @@ def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path
         if not folder.is_dir():
             raise refuse(project, line, f"{option}: want a folder, found nothing at {folder}")
     return folders
+
+
+def share(option: str, project: Path = Path("pyproject.toml")) -> float | None:
+    """A share that is written in per cent, such as `rooflint_mutation_floor = 95`; None where nobody says it. [1]
+
+    Raises InputError for a project file that cannot be read and for what is not between 0 and 100.
+    """
+    if not project.is_file():
+        return None
+    text = _text(project)
+    said = _table(project, text).get(option)
+    if said is None:
+        return None
+    try:
+        percent = float("nan") if isinstance(said, bool) else float(said)
+    except (TypeError, ValueError):
+        percent = float("nan")
+    if not 0 <= percent <= 100:
+        raise refuse(project, _line(text, option), f"{option}: want per cent between 0 and 100, found '{said}'")
+    return percent / 100
+
+
+def _line(text: str, option: str) -> int:
+    """Where an option stands."""
+    return next((number for number, said in enumerate(text.splitlines(), 1) if said.strip().startswith(option)), 1)
 
 
 def _text(project: Path) -> str:

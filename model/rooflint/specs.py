@@ -85,15 +85,11 @@ class Registry:
         except InputError:
             return False
 
-    def with_fact(self, fact: Fact, other: Fact) -> "Registry":
-        """The same registry, in which one line of one file says something else."""
-        twin = replace(self, _loaded=dict(self._loaded), _architectures=dict(self._architectures))
+    def with_fact(self, fact: Fact, other: Fact, holders: Iterable[str] | None = None) -> "Registry":
+        """The same registry, in which one line of one file says something else; `holders` where they are known."""
+        held = frozenset(self.holders(fact) if holders is None else holders)
+        twin = _Planted(self.roots, origin=self, fact=fact, other=other, held=held)
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
-        for device in self.holders(fact):
-            twin._loaded[device] = _replaced(self.get(device), fact, other)
-        for name, architecture in self._architectures.items():
-            if _same(architecture.facts.get(fact.path), fact):
-                twin._architectures[name] = replace(architecture, facts={**architecture.facts, fact.path: other})
         return twin
 
     def find(self, name: str) -> Hardware:
@@ -151,6 +147,31 @@ class Registry:
             return self.architecture(spec.architecture)
         except UnknownDeviceError as error:
             raise InputError([document.problem(("architecture",), str(error))]) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Planted(Registry):
+    """A registry with another fact in one line; what holds it is changed when it is asked for."""
+
+    origin: Registry
+    fact: Fact
+    other: Fact
+    held: frozenset[str]
+
+    def get(self, device: str) -> Hardware:
+        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
+        if device not in self.held:
+            return self.origin.get(device)
+        if device not in self._loaded:
+            self._loaded[device] = _replaced(self.origin.get(device), self.fact, self.other)
+        return self._loaded[device]
+
+    def architecture(self, name: str) -> "Architecture":
+        """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
+        found = self.origin.architecture(name)
+        if not same_line(found.facts.get(self.fact.path), self.fact):
+            return found
+        return replace(found, facts={**found.facts, self.fact.path: self.other})
 
 
 @dataclass(frozen=True)
@@ -246,20 +267,21 @@ def _ids_below(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _same(one: Fact | None, two: Fact) -> bool:
+def same_line(one: Fact | None, two: Fact) -> bool:
+    """Whether two facts are the same line of the same file, whatever it says."""
     return one is not None and (one.file, one.line, one.path) == (two.file, two.line, two.path)
 
 
 def _holds(hardware: Hardware, fact: Fact) -> bool:
-    return any(_same(facts.get(fact.path), fact) for facts in (hardware.facts, *hardware.operating_points.values()))
+    return any(same_line(facts.get(fact.path), fact) for facts in (hardware.facts, *hardware.operating_points.values()))
 
 
 def _replaced(hardware: Hardware, fact: Fact, other: Fact) -> Hardware:
     points = {
-        mode: {**facts, fact.path: other} if _same(facts.get(fact.path), fact) else facts
+        mode: {**facts, fact.path: other} if same_line(facts.get(fact.path), fact) else facts
         for mode, facts in hardware.operating_points.items()
     }
-    facts = {**hardware.facts, fact.path: other} if _same(hardware.facts.get(fact.path), fact) else hardware.facts
+    facts = {**hardware.facts, fact.path: other} if same_line(hardware.facts.get(fact.path), fact) else hardware.facts
     return replace(hardware, facts=facts, operating_points=points)
 
 

@@ -349,6 +349,88 @@ class Replay(TypedDict):
     figures: list[Figure]
 
 
+class MutantCounts(TypedDict):
+    """Mutants by what became of them."""
+
+    mutants: int
+    killable: int
+    killed: int
+    survived: int
+    within_digits: int
+    uncorroborated: int
+    equivalent: int
+    killed_besides: int
+    unseen: int
+
+
+class MutantClass(MutantCounts):
+    """A class of slips."""
+
+    name: str
+    says: str
+    refused: int
+
+
+class MutatedSubject(MutantCounts):
+    """A spec file whose facts were set wrong; `score` is a share."""
+
+    id: str
+    file: str
+    score: float | None
+
+
+class MutatedFact(MutantCounts):
+    """A fact that was set wrong."""
+
+    subject: str
+    at: str | None
+    path: str
+    file: str
+    line: int
+    display: str
+    would_kill: str | None
+
+
+Survivor = TypedDict(
+    "Survivor",
+    {
+        "subject": str,
+        "at": str | None,
+        "path": str,
+        "file": str,
+        "line": int,
+        "display": str,
+        "class": str,
+        "text": str,
+        "mutated": str,
+        "ratio": float,
+        "would_kill": str,
+    },
+)
+
+
+class Gross(TypedDict):
+    """Errors of two and more on what corroborated peaks and bandwidths rest on."""
+
+    mutants: int
+    killed: int
+
+
+class Mutation(TypedDict):
+    """How much of the specs could be wrong without a red claim; `score` and `floor` are shares."""
+
+    score: float | None
+    floor: float | None
+    holds: bool | None
+    definitions: dict[str, str]
+    counts: MutantCounts
+    gross: Gross
+    classes: list[MutantClass]
+    subjects: list[MutatedSubject]
+    facts: list[MutatedFact]
+    survivors: list[Survivor]
+
+
 class Evidence(TypedDict):
     """All that a report knows."""
 
@@ -362,6 +444,7 @@ class Evidence(TypedDict):
     devices: list[Device]
     coverage: list[Cell]
     replays: list[Replay]
+    mutation: NotRequired[Mutation]
 
 
 _ADAPTER = TypeAdapter(Evidence)

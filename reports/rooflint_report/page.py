@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import axis, outcome, place
+from rooflint_report import axis, mutation, outcome, place
 from rooflint_report.anchor import Anchors
 from rooflint_report.disagreement import disagreements
 from rooflint_report.dispute import disputes
@@ -43,9 +43,14 @@ def environment() -> Environment:
     }
     environment.filters |= {"tied": outcome.tied, "tied_factors": outcome.tied_factors}
     environment.filters |= {"mended": place.mended, "broken": place.broken}
+    environment.filters |= {
+        "mutant_parts": mutation.parts,
+        "percent": mutation.percent,
+        "share_of": mutation.share_of,
+    }
     environment.tests |= {"blind": is_blind}
     environment.globals |= {"marks": outcome.MARKS, "short": outcome.SHORT, "ruler_ticks": axis.ruler_ticks()}
-    environment.globals |= {"tried": place.tried}
+    environment.globals |= {"tried": place.tried, "mutant_names": mutation.PARTS}
     return environment
 
 
@@ -67,6 +72,7 @@ def _view(evidence: Evidence) -> dict[str, Any]:
         "sheet_anchors": {sheet.device["id"]: sheet.anchor for sheet in device_sheets},
         "sheets": device_sheets,
         "homeless": homeless(evidence),
+        "slipping": mutation.slipping(evidence),
         "disputes": disputes(evidence["replays"], anchors),
         "decades": axis.decade_axis(p["value"] for d in evidence["devices"] for p in d["peaks"]),
         "script": _script(),

@@ -4,7 +4,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import outcome, place
+from rooflint_report import mutation, outcome, place
 from rooflint_report.evidence import Evidence
 from rooflint_report.markdown import code, escaped
 from rooflint_report.matrix import coverage_matrix
@@ -49,6 +49,8 @@ def _environment() -> Environment:
         "deviation": outcome.deviation,
         "mended": place.mended,
         "broken": place.broken,
+        "percent": mutation.percent,
+        "share_of": mutation.share_of,
     }
     environment.globals |= {"marks": outcome.MARKS, "tried": place.tried}
     return environment

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rooflint.errors import InputError, Problem
-from rooflint.project import configured
+from rooflint.project import configured, share
 
 
 @pytest.fixture
@@ -86,3 +86,28 @@ def test_what_is_not_a_list_of_folders_is_refused_in_a_sentence(project, text):
         assert configured("rooflint_specs", project(text)) == []  # a table of somebody else may be overlooked
     except InputError as error:
         assert error.problems
+
+
+# ---- a share in per cent
+
+
+@pytest.mark.parametrize(
+    ("value", "floor"), [("99.5", 0.995), ("95", 0.95), ("'99.5'", 0.995), ("0", 0.0), ("100", 1.0)]
+)
+def test_a_share_is_written_in_per_cent(project, value, floor):
+    assert share("rooflint_mutation_floor", project(f"{HEAD}rooflint_mutation_floor = {value}\n")) == floor
+
+
+def test_a_share_that_nobody_says_is_none(project, tmp_path):
+    assert share("rooflint_mutation_floor", project(HEAD)) is None
+    assert share("rooflint_mutation_floor", tmp_path / "nowhere.toml") is None
+
+
+@pytest.mark.parametrize("value", ["101", "-1", "true", "'most'", "[95]", "nan"])
+def test_what_is_no_share_is_refused_with_its_line(project, value):
+    file = project(f"{HEAD}rooflint_mutation_floor = {value}\n")
+    with pytest.raises(InputError) as caught:
+        share("rooflint_mutation_floor", file)
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (file, 3)
+    assert problem.message.startswith("rooflint_mutation_floor: want per cent between 0 and 100, found ")

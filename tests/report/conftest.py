@@ -93,6 +93,12 @@ def evidence() -> Record:
 
 
 @pytest.fixture
+def mutated() -> Record:
+    """Ten devices, nothing red, and what became of a dozen mutants of two facts."""
+    return build(red=False) | {"mutation": _mutation()}
+
+
+@pytest.fixture
 def green() -> Record:
     """Ten devices, nothing red."""
     return build(red=False)
@@ -458,3 +464,43 @@ def _replays() -> list[Record]:
         }
         for label, hardware, line in [("GPU", "nvidia/jetson-agx-orin-64gb", 12), ("KPU", "stillwater/kpu-t256", 30)]
     ]
+
+
+def _mutants(*counts: int) -> Record:
+    """Of so many mutants: killable, killed, within digits, uncorroborated, equivalent, killed besides."""
+    names = ("mutants", "killable", "killed", "within_digits", "uncorroborated", "equivalent", "killed_besides")
+    found = dict(zip(names, counts, strict=True))
+    seen = found["killed"] + found["killed_besides"] + found["equivalent"]
+    return found | {"survived": found["killable"] - found["killed"], "unseen": found["mutants"] - seen}
+
+
+def _mutation() -> Record:
+    """T4's bus, of which a slip survives, and its TDP, which no independent claim speaks of."""
+    bus, tdp = _mutants(7, 5, 4, 2, 0, 0, 0), _mutants(5, 0, 0, 0, 4, 1, 3)
+    file = f"{SPECS}/hardware/nvidia/t4.yaml"
+    place = {"subject": "nvidia/t4", "at": None, "path": "memories.gddr6.bus", "file": file, "line": 21}
+    power = {"subject": "nvidia/t4", "at": "low", "path": "tdp", "file": file, "line": 10, "display": "70 W"}
+    slip = {"class": "digit", "text": "5 and 6 are exchanged", "mutated": "265 bit", "ratio": 265 / 256}
+    wish = "bandwidth: gddr6 at golden/peaks/nvidia/t4.yaml:12, if it allowed ±0.2 % and not ±5 %"
+    return {
+        "score": 4 / 5,
+        "floor": 0.75,
+        "holds": True,
+        "definitions": {"unseen": "moves a figure, and no claim turns red"},
+        "counts": _mutants(12, 5, 4, 2, 4, 1, 3) | {"refused": 6},
+        "gross": {"mutants": 3, "killed": 3},
+        "classes": [
+            bus | {"name": "digit", "says": "a digit is off by one", "refused": 2},
+            tdp | {"name": "factor-2", "says": "twice or half", "refused": 4},
+        ],
+        "subjects": [
+            _mutants(12, 5, 4, 2, 4, 1, 3) | {"id": "nvidia/t4", "architecture": False, "file": file, "score": 4 / 5}
+        ],
+        "facts": [
+            bus
+            | place
+            | {"display": "256 bit", "unseen_classes": ["digit"], "would_kill": "bandwidth: gddr6, printed"},
+            tdp | power | {"unseen_classes": ["factor-2"], "would_kill": "tdp: rated at low, from elsewhere"},
+        ],
+        "survivors": [place | slip | {"display": "256 bit", "would_kill": wish}],
+    }

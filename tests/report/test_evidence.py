@@ -32,7 +32,7 @@ def test_a_run_is_read_as_written(tmp_path, evidence):
 
 def test_a_newer_writer_may_say_more(tmp_path, evidence):
     file = tmp_path / "evidence.json"
-    file.write_text(json.dumps(evidence | {"mutation": {"score": 1.0}}), encoding="utf-8")
+    file.write_text(json.dumps(evidence | {"ledger": {"moved": 1}}), encoding="utf-8")
     assert load_evidence(file) == evidence
 
 

@@ -57,12 +57,13 @@ class Reader(HTMLParser):
         return re.sub(r"\s+", " ", "".join(shown))
 
 
-@pytest.fixture(params=["red", "green", "empty", "nasty"])
-def page(request, make_evidence, empty):
+@pytest.fixture(params=["red", "green", "empty", "nasty", "mutated"])
+def page(request, make_evidence, empty, mutated):
     records = {
         "red": make_evidence,
         "green": lambda: make_evidence(red=False),
         "empty": lambda: empty,
+        "mutated": lambda: mutated,
         "nasty": lambda: make_evidence(nasty=True),
     }
     return render_html(records[request.param]())
@@ -176,7 +177,7 @@ def test_a_red_card_says_all_that_the_red_test_said(evidence):
 def test_red_comes_before_everything_else(evidence):
     page = render_html(evidence)
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections == ["red", "open", "coverage", "devices", "disputed", "legend"]
+    assert sections == ["red", "open", "coverage", "slips", "devices", "disputed", "legend"]
 
 
 def test_the_farthest_red_comes_first(evidence):

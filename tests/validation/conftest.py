@@ -18,6 +18,7 @@ from pytest_rooflint.suite import Suite
 from pytest_rooflint.verdict import Verdict
 
 TINY = Path(__file__).parent / "tiny"
+ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(sys.executable).parent
 
 for name in kinds.names():
@@ -199,3 +200,16 @@ def claims(acme: Repository) -> Callable[..., list[Verdict]]:
         return list(acme.verdicts("golden/k1.yaml").values())
 
     return judged
+
+
+@pytest.fixture
+def small(repository: Repository) -> Repository:
+    """The tiny repository where pytest is not needed; the working directory is its root."""
+    shutil.copytree(TINY, repository.root, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".pytest_cache"))
+    return repository
+
+
+@pytest.fixture(scope="session")
+def shipped_suite() -> Suite:
+    """The suite on the shipped specs."""
+    return Suite.of([ROOT / "golden"], [ROOT / "model/rooflint/specs"])

@@ -72,6 +72,21 @@ def test_folders_of_another_project_are_checked_from_here(tiny, tmp_path_factory
 # ---- how it asks pytest
 
 
+def test_the_score_is_asked_for_after_a_green_run_with_the_same_folders(tiny, check):
+    status, calls, _ = check("--mutate", "--golden=golden", "--specs=specs", "-k", "int8")
+    assert status == 0
+    assert [call[1] for call in calls] == ["pytest", "rooflint"]
+    wanted = ["mutate", "--evidence=reports/out/evidence.json", "--survivors=3", "--golden=golden", "--specs=specs"]
+    assert calls[1][2:] == wanted
+
+
+def test_a_red_run_is_not_asked_for_a_score(tiny, check):
+    status, calls, result = check("--mutate", status=1)
+    assert status == 1
+    assert [call[1] for call in calls] == ["pytest"]
+    assert result.stdout == "no mutation score: the suite is red\n"
+
+
 def test_it_asks_pytest_for_the_golden_claims_alone(tiny, check):
     status, (call,), _ = check()
     assert status == 0

@@ -54,7 +54,12 @@ def judge(
 
 def outcome_of(claim: Claim, context: Context, *, excuses: bool = True) -> Outcome:
     """The outcome alone, without a search for causes."""
-    return _judged(claim, "", context, None, excuses).outcome
+    return brief(claim, context, excuses=excuses).outcome
+
+
+def brief(claim: Claim, context: Context, *, excuses: bool = True) -> Verdict:
+    """The verdict without a search for causes."""
+    return _judged(claim, "", context, None, excuses)
 
 
 def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | None, excuses: bool) -> Verdict:

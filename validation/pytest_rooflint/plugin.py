@@ -17,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "folders with hardware/, architectures/, workloads/; the packaged specs unless set",
         type="paths",
     )
+    parser.addini("rooflint_mutation_floor", "mutation score below which 'rooflint mutate' is red, in per cent")
     group = parser.getgroup("rooflint", "golden expectations of hardware performance models")
     group.addoption("--rooflint-evidence", metavar="FILE", help="write the evidence of this run as JSON")
     group.addoption("--rooflint-only", action="store_true", help="run the golden suite, unless files or ids are named")

@@ -24,25 +24,32 @@ def check(
     golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
     specs: Annotated[list[Path] | None, typer.Option(help="Specs folder instead of the project's own.")] = None,
     report: Annotated[bool, typer.Option("--report", help="Render report.html and summary.md, also when red.")] = False,
+    mutate: Annotated[
+        bool, typer.Option("--mutate", help="Then set every fact wrong and count who notices; red below the floor.")
+    ] = False,
     evidence: Annotated[Path, typer.Option(help="Where to write the evidence.")] = EVIDENCE,
 ) -> None:
     """Check the golden expectations against the specs. Further arguments go to pytest, such as -k int8 -x."""
-    arguments = [
-        "-q",
-        "--rooflint-only",
-        f"--rooflint-evidence={evidence}",
-        *(f"--rooflint-golden={folder}" for folder in golden or ()),
-        *(f"--rooflint-specs={folder}" for folder in specs or ()),
-        *context.args,
-    ]
+    folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
+    arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}"]
+    arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if evidence.is_dir():
         raise CheckError(f"{evidence}: want a file for the evidence, found a folder")
     evidence.unlink(missing_ok=True)  # a run that breaks off must not leave the evidence of another one
     status = _run("pytest", *arguments)
+    if mutate and status:
+        typer.echo("no mutation score: the suite is red")
+    elif mutate:
+        status = _mutated(evidence, folders)
     if report and evidence.is_file():
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered
     raise typer.Exit(status)
+
+
+def _mutated(evidence: Path, folders: list[str]) -> int:
+    """The score, into the evidence."""
+    return _run("rooflint", "mutate", f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders))
 
 
 def _run(module: str, *arguments: str) -> int:

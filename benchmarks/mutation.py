@@ -1,0 +1,114 @@
+"""What the mutation score costs: the engine on one core and on all, from its store, and beside asking every claim.
+
+Run `python benchmarks/mutation.py` in the project's root, where rooflint is installed. The whole command is measured as
+a process of its own, in turn and back; a side's time is the minimum over rounds. The plain way judges every claim on a
+copy of the registry for each mutant of a sample, in this process, beside the engine on the same sample.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_rooflint.judge import outcome_of
+from pytest_rooflint.mutation.baseline import Baseline
+from pytest_rooflint.mutation.engine import cores
+from pytest_rooflint.mutation.fate import fates
+from pytest_rooflint.mutation.mutants import Group, Mutant, groups
+from pytest_rooflint.suite import Suite
+
+SAMPLE = 60
+
+
+def timed(*arguments: str, folder: Path) -> float:
+    """Seconds of `rooflint mutate`. It must succeed. Bytecode is kept, as Python does unless told otherwise."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-m", "rooflint", "mutate", "--floor=0", *arguments]
+    started = time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, env=kept)
+    return time.perf_counter() - started
+
+
+def minima(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """The least time of each side, measured in turn: forward, then backward, so that drift meets all alike."""
+    best = dict.fromkeys(sides, float("inf"))
+    for round_number in range(rounds):
+        for name in list(sides) if round_number % 2 == 0 else list(reversed(sides)):
+            best[name] = min(best[name], sides[name]())
+    return best
+
+
+def plain(mutants: list[Mutant], baseline: Baseline) -> float:
+    """Seconds a mutant when every claim is asked."""
+    started = time.perf_counter()
+    for mutant in mutants:
+        registry = baseline.suite.registry.with_fact(mutant.fact, mutant.slip.fact)
+        suite = replace(baseline.suite, registry=registry)
+        for stand in baseline.stands:
+            outcome_of(stand.claim, suite)
+    return (time.perf_counter() - started) / len(mutants)
+
+
+def ours(sample: list[Group], baseline: Baseline) -> float:
+    """Seconds a mutant of the engine."""
+    started = time.perf_counter()
+    count = sum(len(list(fates(group, baseline))) for group in sample)
+    return (time.perf_counter() - started) / count
+
+
+def project(folder: Path) -> Path:
+    """The project's specs and golden files, without any store."""
+    root = Path(__file__).parents[1]
+    shutil.copytree(root / "golden", folder / "golden")
+    shutil.copytree(root / "model" / "rooflint" / "specs", folder / "specs")
+    options = 'rooflint_golden = ["golden"]\nrooflint_specs = ["specs"]\n'
+    (folder / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}")
+    return folder
+
+
+def sampled(all_groups: list[Group]) -> list[Group]:
+    """The same number of mutants in each run, chosen by chance."""
+    chance = random.Random(0)
+    chosen = chance.sample(all_groups, SAMPLE // 2)
+    return [replace(group, mutants=tuple(chance.sample(group.mutants, 2))) for group in chosen]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as name:
+        folder = project(Path(name))
+        timed(folder=folder)  # fills the store
+        whole = minima(
+            {
+                "one core": lambda: timed("--no-cache", "--jobs=1", folder=folder),
+                f"{cores()} cores": lambda: timed("--no-cache", folder=folder),
+                "from the store": lambda: timed(folder=folder),
+            },
+            rounds,
+        )
+        suite = Suite.of([folder / "golden"], [folder / "specs"])
+        baseline, all_groups = Baseline.of(suite), list(groups(suite))
+        sample = sampled(all_groups)
+        mutants = [mutant for group in sample for mutant in group.mutants]
+        each = minima({"plain": lambda: plain(mutants, baseline), "ours": lambda: ours(sample, baseline)}, rounds)
+    count = sum(len(group.mutants) for group in all_groups)
+    for side, seconds in whole.items():
+        print(f"{side:<16} {seconds:6.2f} s for {count} mutants, {seconds / count * 1e4:6.2f} s for 10 000")
+    print(
+        f"every claim : those that asked, a mutant: {each['plain'] * 1e3:.1f} ms : {each['ours'] * 1e3:.2f} ms", end=""
+    )
+    print(f", ratio {each['plain'] / each['ours']:.0f}")
+
+
+if __name__ == "__main__":
+    main()
