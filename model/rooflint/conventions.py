@@ -7,6 +7,8 @@ from rooflint.causes import Case, Cause
 from rooflint.facts import Factor
 from rooflint.units import OPS_PER_MAC
 
+PREFIX = "a prefix is off by a thousand"
+
 
 def conventions(case: Case) -> list[Cause]:
     """Those that the ladder of a case could have broken."""
@@ -19,8 +21,8 @@ def conventions(case: Case) -> list[Cause]:
             *_sparsities(case),
             Cause("tera is taken as 2⁴⁰ by one side", 1e12 / 2**40, 2.5),
             Cause("tera is taken as 2⁴⁰ by one side", 2**40 / 1e12, 2.5),
-            Cause("a prefix is off by a thousand", 1e3, 2.0),
-            Cause("a prefix is off by a thousand", 1e-3, 2.0),
+            Cause(PREFIX, 1e3, 2.0),
+            Cause(PREFIX, 1e-3, 2.0),
         ]
     memory = [factor for factor in case.ladder.factors if factor.name in ("bus", "bandwidth", "capacity")]
     if memory:
@@ -52,8 +54,8 @@ def _byte_conventions(size: float, *, double_rate: bool) -> Iterator[Cause]:
     yield Cause(f"the expectation counts in {decimal}, the figure is in {binary} (1 / ({why}))", 1 / factor, 1.0)
     yield Cause("bits are taken for bytes", 8, 1.0)
     yield Cause("bytes are taken for bits", 1 / 8, 1.0)
-    yield Cause("a prefix is off by a thousand", 1e3, 2.0)
-    yield Cause("a prefix is off by a thousand", 1e-3, 2.0)
+    yield Cause(PREFIX, 1e3, 2.0)
+    yield Cause(PREFIX, 1e-3, 2.0)
     if double_rate:
         yield Cause("the memory clock is used as the data rate: double data rate is missing", 1 / 2, 1.3, carried=True)
         yield Cause("double data rate is applied twice", 2, 1.3, carried=True)

@@ -5,17 +5,24 @@ factor or a product of two. Simplest first, several where the figures do not dec
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
 from rooflint.causes import Case, Cause, Span, ratio_text
-from rooflint.conventions import conventions, counted_twice
+from rooflint.conventions import PREFIX, conventions, counted_twice
 from rooflint.errors import InputError
+from rooflint.facts import Fact
 from rooflint.hardware import Facts
 from rooflint.suspects import REASON, other_clocks, other_precisions, rates, readable, short, suspects
+from rooflint.units import parse_quantity
 
 __all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
+
+SLOWEST, FASTEST = 50e6, 10e9
+"""Clocks beyond which a prefix is off rather than a figure. [Hz]"""
+_SIZES = frozenset({"capacity", "bandwidth", "pin_rate"})
 
 MAX_CAUSES = 3
 CANDIDATES = 16
@@ -85,9 +92,18 @@ def _devices(case: Case) -> Iterator[Facts]:
 
 
 def _mended(case: Case, cause: Cause) -> Cause:
-    """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin."""
+    """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin, the prefix of a size."""
+    if cause.fact:
+        return cause
+    for factor in case.ladder.factors if not cause.parts else ():
+        other = _with_other_prefix(factor.fact) if factor.fact and factor.name in _SIZES else None
+        if factor.fact and other and math.isclose(factor.fact.value / other.value, cause.factor, rel_tol=1e-6):
+            return replace(cause, fact=factor.fact, repaired=other)
+    for factor in case.ladder.factors if cause.text == PREFIX else ():
+        if factor.fact and factor.name == "clock" and not SLOWEST <= factor.fact.value <= FASTEST:
+            return replace(cause, fact=factor.fact, repaired=factor.fact.with_value(factor.fact.value / cause.factor))
     carrier = next((factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None)
-    if cause.fact or carrier is None or carrier.fact is None or not cause.carried:
+    if carrier is None or carrier.fact is None or not cause.carried:
         return cause
     factor = 1 / cause.factor if carrier.inverse else cause.factor
     repaired = carrier.fact.with_value(carrier.fact.value / factor)
@@ -95,6 +111,14 @@ def _mended(case: Case, cause: Cause) -> Cause:
     if carrier.name == "macs_per_clock":
         text = f"{short(carrier.fact)} {carrier.fact.display} is {ratio_text(factor)} of {repaired.display}: {text}"
     return replace(cause, text=text, fact=carrier.fact, repaired=repaired)
+
+
+def _with_other_prefix(fact: Fact) -> Fact | None:
+    """`8 GiB` for `8 GB` and the reverse; None where a fact has neither prefix."""
+    text = re.sub(r"\b([KMGT])i(?=B|bit)", r"\1", fact.quantity.text)
+    if text == fact.quantity.text:
+        text = re.sub(r"\b([MGT])(?=B|bit)", r"\1i", text)
+    return None if text == fact.quantity.text else replace(fact, quantity=parse_quantity(text))
 
 
 def _pair(one: Cause, two: Cause) -> Cause:

@@ -13,6 +13,9 @@ from rooflint.units import DIMENSIONLESS, HERTZ, format_number
 
 FASTER = 1.25  # a clock that is needed is not much above those that the device has
 
+_LANE_BITS = 32  # buses come in multiples of that
+_COUNTS = frozenset({"groups", "per_group", "parts", "full_die"})
+
 #: Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones.
 FAMILIES = (
     {"bf16", "fp16", "fp16_acc16", "fp8", "fp8_acc16", "fp6", "fp4", "int8", "int4", "int1"},
@@ -59,7 +62,32 @@ def suspects(case: Case, span: Span) -> list[Cause]:
         if factor.fact and factor.name != "macs_per_clock":
             own = span.inverted() if factor.inverse else span
             causes += [replace(cause, factor=span.factor) for cause in _needed(case, own, factor.fact)]
+        if factor.fact and factor.name == "groups" and case.hardware:
+            causes += contradictions(case.hardware, factor.fact, span)
     return causes
+
+
+def contradictions(hardware: Hardware, fact: Fact, span: Span | None = None) -> list[Cause]:
+    """The groups of a unit are not those that the other units of the same groups have: one SM count, one device."""
+    unit = fact.path.split(".")[1]
+    group = hardware.unit_groups.get(unit)
+    alike = [
+        other.facts["groups"]
+        for name, other in hardware.units.items()
+        if name != unit and other.group == group and "groups" in other.facts
+    ]
+    values = [other.value for other in alike]
+    wanted = max(values, key=values.count, default=fact.value)
+    share = fact.value / wanted
+    if wanted == fact.value or (span and not span.holds(share)):
+        return []
+    having = _names(other.path.split(".")[1] for other in alike if other.value == wanted)
+    text = f"{short(fact)} {fact.display} is not the {wanted:g} {group} that {having} {_has(values, wanted)}"
+    return [Cause(text, share, 0.6, fact, fact.with_value(wanted))]
+
+
+def _has(values: Sequence[float], wanted: float) -> str:
+    return "has" if values.count(wanted) == 1 else "have"
 
 
 def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
@@ -79,15 +107,34 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
     if _is_clock(fact) and not (taken_from or borne_out):
         return  # a clock is read, never worked back
+    if _is_clock(fact) and not borne_out and not _is_plain(wanted):
+        return  # nor to the kilohertz
     if taken_from and (borne_out or _is_clock(fact)):
         yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
-        yield Cause(text, span.factor, 1.7 if borne_out else 3.2, fact, needed)
+        yield Cause(text, span.factor, 1.7 if borne_out else _unborne(fact, wanted), fact, needed)
+
+
+def _unborne(fact: Fact, wanted: float) -> float:
+    """What a value costs that nothing else bears out: little where it is such a number as chips are built of."""
+    if fact.path.split(".")[-1] in _COUNTS:
+        return 2.2 if math.log2(wanted).is_integer() and not math.log2(fact.value).is_integer() else 2.8
+    return 3.2
+
+
+def _is_rate(fact: Fact, value: float) -> bool:
+    """Whether a value is one that rates have, which may be less than a MAC: a power of two."""
+    return ".macs_per_clock." in fact.path and math.log2(value).is_integer()
+
+
+def _is_plain(hertz: float) -> bool:
+    """Whether a clock is one that people write down: to four digits."""
+    return math.isclose(hertz, float(f"{hertz:.3e}"), rel_tol=1e-9)
 
 
 def _usual(fact: Fact, wanted: float) -> bool:
     """Buses come in multiples of 32 bit."""
-    return fact.path.endswith(".bus") and wanted * 8 % 32 == 0
+    return fact.path.endswith(".bus") and wanted * 8 % _LANE_BITS == 0
 
 
 def _is_clock(fact: Fact) -> bool:
@@ -97,7 +144,7 @@ def _is_clock(fact: Fact) -> bool:
 def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
     """Clocks are confused with one another, not with something of another size; a bus is a multiple of 32 bit."""
     if fact.path.endswith(".bus"):
-        return wanted * 8 % 32 == 0
+        return wanted * 8 % _LANE_BITS == 0
     if not _is_clock(fact) or case.hardware is None:
         return True
     others = _clock_facts(case.hardware)
@@ -110,12 +157,16 @@ def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
 def _round_value(fact: Fact, span: Span) -> float | None:
     """The value a fact would need, where a plausible one lies within the tolerance: whole counts, few digits."""
     low, high = fact.value / span.high, fact.value / span.low
-    whole = fact.quantity.dimension == DIMENSIONLESS
+    whole = fact.quantity.dimension == DIMENSIONLESS and ".sparsity." not in fact.path
     unit = fact.value / leading_number(fact.quantity.text)
+    if fact.path.endswith(".bus"):
+        lanes = round(math.sqrt(low * high) * 8 / _LANE_BITS) * _LANE_BITS / 8
+        return lanes if low <= lanes <= high else None
     exact = fact.value / span.factor  # a small fraction mends to the value that stood there before
-    if low <= exact <= high and span.factor != span.middle and (not whole or exact == int(exact)):
+    small = span.factor != span.middle or low == high
+    if low <= exact <= high and small and (not whole or exact == int(exact) or _is_rate(fact, exact)):
         return exact
-    for digits in range(1, 8 if whole else 5 if _is_clock(fact) else 4):
+    for digits in range(1, 8 if whole else 5):
         wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
         if low <= wanted <= high and (not whole or wanted == int(wanted)):
             return wanted
@@ -125,12 +176,31 @@ def _round_value(fact: Fact, span: Span) -> float | None:
 def _like(case: Case, fact: Fact) -> list[Fact]:
     """Facts that this one may have been taken from: clocks of the device, the same path of other architectures."""
     last = fact.path.split(".")[-1]
-    if "clock" in fact.path and case.hardware:
-        return [other for other in _clock_facts(case.hardware) if (other.file, other.line) != (fact.file, fact.line)]
+    if _is_clock(fact) and case.hardware:
+        own = [other for other in _clock_facts(case.hardware) if (other.file, other.line) != (fact.file, fact.line)]
+        return [*own, *_siblings(case, fact)]
     if case.registry is None or last in ("groups", "capacity"):
         return []
-    own = (case.hardware.architecture, case.hardware.id) if case.hardware else ()
-    return [facts[fact.path] for name, facts in _architectures(case.registry) if name not in own and fact.path in facts]
+    names = (case.hardware.architecture, case.hardware.id) if case.hardware else ()
+    above = [
+        facts[fact.path] for name, facts in _architectures(case.registry) if name not in names and fact.path in facts
+    ]
+    return [*above, *_siblings(case, fact)]
+
+
+def _siblings(case: Case, fact: Fact) -> list[Fact]:
+    """The same fact of other devices of the same die, where it stands in a file of their own."""
+    if case.registry is None or case.hardware is None or case.hardware.architecture is None:
+        return []
+    found = []
+    for device in readable(lambda: case.registry.ids() if case.registry else []):
+        try:
+            other = case.registry.get(device)
+        except InputError:
+            continue
+        if other.architecture == case.hardware.architecture and other.id != case.hardware.id:
+            found += [other.facts[fact.path]] if fact.path in other.facts else []
+    return [other for other in found if (other.file, other.line) != (fact.file, fact.line)]
 
 
 def _architectures(registry: Registry) -> Iterator[tuple[str, Facts]]:
@@ -168,7 +238,7 @@ def rates(case: Case, span: Span, convention: float) -> list[Cause]:
         return []
     inherited = _inherited(case, fact)
     if inherited and math.isclose(inherited.value, needed):  # the device contradicts its architecture, which is right
-        return [Cause(said, share, min(nearest, 2.2) - 0.6, fact, inherited)]
+        return [Cause(said, share, min(nearest, 1.4) - 0.6, fact, inherited)]
     return [Cause(said, share, nearest, fact, fact.with_value(needed))]
 
 
