@@ -55,10 +55,13 @@ def other_precisions(case: Case, factor: Factor) -> Iterator[Cause]:
 def suspects(case: Case, span: Span) -> list[Cause]:
     """Facts that would have to be another value, named where that value or the present one is known from elsewhere."""
     causes = rates(case, span, 1.0)
+    denied = any(cause.fact and cause.repaired and cause.repaired.file != cause.fact.file for cause in causes)
+    more = 0.5 if denied else 0.0  # a rate that the device's own architecture denies explains it already
     for factor in case.ladder.factors:
         if factor.fact and factor.name != "macs_per_clock":
             own = span.inverted() if factor.inverse else span
-            causes += [replace(cause, factor=span.factor) for cause in _needed(case, own, factor.fact)]
+            found = _needed(case, own, factor.fact)
+            causes += [replace(cause, factor=span.factor, cost=cause.cost + more) for cause in found]
     return causes
 
 
