@@ -92,18 +92,14 @@ def _devices(case: Case) -> Iterator[Facts]:
 
 
 def _mended(case: Case, cause: Cause) -> Cause:
-    """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin, the prefix of a size."""
-    if cause.fact:
-        return cause
-    for factor in case.ladder.factors if not cause.parts else ():
-        other = _with_other_prefix(factor.fact) if factor.fact and factor.name in _SIZES else None
-        if factor.fact and other and math.isclose(factor.fact.value / other.value, cause.factor, rel_tol=1e-6):
-            return replace(cause, fact=factor.fact, repaired=other)
-    for factor in case.ladder.factors if cause.text == PREFIX else ():
-        if factor.fact and factor.name == "clock" and not SLOWEST <= factor.fact.value <= FASTEST:
-            return replace(cause, fact=factor.fact, repaired=factor.fact.with_value(factor.fact.value / cause.factor))
+    """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin, a clock in kHz."""
+    wild = next(
+        (one.fact for one in case.ladder.factors if one.name == "clock" and one.fact and _is_wild(one.fact)), None
+    )
+    if cause.text == PREFIX and wild:
+        return replace(cause, fact=wild, repaired=wild.with_value(wild.value / cause.factor))
     carrier = next((factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None)
-    if carrier is None or carrier.fact is None or not cause.carried:
+    if cause.fact or carrier is None or carrier.fact is None or not cause.carried:
         return cause
     factor = 1 / cause.factor if carrier.inverse else cause.factor
     repaired = carrier.fact.with_value(carrier.fact.value / factor)
@@ -111,6 +107,22 @@ def _mended(case: Case, cause: Cause) -> Cause:
     if carrier.name == "macs_per_clock":
         text = f"{short(carrier.fact)} {carrier.fact.display} is {ratio_text(factor)} of {repaired.display}: {text}"
     return replace(cause, text=text, fact=carrier.fact, repaired=repaired)
+
+
+def _is_wild(fact: Fact) -> bool:
+    """Whether a clock is none that a chip has: a prefix is off rather than a figure."""
+    return not SLOWEST <= fact.value <= FASTEST
+
+
+def _other_prefixes(case: Case) -> Iterator[Cause]:
+    """A size is written in powers of 1024 where powers of 1000 are meant, or the reverse."""
+    for factor in case.ladder.factors:
+        other = _with_other_prefix(factor.fact) if factor.fact and factor.name in _SIZES else None
+        if factor.fact and other:
+            binary = "i" in factor.fact.display.split(" ")[-1]
+            text = f"{short(factor.fact)} {factor.fact.display} is written where {other.display} is meant"
+            share = factor.fact.value / other.value
+            yield Cause(text, share, 0.9 if binary else 1.3, factor.fact, other)
 
 
 def _with_other_prefix(fact: Fact) -> Fact | None:
@@ -146,6 +158,7 @@ def _distinct(causes: Iterable[Cause]) -> Iterator[Cause]:
 
 def _atoms(case: Case) -> Iterator[Cause]:
     yield from conventions(case)
+    yield from _other_prefixes(case)
     for factor in case.ladder.factors:
         if factor.fact is None or factor.inverse:
             continue

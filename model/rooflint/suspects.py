@@ -58,10 +58,13 @@ def other_precisions(case: Case, factor: Factor) -> Iterator[Cause]:
 def suspects(case: Case, span: Span) -> list[Cause]:
     """Facts that would have to be another value, named where that value or the present one is known from elsewhere."""
     causes = rates(case, span, 1.0)
+    denied = any(cause.fact and cause.repaired and cause.repaired.file != cause.fact.file for cause in causes)
+    more = 0.5 if denied else 0.0  # a rate that the device's own architecture denies explains it already
     for factor in case.ladder.factors:
         if factor.fact and factor.name != "macs_per_clock":
             own = span.inverted() if factor.inverse else span
-            causes += [replace(cause, factor=span.factor) for cause in _needed(case, own, factor.fact)]
+            found = _needed(case, own, factor.fact)
+            causes += [replace(cause, factor=span.factor, cost=cause.cost + more) for cause in found]
         if factor.fact and factor.name == "groups" and case.hardware:
             causes += contradictions(case.hardware, factor.fact, span)
     return causes
@@ -92,7 +95,9 @@ def _has(values: Sequence[float], wanted: float) -> str:
 
 def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     """This fact alone is wrong; the value that it needs is known from elsewhere, or the one it has is."""
-    wanted = _round_value(fact, span)
+    others = _like(case, fact)
+    low, high = fact.value / span.high, fact.value / span.low
+    wanted = next((other.value for other in others if low <= other.value <= high), None) or _round_value(fact, span)
     if wanted is None or not _plausible(case, fact, wanted):
         return
     needed = fact.with_value(wanted)
@@ -102,7 +107,6 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         yield Cause(text, span.factor, 0.8, fact, inherited)
         return
     text = f"{short(fact)} {fact.display} would have to be {needed.display}"
-    others = _like(case, fact)
     taken_from = _names(_owner(other) for other in others if math.isclose(other.value, fact.value, rel_tol=1e-6))
     borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
     if _is_clock(fact) and not (taken_from or borne_out):
@@ -166,7 +170,7 @@ def _round_value(fact: Fact, span: Span) -> float | None:
     small = span.factor != span.middle or low == high
     if low <= exact <= high and small and (not whole or exact == int(exact) or _is_rate(fact, exact)):
         return exact
-    for digits in range(1, 8 if whole else 5):
+    for digits in range(1, 8 if whole else 5 if _is_clock(fact) else 4):
         wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
         if low <= wanted <= high and (not whole or wanted == int(wanted)):
             return wanted

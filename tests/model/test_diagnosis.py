@@ -327,6 +327,15 @@ def test_a_rate_in_the_device_that_contradicts_its_architecture_is_the_first_cau
     assert (first.fact.path, first.repair) == (path, device.facts[path].display)
 
 
+def test_what_dies_of_one_generation_share_is_no_better_suspect_than_a_rate_that_the_architecture_denies():
+    # GP104 has four FP64 lanes as GP102 has, and GP100 has 32: no reason to suspect the lanes of a P40
+    device = REGISTRY.get("nvidia/p40")
+    path = "units.fp64_core.macs_per_clock.fp64"
+    right = device.unit("fp64_core").peak_ops_per_s("fp64")
+    first = diagnose(peak(planted(device, path, 1 / 8), "fp64_core", "fp64", right, right * 5e-4))[0]
+    assert (first.fact.path, first.repair) == (path, "1 MAC")
+
+
 # ------------------------------------------------------------------------------------------------- what a trial tells
 
 

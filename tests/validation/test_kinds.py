@@ -207,6 +207,22 @@ def test_rates_are_claimed_of_an_architecture_too(claims):
 
 
 @pytest.mark.parametrize(
+    ("head", "claim", "outcome"),
+    [
+        ("architecture: nvidia/hopper-gh100", "full_die: SM, expect: 144", "pass"),
+        ("architecture: nvidia/hopper-gh100", "full_die: SM, expect: 132", "fail"),
+        ("hardware: nvidia/h100-sxm5-80gb", "full_die: SM, expect: 144", "pass"),
+        # two dies of 112
+        ("hardware: amd/mi250x", "full_die: CU, expect: 224", "pass"),
+        ("hardware: amd/mi250x", "full_die: CU, expect: 112", "fail"),
+    ],
+)
+def test_what_the_silicon_has_is_claimed_of_an_architecture_and_with_all_dies_of_a_device(claims, head, claim, outcome):
+    (verdict,) = claims(claim, head=f"{head}\n")
+    assert verdict.outcome == outcome
+
+
+@pytest.mark.parametrize(
     ("order", "outcome"),
     [
         # base 800, mac_array 1000, its FP16 900, vector and boost 1200 MHz
@@ -341,6 +357,7 @@ def test_a_bound_is_what_most_of_the_time_waits_for(claims, options, workload, b
         ("clocks: base <= tensor_core", "acme/k1 has no clock 'tensor_core' (has: base, boost, mac_array"),
         ("ratio: mac_array int4 / mac_array int8, expect: 2", "mac_array does not support int4"),
         ("sparsity: mac_array fp16, expect: 2", "no structured sparsity in fp16"),
+        ("full_die: tile, expect: 8", "acme/k1 does not say how many 'tile' its full die has"),
         (f"latency: acme/k2, compute: int8, expect: 1.00 us, {WORKLOAD}", "unknown device 'acme/k2'; did you mean"),
         (f"latency: acme/k1 < acme/k2, compute: int8, {WORKLOAD}", "unknown device 'acme/k2'; did you mean"),
         (f"latency: acme/k1 < nvidia/t4, at: low, compute: int8, {WORKLOAD}", "nvidia/t4 has no operating point 'low'"),

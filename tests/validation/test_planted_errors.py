@@ -99,6 +99,11 @@ SIBLINGS = {
         for module in ("orin-nx-8gb", "orin-nano-4gb", "agx-orin-32gb")
         for node in claims(f"golden/peaks/nvidia/jetson-{module}.yaml", "peak-tensor_core-int8-sparse")
     ),
+    *(
+        node
+        for module in ("orin-nx-8gb", "orin-nano-4gb")
+        for node in claims(f"golden/peaks/nvidia/jetson-{module}.yaml", "breakpoint-tensor_core-int8-per-lpddr5")
+    ),
 }
 RATIO = claims("golden/architectures/nvidia/ampere-ga10b.yaml", "ratio-tensor_core-int8-per-tensor_core-fp16")
 
