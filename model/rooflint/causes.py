@@ -99,7 +99,10 @@ def ratio_text(ratio: float, span: Span | None = None) -> str:
 
 
 def _small_fraction(ratio: float, span: Span) -> Fraction | None:
-    """`n` or `1/n`, or a fraction of numbers up to 8, that lies in the span."""
+    """A power of a thousand, `n` or `1/n`, or a fraction of numbers up to 8, that lies in the span."""
+    for prefix in (Fraction(1000), Fraction(1, 1000)):
+        if span.holds(float(prefix)):
+            return prefix
     for bottom in (*range(1, 9), 16, 32, 64, 128, 256):
         top = round(ratio * bottom)
         small = max(top, bottom) <= 8 or min(top, bottom) == 1

@@ -12,11 +12,9 @@ from itertools import combinations
 
 from rooflint.causes import Case, Cause, Span, ratio_text
 from rooflint.conventions import PREFIX, conventions, counted_twice
-from rooflint.errors import InputError
 from rooflint.facts import Fact
-from rooflint.hardware import Facts
-from rooflint.suspects import REASON, other_clocks, other_precisions, rates, readable, short, suspects
-from rooflint.units import parse_quantity
+from rooflint.suspects import REASON, is_odd, other_clocks, other_precisions, rates, short, suspects
+from rooflint.units import UnitError, parse_quantity
 
 __all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
 
@@ -26,7 +24,6 @@ _SIZES = frozenset({"capacity", "bandwidth", "pin_rate"})
 
 MAX_CAUSES = 3
 CANDIDATES = 16
-FEWEST_PEERS = 4
 
 
 def diagnose(case: Case) -> list[Cause]:
@@ -71,24 +68,8 @@ def _weighed(case: Case, cause: Cause) -> Cause:
     """A repair that no other device has the like of costs more; a fact that stands alone today costs less."""
     if cause.fact is None or cause.repaired is None:
         return cause
-    peers = [facts[cause.fact.path].value for facts in _devices(case) if cause.fact.path in facts]
-    if len(peers) < FEWEST_PEERS:
-        return cause
-    low, high = min(peers) / 1.25, max(peers) * 1.25
-    odd_now, odd_then = (not low <= fact.value <= high for fact in (cause.fact, cause.repaired))
+    odd_now, odd_then = (is_odd(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
     return replace(cause, cost=cause.cost + (1.0 if odd_then else 0.0) - (0.4 if odd_now and not odd_then else 0.0))
-
-
-def _devices(case: Case) -> Iterator[Facts]:
-    """Facts of every other device that can be read."""
-    if case.registry is None or case.hardware is None:
-        return
-    for device in readable(lambda: case.registry.ids() if case.registry else []):
-        try:
-            if device != case.hardware.id:
-                yield case.registry.get(device).facts
-        except InputError:
-            continue
 
 
 def _mended(case: Case, cause: Cause) -> Cause:
@@ -130,7 +111,12 @@ def _with_other_prefix(fact: Fact) -> Fact | None:
     text = re.sub(r"\b([KMGT])i(?=B|bit)", r"\1", fact.quantity.text)
     if text == fact.quantity.text:
         text = re.sub(r"\b([MGT])(?=B|bit)", r"\1i", text)
-    return None if text == fact.quantity.text else replace(fact, quantity=parse_quantity(text))
+    if text == fact.quantity.text:
+        return None
+    try:
+        return replace(fact, quantity=parse_quantity(text))
+    except UnitError:  # no such prefix of that unit
+        return None
 
 
 def _pair(one: Cause, two: Cause) -> Cause:

@@ -1,6 +1,6 @@
 """Readings: what a printed number may be instead of what it is said to be.
 
-A reading names the slip (sparse for dense, MAC for op, another device …), the factor by which it misleads, and a cost
+A reading names the error (sparse for dense, MAC for op, another device …), the factor by which it misleads, and a cost
 by which readings are ranked: the simpler and the commoner in practice, the lower.
 """
 
@@ -12,7 +12,7 @@ from rooflint.figures import Figure
 from rooflint.units import OPS_PER_MAC
 
 FLOOR = 3e-3
-"""Relative difference below which two figures are one: no slip is as small, and clocks are rounded by as much."""
+"""Relative difference below which two figures are one: no error is as small, and clocks are rounded by as much."""
 NEARLY = 0.012
 """Relative difference that a reading may leave: it may start from another rounding than ours."""
 COARSE = 0.05
@@ -47,8 +47,8 @@ class Printed:
 class Reading:
     """One explanation of a number that is not what it is said to be."""
 
-    slip: str
-    """The class of error, one of SLIPS."""
+    error: str
+    """The class of error, one of ERRORS."""
     text: str
     """Completes 'the number …'."""
     target: float
@@ -61,8 +61,8 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
-    """A slip whose factor is known beforehand."""
+class Distortion:
+    """An error whose factor is known beforehand."""
 
     name: str
     text: str
@@ -71,7 +71,7 @@ class Slip:
 
 
 #: Every class of error that a reading can name, as they are called in tables and reports.
-SLIPS = {
+ERRORS = {
     "sparse for dense": "the figure with structured sparsity stands where the dense one is meant",
     "dense for sparse": "the dense figure stands where the one with structured sparsity is meant",
     "MAC for op": "a multiply-accumulate is counted as one op",
@@ -101,39 +101,39 @@ SLIPS = {
 }
 
 _PREFIXES = (
-    Slip("prefix", "is a thousand times too large: a prefix is off", 1e3, 1.2),
-    Slip("prefix", "is a thousandth: a prefix is off", 1e-3, 1.2),
-    Slip("prefix", "is a million times too large: a prefix is off twice", 1e6, 1.8),
-    Slip("prefix", "is a millionth: a prefix is off twice", 1e-6, 1.8),
-    Slip("decimal point", "is ten times too large: the decimal point is off", 10.0, 1.7),
-    Slip("decimal point", "is a tenth: the decimal point is off", 0.1, 1.7),
+    Distortion("prefix", "is a thousand times too large: a prefix is off", 1e3, 1.2),
+    Distortion("prefix", "is a thousandth: a prefix is off", 1e-3, 1.2),
+    Distortion("prefix", "is a million times too large: a prefix is off twice", 1e6, 1.8),
+    Distortion("prefix", "is a millionth: a prefix is off twice", 1e-6, 1.8),
+    Distortion("decimal point", "is ten times too large: the decimal point is off", 10.0, 1.7),
+    Distortion("decimal point", "is a tenth: the decimal point is off", 0.1, 1.7),
 )
 _SEVERAL = (
-    Slip("several devices", "counts a pair of devices", 2.0, 1.9),
-    Slip("several devices", "counts four devices", 4.0, 3.2),
-    Slip("several devices", "counts the eight devices of a node", 8.0, 2.8),
+    Distortion("several devices", "counts a pair of devices", 2.0, 1.9),
+    Distortion("several devices", "counts four devices", 4.0, 3.2),
+    Distortion("several devices", "counts the eight devices of a node", 8.0, 2.8),
 )
 _BYTES = (
-    Slip("bits for bytes", "is in bits: eight times the bytes", 8.0, 1.1),
-    Slip("bits for bytes", "is an eighth: bytes were taken for bits", 1 / 8, 1.2),
+    Distortion("bits for bytes", "is in bits: eight times the bytes", 8.0, 1.1),
+    Distortion("bits for bytes", "is an eighth: bytes were taken for bits", 1 / 8, 1.2),
 )
 _POWERS = (
-    *(Slip("power of two", f"is 1/{factor} of it", 1 / factor, 3.2) for factor in (4, 8, 16, 32, 64)),
-    *(Slip("power of two", f"is {factor} times it", float(factor), 3.3) for factor in (4, 8, 16, 32, 64)),
+    *(Distortion("power of two", f"is 1/{factor} of it", 1 / factor, 3.2) for factor in (4, 8, 16, 32, 64)),
+    *(Distortion("power of two", f"is {factor} times it", float(factor), 3.3) for factor in (4, 8, 16, 32, 64)),
 )
 
 
-def _binary(power: int, cost: float) -> Iterator[Slip]:
+def _binary(power: int, cost: float) -> Iterator[Distortion]:
     """2^(10·power) for 10^(3·power), both ways."""
     factor = 2 ** (10 * power) / 10 ** (3 * power)
-    yield Slip("tebi for tera", f"takes 2^{10 * power} for 10^{3 * power}", factor, cost)
-    yield Slip("tebi for tera", f"takes 10^{3 * power} for 2^{10 * power}", 1 / factor, cost + 0.3)
+    yield Distortion("tebi for tera", f"takes 2^{10 * power} for 10^{3 * power}", factor, cost)
+    yield Distortion("tebi for tera", f"takes 10^{3 * power} for 2^{10 * power}", 1 / factor, cost + 0.3)
 
 
-_BY_QUANTITY: dict[str, tuple[Slip, ...]] = {
+_BY_QUANTITY: dict[str, tuple[Distortion, ...]] = {
     "peak": (
-        Slip("MAC for op", "counts a MAC as one op", 1 / OPS_PER_MAC, 1.3),
-        Slip("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.7),
+        Distortion("MAC for op", "counts a MAC as one op", 1 / OPS_PER_MAC, 1.3),
+        Distortion("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.7),
         *_binary(4, 1.2),
         *_PREFIXES,
         *_SEVERAL,
@@ -141,8 +141,8 @@ _BY_QUANTITY: dict[str, tuple[Slip, ...]] = {
     ),
     "bandwidth": (
         *_BYTES,
-        Slip("data rate", "takes the memory clock for the data rate: the factor two of DDR is missing", 0.5, 1.3),
-        Slip("data rate", "applies double data rate twice", 2.0, 1.6),
+        Distortion("data rate", "takes the memory clock for the data rate: the factor two of DDR is missing", 0.5, 1.3),
+        Distortion("data rate", "applies double data rate twice", 2.0, 1.6),
         *_binary(3, 1.3),
         *_binary(4, 1.5),
         *_binary(1, 1.6),
@@ -152,17 +152,21 @@ _BY_QUANTITY: dict[str, tuple[Slip, ...]] = {
     ),
     "capacity": (*_BYTES, *_binary(3, 1.2), *_binary(1, 1.7), *_PREFIXES, *_SEVERAL),
     "tdp": (*_PREFIXES, *_SEVERAL),
-    "count": (*_PREFIXES[4:], *_SEVERAL, Slip("MAC for op", "is half of it", 0.5, 2.2)),
-    "bus": (*_BYTES, *_SEVERAL, Slip("part for whole", "is half of it", 0.5, 2.0)),
-    "clock": (*_PREFIXES, Slip("data rate", "is double it", 2.0, 1.9), Slip("data rate", "is half of it", 0.5, 2.1)),
+    "count": (*_PREFIXES[4:], *_SEVERAL, Distortion("MAC for op", "is half of it", 0.5, 2.2)),
+    "bus": (*_BYTES, *_SEVERAL, Distortion("part for whole", "is half of it", 0.5, 2.0)),
+    "clock": (
+        *_PREFIXES,
+        Distortion("data rate", "is double it", 2.0, 1.9),
+        Distortion("data rate", "is half of it", 0.5, 2.1),
+    ),
     "rate": (
-        Slip("MAC for op", "is in MAC, not in op", 1 / OPS_PER_MAC, 1.3),
-        Slip("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.5),
+        Distortion("MAC for op", "is in MAC, not in op", 1 / OPS_PER_MAC, 1.3),
+        Distortion("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.5),
         *_POWERS,
     ),
 }
 
 
-def slips_of(quantity: str) -> tuple[Slip, ...]:
-    """The slips of known factor that a quantity invites."""
+def distortions_of(quantity: str) -> tuple[Distortion, ...]:
+    """The errors of known factor that a quantity invites."""
     return _BY_QUANTITY[quantity]

@@ -15,7 +15,7 @@ from rooflint.errors import InputError
 from rooflint.facts import Factor
 from rooflint.figures import Figure, figures
 from rooflint.hardware import Hardware, UnsupportedError
-from rooflint.readings import COARSE, FLOOR, NEARLY, Printed, Reading, Slip, slips_of
+from rooflint.readings import COARSE, FLOOR, NEARLY, Distortion, Printed, Reading, distortions_of
 from rooflint.specs import Registry
 from rooflint.suspects import FAMILIES
 from rooflint.units import OPS_PER_MAC
@@ -28,7 +28,7 @@ ALSO = {"fp16": ("fp16", "fp16_acc16"), "fp8": ("fp8", "fp8_acc16")}
 
 MOST = 5
 JOINED = 0.25
-"""What it costs to believe in two slips at once, besides their own costs."""
+"""What it costs to believe in two errors at once, besides their own costs."""
 SECOND = 0.4
 """What it costs to start from a figure that is not the first that the field would think of."""
 NEAR = 1.4
@@ -40,7 +40,7 @@ KNOWN = 1.65
 FEWEST = 64
 """Op a clock below which the number of units is not taken for a rate."""
 JOINABLE = 1.5
-"""What costs more is not believed together with a second slip."""
+"""What costs more is not believed together with a second error."""
 UNLIKELY = 3.6
 """A reading that costs more is a coincidence; it is not shown."""
 
@@ -121,20 +121,24 @@ class Recogniser:
         singles += [*self._foreign(asked, device), *self._refactored(fitting)]
         yield from (_rated(printed, one) for one in singles if printed.is_near(one.target, min(near, _slack(one))))
         for position, figure in enumerate(fitting):
-            for one in self._slipped(figure, asked, first=not position):
+            for one in self._distorted(figure, asked, first=not position):
                 if printed.is_near(one.target, _reach(printed, one, near)):
                     yield _rated(printed, one)
         for one in singles:
-            for slip in slips_of(asked.quantity):
-                if _joinable(one, slip) and printed.is_near(one.target * slip.factor):
-                    yield _rated(printed, _joined(one, slip))
+            for distortion in distortions_of(asked.quantity):
+                if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
+                    yield _rated(printed, _joined(one, distortion))
 
-    def _slipped(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
-        """The figure after each slip of known factor; wild ones are tried on the first figure only."""
-        for slip in (*slips_of(asked.quantity), *_of_parts(figure, asked), *self._accumulation(figure, asked)):
-            if first or slip.name not in WILD:
-                cost = slip.cost + (0.0 if first else SECOND)
-                yield Reading(slip.name, slip.text, figure.value * slip.factor, cost, figure)
+    def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
+        """The figure after each error of known factor; wild ones are tried on the first figure only."""
+        for distortion in (
+            *distortions_of(asked.quantity),
+            *_of_parts(figure, asked),
+            *self._accumulation(figure, asked),
+        ):
+            if first or distortion.name not in WILD:
+                cost = distortion.cost + (0.0 if first else SECOND)
+                yield Reading(distortion.name, distortion.text, figure.value * distortion.factor, cost, figure)
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Reading]:
         """Wrong figures that are known to be about."""
@@ -148,9 +152,9 @@ class Recogniser:
         """Other figures of the same device."""
         for figure in self.of(device):
             if figure not in fitting and (known := _kinship(asked, figure)):
-                slip, cost = known
+                error, cost = known
                 cost += DISPUTED if figure.dispute else 0.0
-                yield Reading(slip, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
+                yield Reading(error, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
         if asked.quantity == "rate":
             yield from self._counts(device)
         if asked.quantity == "peak" and asked.precision == "fp64":
@@ -189,8 +193,8 @@ class Recogniser:
         for figure in self.of(other.id):
             known = _kinship(asked, figure)
             if known and figure not in fitting and figure.mode is None and figure.part is None:
-                slip, more = known
-                yield _foreign_reading(f"another device + {slip}", figure, cost + more + JOINED)
+                error, more = known
+                yield _foreign_reading(f"another device + {error}", figure, cost + more + JOINED)
 
     def _refactored(self, fitting: Iterable[Figure]) -> Iterator[Reading]:
         """The same derivation with one factor of it taken from somewhere else."""
@@ -258,7 +262,7 @@ class Recogniser:
                     target = figure.value * fact.value / factor.value
                     yield Reading("another rate", text, target, 1.8 if same else 1.9, figure, fact)
 
-    def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Slip]:
+    def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
         """GeForce boards halve what accumulates in FP32; the rule is carried over to boards that do not."""
         if asked.quantity != "peak" or not figure.is_matrix or figure.precision not in ("fp16", "bf16", "fp8", "tf32"):
             return
@@ -268,9 +272,11 @@ class Recogniser:
         halved = self._is_halved(figure.hardware, figure)
         if not halved:
             text = "is half the rate, which is that of boards that accumulate in FP32 at half speed; this one does not"
-            yield Slip("half-rate accumulation", text, 0.5, 1.15)
+            yield Distortion("half-rate accumulation", text, 0.5, 1.15)
         elif asked.precision not in ALSO:
-            yield Slip("half-rate accumulation", "is the full rate; this board accumulates in FP32 at half", 2.0, 1.2)
+            yield Distortion(
+                "half-rate accumulation", "is the full rate; this board accumulates in FP32 at half", 2.0, 1.2
+            )
 
     def _is_halved(self, hardware: Hardware, figure: Figure) -> bool:
         """Whether a device does half of what its architecture does in a precision."""
@@ -361,7 +367,7 @@ def _main(alike: list[Figure], hardware: Hardware) -> list[Figure]:
 
 
 def _kinship(asked: Asked, figure: Figure) -> tuple[str, float] | None:
-    """The slip by which another figure of the same device stands for what was asked, and its cost."""
+    """The error by which another figure of the same device stands for what was asked, and its cost."""
     if figure.quantity != asked.quantity or (figure.mode and figure.part):
         return None
     if figure.mode:
@@ -396,12 +402,12 @@ def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
     return ("part for whole", 1.2) if figure.part else ("whole for part", 1.2)
 
 
-def _of_parts(figure: Figure, asked: Asked) -> Iterator[Slip]:
-    """Pairs are already among the slips; a device that says its own number of parts is named with it."""
+def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:
+    """Pairs are already among the distortions; a device that says its own number of parts is named with it."""
     if asked.part is None and asked.quantity in ("peak", "bandwidth", "capacity"):
         for path, fact in figure.hardware.facts.items():
             if path.startswith("parts.") and fact.value != OPS_PER_MAC:
-                yield Slip("part for whole", f"is that of one {path[6:]}", 1 / fact.value, 1.2)
+                yield Distortion("part for whole", f"is that of one {path[6:]}", 1 / fact.value, 1.2)
 
 
 def _distance(own: Hardware, other: Hardware) -> float:
@@ -416,41 +422,41 @@ def _distance(own: Hardware, other: Hardware) -> float:
     return cost - (0.2 if required(other) == ("a100",) else 0.0)
 
 
-def _foreign_reading(slip: str, figure: Figure, cost: float) -> Reading:
+def _foreign_reading(error: str, figure: Figure, cost: float) -> Reading:
     text = f"is the {figure.says} of {figure.hardware.id}, {figure.shown()}"
-    return Reading(slip, text, figure.value, cost, figure)
+    return Reading(error, text, figure.value, cost, figure)
 
 
-def _joinable(one: Reading, slip: Slip) -> bool:
-    """Whether two slips are believed together; a foreign rate only with the convention that goes with rates."""
-    if one.slip == "another rate" and slip.name == "MAC for op":
+def _joinable(one: Reading, distortion: Distortion) -> bool:
+    """Whether two errors are believed together; a foreign rate only with the convention that goes with rates."""
+    if one.error == "another rate" and distortion.name == "MAC for op":
         return True
-    return one.cost <= JOINABLE and slip.name not in WILD
+    return one.cost <= JOINABLE and distortion.name not in WILD
 
 
-def _joined(one: Reading, slip: Slip) -> Reading:
+def _joined(one: Reading, distortion: Distortion) -> Reading:
     return replace(
         one,
-        slip=f"{one.slip} + {slip.name}",
-        text=f"{one.text}, and {slip.text}",
-        target=one.target * slip.factor,
-        cost=one.cost + slip.cost + JOINED,
+        error=f"{one.error} + {distortion.name}",
+        text=f"{one.text}, and {distortion.text}",
+        target=one.target * distortion.factor,
+        cost=one.cost + distortion.cost + JOINED,
     )
 
 
 def _slack(reading: Reading) -> float:
     """Own figures may be rounded otherwise than ours; one of a far device, or a known one, is told by its digits."""
-    far = reading.slip.startswith("another device") and reading.cost > NEAR
-    return FLOOR if far or reading.slip == "known error" else NEARLY
+    far = reading.error.startswith("another device") and reading.cost > NEAR
+    return FLOOR if far or reading.error == "known error" else NEARLY
 
 
 def _reach(printed: Printed, one: Reading, near: float) -> float:
-    """How far a slip of known factor reaches.
+    """How far an error of known factor reaches.
 
     A binary prefix reaches no further than its digits, unless it began as a round number: 1000 × 2^40 for 989.
     """
     begun = printed.value / one.target * one.figure.value if one.figure else 0.0
-    return near if one.slip != "tebi for tera" or _is_round(begun) else FLOOR
+    return near if one.error != "tebi for tera" or _is_round(begun) else FLOOR
 
 
 def _is_round(value: float) -> bool:
@@ -465,10 +471,10 @@ def _rated(printed: Printed, reading: Reading) -> Reading:
 
 
 def _distinct(ranked: Iterable[Reading]) -> Iterator[Reading]:
-    """One reading a slip; other figures that give the same number are named or counted with it."""
+    """One reading an error; other figures that give the same number are named or counted with it."""
     kept: dict[str, list[Reading]] = {}
     for reading in ranked:
-        first = kept.setdefault(reading.slip, [])
+        first = kept.setdefault(reading.error, [])
         if not first or math.isclose(reading.target, first[0].target, rel_tol=1e-3):
             first.append(reading)
     for readings in kept.values():
@@ -478,9 +484,9 @@ def _distinct(ranked: Iterable[Reading]) -> Iterator[Reading]:
 def _and_others(readings: list[Reading]) -> str:
     """` (and of 3 more)` devices, ` or the sparse TF32 peak (tensor_core)`."""
     first, *rest = readings
-    if not rest or first.figure is None or " + " in first.slip:
+    if not rest or first.figure is None or " + " in first.error:
         return ""
-    if first.slip == "another device":
+    if first.error == "another device":
         devices = {one.figure.hardware.id for one in rest if one.figure} - {first.figure.hardware.id}
         return f" (and of {len(devices)} more)" if devices else ""
     others = dict.fromkeys(one.figure.says for one in rest if one.figure and one.figure.says != first.figure.says)

@@ -12,6 +12,7 @@ from rooflint.specs import Registry
 from rooflint.units import DIMENSIONLESS, HERTZ, format_number
 
 FASTER = 1.25  # a clock that is needed is not much above those that the device has
+FEWEST_PEERS = 4
 
 _LANE_BITS = 32  # buses come in multiples of that
 _COUNTS = frozenset({"groups", "per_group", "parts", "full_die"})
@@ -109,14 +110,32 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     text = f"{short(fact)} {fact.display} would have to be {needed.display}"
     taken_from = _names(_owner(other) for other in others if math.isclose(other.value, fact.value, rel_tol=1e-6))
     borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
-    if _is_clock(fact) and not (taken_from or borne_out):
-        return  # a clock is read, never worked back
+    if _is_clock(fact) and not (taken_from or borne_out or is_odd(case, fact, fact.value)):
+        return  # a clock is read, never worked back, unless no such unit has the present one
     if _is_clock(fact) and not borne_out and not _is_plain(wanted):
         return  # nor to the kilohertz
     if taken_from and (borne_out or _is_clock(fact)):
         yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
         yield Cause(text, span.factor, 1.7 if borne_out else _unborne(fact, wanted), fact, needed)
+
+
+def is_odd(case: Case, fact: Fact, value: float) -> bool:
+    """Whether a value is far from those that all other devices have there, where there are some."""
+    peers = [facts[fact.path].value for facts in other_devices(case) if fact.path in facts]
+    return len(peers) >= FEWEST_PEERS and not min(peers) / FASTER <= value <= max(peers) * FASTER
+
+
+def other_devices(case: Case) -> Iterator[Facts]:
+    """Facts of every other device that can be read."""
+    if case.registry is None or case.hardware is None:
+        return
+    for device in readable(lambda: case.registry.ids() if case.registry else []):
+        try:
+            if device != case.hardware.id:
+                yield case.registry.get(device).facts
+        except InputError:
+            continue
 
 
 def _unborne(fact: Fact, wanted: float) -> float:
@@ -151,6 +170,8 @@ def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
         return wanted * 8 % _LANE_BITS == 0
     if not _is_clock(fact) or case.hardware is None:
         return True
+    if is_odd(case, fact, fact.value):
+        return not is_odd(case, fact, wanted)
     others = _clock_facts(case.hardware)
     slow = [other for other in others if other is not fact and other.path in (fact.path, "clocks.base")]
     taken = any(math.isclose(other.value, fact.value) for other in slow)  # a slow clock stands for a fast one
@@ -202,8 +223,8 @@ def _siblings(case: Case, fact: Fact) -> list[Fact]:
             other = case.registry.get(device)
         except InputError:
             continue
-        if other.architecture == case.hardware.architecture and other.id != case.hardware.id:
-            found += [other.facts[fact.path]] if fact.path in other.facts else []
+        alike = other.architecture == case.hardware.architecture and other.id != case.hardware.id
+        found += [other.facts[fact.path]] if alike and fact.path in other.facts else []
     return [other for other in found if (other.file, other.line) != (fact.file, fact.line)]
 
 
@@ -242,7 +263,7 @@ def rates(case: Case, span: Span, convention: float) -> list[Cause]:
         return []
     inherited = _inherited(case, fact)
     if inherited and math.isclose(inherited.value, needed):  # the device contradicts its architecture, which is right
-        return [Cause(said, share, min(nearest, 1.4) - 0.6, fact, inherited)]
+        return [Cause(said, share, min(nearest, 2.2) - 0.6, fact, inherited)]
     return [Cause(said, share, nearest, fact, fact.with_value(needed))]
 
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rooflint.figures import figures
-from rooflint.readings import SLIPS, Printed, slips_of
+from rooflint.readings import ERRORS, Printed, distortions_of
 from rooflint.recognise import MOST, UNLIKELY, Asked, Recogniser
 from rooflint.specs import Registry
 from rooflint.units import last_digit
@@ -35,7 +35,7 @@ def number(text, quantity="peak"):
 def slips(device, text, precision=None, quantity="peak", **asked):
     """The readings of a number, likeliest first."""
     readings = RECOGNISER.readings(number(text, quantity), Asked(quantity, precision, **asked), [device])
-    return [reading.slip for reading in readings]
+    return [reading.error for reading in readings]
 
 
 def agrees(device, text, precision=None, quantity="peak", **asked):
@@ -151,8 +151,8 @@ def test_digits_decide_how_near_is_near():
 
 
 def test_every_slip_that_can_be_found_has_a_meaning():
-    known = {slip.name for quantity in UNITS for slip in slips_of(quantity)}
-    assert known <= set(SLIPS)
+    known = {distortion.name for quantity in UNITS for distortion in distortions_of(quantity)}
+    assert known <= set(ERRORS)
 
 
 PEAKS = [
@@ -182,5 +182,5 @@ def test_readings_are_ranked_few_and_give_the_number_that_they_explain(peak, fac
     assert len(readings) <= MOST
     assert all(cost <= UNLIKELY for cost in costs)
     assert all(math.isclose(reading.target, printed.value, rel_tol=0.05) for reading in readings)
-    assert len({reading.slip for reading in readings}) == len(readings)
-    assert all(part in SLIPS for reading in readings for part in reading.slip.split(" + "))
+    assert len({reading.error for reading in readings}) == len(readings)
+    assert all(part in ERRORS for reading in readings for part in reading.error.split(" + "))

@@ -15,7 +15,7 @@ from pytest_rooflint.audit.finding import STATUSES
 from pytest_rooflint.audit.numbers import NumberError, printed
 from rooflint.errors import InputError
 from rooflint.figures import figures
-from rooflint.readings import SLIPS
+from rooflint.readings import ERRORS
 from rooflint.specs import Registry
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "typical-errors.csv"
@@ -226,7 +226,7 @@ def test_a_variant_that_the_table_names_apart_is_not_meant_by_the_plain_name(aud
     plain, *named = audit(table)
     assert [one.status for one in named] == ["right", "right"]
     assert plain.status == "wrong"
-    assert plain.readings[0].slip == "another device"
+    assert plain.readings[0].error == "another device"
 
 
 def test_figures_of_one_name_must_be_of_one_variant(audit):
@@ -292,14 +292,14 @@ def test_the_labelled_table_is_found_out_cell_by_cell():
     rows, findings = labelled(), AUDITOR.audit(EXAMPLE)
     found = {one.line: one for one in findings}
     assert set(found) == set(rows)
-    causes = {line: one.readings[0].slip if one.is_wrong and one.readings else "" for line, one in found.items()}
+    causes = {line: one.readings[0].error if one.is_wrong and one.readings else "" for line, one in found.items()}
     said = {line: (one.is_wrong, causes[line]) for line, one in found.items()}
     assert said == {line: (row["label"] == "wrong", row["cause"]) for line, row in rows.items()}
 
 
 def test_the_labelled_table_has_every_class_of_error_and_as_many_right_figures():
     causes = {part for row in labelled().values() for part in row["cause"].split(" + ") if part}
-    missing = set(SLIPS) - causes - {"dense for sparse", "another mode", "another count", "platform total"}
+    missing = set(ERRORS) - causes - {"dense for sparse", "another mode", "another count", "platform total"}
     assert missing == {"op counted twice", "decimal point", "digits", "power of two"}
     right = sum(row["label"] == "right" for row in labelled().values())
     assert 0.4 < right / len(labelled()) < 0.6
@@ -364,8 +364,8 @@ def test_sarif_names_a_rule_a_place_and_a_level_for_each_result(findings):
     rules = {rule["id"]: rule["shortDescription"]["text"] for rule in run["tool"]["driver"]["rules"]}
     assert document["version"] == "2.1.0"
     assert {result["ruleId"] for result in run["results"]} == set(rules)
-    assert rules["sparse-for-dense"] == SLIPS["sparse for dense"]
-    assert rules["MAC-for-op"] == SLIPS["MAC for op"]
+    assert rules["sparse-for-dense"] == ERRORS["sparse for dense"]
+    assert rules["MAC-for-op"] == ERRORS["MAC for op"]
     errors = [result for result in run["results"] if result["level"] == "error"]
     assert len(errors) == account.counts(findings)["wrong"]
     assert all(result["locations"][0]["physicalLocation"]["region"]["startLine"] >= 3 for result in run["results"])

@@ -51,7 +51,7 @@ def test_all_lists_what_is_right_too(audit):
 @pytest.mark.parametrize(
     ("suffix", "piece"),
     [
-        ("json", '"slip": "sparse for dense"'),
+        ("json", '"error": "sparse for dense"'),
         ("sarif", '"ruleId": "sparse-for-dense"'),
         ("csv", "t.csv:2,H100 SXM5,bf16 peak,1.979 PFLOP/s,989.4 TFLOP/s,2,wrong,sparse for dense"),
         ("md", "| t.csv:2 | H100 SXM5 |"),

@@ -10,7 +10,7 @@ from pytest_rooflint.audit.finding import STATUSES, Finding
 from pytest_rooflint.lines import row as line_of
 from rooflint.errors import shown
 from rooflint.facts import Fact
-from rooflint.readings import SLIPS, Reading
+from rooflint.readings import ERRORS, Reading
 from rooflint.table import Table
 
 SCHEMA = "rooflint-audit/1"
@@ -60,10 +60,10 @@ def _paragraph(finding: Finding) -> Iterator[str]:
         yield line_of("expected", finding.expected.shown(), _derived(finding))
     if finding.is_wrong and finding.ratio:
         first = finding.readings[0].text if finding.readings else finding.cause
-        yield line_of("ratio", finding.ratio_text, f"{_slip(finding.readings)}{first}")
+        yield line_of("ratio", finding.ratio_text, f"{_error(finding.readings)}{first}")
         yield from _fact_lines(finding.readings[:1])
         for reading in finding.readings[1:3]:
-            yield line_of("or", f"{reading.slip}: {reading.text}")
+            yield line_of("or", f"{reading.error}: {reading.text}")
             yield from _fact_lines((reading,))
     elif finding.is_wrong and finding.readings:
         yield line_of("because", finding.readings[0].text)
@@ -71,8 +71,8 @@ def _paragraph(finding: Finding) -> Iterator[str]:
         yield line_of("note", finding.note)
 
 
-def _slip(readings: Sequence[Reading]) -> str:
-    return f"{readings[0].slip}: " if readings else ""
+def _error(readings: Sequence[Reading]) -> str:
+    return f"{readings[0].error}: " if readings else ""
 
 
 def _derived(finding: Finding) -> str:
@@ -113,7 +113,7 @@ def _cells(finding: Finding) -> tuple[str, ...]:
         finding.expected.shown() if finding.expected else "",
         finding.ratio_text,
         finding.status,
-        finding.readings[0].slip if finding.readings else "",
+        finding.readings[0].error if finding.readings else "",
         finding.cause,
     )
 
@@ -157,7 +157,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
 
 def _cause(reading: Reading) -> dict[str, Any]:
     return {
-        "slip": reading.slip,
+        "error": reading.error,
         "text": reading.text,
         "value": reading.target,
         "fact": _fact(reading.fact) if reading.fact else None,
@@ -178,7 +178,7 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
 def _rule(finding: Finding) -> str:
     """The class of error of what is wrong, the status of everything else."""
-    return finding.readings[0].slip if finding.is_wrong and finding.readings else finding.status
+    return finding.readings[0].error if finding.is_wrong and finding.readings else finding.status
 
 
 def _id(rule: str) -> str:
@@ -186,7 +186,7 @@ def _id(rule: str) -> str:
 
 
 def _meaning(rule: str) -> str:
-    known = {**SLIPS, **{str(status): text for status, text in STATUSES.items()}}
+    known = {**ERRORS, **{str(status): text for status, text in STATUSES.items()}}
     return "; and ".join(known[part] for part in rule.split(" + "))
 
 

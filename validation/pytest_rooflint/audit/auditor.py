@@ -191,7 +191,7 @@ def _is_taken_from(reading: Reading, precision: str) -> bool:
 
     That 16-bit formats run alike is everybody's reading of a missing row, and no error.
     """
-    taken = reading.figure.precision if reading.figure and reading.slip == "another precision" else None
+    taken = reading.figure.precision if reading.figure and reading.error == "another precision" else None
     return taken is not None and {taken, precision} != {"bf16", "fp16"}
 
 
