@@ -15,6 +15,7 @@ from pytest_rooflint.claim import Claim, ClaimSource, Xfail, slug
 from pytest_rooflint.expect import Expectation, ExpectationError, parse_expectation
 from pytest_rooflint.golden_schema import CommonSpec, Golden, GoldenSpec
 from pytest_rooflint.kinds import ClaimError, Kind, article
+from pytest_rooflint.slack import WIDE, WIDEST, is_wide
 from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, refuse
 from rooflint.spec_files import problems_of, refuse_empty
@@ -22,9 +23,6 @@ from rooflint.strict_yaml import Document
 from rooflint.units import measure
 
 _RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")
-
-WIDE, WIDEST = 0.05, 0.30
-"""Tolerances above the first need a reason, whatever their origin; stated ones above the second are refused."""
 
 
 def load(file: Path) -> Golden:
@@ -196,12 +194,11 @@ def _meant(words: Iterable[str], known: Iterable[str]) -> str:
 
 def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
     """A tolerance that a wrong fact fits into is said aloud, or refused. Raises ClaimError."""
-    width = max(expectation.high / expectation.value - 1, 1 - expectation.low / expectation.value)
-    if width > WIDEST * (1 + 1e-9) and expectation.tolerance == "stated":
+    if expectation.width > WIDEST * (1 + 1e-9) and expectation.tolerance == "stated":
         raise ClaimError(
             f"expect: {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim checks nothing"
         )
-    if width > WIDE * (1 + 1e-9) and not common.why:
+    if is_wide(expectation) and not common.why:
         raise ClaimError(f"expect: {expectation.tolerance_text} is wider than ±{WIDE:.0%}; say 'why:'")
 
 

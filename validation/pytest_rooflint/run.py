@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rooflint import annotations
+from pytest_rooflint import annotations, slack
 from pytest_rooflint.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, GoldenFolder, ProblemItem
 from pytest_rooflint.places import sentences
 from pytest_rooflint.suite import Suite
@@ -119,6 +119,8 @@ class Run:
             terminalreporter.write_line(
                 f"{lonely} of {len(self.rows)} claims are uncorroborated: no second document backs them"
             )
+        if said := slack.sentence(self.rows):
+            terminalreporter.write_line(said)
         for line in sentences(self.rows):
             terminalreporter.write_line(line, bold=True)
         for problem in self.problems:
