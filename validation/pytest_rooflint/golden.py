@@ -25,9 +25,9 @@ from rooflint.units import measure
 _RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")
 
 
-def load(file: Path) -> Golden:
-    """Read a golden file. Raises InputError with every problem in it."""
-    document = strict_yaml.load(file)
+def load(file: Path, text: str | None = None) -> Golden:
+    """Read a golden file, or a text in its place. Raises InputError with every problem in it."""
+    document = strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
     if not isinstance(document.data, dict):
         raise refuse(file, 1, "want a mapping with the key 'claims', found something else")
     try:

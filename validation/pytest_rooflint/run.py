@@ -35,6 +35,7 @@ class Run:
         self.suite = Suite.of(golden, specs, _options(config))
         self.rows: list[dict[str, Any]] = []
         self.problems: list[dict[str, Any]] = []
+        self.proposed: list[str] = []
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
@@ -80,8 +81,9 @@ class Run:
             return
         undecided = self.rows and all(row["outcome"] == "not validated here" for row in self.rows)
         if undecided and session.exitstatus == pytest.ExitCode.OK:
-            self.problems.append({"what": "every claim was skipped; nothing was validated", "file": None, "line": None})
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self._note("every claim was skipped; nothing was validated", session)
+        if (patch := self.config.getoption("--rooflint-propose")) is not None:
+            self._propose(patch, session)
         target = self.config.getoption("--rooflint-evidence")
         if target:
             from pytest_rooflint import evidence  # noqa: PLC0415  # only where it is written
@@ -90,10 +92,24 @@ class Run:
             try:
                 evidence.write(file, self._evidence(int(session.exitstatus)))
             except OSError as error:
-                self.problems.append(
-                    {"what": f"{target}: no evidence written: {error.strerror}", "file": None, "line": None}
-                )
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+                self._note(f"{target}: no evidence written: {error.strerror}", session)
+
+    def _propose(self, target: str, session: pytest.Session) -> None:
+        """The patch, on whose account nothing turns green."""
+        from pytest_rooflint.proposals import writing  # noqa: PLC0415  # only where it is asked for
+
+        folder, root = self.config.invocation_params.dir, self.config.rootpath
+        place = writing.Place(folder, root, Path(folder, target) if target else root / writing.DEFAULT)
+        excuses = not self.config.getoption("runxfail", default=False)
+        try:
+            self.proposed = writing.write(self.suite, self.rows, place, excuses=excuses)
+        except OSError as error:
+            self._note(f"{place.file}: no patch written: {error.strerror}", session)
+
+    def _note(self, what: str, session: pytest.Session) -> None:
+        """A problem of the run itself, which makes it red."""
+        self.problems.append({"what": what, "file": None, "line": None})
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
@@ -123,6 +139,8 @@ class Run:
             terminalreporter.write_line(said)
         for line in sentences(self.rows):
             terminalreporter.write_line(line, bold=True)
+        for line in self.proposed:
+            terminalreporter.write_line(line)
         for problem in self.problems:
             if problem["file"] is None:
                 terminalreporter.write_line(problem["what"], red=True)

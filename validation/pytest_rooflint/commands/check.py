@@ -24,6 +24,9 @@ def check(
     golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
     specs: Annotated[list[Path] | None, typer.Option(help="Specs folder instead of the project's own.")] = None,
     report: Annotated[bool, typer.Option("--report", help="Render report.html and summary.md, also when red.")] = False,
+    propose: Annotated[
+        bool, typer.Option("--propose", help="Write proposal.patch beside the evidence: what would turn reds green.")
+    ] = False,
     evidence: Annotated[Path, typer.Option(help="Where to write the evidence.")] = EVIDENCE,
 ) -> None:
     """Check the golden expectations against the specs. Further arguments go to pytest, such as -k int8 -x."""
@@ -31,6 +34,7 @@ def check(
         "-q",
         "--rooflint-only",
         f"--rooflint-evidence={evidence}",
+        *([f"--rooflint-propose={evidence.with_name('proposal.patch')}"] if propose else []),
         *(f"--rooflint-golden={folder}" for folder in golden or ()),
         *(f"--rooflint-specs={folder}" for folder in specs or ()),
         *context.args,
