@@ -22,6 +22,7 @@ from rooflint.spec_files import problems_of, refuse_empty
 from rooflint.strict_yaml import Document
 from rooflint.units import measure
 
+_OURSELVES = re.compile(r"\brooflint\b", re.IGNORECASE)
 _RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")
 
 
@@ -95,7 +96,7 @@ class _Reader:
             id="",
             file=self.document.file,
             line=self.document.line(path),
-            source=self._source(common),
+            source=_foreign(self._source(common)),
             expectation=expectation,
             hardware=self.spec.hardware,
             architecture=self.spec.architecture,
@@ -173,7 +174,7 @@ class _Reader:
         _not_too_wide(expectation, common)
         return expectation
 
-    def _source(self, common: CommonSpec) -> ClaimSource | None:
+    def _source(self, common: CommonSpec) -> ClaimSource:
         where = None if common.where is None else str(common.where)
         if isinstance(common.source, str):
             named = self.spec.sources.get(common.source)
@@ -185,6 +186,13 @@ class _Reader:
         if chosen is None:
             raise ClaimError("nobody is quoted; add 'source:' to the claim or to the file")
         return ClaimSource(None, chosen.document, chosen.grade, where or chosen.where, chosen.url)
+
+
+def _foreign(source: ClaimSource) -> ClaimSource:
+    """The source, unless it is the model's own output. Raises ClaimError."""
+    if _OURSELVES.search(source.document):
+        raise ClaimError(f"quotes rooflint itself ('{source.document}'); a claim quotes somebody else")
+    return source
 
 
 def _meant(words: Iterable[str], known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rooflint import annotations, slack
+from pytest_rooflint import annotations, guard, slack
 from pytest_rooflint.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, GoldenFolder, ProblemItem
 from pytest_rooflint.places import sentences
 from pytest_rooflint.suite import Suite
@@ -36,6 +36,7 @@ class Run:
         self.rows: list[dict[str, Any]] = []
         self.problems: list[dict[str, Any]] = []
         self.proposed: list[str] = []
+        self.guard = guard.Guard(self.suite)
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
@@ -52,6 +53,18 @@ class Run:
         """A golden folder brings the closed world with it, wherever the whole folder is run."""
         return GoldenFolder.from_parent(parent, path=path) if path.resolve() in self.suite.golden_roots else None
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> Any:
+        """A golden folder is not passed by in silence."""
+        ignored = yield
+        self.guard.saw(collection_path, ignored)
+        return ignored
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from an xdist worker what it passed by."""
+        self.guard.folders |= set(getattr(node, "workeroutput", {}).get(guard.PASSED_BY, ()))
+
     # ---- verdicts
 
     @pytest.hookimpl(wrapper=True)
@@ -66,6 +79,7 @@ class Run:
             )
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
+        guard.mark(item, call, report)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -73,12 +87,16 @@ class Run:
         if row := getattr(report, "rooflint_verdict", None):
             self.rows.append(row)
         self.problems += getattr(report, "rooflint_problems", [])
+        self.guard.gather(report)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A run in which nothing was decided is red; then write the evidence."""
         if self._is_worker():
+            self.config.workeroutput[guard.PASSED_BY] = sorted(self.guard.folders)  # type: ignore[attr-defined]
             return
+        for sentence in self.guard.sentences():
+            self._note(sentence, session)
         undecided = self.rows and all(row["outcome"] == "not validated here" for row in self.rows)
         if undecided and session.exitstatus == pytest.ExitCode.OK:
             self._note("every claim was skipped; nothing was validated", session)
@@ -109,7 +127,8 @@ class Run:
     def _note(self, what: str, session: pytest.Session) -> None:
         """A problem of the run itself, which makes it red."""
         self.problems.append({"what": what, "file": None, "line": None})
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
