@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from pytest_rooflint.proposals.lone import digits
 from pytest_rooflint.proposals.peers import is_odd
 from rooflint.specs import Registry
 
@@ -449,3 +450,43 @@ def test_a_key_that_few_devices_have_is_compared_whatever_the_unit_is_called():
     clock = registry.get("google/coral-edge-tpu").facts["units.mxu.clock"]
     assert not is_odd(registry, clock, "1000 MHz")
     assert is_odd(registry, clock, "19 GHz")
+
+
+# ---- one fact against one claim
+
+
+def test_where_one_claim_stands_against_one_fact_both_sides_are_named(tiny, mend):
+    # 15 W is claimed as 20 W by nobody else; a TDP of 20 W is as usual as one of 15 W
+    tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {tdp: rated, expect: 20.0 W}\n")
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert changed(patch) == ["-tdp: [15 W, brief, p. 1]", "+tdp: [20 W, brief, p. 1]"]
+    assert "#    only one claim asks for it; read both documents before you choose\n" in patch
+    assert f"#    instead of this one: {GOLDEN}:12 expect 20.0 W → 15.0 W\n" in patch
+
+
+@pytest.mark.parametrize(
+    ("claim", "wanted"),
+    [
+        ("{tdp: rated, expect: 15.0 kW}", "{tdp: rated, expect: 15.0 W}"),  # 15 kW would mend it, too
+        ("{tdp: rated, expect: 0.030 W}", "{tdp: rated, expect: 15 W}"),  # no device has so little
+        ("{tdp: rated, expect: 19.7137 W}", "{tdp: rated, expect: 15.0000 W}"),  # nobody prints such a TDP
+    ],
+)
+def test_one_claim_does_not_make_a_fact_odd(tiny, mend, claim, wanted):
+    tiny.write(GOLDEN, tiny.read(GOLDEN) + f"  - {claim}\n")
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert changed(patch) == [f"-  - {claim}", f"+  - {wanted}"]
+
+
+@pytest.mark.parametrize(("text", "number"), [("1300 MHz", 2), ("1.300 GHz", 4), ("0.50 W", 2), ("132", 3), ("8", 1)])
+def test_digits_are_counted_as_they_are_written(text, number):
+    assert digits(text) == number
+
+
+def test_a_whole_number_stays_one(tiny, mend):
+    # 4 cores × 1 mac_array; a figure of five digits must not grow a point
+    tiny.edit(GOLDEN, "{count: core, expect: 4}", "{count: core, expect: 40000}")
+    _, patch, _ = mend()
+    assert "+  - {count: core, expect: 4}" in patch

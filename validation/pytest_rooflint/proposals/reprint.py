@@ -56,6 +56,13 @@ def reprint(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excus
     return Reprint(_scaled(written, claim, obtained, verdict.ratio))
 
 
+def is_misnamed(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> bool:
+    """Whether a claim holds as it was printed, once its prefix, or dense and sparse, are called by their names."""
+    if passes_otherwise(claim, suite, excuses=excuses):
+        return True
+    return verdict.obtained is not None and any(_other_prefixes(written, claim, verdict.obtained))
+
+
 def passes_otherwise(claim: Claim, suite: Suite, *, excuses: bool) -> bool:
     """Whether a claim holds once a dense figure is called sparse, or a sparse one dense."""
     if "sparse" not in kinds.kind(claim.kind).options:
@@ -103,19 +110,20 @@ def _scaled(written: str, claim: Claim, obtained: Obtained, ratio: float) -> str
     if len(printed) != 1:
         raise Refusal(f"rests on {len(printed)} printed values; the figures do not say which one is misprinted")
     number, (start, end) = printed[0]["number"], printed[0].span("number")
+    whole = not printed[0]["unit"] and "." not in number
     for factor in (ratio, 1 / ratio):
-        text = f"{written[:start]}{_digits(number, factor, cut=_is_cut(claim))}{written[end:]}"
+        text = f"{written[:start]}{_digits(number, factor, whole=whole, cut=_is_cut(claim))}{written[end:]}"
         if text != written and _agrees(text, claim, obtained):
             return text
     raise Refusal(f"obtains {obtained.shown()}, which no figure with as many digits as {number} says")
 
 
-def _digits(number: str, factor: float, *, cut: bool) -> str:
+def _digits(number: str, factor: float, *, whole: bool, cut: bool) -> str:
     """A number scaled, in as many significant digits as were printed, and with all digits before the point."""
     mantissa = number.lower().partition("e")[0]
     significant = len(mantissa.replace(".", "").lstrip("0")) or 1
     value = Decimal(number) * Decimal(factor)
-    decimals = max(0, significant - 1 - value.adjusted())
+    decimals = 0 if whole else max(0, significant - 1 - value.adjusted())
     return f"{value.quantize(Decimal(1).scaleb(-decimals), ROUND_DOWN if cut else ROUND_HALF_EVEN):f}"
 
 

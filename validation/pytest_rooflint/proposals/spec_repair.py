@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_rooflint.judge import judge
+from pytest_rooflint.proposals.lone import Lone
 from pytest_rooflint.proposals.peers import is_odd
 from pytest_rooflint.proposals.proposal import Proposal, Refusal, refuse_outside
 from pytest_rooflint.proposals.reds import Key, State
-from pytest_rooflint.proposals.reprint import passes_otherwise
 from pytest_rooflint.suite import Suite
 from pytest_rooflint.trial import Trial
 from pytest_rooflint.verdict import Verdict
@@ -92,7 +92,7 @@ class Repairs:
         mended = [key for key in self.state.reds if key not in state.reds]
         mends = tuple(self.wanted[key] for key in mended if key in self.wanted)
         alike = [other for other in candidates if other is not candidate and set(other.names) == set(candidate.names)]
-        remarks = (*_remarks(candidate.cause, len(mended)), *_alternatives(alike))
+        remarks = (*_remarks(candidate.cause, len(mended)), *self._other_side(mended), *_alternatives(alike))
         self.suite, self.state = suite, state
         fact = candidate.fact
         return Proposal(fact.file, fact.line, fact.path, fact.display, candidate.new, before, after, mends, remarks)
@@ -107,16 +107,20 @@ class Repairs:
         state = State.of(suite, excuses=self.excuses)
         if objection := state.objection(self.state):
             raise Refusal(objection)
-        self._refuse_misnamed([key for key in self.state.reds if key not in state.reds])
+        self._refuse_guess(candidate, [key for key in self.state.reds if key not in state.reds])
         return before, after, suite, state
 
-    def _refuse_misnamed(self, mended: list[Key]) -> None:
-        """One claim alone does not change a fact where dense was only taken for sparse. Raises Refusal."""
+    def _refuse_guess(self, candidate: Candidate, mended: list[Key]) -> None:
         if not set(mended) & set(self.wanted):
             raise Refusal("mends nothing once it is written down")
-        claims = [self.suite.read(file).claims[place] for file, place in mended]
-        if len(claims) == 1 and passes_otherwise(claims[0], self.suite, excuses=self.excuses):
-            raise Refusal("the claim takes dense for sparse, or sparse for dense; the fact may be right")
+        if len(mended) == 1:
+            Lone(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).refuse_guess(
+                candidate.fact, candidate.new
+            )
+
+    def _other_side(self, mended: list[Key]) -> Iterator[str]:
+        if len(mended) == 1:
+            yield from Lone(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).remarks()
 
 
 def place_of(text: str, fact: Fact) -> tuple[str | int, ...]:
@@ -139,8 +143,6 @@ def _remarks(cause: Cause, mended: int) -> Iterator[str]:
     yield f"factor {cause.factor_text}: {cause.text}"
     turn = "1 red claim turns" if mended == 1 else f"{mended} red claims turn"
     yield f"tried on every claim: {turn} green, none turns red"
-    if mended == 1:
-        yield "only one claim speaks for it; reread both documents before the fact is changed"
 
 
 def _alternatives(alike: Iterable[Candidate]) -> Iterator[str]:
