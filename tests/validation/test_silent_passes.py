@@ -356,6 +356,15 @@ def test_a_kind_that_breaks_is_red_and_its_claim_does_not_vanish_from_the_eviden
     assert (problem["file"], problem["line"]) == ("golden/energy.yaml", 4)
 
 
+def test_a_kind_that_breaks_does_not_stop_what_is_tried_for_others(tiny, energy):
+    energy(ZeroDivisionError("division by zero"))
+    tiny.write("golden/energy.yaml", f"{HEAD}  - {{energy: one MAC, expect: 0.80 pJ}}\n")
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    result = tiny.run("--rooflint-propose")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "1 proposal; 4 red claims turn green with all of it, none turns red." in result.stdout.str()
+
+
 def test_a_kind_that_cannot_be_loaded_is_a_sentence(tiny, red, monkeypatch):
     def load():
         raise ImportError("no module named 'acme'")

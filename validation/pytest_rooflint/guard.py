@@ -32,7 +32,8 @@ class Guard:
     def saw(self, path: Path, ignored: bool | None) -> None:
         """A path that pytest came by; note the golden folders that it will not see for that."""
         if ignored:
-            self.folders |= {shown(root) for root in self.suite.golden_roots if root.is_relative_to(path)}
+            there = path.resolve()
+            self.folders |= {shown(root) for root in self.suite.golden_roots if root.is_relative_to(there)}
 
     # ---- where reports are gathered
 
