@@ -4,7 +4,6 @@ A person decides, with the document open. A figure is never proposed where a con
 claim would only repeat the model's own printout, or where it is not said which of several printed values is wrong.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,11 +18,15 @@ from pytest_rooflint.proposals.proposal import Refusal
 from pytest_rooflint.suite import Suite
 from pytest_rooflint.verdict import Verdict
 from rooflint.conventions import conventions
-from rooflint.units import IEC_PREFIXES, SI_PREFIXES
+from rooflint.diagnosis import Cause
+from rooflint.units import IEC_PREFIXES, OPS_PER_MAC, SI_PREFIXES
 
 _VALUE = re.compile(
     r"(?<![\w.])(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?:\s+(?P<unit>[A-Za-zµ%][A-Za-zµ%/]*))?"
 )
+
+ROUNDED = 0.005
+"""How far doubling a figure that was rounded first may lead from the double, as a share of it."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,23 @@ def _other_prefixes(written: str, claim: Claim, obtained: Obtained) -> Iterator[
 
 
 def _refuse_conventions(expectation: Expectation, obtained: Obtained, suite: Suite, written: str) -> None:
-    for _, case in obtained.cases(expectation.low, expectation.high, suite.registry):
-        for cause in conventions(case):
-            if 0 < case.span.low <= case.span.high < math.inf and case.span.holds(cause.factor):
-                raise Refusal(
-                    f"is off by {cause.factor_text}, a convention ({cause.text}); "
-                    f"quote {written} with what makes it comparable, such as '/ 2' and a note"
-                )
+    found = next(_broken_conventions(expectation, obtained, suite), None)
+    if found:
+        raise Refusal(
+            f"is off by {found.factor_text}, a convention ({found.text}); "
+            f"quote {written} with what makes it comparable, such as '/ 2' and a note"
+        )
+
+
+def _broken_conventions(expectation: Expectation, obtained: Obtained, suite: Suite) -> Iterator[Cause]:
+    """Conventions whose factor is the ratio, or so near to it that a rounded figure was multiplied."""
+    low, high = expectation.low * (1 - ROUNDED), expectation.high * (1 + ROUNDED)
+    for _, case in obtained.cases(low, high, suite.registry):
+        yield from (cause for cause in conventions(case) if case.span.holds(cause.factor))
+    if obtained.dimension[0] and low <= obtained.value * OPS_PER_MAC <= high:
+        yield Cause("a MAC is counted as one op", 1 / OPS_PER_MAC, 1.0)
+    if obtained.dimension[0] and low <= obtained.value / OPS_PER_MAC <= high:
+        yield Cause("an op is counted as a MAC", OPS_PER_MAC, 1.0)
 
 
 def _scaled(written: str, claim: Claim, obtained: Obtained, ratio: float) -> str:
