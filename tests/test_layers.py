@@ -24,6 +24,7 @@ MODEL = (
     "rooflint.precision",
     "rooflint.facts",
     "rooflint.strict_yaml",
+    "rooflint.yaml_text",
     "rooflint.schema",
     "rooflint.hardware",
     "rooflint.spec_files",

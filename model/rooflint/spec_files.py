@@ -21,9 +21,9 @@ _TYPED_PEAK = re.compile(r"peak|tops|flops|ops_per_s", re.IGNORECASE)
 S = TypeVar("S", bound=SharedSpec)
 
 
-def read_spec(file: Path, model: type[S]) -> tuple[Document, S]:
-    """Read a spec file strictly. Raises InputError with every problem in it, each with its line."""
-    document = strict_yaml.load(file)
+def read_spec(file: Path, model: type[S], text: str | None = None) -> tuple[Document, S]:
+    """Read a spec file strictly, or a text in its place. Raises InputError with every problem in it, with lines."""
+    document = strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
     if not isinstance(document.data, dict):
         raise refuse(file, 1, "want a mapping of keys, found something else")
     try:

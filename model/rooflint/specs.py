@@ -38,6 +38,8 @@ class Registry:
     """Devices and architectures of some roots; the first root that has an id wins."""
 
     roots: tuple[Path, ...] = (PACKAGED,)
+    texts: Mapping[Path, str] = field(default_factory=dict, repr=False, hash=False)
+    """What some files would say, instead of what they say."""
     _loaded: dict[str, Hardware] = field(default_factory=dict, repr=False, compare=False)
     _architectures: dict[str, "Architecture"] = field(default_factory=dict, repr=False, compare=False)
 
@@ -92,6 +94,19 @@ class Registry:
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
         return twin
 
+    def with_texts(self, texts: Mapping[Path, str]) -> "Registry":
+        """The same registry, read anew where some files say something else."""
+        twin = Registry(self.roots, {**self.texts, **texts})
+        twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
+        changed = {name for name, file in self.architecture_files.items() if file in texts}
+        twin._architectures.update((name, one) for name, one in self._architectures.items() if name not in changed)
+        twin._loaded.update(
+            (name, one)
+            for name, one in self._loaded.items()
+            if one.file not in texts and one.architecture not in changed
+        )
+        return twin
+
     def find(self, name: str) -> Hardware:
         """The device that a person means: an id, an alias, or a part of exactly one id.
 
@@ -129,12 +144,12 @@ class Registry:
             if name not in self.architecture_files:
                 raise UnknownDeviceError(f"unknown architecture '{name}'{_nearest(name, self.architecture_files)}")
             file = self.architecture_files[name]
-            document, spec = read_spec(file, ArchitectureSpec)
+            document, spec = read_spec(file, ArchitectureSpec, self.texts.get(file))
             self._architectures[name] = Architecture(name, spec, document, flatten(spec, document))
         return self._architectures[name]
 
     def _load(self, device: str, file: Path) -> Hardware:
-        document, spec = read_spec(file, HardwareSpec)
+        document, spec = read_spec(file, HardwareSpec, self.texts.get(file))
         base = self._base(spec, document)
         own = flatten(spec, document)
         facts = {**base.facts, **own} if base else dict(own)

@@ -47,6 +47,8 @@ Counts = TypedDict(
         "claims": int,
         "devices": int,
         "replays": NotRequired[int],
+        "loose": NotRequired[int],
+        "stale": NotRequired[int],
     },
 )
 
@@ -78,12 +80,22 @@ class Expected(TypedDict):
     source: Source | None
 
 
+class Stale(TypedDict):
+    """Why a tolerance is wider than it has to be, and what to write; empty where it can go."""
+
+    text: str
+    write: str
+
+
 class Tolerance(TypedDict):
-    """How far from the printed figure still agrees."""
+    """How far from the printed figure still agrees; `printed` is what the digits alone allow."""
 
     kind: str
     text: str
     why: str | None
+    printed: NotRequired[str]
+    loose: NotRequired[bool]
+    stale: NotRequired[Stale | None]
 
 
 class Obtained(TypedDict):

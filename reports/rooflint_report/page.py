@@ -15,6 +15,7 @@ from rooflint_report.dispute import disputes
 from rooflint_report.evidence import Evidence, Verdict
 from rooflint_report.matrix import coverage_matrix, is_blind
 from rooflint_report.sheet import homeless, sheets
+from rooflint_report.slack import slack_of
 
 
 def render_html(evidence: Evidence) -> str:
@@ -67,6 +68,7 @@ def _view(evidence: Evidence) -> dict[str, Any]:
         "places": [(one, place.witnesses(one, fails)) for one in evidence.get("places", [])],
         "undecided": by_outcome["undecided"],
         "xfails": disagreements(by_outcome["xfail"]),
+        "slack": slack_of(evidence["verdicts"]),
         "unvalidated": _by_reason(by_outcome["not validated here"]),
         "matrix": coverage_matrix(evidence),
         "sheet_anchors": {sheet.device["id"]: sheet.anchor for sheet in device_sheets},

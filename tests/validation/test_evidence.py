@@ -21,14 +21,14 @@ KEYS = {
     "run": "started duration_s command exit_status git versions ci",
     "run.versions": "rooflint python pytest numpy",
     "machine": "system release machine cpu cores python",
-    "counts": "pass|fail|xfail|not validated here|undecided|uncorroborated|claims|devices|replays|problems",
+    "counts": "pass|fail|xfail|not validated here|undecided|uncorroborated|loose|stale|claims|devices|replays|problems",
     "problems.0": "what file line",
     "verdicts.1": "id nodeid outcome kind subject hardware architecture others unit precision sparse at per headline"
     " file line note reason until corroborated replay expected tolerance obtained ratio ratio_text slack facts causes"
     " rerun duration_s",
     "verdicts.1.expected": "text value low high display source",
     "verdicts.1.expected.source": "document where grade",
-    "verdicts.1.tolerance": "kind text why",
+    "verdicts.1.tolerance": "kind text why printed loose stale",
     "verdicts.1.obtained": "value display formula",
     "verdicts.1.facts.0": "path display grade document where file line",
     "verdicts.1.causes.0": "text factor factor_text file line path current repair mends breaks",

@@ -163,3 +163,39 @@ def test_a_packaged_device_may_be_claimed_next_to_own_ones(tiny):
     (verdict,) = tiny.verdicts("golden/t4.yaml").values()
     assert verdict.outcome == "pass"
     assert tiny.suite().world_problems() == []
+
+
+# ---- what if a file said something else
+
+
+def test_a_suite_with_another_text_reads_it_and_leaves_the_file(tiny):
+    suite = tiny.suite()
+    file = tiny.root / "golden/x1.yaml"
+    other = suite.with_text(file, tiny.read("golden/x1.yaml").replace("expect: 4}", "expect: 5}", 1))
+    ids = [claim.id for claim in suite.read(file).claims]
+    place = ids.index("count-core")
+    assert (suite.read(file).claims[place].expectation.value, other.read(file).claims[place].expectation.value) == (
+        4,
+        5,
+    )
+    assert other.text(file) != suite.text(file) == tiny.read("golden/x1.yaml")
+
+
+def test_a_device_is_read_anew_where_its_own_file_or_its_architecture_says_something_else(acme):
+    suite = acme.suite()
+    for name, unit, old, new in (
+        ("architectures/acme/a1.yaml", "int8", "1024 MAC", "2048 MAC"),
+        ("hardware/acme/k1.yaml", "int8", "clock: [1000 MHz", "clock: [2000 MHz"),
+    ):
+        file = next(iter((acme.root / "specs").resolve().glob(name)))
+        peak = suite.registry.get("acme/k1").unit("mac_array").peak_ops_per_s(unit)
+        other = suite.with_text(file, suite.text(file).replace(old, new, 1))
+        assert other.registry.get("acme/k1").unit("mac_array").peak_ops_per_s(unit) == 2 * peak
+        assert suite.registry.get("acme/k1").unit("mac_array").peak_ops_per_s(unit) == peak
+
+
+def test_a_text_that_is_no_spec_is_refused_as_a_file_would_be(acme):
+    file = (acme.root / "specs/hardware/acme/k1.yaml").resolve()
+    other = acme.suite().with_text(file, "name: [\n")
+    with pytest.raises(InputError, match=r"k1\.yaml:2  is not YAML"):
+        other.registry.get("acme/k1")

@@ -13,6 +13,7 @@ from typing import Any
 from pytest_rooflint.device_evidence import device
 from pytest_rooflint.places import places
 from pytest_rooflint.replay_evidence import replays
+from pytest_rooflint.slack import counts as counts_of_slack
 from pytest_rooflint.suite import Suite
 from pytest_rooflint.verdict import is_lonely
 from rooflint.errors import RooflintError
@@ -87,6 +88,7 @@ def _counts(rows: Sequence[Row], problems: Sequence[Row], hardware: Sequence[Har
     return {
         **{outcome: outcomes.get(outcome, 0) for outcome in _WORST},
         "uncorroborated": sum(map(is_lonely, rows)),
+        **counts_of_slack(rows),
         "replays": sum(row["replay"] for row in rows),
         "problems": len(problems),
         "claims": len(rows),

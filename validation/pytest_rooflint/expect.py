@@ -7,7 +7,7 @@ not. Every value with a unit or a decimal point is uncertain by half a unit of i
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rooflint.units import Dimension, UnitError, format_number, parse_quantity
 
@@ -79,8 +79,8 @@ class Expectation:
     """Where the width comes from: `printed digits`, `truncated`, `stated` or `exact`."""
     stated: str | None = None
     """The tolerance as written, where it is stated."""
-    justified: bool = True
-    """Whether a stated tolerance is no wider than the printed digits allow anyway."""
+    digits: "Expectation | None" = None
+    """Where the tolerance is stated: what the printed digits alone would expect."""
 
     def holds(self, obtained: float) -> bool:
         """Whether a value agrees. NaN and infinities never do."""
@@ -98,6 +98,16 @@ class Expectation:
         if self.value > self.low:
             return (obtained - self.low) / (self.value - self.low)
         return float(self.holds(obtained))
+
+    @property
+    def width(self) -> float:
+        """The farther of the two edges from the value, as a share of it. [1]"""
+        return max(self.high / self.value - 1, 1 - self.low / self.value)
+
+    @property
+    def justified(self) -> bool:
+        """Whether the tolerance is no wider than the printed digits allow."""
+        return self.digits is None or (self.low >= self.digits.low and self.high <= self.digits.high)
 
     @property
     def tolerance_text(self) -> str:
@@ -123,28 +133,26 @@ def parse_expectation(text: str | float, *, truncated: bool = False) -> Expectat
     interval = _Parser(body.strip(), truncated=truncated).parse()
     if not (math.isfinite(interval.value) and interval.value > 0):
         raise ExpectationError(f"want a finite value above zero, found '{body.strip()}'")
-    if margin:
-        return _stated(body.strip(), interval, margin.strip())
     kind = "exact" if interval.low == interval.high else "truncated" if truncated else "printed digits"
-    return Expectation(body.strip(), interval.value, interval.low, interval.high, interval.dimension, kind)
+    printed = Expectation(body.strip(), interval.value, interval.low, interval.high, interval.dimension, kind)
+    return _stated(printed, margin.strip()) if margin else printed
 
 
-def _stated(body: str, interval: Interval, margin: str) -> Expectation:
+def _stated(printed: Expectation, margin: str) -> Expectation:
     try:
         quantity = parse_quantity(margin)
     except UnitError as error:
         raise ExpectationError(f"after '±': {error}") from error
     if margin.endswith("%"):
-        width = interval.value * quantity.value
-    elif quantity.dimension == interval.dimension:
+        width = printed.value * quantity.value
+    elif quantity.dimension == printed.dimension:
         width = quantity.value
     else:
-        raise ExpectationError(f"'± {margin}' is of another kind than '{body}'")
-    if not 0 < width < interval.value:
+        raise ExpectationError(f"'± {margin}' is of another kind than '{printed.text}'")
+    if not 0 < width < printed.value:
         raise ExpectationError(f"'± {margin}' is not a tolerance between 0 and 100 %")
-    low, high = interval.value - width, interval.value + width
-    justified = low >= interval.low and high <= interval.high
-    return Expectation(body, interval.value, low, high, interval.dimension, "stated", f"± {margin}", justified)
+    low, high = printed.value - width, printed.value + width
+    return replace(printed, low=low, high=high, tolerance="stated", stated=f"± {margin}", digits=printed)
 
 
 class _Parser:

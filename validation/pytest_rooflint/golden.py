@@ -15,21 +15,20 @@ from pytest_rooflint.claim import Claim, ClaimSource, Xfail, slug
 from pytest_rooflint.expect import Expectation, ExpectationError, parse_expectation
 from pytest_rooflint.golden_schema import CommonSpec, Golden, GoldenSpec
 from pytest_rooflint.kinds import ClaimError, Kind, article
+from pytest_rooflint.slack import WIDE, WIDEST, is_wide
 from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, refuse
 from rooflint.spec_files import problems_of, refuse_empty
 from rooflint.strict_yaml import Document
 from rooflint.units import measure
 
+_OURSELVES = re.compile(r"\brooflint\b", re.IGNORECASE)
 _RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")
 
-WIDE, WIDEST = 0.05, 0.30
-"""Tolerances above the first need a reason, whatever their origin; stated ones above the second are refused."""
 
-
-def load(file: Path) -> Golden:
-    """Read a golden file. Raises InputError with every problem in it."""
-    document = strict_yaml.load(file)
+def load(file: Path, text: str | None = None) -> Golden:
+    """Read a golden file, or a text in its place. Raises InputError with every problem in it."""
+    document = strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
     if not isinstance(document.data, dict):
         raise refuse(file, 1, "want a mapping with the key 'claims', found something else")
     try:
@@ -97,7 +96,7 @@ class _Reader:
             id="",
             file=self.document.file,
             line=self.document.line(path),
-            source=self._source(common),
+            source=_foreign(self._source(common)),
             expectation=expectation,
             hardware=self.spec.hardware,
             architecture=self.spec.architecture,
@@ -175,7 +174,7 @@ class _Reader:
         _not_too_wide(expectation, common)
         return expectation
 
-    def _source(self, common: CommonSpec) -> ClaimSource | None:
+    def _source(self, common: CommonSpec) -> ClaimSource:
         where = None if common.where is None else str(common.where)
         if isinstance(common.source, str):
             named = self.spec.sources.get(common.source)
@@ -189,6 +188,13 @@ class _Reader:
         return ClaimSource(None, chosen.document, chosen.grade, where or chosen.where, chosen.url)
 
 
+def _foreign(source: ClaimSource) -> ClaimSource:
+    """The source, unless it is the model's own output. Raises ClaimError."""
+    if _OURSELVES.search(source.document):
+        raise ClaimError(f"quotes rooflint itself ('{source.document}'); a claim quotes somebody else")
+    return source
+
+
 def _meant(words: Iterable[str], known: Iterable[str]) -> str:
     near = [match for word in words for match in difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)]
     return f"; did you mean '{near[0]}'?" if near else ""
@@ -196,12 +202,11 @@ def _meant(words: Iterable[str], known: Iterable[str]) -> str:
 
 def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
     """A tolerance that a wrong fact fits into is said aloud, or refused. Raises ClaimError."""
-    width = max(expectation.high / expectation.value - 1, 1 - expectation.low / expectation.value)
-    if width > WIDEST * (1 + 1e-9) and expectation.tolerance == "stated":
+    if expectation.width > WIDEST * (1 + 1e-9) and expectation.tolerance == "stated":
         raise ClaimError(
             f"expect: {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim checks nothing"
         )
-    if width > WIDE * (1 + 1e-9) and not common.why:
+    if is_wide(expectation) and not common.why:
         raise ClaimError(f"expect: {expectation.tolerance_text} is wider than ±{WIDE:.0%}; say 'why:'")
 
 

@@ -164,7 +164,15 @@ def names() -> list[str]:
 
 @cache
 def kind(name: str) -> Kind:
-    """The kind of that name; its module is imported when it is first asked for. Raises KeyError."""
-    loaded = _entries()[name].load()
-    assert isinstance(loaded, Kind), f"entry point rooflint.claims:{name} is not a Kind"
+    """The kind of that name; its module is imported when it is first asked for.
+
+    Raises KeyError for a name that nobody has, ClaimError where the module of it cannot be loaded or has no kind.
+    """
+    entry = _entries()[name]
+    try:
+        loaded = entry.load()
+    except Exception as error:
+        raise ClaimError(f"the kind '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(loaded, Kind):
+        raise ClaimError(f"the kind '{name}' cannot be loaded: its entry point is {type(loaded).__name__}, no Kind")
     return loaded

@@ -20,6 +20,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("rooflint_mutation_floor", "mutation score below which 'rooflint mutate' is red, in per cent")
     group = parser.getgroup("rooflint", "golden expectations of hardware performance models")
     group.addoption("--rooflint-evidence", metavar="FILE", help="write the evidence of this run as JSON")
+    group.addoption(
+        "--rooflint-propose",
+        metavar="FILE.patch",
+        nargs="?",
+        const="",
+        help="write what would turn red claims green as a patch, rooflint.patch at the root; the run stays red",
+    )
     group.addoption("--rooflint-only", action="store_true", help="run the golden suite, unless files or ids are named")
     group.addoption(
         "--rooflint-golden", metavar="DIR", action="append", default=[], help="golden folder instead of the ini value"
@@ -41,9 +48,18 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = [str(folder) for folder in golden]
+    _check_patch(config.getoption("--rooflint-propose"))
     from pytest_rooflint.run import Run  # noqa: PLC0415  # a run without goldens pays for nothing
 
     config.pluginmanager.register(Run(config, golden, _folders(config, "rooflint_specs")), "rooflint-run")
+
+
+def _check_patch(name: str | None) -> None:
+    """A folder that follows the bare option would be taken for its file."""
+    if name and not name.endswith((".patch", ".diff")):
+        raise pytest.UsageError(
+            f"--rooflint-propose: want a file that ends in .patch, found '{name}'; write --rooflint-propose=FILE.patch"
+        )
 
 
 def _folders(config: pytest.Config, name: str) -> list[Path]:

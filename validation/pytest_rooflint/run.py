@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rooflint import annotations
+from pytest_rooflint import annotations, guard, slack
 from pytest_rooflint.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, GoldenFolder, ProblemItem
 from pytest_rooflint.places import sentences
 from pytest_rooflint.suite import Suite
@@ -35,6 +35,8 @@ class Run:
         self.suite = Suite.of(golden, specs, _options(config))
         self.rows: list[dict[str, Any]] = []
         self.problems: list[dict[str, Any]] = []
+        self.proposed: list[str] = []
+        self.guard = guard.Guard(self.suite)
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
@@ -51,6 +53,18 @@ class Run:
         """A golden folder brings the closed world with it, wherever the whole folder is run."""
         return GoldenFolder.from_parent(parent, path=path) if path.resolve() in self.suite.golden_roots else None
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> Any:
+        """A golden folder is not passed by in silence."""
+        ignored = yield
+        self.guard.saw(collection_path, ignored)
+        return ignored
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from an xdist worker what it passed by."""
+        self.guard.folders |= set(getattr(node, "workeroutput", {}).get(guard.PASSED_BY, ()))
+
     # ---- verdicts
 
     @pytest.hookimpl(wrapper=True)
@@ -65,6 +79,7 @@ class Run:
             )
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
+        guard.mark(item, call, report)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -72,16 +87,21 @@ class Run:
         if row := getattr(report, "rooflint_verdict", None):
             self.rows.append(row)
         self.problems += getattr(report, "rooflint_problems", [])
+        self.guard.gather(report)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A run in which nothing was decided is red; then write the evidence."""
         if self._is_worker():
+            self.config.workeroutput[guard.PASSED_BY] = sorted(self.guard.folders)  # type: ignore[attr-defined]
             return
+        for sentence in self.guard.sentences():
+            self._note(sentence, session)
         undecided = self.rows and all(row["outcome"] == "not validated here" for row in self.rows)
         if undecided and session.exitstatus == pytest.ExitCode.OK:
-            self.problems.append({"what": "every claim was skipped; nothing was validated", "file": None, "line": None})
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self._note("every claim was skipped; nothing was validated", session)
+        if (patch := self.config.getoption("--rooflint-propose")) is not None:
+            self._propose(patch, session)
         target = self.config.getoption("--rooflint-evidence")
         if target:
             from pytest_rooflint import evidence  # noqa: PLC0415  # only where it is written
@@ -90,10 +110,25 @@ class Run:
             try:
                 evidence.write(file, self._evidence(int(session.exitstatus)))
             except OSError as error:
-                self.problems.append(
-                    {"what": f"{target}: no evidence written: {error.strerror}", "file": None, "line": None}
-                )
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+                self._note(f"{target}: no evidence written: {error.strerror}", session)
+
+    def _propose(self, target: str, session: pytest.Session) -> None:
+        """The patch, on whose account nothing turns green."""
+        from pytest_rooflint.proposals import writing  # noqa: PLC0415  # only where it is asked for
+
+        folder, root = self.config.invocation_params.dir, self.config.rootpath
+        place = writing.Place(folder, root, Path(folder, target) if target else root / writing.DEFAULT)
+        excuses = not self.config.getoption("runxfail", default=False)
+        try:
+            self.proposed = writing.write(self.suite, self.rows, place, excuses=excuses)
+        except OSError as error:
+            self._note(f"{place.file}: no patch written: {error.strerror}", session)
+
+    def _note(self, what: str, session: pytest.Session) -> None:
+        """A problem of the run itself, which makes it red."""
+        self.problems.append({"what": what, "file": None, "line": None})
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
@@ -119,8 +154,12 @@ class Run:
             terminalreporter.write_line(
                 f"{lonely} of {len(self.rows)} claims are uncorroborated: no second document backs them"
             )
+        if said := slack.sentence(self.rows):
+            terminalreporter.write_line(said)
         for line in sentences(self.rows):
             terminalreporter.write_line(line, bold=True)
+        for line in self.proposed:
+            terminalreporter.write_line(line)
         for problem in self.problems:
             if problem["file"] is None:
                 terminalreporter.write_line(problem["what"], red=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from pytest_rooflint import golden, kinds
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import Golden
 from pytest_rooflint.kinds import ClaimError, article
+from rooflint import strict_yaml
 from rooflint.errors import InputError, Problem, shown
 from rooflint.hardware import Hardware
 from rooflint.specs import PACKAGED, Registry
@@ -29,6 +30,8 @@ class Suite:
     registry: Registry = field(default_factory=Registry)
     options: tuple[str, ...] = ()
     """Options of pytest that a rerun needs, because no file says them."""
+    texts: Mapping[Path, str] = field(default_factory=dict, repr=False)
+    """What some files would say, instead of what they say."""
     visited: set[Path] = field(default_factory=set, repr=False)
     """Golden files that pytest collected."""
     _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
@@ -40,6 +43,17 @@ class Suite:
         roots = tuple(spec_roots) or (PACKAGED,)
         return cls(tuple(golden_roots), roots, Registry.of(roots), tuple(options))
 
+    def with_text(self, file: Path, text: str) -> "Suite":
+        """The same suite, were one golden or spec file to say something else."""
+        texts = {**self.texts, file: text}
+        kept = {other: found for other, found in self._read.items() if other != file}
+        registry = self.registry if self.owns(file) else self.registry.with_texts(texts)
+        return replace(self, texts=texts, registry=registry, _read=kept, _assumed={})
+
+    def text(self, file: Path) -> str:
+        """What a golden or spec file says in this suite. Raises InputError where it cannot be read."""
+        return self.texts[file] if file in self.texts else strict_yaml.read_text(file)
+
     # ---- golden files
 
     def owns(self, file: Path) -> bool:
@@ -50,7 +64,7 @@ class Suite:
         """A golden file. Raises InputError, the same one each time."""
         if file not in self._read:
             try:
-                self._read[file] = golden.load(file)
+                self._read[file] = golden.load(file, self.texts.get(file))
             except InputError as error:
                 self._read[file] = error
         found = self._read[file]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.kinds import Obtained
+from pytest_rooflint.slack import Stale, is_loose, stale
 from rooflint.diagnosis import Cause
 from rooflint.errors import shown
 from rooflint.facts import Fact
@@ -96,6 +97,19 @@ class Verdict:
                 return digits
         return 10
 
+    @property
+    def loose(self) -> bool:
+        """Whether the tolerance is wider than printed digits justify."""
+        return self.claim.expectation is not None and is_loose(self.claim.expectation)
+
+    @property
+    def stale(self) -> Stale | None:
+        """A tolerance wider than this verdict needs; None while it is red, or excused."""
+        expectation, obtained = self.claim.expectation, self.obtained
+        if self.outcome != "pass" or expectation is None or obtained is None:
+            return None
+        return stale(expectation, obtained.value)
+
     def text(self) -> str:
         """The verdict as a red test prints it."""
         return "\n".join(self._lines())
@@ -164,7 +178,12 @@ class Verdict:
 
     def brief(self) -> dict[str, Any]:
         """The little that a run needs to count a verdict that nobody will read."""
-        return {"outcome": self.outcome, "corroborated": self.corroborated, "replay": self.claim.is_replay}
+        return {
+            "outcome": self.outcome,
+            "corroborated": self.corroborated,
+            "replay": self.claim.is_replay,
+            "tolerance": {"loose": self.loose, "stale": self.stale is not None},
+        }
 
     def row(self) -> dict[str, Any]:
         """The evidence row: plain data."""
@@ -198,6 +217,9 @@ class Verdict:
                 "kind": expectation.tolerance,
                 "text": expectation.tolerance_text,
                 "why": claim.why,
+                "printed": (expectation.digits or expectation).tolerance_text,
+                "loose": self.loose,
+                "stale": self.stale and {"text": self.stale.text, "write": self.stale.write},
             },
             "obtained": None
             if obtained is None

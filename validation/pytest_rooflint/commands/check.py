@@ -27,11 +27,15 @@ def check(
     mutate: Annotated[
         bool, typer.Option("--mutate", help="Then set every fact wrong and count who notices; red below the floor.")
     ] = False,
+    propose: Annotated[
+        bool, typer.Option("--propose", help="Write proposal.patch beside the evidence: what would turn reds green.")
+    ] = False,
     evidence: Annotated[Path, typer.Option(help="Where to write the evidence.")] = EVIDENCE,
 ) -> None:
     """Check the golden expectations against the specs. Further arguments go to pytest, such as -k int8 -x."""
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}"]
+    arguments += [f"--rooflint-propose={evidence.with_name('proposal.patch')}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if evidence.is_dir():
         raise CheckError(f"{evidence}: want a file for the evidence, found a folder")
