@@ -10,7 +10,7 @@ from typing import Protocol
 from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.expect import Expectation
-from pytest_rooflint.kinds import DIVISOR, ClaimError, Context, Obtained, article
+from pytest_rooflint.kinds import DIVISOR, ClaimError, Context, ContradictionError, Obtained, article
 from pytest_rooflint.verdict import Outcome, Verdict
 from rooflint.diagnosis import Cause, Span, candidates, ratio_text, shortlist
 from rooflint.errors import RooflintError
@@ -45,6 +45,8 @@ def judge(
     """
     verdict = _judged(claim, nodeid, context, today, excuses)
     expectation, obtained = claim.expectation, verdict.obtained
+    if verdict.causes:  # facts contradict one another: there is no figure
+        return replace(verdict, causes=ranking(verdict.causes))
     if expectation is None or obtained is None or verdict.ratio is None or expectation.holds(obtained.value):
         return verdict
     excused = claim.xfail.ratio if excuses and claim.xfail else None
@@ -74,6 +76,8 @@ def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | 
         return Verdict(
             claim, "fail", nodeid, reason=f"{error}; if that stays so, the claim must say 'undisclosed: true'"
         )
+    except ContradictionError as error:
+        return Verdict(claim, "fail", nodeid, reason=str(error), causes=error.causes)
     except (RooflintError, ClaimError) as error:
         return Verdict(claim, "fail", nodeid, reason=str(error))
     if claim.undisclosed:

@@ -5,14 +5,15 @@ in golden files. Other packages add theirs the same way.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_rooflint.claim import Claim, slug
-from rooflint.diagnosis import Case, Span
+from rooflint.diagnosis import Case, Cause, Span
+from rooflint.errors import RooflintError
 from rooflint.facts import Fact, Ladder
 from rooflint.hardware import Hardware
 from rooflint.precision import PRECISIONS, rate_unit
@@ -29,6 +30,14 @@ DIVISOR = "divisor"
 
 class ClaimError(ValueError):
     """A claim that cannot mean anything, said in one sentence; found when its file is read."""
+
+
+class ContradictionError(RooflintError):
+    """Facts that contradict one another, so that there is no figure to compare; says which of them is the odd one."""
+
+    def __init__(self, message: str, causes: Iterable[Cause]) -> None:
+        super().__init__(message)
+        self.causes = tuple(causes)
 
 
 class Context(Protocol):

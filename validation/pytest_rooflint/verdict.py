@@ -3,8 +3,6 @@
 import math
 import os
 import shlex
-import shutil
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any, Literal
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.kinds import Obtained
+from pytest_rooflint.lines import row as line_of
 from pytest_rooflint.slack import Stale, is_loose, stale
 from rooflint.diagnosis import Cause
 from rooflint.errors import shown
@@ -117,16 +116,18 @@ class Verdict:
     def _lines(self) -> list[str]:
         claim = self.claim
         lines = [f"{shown(claim.file)}:{claim.line}  {self.headline}"]
-        lines.append(_row("expected", self.expected_display, self._quoted()))
+        lines.append(line_of("expected", self.expected_display, self._quoted()))
         if self.obtained:
-            lines.append(_row("obtained", self.obtained_display, self.obtained.formula))
+            lines.append(line_of("obtained", self.obtained_display, self.obtained.formula))
             lines += self.obtained.details.splitlines()
         if self.ratio_text:
             lines += self._ratio_lines()
         if self.reason:
-            lines.append(_row("reason", self.reason))
+            lines.append(line_of("reason", self.reason))
+        if not self.ratio_text:
+            lines += self._cause_lines("because")
         if claim.note:
-            lines.append(_row("note", claim.note))
+            lines.append(line_of("note", claim.note))
         lines += self._fact_lines()
         lines.append(f"  rerun     {self.rerun}")  # never wrapped: it is there to be copied
         return lines
@@ -141,13 +142,17 @@ class Verdict:
             expectation = self.claim.expectation
             agrees = expectation and self.obtained and expectation.holds(self.obtained.value)
             return [
-                _row("ratio", str(self.ratio_text), "" if agrees else "unexplained by any known convention or fact")
+                line_of("ratio", str(self.ratio_text), "" if agrees else "unexplained by any known convention or fact")
             ]
-        first, *rest = self.causes
-        head = first.factor_text if first.parts else str(self.ratio_text)
-        lines = [_row("ratio", head, first.text), *_repair(first)]
-        for cause in rest:
-            lines += [_row("or", cause.factor_text, cause.text), *_repair(cause)]
+        first = self.causes[0]
+        return self._cause_lines("ratio", first.factor_text if first.parts else str(self.ratio_text))
+
+    def _cause_lines(self, label: str, ratio: str | None = None) -> list[str]:
+        """Every cause with what would mend it, likeliest first."""
+        lines: list[str] = []
+        for cause in self.causes:
+            lines += [line_of("or" if lines else label, ratio or cause.factor_text, cause.text), *_repair(cause)]
+            ratio = None
         return lines
 
     def _fact_lines(self) -> list[str]:
@@ -155,7 +160,7 @@ class Verdict:
             return []
         unique = dict.fromkeys(self.facts)
         return [
-            _row(
+            line_of(
                 "" if position else "facts",
                 fact.display,
                 f"{_last(fact)} ({fact.source.grade})  {shown(fact.file)}:{fact.line}",
@@ -263,30 +268,11 @@ def _last(fact: Fact) -> str:
     return ".".join(fact.path.split(".")[2:]) or fact.path
 
 
-def _row(label: str, value: str, more: str = "") -> str:
-    """Three columns, the last one wrapped to the terminal."""
-    if not more:
-        return _wrapped(value, f"  {label:<9} ", 12)
-    head = f"  {label:<9} {value:<17} " if len(value) <= 17 else f"  {label:<9} {value}  "
-    return _wrapped(more, head, 30)
-
-
-def _wrapped(text: str, head: str, indent: int) -> str:
-    """A path or an id is never broken."""
-    wrapper = textwrap.TextWrapper(_width(), initial_indent=head, subsequent_indent=" " * indent)
-    wrapper.break_long_words = wrapper.break_on_hyphens = False
-    return wrapper.fill(text).rstrip()
-
-
-def _width() -> int:
-    return max(80, shutil.get_terminal_size((110, 24)).columns)
-
-
 def _repair(cause: Cause) -> list[str]:
     if cause.fact is None:
         return []
     change = f"; write {cause.repair}{_tried(cause)}" if cause.repair else ""
-    return [_row("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
+    return [line_of("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
 
 
 def _tried(cause: Cause) -> str:

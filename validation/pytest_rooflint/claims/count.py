@@ -3,9 +3,10 @@
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.peak import part_factor
 from pytest_rooflint.claims.subjects import PER
-from pytest_rooflint.kinds import Context, Kind, Obtained
+from pytest_rooflint.kinds import Context, ContradictionError, Kind, Obtained
 from rooflint.facts import Factor, Ladder
 from rooflint.hardware import Hardware, UnsupportedError
+from rooflint.suspects import contradictions
 from rooflint.units import DIMENSIONLESS
 
 
@@ -29,8 +30,10 @@ def _ladder(hardware: Hardware, name: str) -> Ladder:
         raise UnsupportedError(f"{hardware.id} has neither units nor groups called '{name}' (has: {', '.join(known)})")
     if len({unit.groups for unit in grouped}) > 1:
         said = ", ".join(f"{unit.name} {unit.groups}" for unit in grouped)
-        raise UnsupportedError(
-            f"{hardware.id} has units that count different numbers of '{name}': {said}; count a unit"
+        facts = [unit.fact("groups") for unit in grouped]
+        causes = [cause for fact in facts for cause in contradictions(hardware, fact)]
+        raise ContradictionError(
+            f"{hardware.id} has units that count different numbers of '{name}': {said}; count a unit", causes
         )
     fact = grouped[0].fact("groups")
     return Ladder((Factor("groups", fact.value, f"{fact.display} {name}", fact),))
