@@ -99,6 +99,11 @@ def test_changed_code_finds_everything_out_anew(found, three, monkeypatch):
     assert found()[1] == ALL
 
 
+def test_the_store_is_none_of_gits_business(found, three):
+    found()
+    assert three.read(".rooflint/.gitignore") == "*\n"
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"key": 1, "fates": [{"a": 1}]}', '{"key": 1, "fates": 3}'])
 def test_a_file_that_is_none_of_ours_is_found_out_anew(found, three, text):
     first, _ = found()
