@@ -1,13 +1,14 @@
 """The engine and its store: the same result in any order, nothing found out twice, nothing stale."""
 
 import json
+import os
 
 import pytest
 
 from pytest_rooflint.mutation import engine
 from pytest_rooflint.mutation import store as store_module
 from pytest_rooflint.mutation.baseline import Baseline
-from pytest_rooflint.mutation.engine import run
+from pytest_rooflint.mutation.engine import EngineError, run
 from pytest_rooflint.mutation.mutants import groups
 from pytest_rooflint.mutation.store import Store, StoreError
 
@@ -98,6 +99,11 @@ def test_changed_code_finds_everything_out_anew(found, three, monkeypatch):
     assert found()[1] == ALL
 
 
+def test_the_store_is_none_of_gits_business(found, three):
+    found()
+    assert three.read(".rooflint/.gitignore") == "*\n"
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"key": 1, "fates": [{"a": 1}]}', '{"key": 1, "fates": 3}'])
 def test_a_file_that_is_none_of_ours_is_found_out_anew(found, three, text):
     first, _ = found()
@@ -143,6 +149,19 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(found, three):
         found()
 
 
+def test_a_process_that_is_ended_from_outside_is_one_sentence_and_the_rest_is_kept(three, monkeypatch):
+    monkeypatch.setattr(engine, "_one", end_process)
+    baseline = Baseline.of(three.suite())
+    all_groups = list(groups(baseline.suite))
+    with pytest.raises(EngineError, match="a process was ended from outside; what was found out is kept, start again"):
+        run(baseline, all_groups, range(4), jobs=2)
+    assert engine._shared == []
+
+
+def end_process(position):
+    os._exit(9)
+
+
 def test_cores_are_those_that_this_process_may_use():
     assert engine.cores() >= 1
 
@@ -150,6 +169,7 @@ def test_cores_are_those_that_this_process_may_use():
 def test_a_process_that_was_not_forked_reads_the_suite_itself(three, monkeypatch):
     suite = three.suite()
     monkeypatch.setattr(engine, "_shared", [])
+    monkeypatch.setattr(engine.signal, "signal", lambda *_: None)  # this process still wants to be interrupted
     engine._prepare(suite.golden_roots, suite.spec_roots)
     baseline = Baseline.of(suite)
     all_groups = list(groups(suite))

@@ -2,10 +2,12 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.pool import Pool
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from pytest_rooflint.mutation.baseline import Baseline
@@ -13,12 +15,17 @@ from pytest_rooflint.mutation.fate import Fate, fates
 from pytest_rooflint.mutation.mutants import Group, groups
 from pytest_rooflint.mutation.store import Store
 from pytest_rooflint.suite import Suite
+from rooflint.errors import RooflintError
 
 #: Told how many mutants are done, each time some are.
 Progress = Callable[[int], None]
 
 _Work = tuple[Baseline, Sequence[Group]]
 _shared: list[_Work] = []
+
+
+class EngineError(RooflintError):
+    """A run that could not be finished."""
 
 
 def cores() -> int:
@@ -61,23 +68,29 @@ def _fates(
         yield from ((position, tuple(fates(all_groups[position], baseline))) for position in missing)
         return
     _shared.append((baseline, all_groups))  # a forked process finds it there
+    pool = _pool(min(jobs, len(missing)), baseline.suite)
     try:
-        with _pool(min(jobs, len(missing)), baseline.suite) as pool:
-            yield from pool.imap_unordered(_one, missing)
+        with warnings.catch_warnings():  # the only threads here are those of a BLAS that is not called
+            warnings.simplefilter("ignore", DeprecationWarning)
+            tasks = [pool.submit(_one, position) for position in missing]
+        for task in as_completed(tasks):
+            yield task.result()
+    except BrokenProcessPool as error:
+        raise EngineError("a process was ended from outside; what was found out is kept, start again") from error
     finally:
+        pool.shutdown(cancel_futures=True)
         _shared.clear()
 
 
-def _pool(jobs: int, suite: Suite) -> Pool:
+def _pool(jobs: int, suite: Suite) -> ProcessPoolExecutor:
     """Forked where that is safe, so that nothing is read twice; elsewhere each process reads the suite itself."""
     forks = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
     context = multiprocessing.get_context("fork" if forks else "spawn")
-    with warnings.catch_warnings():  # the only threads here are those of a BLAS that is not called
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return context.Pool(jobs, _prepare, (suite.golden_roots, suite.spec_roots))
+    return ProcessPoolExecutor(jobs, context, _prepare, (suite.golden_roots, suite.spec_roots))
 
 
 def _prepare(golden: tuple[Path, ...], specs: tuple[Path, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; half a message would block it
     if not _shared:
         suite = Suite.of(golden, specs)
         _shared.append((Baseline.of(suite), list(groups(suite))))

@@ -52,6 +52,8 @@ class Store:
         rows = [asdict(fate) for fate in fates]
         text = json.dumps({"key": self._key(group), "fates": rows}, ensure_ascii=False)
         try:
+            if not (ignored := self.folder / ".gitignore").exists():
+                write_whole(ignored, "*\n")
             write_whole(self._file(group), f"{text}\n")
         except OSError as error:
             raise StoreError(f"{self.folder}: cannot keep results: {error.strerror}; run with --no-cache") from error
@@ -96,14 +98,13 @@ def _heirs(group: Group, registry: Registry) -> Iterator[Name]:
 
 
 def _of(name: Name, registry: Registry) -> Iterator[Path]:
-    """The file of a device and of its architecture."""
+    """The file of a device and of its architecture; none where a claim asked in vain."""
     section, named = name
-    if section == "architecture":
+    if section == "device" and named in registry.files:
+        yield registry.files[named]
+        section, named = "architecture", registry.get(named).architecture or ""
+    if section == "architecture" and named in registry.architecture_files:
         yield registry.architecture_files[named]
-        return
-    yield registry.files[named]
-    if architecture := registry.get(named).architecture:
-        yield registry.architecture_files[architecture]
 
 
 def _code() -> tuple[Path, ...]:

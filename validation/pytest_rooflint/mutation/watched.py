@@ -31,6 +31,10 @@ class Watched(Registry):
         self.asked.add(("architecture", name))
         return self.origin.architecture(name)
 
+    def match(self, name: str) -> list[str]:
+        """Ids that a person may mean. Names are no facts, so nobody was asked for one."""
+        return self.origin.match(name)
+
 
 def watched(suite: Suite) -> tuple[Suite, set[Name]]:
     """The suite on such a registry, and the names that it will have been asked for."""
