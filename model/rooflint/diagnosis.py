@@ -13,11 +13,18 @@ from itertools import combinations
 from rooflint.causes import Case, Cause, Span, ratio_text
 from rooflint.conventions import PREFIX, conventions, counted_twice
 from rooflint.facts import Fact
+from rooflint.readings import Printed
+from rooflint.recognise import Asked, Recogniser
 from rooflint.suspects import REASON, is_odd, other_clocks, other_precisions, rates, short, suspects
 from rooflint.units import UnitError, parse_quantity
 
 __all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
 
+_TELLING = {"macs_per_clock": "peak", "pin_rate": "bandwidth", "bandwidth": "bandwidth", "capacity": "capacity"}
+"""Factors that tell which quantity a ladder derives."""
+_IDENTITIES = frozenset({"another device", "another device + sparse for dense", "another mode", "another precision"})
+DOUBT = 0.7
+"""What it costs to doubt an expectation, which somebody read in a document, rather than a fact."""
 SLOWEST, FASTEST = 50e6, 10e9
 """Clocks beyond which a prefix is off rather than a figure. [Hz]"""
 _SIZES = frozenset({"capacity", "bandwidth", "pin_rate"})
@@ -39,6 +46,7 @@ def candidates(case: Case) -> list[Cause]:
     singles = [atom for atom in atoms if case.span.holds(atom.factor)]
     singles += suspects(case, case.span)
     pairs = [_pair(one, two) for one, two in combinations(atoms, 2) if case.span.holds(one.factor * two.factor)]
+    pairs += _identities(case)
     for atom in conventions(case):
         pairs += [_pair(rate, atom) for rate in rates(case, case.span, atom.factor)]
     found = _distinct(_weighed(case, _mended(case, cause)) for cause in (*singles, *pairs))
@@ -117,6 +125,28 @@ def _with_other_prefix(fact: Fact) -> Fact | None:
         return replace(fact, quantity=parse_quantity(text))
     except UnitError:  # no such prefix of that unit
         return None
+
+
+def _identities(case: Case) -> Iterator[Cause]:
+    """The expectation is another figure that is known: another device's, a sparse one of another precision."""
+    quantity = next((name for factor, name in _TELLING.items() if factor in _names(case)), None)
+    if (
+        quantity is None
+        or case.registry is None
+        or case.hardware is None
+        or case.hardware.id not in case.registry.files
+    ):
+        return
+    low, high = (case.ladder.result / edge for edge in (case.span.high, case.span.low))
+    printed = Printed(math.sqrt(low * high), high - low, "")
+    asked = Asked(quantity, case.precision, case.unit if quantity == "peak" else None, sparse=case.sparse or None)
+    for reading in Recogniser(case.registry).readings(printed, asked, [case.hardware.id]):
+        if reading.error in _IDENTITIES and case.span.low <= case.ladder.result / reading.target <= case.span.high:
+            yield Cause(f"the expectation {reading.text}", case.span.factor, reading.cost + DOUBT)
+
+
+def _names(case: Case) -> set[str]:
+    return {factor.name for factor in case.ladder.factors}
 
 
 def _pair(one: Cause, two: Cause) -> Cause:

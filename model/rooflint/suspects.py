@@ -108,7 +108,8 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         yield Cause(text, span.factor, 0.8, fact, inherited)
         return
     text = f"{short(fact)} {fact.display} would have to be {needed.display}"
-    taken_from = _names(_owner(other) for other in others if math.isclose(other.value, fact.value, rel_tol=1e-6))
+    own = _own_clocks(case, fact) if _is_clock(fact) else others  # that siblings run at the same clock says nothing
+    taken_from = _names(_owner(other) for other in own if math.isclose(other.value, fact.value, rel_tol=1e-6))
     borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
     if _is_clock(fact) and not (taken_from or borne_out or is_odd(case, fact, fact.value)):
         return  # a clock is read, never worked back, unless no such unit has the present one
@@ -201,16 +202,21 @@ def _round_value(fact: Fact, span: Span) -> float | None:
 def _like(case: Case, fact: Fact) -> list[Fact]:
     """Facts that this one may have been taken from: clocks of the device, the same path of other architectures."""
     last = fact.path.split(".")[-1]
-    if _is_clock(fact) and case.hardware:
-        own = [other for other in _clock_facts(case.hardware) if (other.file, other.line) != (fact.file, fact.line)]
-        return [*own, *_siblings(case, fact)]
+    if _is_clock(fact):
+        return [*_own_clocks(case, fact), *_siblings(case, fact)]
     if case.registry is None or last in ("groups", "capacity"):
-        return []
+        return _siblings(case, fact)
     names = (case.hardware.architecture, case.hardware.id) if case.hardware else ()
     above = [
         facts[fact.path] for name, facts in _architectures(case.registry) if name not in names and fact.path in facts
     ]
     return [*above, *_siblings(case, fact)]
+
+
+def _own_clocks(case: Case, fact: Fact) -> list[Fact]:
+    """Other clocks of the same device."""
+    known = _clock_facts(case.hardware) if case.hardware else []
+    return [other for other in known if (other.file, other.line) != (fact.file, fact.line)]
 
 
 def _siblings(case: Case, fact: Fact) -> list[Fact]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.diagnosis import CANDIDATES, MAX_CAUSES, Case, Cause, Span, diagnose, ratio_text, shortlist
+from rooflint.diagnosis import CANDIDATES, MAX_CAUSES, Case, Cause, Span, candidates, diagnose, ratio_text, shortlist
 from rooflint.facts import Factor, Ladder
 from rooflint.specs import Registry
 from rooflint.units import parse_quantity
@@ -410,3 +410,55 @@ def test_what_is_left_of_a_ratio_once_a_factor_is_taken_out(low, width, factor):
     assert whole.holds(low * width)
     assert not whole.holds(low * 0.999)
     assert not whole.holds(low * width * 1.001)
+
+
+# ---- the expectation is somebody else's figure
+
+
+def texts(device, unit, precision, expected, half_a_digit):
+    return [cause.text for cause in candidates(peak(REGISTRY.get(device), unit, precision, expected, half_a_digit))]
+
+
+def test_an_expectation_that_is_another_devices_figure_is_named_as_that():
+    assert any(
+        text.startswith("the expectation is the dense BF16 peak (tensor_core) of nvidia/a100-")
+        for text in texts("nvidia/h200-sxm-141gb", "tensor_core", "bf16", 312e12, 0.5e12)
+    )
+
+
+def test_an_expectation_that_is_another_devices_sparse_figure_is_named_as_that():
+    # 1979 is the sparse BF16 of the SXM5 board; the PCIe board's is 1513
+    assert any(
+        text.startswith("the expectation is the sparse BF16 peak (tensor_core) of nvidia/h100-sxm5-80gb")
+        for text in texts("nvidia/h100-pcie-80gb", "tensor_core", "bf16", 1979e12, 0.5e12)
+    )
+
+
+def test_a_figure_that_is_two_things_is_said_to_be_both():
+    # 989 on an H100 is dense BF16 and sparse TF32
+    said = texts("nvidia/h100-sxm5-80gb", "tensor_core", "tf32", 989e12, 0.5e12)
+    assert "the expectation is a figure with structured sparsity, the peak is dense" in said
+    assert any(text.startswith("the expectation is the dense BF16 peak (tensor_core), 989.4 TFLOP/s") for text in said)
+
+
+def test_groups_that_contradict_those_of_the_other_units_are_the_first_cause():
+    # 82 SM × 2 FP64 cores × 2 op × 1.695 GHz = 0.556 TFLOP/s; with 41 SM half of it
+    device = REGISTRY.get("nvidia/rtx-3090")
+    device = planted(device, "units.fp64_core.groups", 41)
+    first = diagnose(peak(device, "fp64_core", "fp64", 0.556e12, 0.0005e12))[0]
+    assert "groups 41 is not the 82 SM that" in first.text
+    assert first.repair == "82"
+
+
+def test_a_prefix_that_a_size_was_written_with_is_mended_in_the_fact():
+    device = planted(H100, "memories.hbm3.capacity", 80 * 2**30)
+    gib = replace(device.facts["memories.hbm3.capacity"], quantity=parse_quantity("80 GiB"))
+    first = diagnose(capacity(device.with_facts({"memories.hbm3.capacity": gib}), "hbm3", 80e9, 0.5e9))[0]
+    assert first.text == "capacity 80 GiB is written where 80 GB is meant"
+    assert first.repair == "80 GB"
+
+
+def test_a_clock_in_khz_is_a_prefix_that_is_off():
+    device = planted(T4, "units.tensor_core.clock", 1.59e6)
+    causes = diagnose(peak(device, "tensor_core", "int8", 130e12, 0.5e12))
+    assert any(cause.fact and cause.fact.path.endswith(".clock") and cause.repair == "1590 MHz" for cause in causes)

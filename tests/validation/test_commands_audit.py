@@ -102,3 +102,12 @@ def test_the_page_about_it_shows_what_it_prints(monkeypatch):
     assert table == Path("docs/examples/gpus.csv").read_text(encoding="utf-8")
     result = CliRunner().invoke(module.app, ["docs/examples/gpus.csv"])
     assert printed == "$ rooflint audit docs/examples/gpus.csv\n" + result.stdout
+
+
+def test_the_readme_shows_what_it_prints(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    result = CliRunner().invoke(module.app, ["docs/examples/found.csv"])
+    assert f"```text\n$ rooflint audit docs/examples/found.csv\n{result.stdout}```" in readme
+    assert result.stdout.count(": wrong") == 3
