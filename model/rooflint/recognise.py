@@ -478,8 +478,8 @@ def _distinct(ranked: Iterable[Reading]) -> Iterator[Reading]:
         if not first or math.isclose(reading.target, first[0].target, rel_tol=1e-3):
             first.append(reading)
     for error, readings in kept.items():
-        first, _, second = error.partition(" + ")
-        if second and (first in kept or second in kept):
+        one, _, other = error.partition(" + ")
+        if other and (one in kept or other in kept):
             continue  # half of it explains the number already
         yield replace(readings[0], text=f"{readings[0].text}{_and_others(readings)}")
 

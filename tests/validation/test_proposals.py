@@ -146,7 +146,9 @@ def test_the_other_patch_program_takes_it_too(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.run("--rooflint-propose")
     try:
-        done = subprocess.run(["patch", "-p1", "-i", PATCH], cwd=tiny.root, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["patch", "-p1", "-i", PATCH], cwd=tiny.root, capture_output=True, encoding="utf-8", check=False
+        )
     except FileNotFoundError:
         pytest.skip("patch(1) is not installed")
     assert done.returncode == 0, done.stdout
