@@ -37,6 +37,10 @@ DISPUTED = 0.9
 """What it costs to start from a figure that a vendor printed and the facts do not derive."""
 KNOWN = 1.65
 """What a known error costs: a mechanism that explains the number says more than that others print it, too."""
+FEW = 5e-3
+"""Share of a number that its last digit may be, for two errors to be believed at once."""
+SAME_DIGITS = 5e-4
+"""Relative difference of figures that print alike in three digits or more."""
 FEWEST = 64
 """Op a clock below which the number of units is not taken for a rate."""
 JOINABLE = 1.5
@@ -109,22 +113,22 @@ class Recogniser:
         """What a number is instead, for the likeliest of some devices, simplest first."""
         if not 0 < printed.value < math.inf:
             return []
-        found = [reading for device in devices for reading in self._of_device(printed, asked, device)]
+        found = [reading for device in devices for reading in self._of_device(printed, asked, device, devices)]
         ranked = sorted((one for one in found if one.cost <= UNLIKELY), key=lambda reading: reading.cost)
         return list(_distinct(ranked))[:MOST]
 
-    def _of_device(self, printed: Printed, asked: Asked, device: str) -> Iterator[Reading]:
+    def _of_device(self, printed: Printed, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Reading]:
         fitting = self.fitting(asked, device)
         # a number that is almost right is told apart by its digits only
         near = FLOOR if any(printed.is_near(one.value, COARSE) for one in fitting) else NEARLY
         singles = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
-        singles += [*self._foreign(asked, device), *self._refactored(fitting)]
-        yield from (_rated(printed, one) for one in singles if printed.is_near(one.target, min(near, _slack(one))))
+        singles += [*self._foreign(asked, device, meant), *self._refactored(fitting)]
+        yield from (_rated(printed, one) for one in singles if _hits(printed, one, near))
         for position, figure in enumerate(fitting):
             for one in self._distorted(figure, asked, first=not position):
                 if printed.is_near(one.target, _reach(printed, one, near)):
                     yield _rated(printed, one)
-        for one in singles:
+        for one in singles if printed.step <= FEW * printed.value else ():  # two digits fit too many pairs
             for distortion in distortions_of(asked.quantity):
                 if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
                     yield _rated(printed, _joined(one, distortion))
@@ -176,12 +180,12 @@ class Recogniser:
                 text = f"is half its FP32 peak, {figure.shown()}; FP64 is a smaller share of it on this die"
                 yield Reading("another rate", text, figure.value / 2, 1.6, figure)
 
-    def _foreign(self, asked: Asked, device: str) -> Iterator[Reading]:
-        """The same figure of other devices."""
+    def _foreign(self, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Reading]:
+        """The same figure of devices that are not meant."""
         own = self.registry.get(device)
         for other in self._readable:
             distance = _distance(own, other)
-            if other.id != device and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
+            if other.id not in meant and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
                 yield from self._of_other(asked, other, distance)
 
     def _of_other(self, asked: Asked, other: Hardware, cost: float) -> Iterator[Reading]:
@@ -444,10 +448,17 @@ def _joined(one: Reading, distortion: Distortion) -> Reading:
     )
 
 
-def _slack(reading: Reading) -> float:
-    """Own figures may be rounded otherwise than ours; one of a far device, or a known one, is told by its digits."""
-    far = reading.error.startswith("another device") and reading.cost > NEAR
-    return FLOOR if far or reading.error == "known error" else NEARLY
+def _hits(printed: Printed, reading: Reading, near: float) -> bool:
+    """Whether a number is what a reading predicts.
+
+    Own figures may be rounded otherwise than ours. A figure of a far device is told by its digits alone: there are so
+    many of them that some come near any number.
+    """
+    if reading.error.startswith("another device") and reading.cost > NEAR:
+        coarse = printed.step / printed.value
+        return printed.off_by(reading.target) <= (coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS))
+    exact = reading.error in ("known error", "count for rate")
+    return printed.is_near(reading.target, FLOOR if exact else near)
 
 
 def _reach(printed: Printed, one: Reading, near: float) -> float:

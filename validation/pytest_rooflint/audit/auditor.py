@@ -1,6 +1,5 @@
 """The auditor: rows of a table in, findings out."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +14,13 @@ from rooflint.causes import Span, ratio_text
 from rooflint.designation import Designations, Meaning
 from rooflint.errors import refuse
 from rooflint.figures import QUANTITIES, Figure, show
+from rooflint.precision import PRECISIONS
 from rooflint.readings import COARSE, FLOOR, Printed, Reading
 from rooflint.recognise import Asked, Recogniser
 from rooflint.specs import Registry
+
+MANY = 3
+"""Wrong figures of one name that say something together."""
 
 #: Precisions that no spec speaks of in a way that tables do: address arithmetic, packed integers.
 _UNCHECKED = frozenset({"int32", "int16", "int64"})
@@ -122,11 +125,12 @@ class Auditor:
         scores = Counter(device for found in agreeing.values() for device in found)
         best = [device for device in devices if scores[device] == max(scores.values(), default=0)]
         telling = [one for one, found in agreeing.items() if found and self._others(one.asked, found, devices)]
-        for one, found in agreeing.items():
-            if any(device in best for device in found):
-                yield self._right(one, found, () if len(telling) > 1 else devices, best, file)
-            else:
-                yield self._wrong(one, found, best, file)
+        yield from _consistent(
+            self._right(one, found, () if len(telling) > 1 else devices, best, file)
+            if any(device in best for device in found)
+            else self._wrong(one, found, best, file)
+            for one, found in agreeing.items()
+        )
 
     def _others(self, asked: Asked, found: Iterable[str], devices: Iterable[str]) -> list[Figure]:
         """What the variants have that a figure is not of."""
@@ -170,6 +174,17 @@ class Auditor:
             return self._without(finding, one, best, readings)
         return replace(finding, status="wrong", readings=readings)
 
+    def _is_emulated(self, one: _Figure, best: Sequence[str]) -> bool:
+        """Whether a floating-point format is said to run like a wider one that the device has: it may well do so."""
+        asked = PRECISIONS.get(str(one.asked.precision))
+        wider = [
+            name
+            for name, other in PRECISIONS.items()
+            if asked and asked.floating and other.floating and other.bits >= asked.bits and other is not asked
+        ]
+        alike = (replace(one.asked, precision=name) for name in wider)
+        return any(self.recogniser.agreeing(one.number, other, device) for other in alike for device in best)
+
     def _without(self, finding: Finding, one: _Figure, best: Sequence[str], readings: tuple[Reading, ...]) -> Finding:
         """The device has no such figure: it computes in other precisions, or its spec does not say."""
         hardware = self.registry.get(best[0])
@@ -177,22 +192,46 @@ class Auditor:
         if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having or hardware.undisclosed:
             return replace(finding, status="not checked", note=f"{hardware.id} has no such fact")
         own = tuple(reading for reading in readings if _is_taken_from(reading, str(one.asked.precision)))
+        own = () if self._is_emulated(one, best) else own
         note = f"{hardware.id} does not support {one.asked.precision} (has: {', '.join(having)})"
         return replace(finding, status="wrong" if own else "unsupported", readings=own, note=note)
 
 
+def _consistent(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings of one name: what explains all of its wrong figures goes before what explains one of them."""
+    listed = list(findings)
+    wrong = [finding for finding in listed if finding.is_wrong]
+    if len(wrong) < MANY:
+        return listed
+    shared = set.intersection(*({reading.error for reading in finding.readings} for finding in wrong))
+    return [_explained_alike(finding, shared, wrong) if finding.is_wrong else finding for finding in listed]
+
+
+def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
+    if shared:
+        ranked = sorted(finding.readings, key=lambda reading: reading.error not in shared)
+        return replace(finding, readings=tuple(ranked))
+    alike = sum(bool(other.ratio and finding.ratio) and _is_alike(other, finding) for other in wrong)
+    if finding.readings or alike < MANY:
+        return finding
+    note = f"{alike} figures of this device are off by the same factor: a clock, a count or a width that they share"
+    return replace(finding, note=note)
+
+
+def _is_alike(one: Finding, other: Finding) -> bool:
+    return abs(float(one.ratio or 0) / float(other.ratio or 1) - 1) <= FLOOR
+
+
 def _nearest(figures: Sequence[Figure], value: float) -> Figure:
-    """The one that the number comes nearest to, derived rather than printed."""
-    return min(figures, key=lambda one: (round(abs(math.log2(value / one.value)), 1), one.printed is not None))
+    """The one that the number nearly is, derived rather than printed; else the first that the field would think of."""
+    near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
+    return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
 
 
 def _is_taken_from(reading: Reading, precision: str) -> bool:
-    """Whether another row's figure stands in the row of a precision that the device does not have.
-
-    That 16-bit formats run alike is everybody's reading of a missing row, and no error.
-    """
+    """Whether another row's figure stands in the row of a precision that the device does not have."""
     taken = reading.figure.precision if reading.figure and reading.error == "another precision" else None
-    return taken is not None and {taken, precision} != {"bf16", "fp16"}
+    return taken is not None and taken != precision
 
 
 def _context(row: Row, known: Mapping[str, Column]) -> Column:
