@@ -19,9 +19,11 @@ _NOISE = frozenset(
         *("nvidia", "amd", "intel", "google", "apple", "aws", "amazon", "huawei", "qualcomm", "stillwater", "hailo"),
         *("ampere", "cloud", "tesla", "geforce", "rtx", "gtx", "quadro", "instinct", "radeon", "xeon", "platinum"),
         *("core", "epyc", "accelerator", "graphics", "card", "module", "board", "tensor", "corporation", "r", "tm"),
-        *("single", "per", "device"),
+        *("single", "per", "device", "chip"),
     }
 )
+SHORTEST = 3
+"""Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
 _FORM = re.compile(r"sxm\d*|pcie|nvl|oam")
 _SIZE = re.compile(r"(\d+)(?:gb|gib|g)")
 _TIMES = re.compile(r"x(\d+)|(\d+)x")
@@ -87,6 +89,11 @@ class Designations:
             return Meaning(name, tuple(devices), part, times)
         return Meaning(name, (), None, times, tuple(self._near(said)))
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all devices that can be read."""
+        return tuple(hardware.id for hardware in self._devices)
+
     @cached_property
     def _devices(self) -> tuple[Hardware, ...]:
         found = []
@@ -107,9 +114,9 @@ class Designations:
 
     def _near(self, said: Iterable[str]) -> Iterator[str]:
         wanted = {word for word in said if _tells(word)}
-        for hardware in self._devices:
-            if wanted & set(required(hardware)):
-                yield hardware.id
+        whole = "".join(word for word in said if _tells(word))
+        begun = [one.id for one in self._devices if len(whole) >= SHORTEST and "".join(required(one)).startswith(whole)]
+        yield from begun or [one.id for one in self._devices if wanted & set(required(one))]
 
 
 def _counted(said: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
@@ -160,7 +167,7 @@ def _fits(word: str, hardware: Hardware) -> bool:
     if _FORM.fullmatch(word):
         having = [form for form in own if _FORM.fullmatch(form)]
         return not having or any(form.startswith(word) or word == form for form in having)
-    if size := _SIZE.fullmatch(word):
+    if size := _SIZE.fullmatch(word) or re.fullmatch(r"(\d+)", word):
         return any(_gigabytes(hardware, name) == int(size[1]) for name in hardware.memories)
     return False
 

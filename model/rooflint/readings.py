@@ -4,6 +4,7 @@ A reading names the error (sparse for dense, MAC for op, another device …), th
 by which readings are ranked: the simpler and the commoner in practice, the lower.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,7 +17,9 @@ FLOOR = 3e-3
 NEARLY = 0.012
 """Relative difference that a reading may leave: it may start from another rounding than ours."""
 COARSE = 0.05
-"""What two printed digits may hide at most."""
+"""What a figure that is cut may lose at most."""
+COARSEST = 0.15
+"""What rounding to a single digit may hide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,12 @@ class Printed:
     def is_near(self, target: float, floor: float = FLOOR) -> bool:
         """Whether it may be that figure, rounded or cut at its last digit."""
         off = abs(self.value - target)
-        return off <= floor * target or (off <= self.step * (1 + 1e-9) and off <= COARSE * target)
+        step = self.step * (1 + 1e-9)
+        if off <= floor * target or off <= min(step / 2, COARSEST * target):
+            return True
+        if 0 <= target - self.value < step and off <= COARSE * target:  # cut
+            return True
+        return target > 0 and math.isclose(float(f"{target:.2e}"), self.value, rel_tol=1e-9)  # zeros are no digits
 
     def is_rounded(self, target: float) -> bool:
         """Whether it is that figure in two significant digits: 1300 for 1307, 2000 for 2039."""
@@ -111,7 +119,7 @@ _PREFIXES = (
 _SEVERAL = (
     Distortion("several devices", "counts a pair of devices", 2.0, 1.9),
     Distortion("several devices", "counts four devices", 4.0, 3.2),
-    Distortion("several devices", "counts the eight devices of a node", 8.0, 2.8),
+    Distortion("several devices", "counts the eight devices of a node", 8.0, 2.4),
 )
 _BYTES = (
     Distortion("bits for bytes", "is in bits: eight times the bytes", 8.0, 1.1),

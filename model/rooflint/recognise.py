@@ -6,6 +6,7 @@ list of readings, out. Simplest first; empty where nothing is known that would g
 
 import fnmatch
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,6 +38,8 @@ DISPUTED = 0.9
 """What it costs to start from a figure that a vendor printed and the facts do not derive."""
 KNOWN = 1.65
 """What a known error costs: a mechanism that explains the number says more than that others print it, too."""
+FEWEST_DIGITS = 3
+"""Digits that a number needs for one of them to be called mistyped."""
 FEW = 5e-3
 """Share of a number that its last digit may be, for two errors to be believed at once."""
 SAME_DIGITS = 5e-4
@@ -69,6 +72,8 @@ class Asked:
     sparse: bool | None = None
     """Whether it is said to be sparse; None where nobody says it, which is dense."""
     part: str | None = None
+    times: int = 1
+    """How many devices it is said to be of."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ class Recogniser:
         if not 0 < printed.value < math.inf:
             return []
         found = [reading for device in devices for reading in self._of_device(printed, asked, device, devices)]
+        found += [one for device in devices for one in _mistyped(printed, self.fitting(asked, device)[:1])]
         ranked = sorted((one for one in found if one.cost <= UNLIKELY), key=lambda reading: reading.cost)
         return list(_distinct(ranked))[:MOST]
 
@@ -135,14 +141,12 @@ class Recogniser:
 
     def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
         """The figure after each error of known factor; wild ones are tried on the first figure only."""
-        for distortion in (
-            *distortions_of(asked.quantity),
-            *_of_parts(figure, asked),
-            *self._accumulation(figure, asked),
-        ):
+        own = (*_of_several(asked), *_of_parts(figure, asked), *self._accumulation(figure, asked))
+        for distortion in (*distortions_of(asked.quantity), *own):
             if first or distortion.name not in WILD:
                 cost = distortion.cost + (0.0 if first else SECOND)
-                yield Reading(distortion.name, distortion.text, figure.value * distortion.factor, cost, figure)
+                target = figure.value * distortion.factor
+                yield Reading(distortion.name, distortion.text, target, cost, figure)
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Reading]:
         """Wrong figures that are known to be about."""
@@ -264,7 +268,10 @@ class Recogniser:
                     said = f"{precision.upper()} rate of {name.rpartition('/')[2]}, {fact.display}/clock"
                     text = f"is computed with the {said}, instead of {factor.display}"
                     target = figure.value * fact.value / factor.value
-                    yield Reading("another rate", text, target, 1.8 if same else 1.9, figure, fact)
+                    far = 0.4 * max(0.0, math.log2(fact.value / factor.value) - 1)
+                        0.0, abs(math.log2(fact.value / factor.value)) - 1
+                    )  # rates are mistaken for near ones
+                    yield Reading("another rate", text, target, (1.8 if same else 1.9) + far, figure, fact)
 
     def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
         """GeForce boards halve what accumulates in FP32; the rule is carried over to boards that do not."""
@@ -315,10 +322,31 @@ class Recogniser:
                 yield other
 
 
+def _mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Reading]:
+    """The digits of the right figure with one of them wrong, or two neighbours exchanged."""
+    number = re.search(r"[0-9]+(?:[.][0-9]+)?", printed.text.replace(",", ""))
+    wrong = number[0] if number else ""
+    if len(wrong.replace(".", "")) < FEWEST_DIGITS or not float(wrong):
+        return
+    for figure in fitting:
+        right = f"{figure.value / printed.value * float(wrong):.{len(wrong.partition('.')[2])}f}"
+        places = [place for place, (one, two) in enumerate(zip(wrong, right, strict=False)) if one != two]
+        if len(wrong) == len(right) and len(places) == 2 and sorted(wrong) == sorted(right):
+            exchanged = places[1] - places[0] <= 2
+            cost = 1.75 if exchanged else 2.3
+            yield Reading("digits", f"is {right} with two digits exchanged", printed.value, cost, figure)
+        elif len(wrong) == len(right) and len(places) == 1:
+            yield Reading("digits", f"is {right} with one digit mistyped", printed.value, 2.1, figure)
+
+
 def _is_binary(printed: Printed, figure: Figure) -> bool:
-    """Whether a capacity of so many GiB is printed as so many GB, as everybody does."""
+    """Whether a capacity of so many GiB is printed as so many GB, or the reverse, as everybody does.
+
+    A conversion is none of that: 48 GB printed as 45.
+    """
     said = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
-    return "GiB" in said and printed.is_near(figure.value * 1e9 / 2**30)
+    share = 2**30 / 1e9
+    return bool(said) and printed.is_near(figure.value / share if "GiB" in said else figure.value * share)
 
 
 def _counts_as_rates(figure: Figure) -> Iterator[Reading]:
@@ -404,6 +432,11 @@ def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
     if asked.quantity == "peak" and (figure.precision != asked.precision or figure.sparse != bool(asked.sparse)):
         return None
     return ("part for whole", 1.2) if figure.part else ("whole for part", 1.2)
+
+
+def _of_several(asked: Asked) -> Iterator[Distortion]:
+    if asked.times > 1:
+        yield Distortion("several devices", f"counts the {asked.times} devices of the name", float(asked.times), 0.9)
 
 
 def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:

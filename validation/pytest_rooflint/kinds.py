@@ -156,6 +156,8 @@ class Kind:
     """Whether an operating point means something to it."""
     inferred: bool = False
     """Whether what it claims was concluded from what a source printed; such claims corroborate nothing."""
+    foreign: bool = False
+    """Whether it judges somebody else's figures by our facts, so that it says nothing of the facts themselves."""
     scopes: tuple[str, ...] = ("hardware",)
     """What must stand above it in the file: `hardware`, `architecture`, or neither."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)

@@ -27,6 +27,7 @@ def counts(findings: Sequence[Finding]) -> dict[str, int]:
 
 def sentence(findings: Sequence[Finding]) -> str:
     """`44 figures of 13 devices: 3 wrong, 1 disputed, 2 rounded, 38 right`."""
+    findings = [finding for finding in findings if finding.device]
     devices = len({finding.device for finding in findings})
     said = ", ".join(f"{number} {status}" for status, number in counts(findings).items() if number)
     return f"{_plural(len(findings), 'figure')} of {_plural(devices, 'device')}: {said or 'nothing'}"
@@ -49,8 +50,8 @@ def as_text(findings: Sequence[Finding], *, everything: bool = False) -> str:
     wanted = STATUSES if everything else _SHOWN
     listed = [one for one in _worst_first(findings) if one.status in wanted]
     blocks = ["\n".join(_paragraph(finding)) for finding in listed]
-    if not everything and (names := _unknown(findings)):
-        blocks.append(names)
+    open_ends = [*filter(None, [_unknown(findings)]), *_unchecked(findings)] if not everything else []
+    blocks += ["\n".join(open_ends)] if open_ends else []
     return "\n\n".join([*blocks, sentence(findings)]) + "\n"
 
 
@@ -92,6 +93,13 @@ def _unknown(findings: Sequence[Finding]) -> str:
     notes = dict.fromkeys(finding.note for finding in findings if finding.status == "unknown device")
     names = ", ".join(note.removeprefix("no spec is called ").partition(";")[0] for note in notes)
     return line_of("unknown", names) if names else ""
+
+
+def _unchecked(findings: Sequence[Finding]) -> Iterator[str]:
+    """Why figures were not checked, once each, with how many."""
+    notes = Counter(finding.note for finding in findings if finding.status == "not checked")
+    for position, (note, number) in enumerate(notes.items()):
+        yield line_of("unchecked" if not position else "", f"{note} ({number})" if number > 1 else note)
 
 
 # ---- for programs

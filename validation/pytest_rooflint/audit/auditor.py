@@ -1,13 +1,14 @@
 """The auditor: rows of a table in, findings out."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_rooflint.audit.columns import Column, columns, said_precision, said_sparsity
+from pytest_rooflint.audit.columns import Column, columns, is_about_nothing, said_precision, said_sparsity
 from pytest_rooflint.audit.finding import Finding
-from pytest_rooflint.audit.numbers import NumberError, printed
+from pytest_rooflint.audit.numbers import NumberError, parts, printed
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.tables import Cell, Row, read
 from rooflint.causes import Span, ratio_text
@@ -19,6 +20,8 @@ from rooflint.readings import COARSE, FLOOR, Printed, Reading
 from rooflint.recognise import Asked, Recogniser
 from rooflint.specs import Registry
 
+LONGEST_NUMBER = 24
+"""Characters of a cell above which it is prose."""
 MANY = 3
 """Wrong figures of one name that say something together."""
 
@@ -67,14 +70,35 @@ class Auditor:
         Raises InputError for a table that cannot be read, in which no column names a device, or none holds a figure.
         """
         rows = read(file)
-        known = columns((name for row in rows for name in row), self.mapping)
-        _refuse_aimless(known, rows, file)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        known = columns(names, self.mapping, self._counted)
+        self._refuse_aimless(known, names, file)
         read_off = [one for row in rows for one in self._figures(row, known, file)]
         once = {one.key: one for one in reversed(read_off) if isinstance(one, _Figure)}
         unread = [one for one in read_off if isinstance(one, Finding)]
-        order = list(known)
-        findings = [*self._judged(list(once.values()), file), *unread]
-        return sorted(findings, key=lambda one: (one.line, order.index(one.column)))
+        ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
+        findings = [*self._judged(list(once.values()), file), *unread, *ignored]
+        return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
+
+    @property
+    def _counted(self) -> set[str]:
+        """Units, groups and clocks that a column may be about."""
+        figures = [one for device in self.designations.ids for one in self.recogniser.of(device)]
+        units = {one.unit for one in figures if one.unit and " + " not in one.unit}
+        return units | {one.subject for one in figures if one.quantity in ("count", "clock")}
+
+    def _refuse_aimless(self, known: Mapping[str, Column], names: Sequence[str], file: Path) -> None:
+        having = ", ".join(names)
+        roles = {column.role for column in known.values()}
+        if "device" not in roles:
+            turned = [name for name in names if self.designations.meaning(name).devices]
+            if len(turned) > 1:
+                said = ", ".join(turned[:3])
+                raise refuse(file, 1, f"want a row a device, found a column each ({said}); turn the table")
+            raise refuse(file, 1, f"no column names a device; say which with --map COLUMN=device (columns: {having})")
+        if not roles & set(QUANTITIES):
+            wish = "say which with --map 'COLUMN=peak bf16'"
+            raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
 
     # ---- from cells to figures
 
@@ -82,18 +106,24 @@ class Auditor:
         named = next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
         if named is None:
             return
+        plain, sparse = _without_sparsity(named.text)
         context = _context(row, known)
-        meaning = self.designations.meaning(named.text)
+        context = context if sparse is None else replace(context, sparse=sparse)
+        meaning = self.designations.meaning(plain)
         for name, column in known.items():
             if column.role in QUANTITIES and name in row:
-                yield self._figure(row[name], column, context, named.text, meaning, file)
+                for text, said in parts(row[name].text):
+                    own = column if said is None or column.role != "peak" else replace(column, sparse=said)
+                    yield self._figure(Cell(text, row[name].line), own, context, named.text, meaning, file)
 
     def _figure(
         self, cell: Cell, column: Column, row: Column, name: str, meaning: Meaning, file: Path
     ) -> _Figure | Finding:
         rated = column.role in ("peak", "rate")
         merged = _merged(column, row) if rated else column
-        asked = Asked(column.role, merged.precision, column.subject, merged.vector, merged.sparse, part=meaning.part)
+        asked = Asked(
+            column.role, merged.precision, column.subject, merged.vector, merged.sparse, meaning.part, meaning.times
+        )
         try:
             number, assumed = printed(cell.text, column, row.unit)
         except NumberError as error:
@@ -102,20 +132,22 @@ class Auditor:
             return _unread(cell, column, name, asked, "no column says its precision", file)
         if merged.precision in _UNCHECKED:
             return _unread(cell, column, name, asked, f"specs do not speak of {merged.precision} rates", file)
-        return _Figure(name, meaning, asked, number, cell, column.name, assumed)
+        other = replace(asked, precision=merged.either) if merged.either else asked
+        fits = any(self.recogniser.agreeing(number, other, device) for device in meaning.devices)
+        lacks = not any(self.recogniser.fitting(asked, device) for device in meaning.devices)
+        return _Figure(name, meaning, other if fits or lacks else asked, number, cell, column.name, assumed)
 
     # ---- from figures to findings
 
     def _judged(self, found: list[_Figure], file: Path) -> Iterator[Finding]:
         """Name by name, because the figures of one name say together which variant it is."""
-        alone = {one.meaning.devices[0] for one in found if len(one.meaning.devices) == 1}
         by_name: dict[str, list[_Figure]] = defaultdict(list)
         for one in found:
             by_name[one.name].append(one)
         for group in by_name.values():
-            left = tuple(device for device in group[0].meaning.devices if device not in alone)
-            devices = left if len(group[0].meaning.devices) > 1 and left else group[0].meaning.devices
-            yield from self._of_name(group, devices, file)
+            devices = group[0].meaning.devices
+            left = tuple(device for device in devices if len(devices) > 1 and not _is_named_apart(device, group, found))
+            yield from self._of_name(group, left or devices, file)
 
     def _of_name(self, group: list[_Figure], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
         if not devices:
@@ -124,6 +156,8 @@ class Auditor:
         agreeing = {one: self._agreeing(one, devices) for one in group}
         scores = Counter(device for found in agreeing.values() for device in found)
         best = [device for device in devices if scores[device] == max(scores.values(), default=0)]
+        if _are_torn(agreeing, best):
+            best = best[:1]  # no variant has all of them: they are held against one
         telling = [one for one, found in agreeing.items() if found and self._others(one.asked, found, devices)]
         yield from _consistent(
             self._right(one, found, () if len(telling) > 1 else devices, best, file)
@@ -149,11 +183,22 @@ class Auditor:
         finding = _finding(one, file, best, figure)
         if figure.dispute:
             return replace(finding, status="disputed", note=f"{figure.printed} prints it: {figure.dispute}")
+        if against := self._against(one.asked, figure):
+            note = f"{against.printed} prints {against.shown()}: {against.dispute}"
+            return replace(finding, status="disputed", note=note)
         others = sorted(self._others(one.asked, found, unsettled), key=lambda other: -other.value)
         if any(other.value > figure.value * (1 + COARSE) for other in others):  # a plain name is the largest variant
             said = ", ".join(f"{other.hardware.id} has {other.shown()}" for other in others[:2])
             return replace(finding, status="ambiguous", note=f"is that of {device}, but {said}; name the variant")
+        if one.asked.precision and figure.precision != one.asked.precision and not finding.note:
+            return replace(finding, note=f"is the {figure.precision} rate")
         return finding
+
+    def _against(self, asked: Asked, figure: Figure) -> Figure | None:
+        """What the vendor prints instead of a derived figure, where that is far off."""
+        fitting = self.recogniser.fitting(asked, figure.hardware.id)
+        far = [one for one in fitting if one.dispute and abs(one.value / figure.value - 1) > COARSE]
+        return far[0] if far and not figure.printed else None
 
     def _wrong(self, one: _Figure, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:
         fitting = {device: self.recogniser.fitting(one.asked, device) for device in best}
@@ -189,12 +234,34 @@ class Auditor:
         """The device has no such figure: it computes in other precisions, or its spec does not say."""
         hardware = self.registry.get(best[0])
         having = sorted({name for unit in hardware.units.values() for name in unit.precisions})
-        if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having or hardware.undisclosed:
-            return replace(finding, status="not checked", note=f"{hardware.id} has no such fact")
+        if hardware.undisclosed:
+            why = "; ".join(dict.fromkeys(hardware.undisclosed.values()))
+            return replace(finding, status="not checked", note=f"{hardware.id}: {why}")
+        if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having:
+            return replace(finding, status="not checked", note=f"the spec of {hardware.id} has no such fact")
         own = tuple(reading for reading in readings if _is_taken_from(reading, str(one.asked.precision)))
         own = () if self._is_emulated(one, best) else own
-        note = f"{hardware.id} does not support {one.asked.precision} (has: {', '.join(having)})"
+        note = f"the spec of {hardware.id} has no {one.asked.precision} rate (has: {', '.join(having)})"
         return replace(finding, status="wrong" if own else "unsupported", readings=own, note=note)
+
+
+def _is_named_apart(device: str, group: Sequence[_Figure], found: Sequence[_Figure]) -> bool:
+    """Whether another row names just that variant, and gives other figures for it: then a plain name means the rest."""
+    theirs = [one for one in found if one.meaning.devices == (device,)]
+    given = {(one.asked, one.number.value) for one in group}
+    return bool(theirs) and not any((one.asked, one.number.value) in given for one in theirs)
+
+
+def _are_torn(agreeing: Mapping[_Figure, Mapping[str, Figure]], best: Sequence[str]) -> bool:
+    """Whether each figure is of some variant, and no variant has all of them."""
+    said = [set(found) for found in agreeing.values() if found]
+    return bool(said) and not any(all(device in found for found in said) for device in best)
+
+
+def _without_sparsity(name: str) -> tuple[str, bool | None]:
+    """A name without the word that says sparse or dense, and which."""
+    word = re.search(r"\(?\b(sparse|dense)\b\)?", name, re.IGNORECASE)
+    return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)
 
 
 def _consistent(findings: Iterable[Finding]) -> list[Finding]:
@@ -260,13 +327,14 @@ def _merged(column: Column, row: Column) -> Column:
     )
 
 
-def _refuse_aimless(known: Mapping[str, Column], rows: list[Row], file: Path) -> None:
-    having = ", ".join(dict.fromkeys(name for row in rows for name in row))
-    roles = {column.role for column in known.values()}
-    if "device" not in roles:
-        raise refuse(file, 1, f"no column names a device; say which with --map COLUMN=device (columns: {having})")
-    if not roles & set(QUANTITIES):
-        raise refuse(file, 1, f"no column holds a figure; say which with --map 'COLUMN=peak bf16' (columns: {having})")
+def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[Finding]:
+    """Columns that hold numbers and that nobody understands: what was not looked at is said."""
+    for name in names:
+        cells = [row[name] for row in rows if name in row]
+        numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST_NUMBER]
+        if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
+            note = f"column '{name}' says nothing that specs know; say what it is with --map, or 'ignore'"
+            yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)
 
 
 def _said(asked: Asked) -> str:

@@ -31,6 +31,7 @@ UNIT_WORDS = {
         "gops": "GOP/s",
         "pops": "POP/s",
     },
+    **{"tf": "TFLOP/s", "gf": "GFLOP/s", "pf": "PFLOP/s", "tflop": "TFLOP/s", "gflop": "GFLOP/s", "pflop": "PFLOP/s"},
     **{"tflop/s": "TFLOP/s", "gflop/s": "GFLOP/s", "pflop/s": "PFLOP/s", "top/s": "TOP/s", "flops": "FLOP/s"},
     **{
         "gbps": "GB/s",
@@ -56,6 +57,8 @@ UNIT_WORDS = {
     **{"bit": "bit", "bits": "bit", "b/s": "B/s", "bytes/s": "B/s", "bytes": "B"},
 }
 
+UNIT_WORDS |= {"bytes/sec": "B/s", "gb/sec": "GB/s", "tb/sec": "TB/s", "flops/sec": "FLOP/s", "flop/sec": "FLOP/s"}
+
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
 _COUNTED = {
     "cuda cores": "cuda_core",
@@ -80,6 +83,26 @@ _CACHES = frozenset({"l1", "l2", "l3", "cache", "shared", "register"})
 _LINKS = frozenset({"nvlink", "pcie", "interconnect", "network", "link", "ici"})
 _PER = frozenset({"per", "efficiency", "w"})
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
+
+
+_ASIDE = frozenset(
+    {
+        "price",
+        "cost",
+        "usd",
+        "year",
+        "date",
+        "release",
+        "launch",
+        "url",
+        "source",
+        "commit",
+        "line",
+        "id",
+        "rank",
+        "note",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +145,8 @@ class Column:
     role: str
     """One of ROLES."""
     precision: str | None = None
+    either: str | None = None
+    """Another precision that the same column speaks of: `FP16/BF16`."""
     subject: str | None = None
     vector: bool | None = None
     sparse: bool | None = None
@@ -129,47 +154,61 @@ class Column:
     """As `rooflint.units` spells it; None where the cells say it or nobody does."""
 
 
-def columns(names: Iterable[str], mapping: Mapping[str, str]) -> dict[str, Column]:
+def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] = frozenset()) -> dict[str, Column]:
     """What each column is, the mapped ones as they are mapped. Columns that are nothing of ours are left out.
 
-    Raises ColumnError for a mapping of a column that the table does not have.
+    `counted` are the units, groups and clocks that a mapping may name. Raises ColumnError for a mapping of a column
+    that the table does not have, and for one that means nothing.
     """
     known = list(dict.fromkeys(names))
-    for name in mapping:
+    spelt = {name.casefold(): name for name in known}
+    roles = {spelt.get(name.casefold(), name): text for name, text in mapping.items()}
+    for name in roles:
         if name not in known:
             raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
-    found = {name: mapped(name, mapping[name]) if name in mapping else guessed(name) for name in known}
+    found = {name: mapped(name, roles[name], counted) if name in roles else guessed(name) for name in known}
     devices = [column for column in found.values() if column and column.role == "device"]
     for spare in devices[1:]:  # the first one names the device, as people read
         found[spare.name] = None
+    found |= {column.name: column for column in _beside(found.values())}
     return {name: column for name, column in found.items() if column and column.role != "ignore"}
 
 
-def mapped(name: str, text: str) -> Column:
+def _beside(found: Iterable[Column | None]) -> Iterable[Column]:
+    """Plain peaks beside one of tensor cores in the same precision are of vector lanes: the table tells them apart."""
+    peaks = [column for column in found if column and column.role == "peak"]
+    tensor = {column.precision for column in peaks if column.vector is False}
+    return [replace(one, vector=True) for one in peaks if one.vector is None and one.precision in tensor]
+
+
+def mapped(name: str, text: str, counted: Set[str] = frozenset()) -> Column:
     """`peak bf16 sparse TFLOP/s` → Column. Raises ColumnError."""
     role, *words = text.split()
     if role not in ROLES:
         raise ColumnError(f"--map {name}={text}: want one of {', '.join(ROLES)}, found '{role}'")
     column = Column(name, role)
     for word in words:
-        column = _said(column, word, text)
+        column = _said(column, word, text, counted)
     return column
 
 
-def _said(column: Column, word: str, text: str) -> Column:
+def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
     if (precision := PRECISION_WORDS.get(_squeezed(word))) is not None:
         return replace(column, precision=precision)
     if word in ("sparse", "dense"):
         return replace(column, sparse=word == "sparse")
     if word in ("vector", "matrix"):
         return replace(column, vector=word == "vector")
+    if column.role in ("count", "clock", "rate", "peak") and word in counted:
+        return replace(column, subject=word)
+    unit = UNIT_WORDS.get(word.lower(), word)
     try:
-        parse_unit(word)
+        parse_unit(unit)
     except UnitError:
-        if column.role in ("count", "clock", "rate", "peak"):
-            return replace(column, subject=word)
-        raise ColumnError(f"--map {column.name}={text}: '{word}' is neither a precision nor a unit") from None
-    return replace(column, unit=word)
+        wish = "a precision or a unit such as bf16 or TFLOP/s"
+        wish = "a group or unit that specs have, such as SM or cuda_core" if column.role == "count" else wish
+        raise ColumnError(f"--map {column.name}={text}: want {wish}, found '{word}'") from None
+    return replace(column, unit=unit)
 
 
 def guessed(name: str) -> Column | None:
@@ -177,6 +216,8 @@ def guessed(name: str) -> Column | None:
     words = _words(name)
     said = " ".join(words)
     unit = _unit(name, words)
+    if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
+        return None  # an efficiency or a price
     if words and words[0] in _DEVICE and len(words) <= 2 and set(words) <= {*_DEVICE, "id"}:
         return Column(name, "device")
     if words and words[-1] in ("precision", "dtype", "datatype", "format"):
@@ -186,8 +227,8 @@ def guessed(name: str) -> Column | None:
     role = _role(words, said, unit)
     if role is None:
         return None
-    column = Column(name, role, _precision(words), _subject(role, said), unit=unit)
-    column = replace(column, vector=_vector(words), sparse=_sparse(words))
+    column = Column(name, role, _precision(words), subject=_subject(role, said), unit=unit)
+    column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     return column if role != "count" or column.subject else None
 
 
@@ -220,6 +261,26 @@ def _words(name: str) -> list[str]:
     return found
 
 
+def is_about_nothing(name: str) -> bool:
+    """Whether a column is about something that specs do not speak of, so that leaving it out is no loss."""
+    return bool(
+        {
+            "price",
+            "cost",
+            "year",
+            "date",
+            "release",
+            "launch",
+            "url",
+            "source",
+            "commit",
+            "line",
+            "id",
+            "rank",
+        }.intersection(_words(name))
+    )
+
+
 def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:
     """`fp16_vector` → precision, whether of vector lanes, whether sparse; None for what is not said."""
     words = _words(text)
@@ -236,6 +297,14 @@ def said_sparsity(text: str) -> bool | None:
 
 def _precision(words: list[str]) -> str | None:
     return next((PRECISION_WORDS[word] for word in words if word in PRECISION_WORDS), None)
+
+
+def _either(name: str, precision: str | None) -> str | None:
+    """The second of two precisions: `FP16/BF16`, `BF/FP16`, `INT/FP4`."""
+    pair = re.search(r"([a-z]+)(\d*)\s*/\s*([a-z]+)(\d+)", name.lower())
+    both = [f"{pair[1]}{pair[2] or pair[4]}", f"{pair[3]}{pair[4]}"] if pair else []
+    named = [PRECISION_WORDS[word] for word in both if word in PRECISION_WORDS]
+    return next((other for other in named if other != precision), None) if len(named) > 1 else None
 
 
 def _vector(words: list[str]) -> bool | None:

@@ -13,7 +13,7 @@ Status = Literal["right", "rounded", "disputed", "ambiguous", "wrong", "unsuppor
 #: Worst first, with what each means.
 STATUSES: dict[Status, str] = {
     "wrong": "no variant of the device has that figure",
-    "unsupported": "the device does not compute in that precision",
+    "unsupported": "the spec of the device has no rate in that precision",
     "ambiguous": "right for one variant of the device, and the name does not say which",
     "disputed": "the vendor prints it, and the facts derive another",
     "rounded": "right in two significant digits",
@@ -53,6 +53,10 @@ class Finding:
     def is_wrong(self) -> bool:
         """Whether it fails a run."""
         return self.status == "wrong"
+
+    def fails(self, *, strict: bool = False) -> bool:
+        """Whether it fails a run; a strict one fails on whatever could not be settled."""
+        return self.is_wrong or (strict and self.status not in ("right", "rounded", "disputed"))
 
     @property
     def place(self) -> str:

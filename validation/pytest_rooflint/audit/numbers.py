@@ -9,8 +9,21 @@ from rooflint.readings import Printed
 from rooflint.units import UnitError, last_digit, parse_unit
 
 _NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
-_CELL = re.compile(rf"[~≈<>]?\s*({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)(?:\s*\(?(?:dense|peak)\)?)?")
+_CELL = re.compile(rf"({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)")
+_PAIR = re.compile(rf"({_NUMBER})\s*([A-Za-z/µ]*)\s*[/|(]\s*({_NUMBER})\s*\)?\s*([A-Za-z/µ]*)\s*\)?")
 _THOUSANDS = re.compile(r"(?<=\d)[,_'](?=\d{3}(\D|$))")
+_AROUND = re.compile(
+    r"^(?:[~≈<>]|up to|ca\.?)\s*|[*†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*", re.IGNORECASE
+)
+_REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")
+_SPARSITY = re.compile(r"\(?\b(?:(with(?:out)?|w/o?)\s+)?(sparse|sparsity|dense)\b\)?", re.IGNORECASE)
+TWICE = (1.9, 2.1)
+"""What the sparse figure of a pair is of the dense one."""
+_BASES = frozenset({"peak", "bandwidth"})
+SMALL = 64
+"""Whole numbers by which people divide a figure in a cell; what is larger is another figure."""
+BASE = 1e9
+"""A bare number above this is in op/s or B/s, whatever its column says."""
 
 #: (largest number, unit) a quantity: what a bare number of that size is in.
 _BARE: dict[str, tuple[tuple[float, str], ...]] = {
@@ -29,22 +42,48 @@ class NumberError(ValueError):
     """A cell that holds no number of its column's quantity, said in one sentence."""
 
 
+def parts(text: str) -> list[tuple[str, bool | None]]:
+    """The numbers of a cell, each with whether it is said to be sparse: `989 / 1979` are dense and sparse."""
+    bare = _AROUND.sub("", _SPARSITY.sub("", _THOUSANDS.sub("", text.strip()))).strip()
+    if pair := _PAIR.fullmatch(bare):
+        low, high = sorted((float(pair[1]), float(pair[3])))
+        if low > 0 and TWICE[0] <= high / low <= TWICE[1] and high > SMALL:
+            unit = pair[4] or pair[2]
+            return [(f"{number} {unit}".strip(), float(number) == high) for number in (pair[1], pair[3])]
+    return [_plain(text)]
+
+
+def _plain(text: str) -> tuple[str, bool | None]:
+    """A cell without thousands separators, footnote marks and remarks, and whether it says that it is sparse."""
+    plain = _THOUSANDS.sub("", text.strip())
+    said = _SPARSITY.search(plain)
+    sparse = None
+    if said:
+        without = (said[1] or "").lower() in ("without", "w/o")
+        sparse = said[2].lower() != "dense" and not without
+        plain = _SPARSITY.sub("", plain)
+    return _AROUND.sub("", _REMARK.sub("", plain).strip()).strip(), sparse
+
+
 def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
     """The number of a cell in base units, and the unit that had to be assumed, if nobody says it.
 
     Raises NumberError.
     """
-    match = _CELL.fullmatch(_THOUSANDS.sub("", text.strip()))
+    match = _CELL.fullmatch(_plain(text)[0])
     if not match:
-        raise NumberError(f"'{text}' is not a number")
+        comma = "; write a decimal point" if re.fullmatch(r"\d+,\d+", text.strip()) else ""
+        raise NumberError(f"'{text}' is not a number{comma}")
     number, more, own = match.groups()
     value, step = float(number), _step(number)
     for sign, factor in re.findall(rf"([*/])\s*({_NUMBER})", more):
+        if "e" not in factor.lower() and not (factor.isdigit() and int(factor) <= SMALL):
+            raise NumberError(f"'{text}' holds more than one figure; write one a cell")
         times = float(factor) if sign == "*" else 1 / (float(factor) or math.nan)
         value, step = value * times, step * times
     if not (math.isfinite(value) and value > 0):
         raise NumberError(f"'{text}' is not a finite number above zero")
-    said = _spelt(own) or column.unit or unit
+    said = _spelt(own) or (None if column.role in _BASES and value >= BASE else column.unit or unit)
     assumed = None if said or column.role == "count" else _assumed(column.role, value)
     factor = _factor(said or assumed or "", column)
     return Printed(value * factor, step * factor, text), assumed

@@ -37,10 +37,15 @@ def shipped() -> Path:
     return inside if inside.is_dir() else Path(pytest_rooflint.__file__).parents[2] / "golden" / "peaks"
 
 
-@cache
 def published(golden: tuple[Path, ...], registry: Registry) -> Published:
     """What the golden files of some folders, and those that come with the package, print of each device."""
-    found = Published()
+    return _published(golden, registry.roots)
+
+
+@cache
+def _published(golden: tuple[Path, ...], roots: tuple[Path, ...]) -> Published:
+    """Kept by folders: a registry in which one fact is another has the same golden files."""
+    found, registry = Published(), Registry(roots)
     for claim in Suite(golden_roots=(*golden, shipped()), registry=registry).claims():
         if claim.kind in _KINDS and claim.expectation and claim.hardware and not claim.at and not claim.is_replay:
             for figure in _figures(claim, registry):

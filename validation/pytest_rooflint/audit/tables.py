@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -123,6 +124,8 @@ def _plain(cell: str) -> str:
 
 def _nested(text: str, file: Path) -> Iterator[Row]:
     """A list of records, a mapping of records, or a mapping of numbers; records may nest."""
+    if file.suffix.lower() == ".json":
+        _refuse_broken(text, file)
     document = strict_yaml.parse(_LEADING_TABS.sub(" ", text), file)
     data: Any = document.data
     path: strict_yaml.Path = ()
@@ -144,6 +147,14 @@ def _nested(text: str, file: Path) -> Iterator[Row]:
             yield {NAME: Cell(str(name), document.line(own)), **dict(cells)}
     else:
         raise refuse(file, 1, "want a list of records or a mapping of names to values")
+
+
+def _refuse_broken(text: str, file: Path) -> None:
+    """JSON is read as the YAML that it is, with its lines; what is no JSON is told so by JSON's own reader."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise refuse(file, error.lineno, f"is not JSON: {error.msg}") from error
 
 
 def _flat(

@@ -3,16 +3,20 @@
 from pathlib import Path
 
 from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.subjects import check_flag
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.units import DIMENSIONLESS
 
 _MAP = {"type": "object", "additionalProperties": {"type": "string"}, "description": "what a column is, by its name"}
+
+_STRICT = {"type": "boolean", "description": "nothing may be unknown, ambiguous, unsupported or unchecked either"}
 
 
 def check(claim: Claim) -> None:
     """Refuse a path that leads nowhere and a map that is none."""
     if not _table(claim).is_file():
         raise ClaimError(f"audit: want a table beside this file, found nothing at {claim.subject}")
+    check_flag(claim, "strict")
     mapping = claim.option("map", {})
     if not isinstance(mapping, dict) or not all(isinstance(role, str) for role in mapping.values()):
         raise ClaimError(f"map: want what each column is, such as {{Dense: peak bf16 TFLOP/s}}, found {mapping}")
@@ -24,13 +28,13 @@ def _table(claim: Claim) -> Path:
 
 def obtain(claim: Claim, context: Context) -> Obtained:
     """Audit it; green where nothing is wrong and something was checked."""
-    from pytest_rooflint.audit.account import as_text, sentence  # noqa: PLC0415  # NumPy-free, but long
+    from pytest_rooflint.audit.account import as_text, sentence  # noqa: PLC0415  # only where a table is audited
     from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
 
     auditor = Auditor(context.registry, mapping=claim.option("map", {}))
     findings = auditor.audit(_table(claim))
     checked = [one for one in findings if one.status not in ("unknown device", "not checked")]
-    wrong = [one for one in findings if one.is_wrong]
+    wrong = [one for one in findings if one.fails(strict=bool(claim.option("strict")))]
     facts = dict.fromkeys(fact for one in checked if one.expected for fact in one.expected.facts)
     return Obtained(
         value=float(len(wrong)),
@@ -41,7 +45,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         holds=bool(checked) and not wrong,
         expected="no figure that is known to be wrong",
         others=tuple(dict.fromkeys(one.expected.hardware.id for one in checked if one.expected)),
-        details=as_text(wrong) if wrong else "",
+        details=as_text(wrong, everything=True) if wrong else "",
     )
 
 
@@ -50,9 +54,10 @@ KIND = Kind(
     "a table of published figures holds none that is known to be wrong",
     obtain,
     expects=lambda subject: False,
-    options={"map": _MAP},
+    options={"map": _MAP, "strict": _STRICT},
     check=check,
     modes=False,
     inferred=True,
+    foreign=True,
     scopes=(),
 )

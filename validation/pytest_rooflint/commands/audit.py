@@ -35,7 +35,8 @@ def audit(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of the terminal.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="List what is right, too.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail on unknown devices, ambiguous names and unsupported precisions, too.")
+        bool,
+        typer.Option("--strict", help="Fail on whatever could not be settled, too."),
     ] = False,
     golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
     specs: Specs = None,
@@ -57,8 +58,7 @@ def audit(
         typer.echo(f"{sentence(findings)}; written to {output}")
     else:
         typer.echo(text, nl=False)
-    failing = {"wrong", "unsupported", "ambiguous", "unknown device"} if strict else {"wrong"}
-    raise typer.Exit(int(any(finding.status in failing for finding in findings)))
+    raise typer.Exit(int(any(finding.fails(strict=strict) for finding in findings)))
 
 
 def _pair(text: str) -> tuple[str, str]:

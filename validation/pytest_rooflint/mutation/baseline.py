@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pytest_rooflint import kinds
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.expect import Expectation, parse_expectation
 from pytest_rooflint.judge import brief
@@ -84,7 +85,7 @@ class Baseline:
     @classmethod
     def of(cls, suite: Suite) -> "Baseline":
         """Judge every claim. Raises RedSuiteError where one is red, or a file is."""
-        stands = tuple(_stand(claim, suite) for claim in suite.claims() if not claim.is_replay)
+        stands = tuple(_stand(claim, suite) for claim in suite.claims() if _counts(claim))
         _refuse_red(stands, suite)
         return cls(suite, stands)
 
@@ -141,3 +142,8 @@ def _problems(suite: Suite) -> list[object]:
         except InputError as error:
             problems += error.problems
     return [*problems, *suite.world_problems()]
+
+
+def _counts(claim: Claim) -> bool:
+    """Whether a claim checks facts: no history, and no table of somebody else's figures."""
+    return not (claim.is_replay or kinds.kind(claim.kind).foreign)
