@@ -269,8 +269,6 @@ class Recogniser:
                     text = f"is computed with the {said}, instead of {factor.display}"
                     target = figure.value * fact.value / factor.value
                     far = 0.4 * max(0.0, math.log2(fact.value / factor.value) - 1)
-                        0.0, abs(math.log2(fact.value / factor.value)) - 1
-                    )  # rates are mistaken for near ones
                     yield Reading("another rate", text, target, (1.8 if same else 1.9) + far, figure, fact)
 
     def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
