@@ -119,7 +119,7 @@ _PREFIXES = (
 _SEVERAL = (
     Distortion("several devices", "counts a pair of devices", 2.0, 1.9),
     Distortion("several devices", "counts four devices", 4.0, 3.2),
-    Distortion("several devices", "counts the eight devices of a node", 8.0, 2.4),
+    Distortion("several devices", "counts the eight devices of a node", 8.0, 2.2),
 )
 _BYTES = (
     Distortion("bits for bytes", "is in bits: eight times the bytes", 8.0, 1.1),

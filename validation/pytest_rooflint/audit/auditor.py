@@ -1,5 +1,6 @@
 """The auditor: rows of a table in, findings out."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -114,6 +115,7 @@ class Auditor:
             if column.role in QUANTITIES and name in row:
                 for text, said in parts(row[name].text):
                     own = column if said is None or column.role != "peak" else replace(column, sparse=said)
+                    own = replace(own, vector=True) if any(other in row for other in own.beside) else own
                     yield self._figure(Cell(text, row[name].line), own, context, named.text, meaning, file)
 
     def _figure(
@@ -141,10 +143,7 @@ class Auditor:
 
     def _judged(self, found: list[_Figure], file: Path) -> Iterator[Finding]:
         """Name by name, because the figures of one name say together which variant it is."""
-        by_name: dict[str, list[_Figure]] = defaultdict(list)
-        for one in found:
-            by_name[one.name].append(one)
-        for group in by_name.values():
+        for group in _groups(found):
             devices = group[0].meaning.devices
             left = tuple(device for device in devices if len(devices) > 1 and not _is_named_apart(device, group, found))
             yield from self._of_name(group, left or devices, file)
@@ -157,7 +156,7 @@ class Auditor:
         scores = Counter(device for found in agreeing.values() for device in found)
         best = [device for device in devices if scores[device] == max(scores.values(), default=0)]
         if _are_torn(agreeing, best):
-            best = best[:1]  # no variant has all of them: they are held against one
+            best = [max(best, key=lambda device: self._size(group, device))]  # no variant has all: the largest is meant
         telling = [one for one, found in agreeing.items() if found and self._others(one.asked, found, devices)]
         yield from _consistent(
             self._right(one, found, () if len(telling) > 1 else devices, best, file)
@@ -165,6 +164,11 @@ class Auditor:
             else self._wrong(one, found, best, file)
             for one, found in agreeing.items()
         )
+
+    def _size(self, group: Sequence[_Figure], device: str) -> float:
+        """How large a variant is: the product of what the table asks of it."""
+        firsts = [figures[0].value for one in group if (figures := self.recogniser.fitting(one.asked, device))]
+        return math.fsum(math.log2(value) for value in firsts)
 
     def _others(self, asked: Asked, found: Iterable[str], devices: Iterable[str]) -> list[Figure]:
         """What the variants have that a figure is not of."""
@@ -245,6 +249,19 @@ class Auditor:
         return replace(finding, status="wrong" if own else "unsupported", readings=own, note=note)
 
 
+def _groups(found: Iterable[_Figure]) -> Iterator[list[_Figure]]:
+    """The figures of each name; row by row where the rows of a name contradict one another, because they are variants."""
+    by_name: dict[str, list[_Figure]] = defaultdict(list)
+    for one in found:
+        by_name[one.name].append(one)
+    for group in by_name.values():
+        by_row: dict[int, list[_Figure]] = defaultdict(list)
+        for one in group:
+            by_row[one.cell.line].append(one)
+        same = len({one.asked for one in group}) == len(group)
+        yield from [group] if same else by_row.values()
+
+
 def _is_named_apart(device: str, group: Sequence[_Figure], found: Sequence[_Figure]) -> bool:
     """Whether another row names just that variant, and gives other figures for it: then a plain name means the rest."""
     theirs = [one for one in found if one.meaning.devices == (device,)]
@@ -270,19 +287,23 @@ def _consistent(findings: Iterable[Finding]) -> list[Finding]:
     wrong = [finding for finding in listed if finding.is_wrong]
     if len(wrong) < MANY:
         return listed
-    shared = set.intersection(*({reading.error for reading in finding.readings} for finding in wrong))
+    shared = set.intersection(*({part for one in finding.readings for part in _parts(one)} for finding in wrong))
     return [_explained_alike(finding, shared, wrong) if finding.is_wrong else finding for finding in listed]
 
 
 def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
     if shared:
-        ranked = sorted(finding.readings, key=lambda reading: reading.error not in shared)
+        ranked = sorted(finding.readings, key=lambda reading: not shared & _parts(reading))
         return replace(finding, readings=tuple(ranked))
     alike = sum(bool(other.ratio and finding.ratio) and _is_alike(other, finding) for other in wrong)
     if finding.readings or alike < MANY:
         return finding
     note = f"{alike} figures of this device are off by the same factor: a clock, a count or a width that they share"
     return replace(finding, note=note)
+
+
+def _parts(reading: Reading) -> set[str]:
+    return set(reading.error.split(" + "))
 
 
 def _is_alike(one: Finding, other: Finding) -> bool:

@@ -120,7 +120,7 @@ _RULES = (
     _Rule(
         "clock", frozenset({"clock", "freq", "frequency"}), frozenset({"MHz", "GHz", "Hz"}), {"memory", "mem"} | _PER
     ),
-    _Rule("bandwidth", frozenset({"bw", "bandwidth"}), _BANDWIDTHS, _CACHES | _LINKS),
+    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS),
     _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
     _Rule("tdp", frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}), frozenset({"W", "kW"}), _PER - {"w"}),
     _Rule(
@@ -149,6 +149,8 @@ class Column:
     """Another precision that the same column speaks of: `FP16/BF16`."""
     subject: str | None = None
     vector: bool | None = None
+    beside: tuple[str, ...] = ()
+    """Columns of tensor cores in the same precision: in a row that has one of them, this one is of vector lanes."""
     sparse: bool | None = None
     unit: str | None = None
     """As `rooflint.units` spells it; None where the cells say it or nobody does."""
@@ -175,10 +177,15 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
 
 
 def _beside(found: Iterable[Column | None]) -> Iterable[Column]:
-    """Plain peaks beside one of tensor cores in the same precision are of vector lanes: the table tells them apart."""
+    """Plain peaks beside those of tensor cores in the same precision: the table tells the two apart."""
     peaks = [column for column in found if column and column.role == "peak"]
-    tensor = {column.precision for column in peaks if column.vector is False}
-    return [replace(one, vector=True) for one in peaks if one.vector is None and one.precision in tensor]
+    tensor = {one.precision: tuple(other.name for other in peaks if _is_tensor(other, one)) for one in peaks}
+    plain = [one for one in peaks if one.vector is None]
+    return [replace(one, beside=tensor[one.precision]) for one in plain if tensor[one.precision]]
+
+
+def _is_tensor(column: Column, other: Column) -> bool:
+    return column.vector is False and column.precision == other.precision
 
 
 def mapped(name: str, text: str, counted: Set[str] = frozenset()) -> Column:
@@ -255,6 +262,7 @@ def _subject(role: str, said: str) -> str | None:
 def _words(name: str) -> list[str]:
     """`peakBF16_tflops` → peak, bf16, tflops."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
     found = re.findall(r"[a-z0-9]+", apart.lower())
     joined = [f"{one}{two}" for one, two in pairwise(found)]
     found += [word for word in joined if word in PRECISION_WORDS]  # 'BF 16'
