@@ -59,6 +59,8 @@ class Cause:
     carried: bool = False
     """Whether the convention was broken where the rate was written down, so that another rate mends it."""
 
+    needs: int = 0
+    """Red claims that must ask for the repair before it is worth showing."""
     mends: int | None = None
     """Red claims that the repair turns green, where somebody tried it."""
     breaks: int | None = None

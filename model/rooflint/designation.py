@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from rooflint.errors import InputError
 from rooflint.hardware import Hardware
 from rooflint.specs import Registry
 
@@ -22,11 +21,13 @@ _NOISE = frozenset(
         *("single", "per", "device", "chip"),
     }
 )
+MOST_WORDS = 40
+"""Words of a name that are read; nobody's product has more."""
 SHORTEST = 3
 """Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
 _FORM = re.compile(r"sxm\d*|pcie|nvl|oam")
-_SIZE = re.compile(r"(\d+)(?:gb|gib|g)")
-_TIMES = re.compile(r"x(\d+)|(\d+)x")
+_SIZE = re.compile(r"(\d{1,6})(?:gb|gib|g)")
+_TIMES = re.compile(r"x(\d{1,6})|(\d{1,6})x")
 _FOOTNOTE = re.compile(r"\(\d\)|\[\d\]|\*+$")
 _WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?\+?")
 
@@ -79,7 +80,7 @@ class Designations:
         declared = self._declared.get(squeezed(name), ())
         if declared:
             return Meaning(name, declared)
-        said, times = _counted(words(name))
+        said, times = _counted(words(name)[:MOST_WORDS])
         by_part: dict[str | None, list[str]] = {}
         for hardware in self._devices:
             matched, part = _matches(said, hardware)
@@ -96,13 +97,7 @@ class Designations:
 
     @cached_property
     def _devices(self) -> tuple[Hardware, ...]:
-        found = []
-        for device in self.registry.ids():
-            try:
-                found.append(self.registry.get(device))
-            except InputError:
-                continue  # a broken spec is somebody else's red
-        return tuple(found)
+        return tuple(self.registry.readable())
 
     @cached_property
     def _declared(self) -> Mapping[str, tuple[str, ...]]:
@@ -153,7 +148,7 @@ def _without(said: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
     """What is left once the required words are found, apart or joined (`tpuv5e`, `mi 300 x`); else all of them."""
     joined = "".join(wanted)
     for start in range(len(said)):
-        for end in range(start + 1, len(said) + 1):
+        for end in range(start + 1, min(len(said), start + len(wanted) + 2) + 1):
             if "".join(said[start:end]) == joined:
                 return said[:start] + said[end:]
     if set(wanted) <= set(said):
@@ -167,7 +162,7 @@ def _fits(word: str, hardware: Hardware) -> bool:
     if _FORM.fullmatch(word):
         having = [form for form in own if _FORM.fullmatch(form)]
         return not having or any(form.startswith(word) or word == form for form in having)
-    if size := _SIZE.fullmatch(word) or re.fullmatch(r"(\d+)", word):
+    if size := _SIZE.fullmatch(word) or re.fullmatch(r"(\d{1,6})", word):
         return any(_gigabytes(hardware, name) == int(size[1]) for name in hardware.memories)
     return False
 

@@ -58,7 +58,8 @@ def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0
 
     A cause that is much less simple than the best of its kind is left out.
     """
-    ranked = sorted(causes, key=lambda cause: (bool(cause.breaks), -(cause.mends or 0), cause.cost))
+    asked = [cause for cause in causes if (cause.mends or 0) >= cause.needs and not (cause.needs and cause.breaks)]
+    ranked = sorted(asked, key=lambda cause: (bool(cause.breaks), -(cause.mends or 0), cause.cost))
     if not ranked:
         return []
     best = ranked[0]

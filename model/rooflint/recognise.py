@@ -52,9 +52,9 @@ UNLIKELY = 3.6
 """A reading that costs more is a coincidence; it is not shown."""
 
 
-#: Round figures are everywhere; only those of some size are told by whose they are.
 WILD = frozenset({"power of two", "decimal point"})
 """Slips that say little; they are not joined with others."""
+#: Round figures are everywhere; only those of some size are told by whose they are.
 _FARTHEST = {"peak": 2.2, "bandwidth": 1.6}
 
 
@@ -158,8 +158,9 @@ class Recogniser:
 
     def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Reading]:
         """Other figures of the same device."""
+        own = set(map(id, fitting))
         for figure in self.of(device):
-            if figure not in fitting and (known := _kinship(asked, figure)):
+            if id(figure) not in own and (known := _kinship(asked, figure)):
                 error, cost = known
                 cost += DISPUTED if figure.dispute else 0.0
                 yield Reading(error, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
@@ -188,7 +189,7 @@ class Recogniser:
         """The same figure of devices that are not meant."""
         own = self.registry.get(device)
         for other in self._readable:
-            distance = _distance(own, other)
+            distance = self._distance(own, other)
             if other.id not in meant and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
                 yield from self._of_other(asked, other, distance)
 
@@ -198,9 +199,10 @@ class Recogniser:
             yield _foreign_reading("another device", figure, cost + (SECOND if position else 0.0))
         if asked.quantity != "peak" or cost > NEAR:
             return
+        own = set(map(id, fitting))
         for figure in self.of(other.id):
             known = _kinship(asked, figure)
-            if known and figure not in fitting and figure.mode is None and figure.part is None:
+            if known and id(figure) not in own and figure.mode is None and figure.part is None:
                 error, more = known
                 yield _foreign_reading(f"another device + {error}", figure, cost + more + JOINED)
 
@@ -225,12 +227,13 @@ class Recogniser:
     def _other_counts(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
         hardware = figure.hardware
         group = hardware.unit_groups.get(str(figure.unit).split(" + ")[0], figure.subject)
-        whole = hardware.facts.get(f"full_die.{group}")
-        parts = next((fact.value for path, fact in hardware.facts.items() if path.startswith("parts.")), 1.0)
-        for times in {1.0, parts} if whole else ():
-            count = whole.value * times if whole else factor.value
-            text = f"is computed with the {count:g} {group} of the full die instead of the {factor.value:g} enabled"
-            yield Reading("full die", text, figure.value * count / factor.value, 1.4, figure, whole)
+        whole = hardware.full_groups(group)
+        if whole and whole.result > factor.value and figure.part is None:
+            text = (
+                f"is computed with the {whole.result:g} {group} of the full die instead of the {factor.value:g} enabled"
+            )
+            target = figure.value * whole.result / factor.value
+            yield Reading("full die", text, target, 1.4, figure, whole.factors[0].fact)
         for other in self._siblings(hardware):
             fact = other.facts.get(str(factor.fact.path if factor.fact else ""))
             if fact and fact.value != factor.value:
@@ -302,13 +305,18 @@ class Recogniser:
 
     @cached_property
     def _readable(self) -> tuple[Hardware, ...]:
-        found = []
-        for device in self.registry.ids():
-            try:
-                found.append(self.registry.get(device))
-            except InputError:
-                continue
-        return tuple(found)
+        return tuple(self.registry.readable())
+
+    @cached_property
+    def _distances(self) -> dict[tuple[str, str], float]:
+        """Filled as they are asked for: how likely a figure of the second is taken for one of the first."""
+        return {}
+
+    def _distance(self, own: Hardware, other: Hardware) -> float:
+        key = (own.id, other.id)
+        if key not in self._distances:
+            self._distances[key] = _distance(own, other)
+        return self._distances[key]
 
     def _siblings(self, hardware: Hardware, *, die: bool = True) -> Iterator[Hardware]:
         """Other devices of the same die, or of the same line of dies: GA102 and GA104, not GA100, not GA10B."""

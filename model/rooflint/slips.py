@@ -31,7 +31,7 @@ CLASSES: dict[str, str] = {
     "si-iec": "GB is written where GiB is meant, or the reverse",
     "other-precision": "the rate of another precision of the same unit",
     "counted-twice": "a rate holds its whole group and is multiplied by the units of the group again",
-    "fuller-die": "the largest count that a device of the same architecture has",
+    "fuller-die": "the count of the full die, or of the fullest one that is sold",
     "other-sku": "the value of another device of the same architecture",
     "other-mode": "the value of another operating point of the device",
     "other-clock": "another clock of the device",
@@ -217,20 +217,19 @@ def _other_modes(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
 
 
 def _other_devices(fact: Fact, hardware: Hardware, registry: Registry) -> Iterator[_Attempt]:
-    siblings = [(one.id, one.facts[fact.path]) for one in _siblings(hardware, registry) if fact.path in one.facts]
+    siblings = [(one.id, one.facts[fact.path]) for one in registry.siblings(hardware) if fact.path in one.facts]
     fullest = max(siblings, key=lambda one: one[1].value, default=None)
-    if fullest and fact.path.endswith(".groups") and fullest[1].value > fact.value:
-        yield "fuller-die", f"the count of {fullest[0]}, the fullest die", fullest[1].display
+    whole = hardware.full_groups(hardware.unit_groups.get(fact.path.split(".")[1], "")) if _is_groups(fact) else None
+    if whole and whole.result > fact.value:
+        yield "fuller-die", "the count of the full die", f"{whole.result:g}"
+    if fullest and _is_groups(fact) and fullest[1].value > fact.value:
+        yield "fuller-die", f"the count of {fullest[0]}, the fullest that is sold", fullest[1].display
     for name, other in siblings:
         yield "other-sku", f"the value of {name}", other.display
 
 
-def _siblings(hardware: Hardware, registry: Registry) -> list[Hardware]:
-    """Other devices of the same architecture that can be read."""
-    if hardware.architecture is None:
-        return []
-    others = [one for one in _readable(registry.ids(), registry.get) if one.id != hardware.id]
-    return [one for one in others if one.architecture == hardware.architecture]
+def _is_groups(fact: Fact) -> bool:
+    return fact.path.startswith("units.") and fact.path.endswith(".groups")
 
 
 def _other_architectures(fact: Fact, hardware: Hardware, registry: Registry) -> Iterator[_Attempt]:

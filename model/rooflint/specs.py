@@ -7,7 +7,7 @@ so that somebody else's repository can define its own devices and still speak of
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -76,6 +76,24 @@ class Registry:
                 raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
             self._loaded[device] = self._load(device, self.files[device])
         return self._loaded[device]
+
+    def readable(self) -> Iterator[Hardware]:
+        """Every device that can be read; a broken spec is somebody else's red, a name that is no id everybody's."""
+        try:
+            names = self.ids()
+        except InputError:
+            return
+        for name in names:
+            try:
+                yield self.get(name)
+            except InputError:
+                continue
+
+    def siblings(self, hardware: Hardware) -> Iterator[Hardware]:
+        """Other devices of the same architecture."""
+        for other in self.readable() if hardware.architecture else ():
+            if other.architecture == hardware.architecture and other.id != hardware.id:
+                yield other
 
     def holders(self, fact: Fact) -> list[str]:
         """Devices that hold a fact: their own, at an operating point, or by architecture; unreadable ones hold none."""

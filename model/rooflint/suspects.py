@@ -68,7 +68,18 @@ def suspects(case: Case, span: Span) -> list[Cause]:
             causes += [replace(cause, factor=span.factor, cost=cause.cost + more) for cause in found]
         if factor.fact and factor.name == "groups" and case.hardware:
             causes += contradictions(case.hardware, factor.fact, span)
+            causes += _of_full_die(case.hardware, factor.fact, span)
     return causes
+
+
+def _of_full_die(hardware: Hardware, fact: Fact, span: Span) -> list[Cause]:
+    """All groups of the silicon are counted, and fewer are enabled."""
+    group = hardware.unit_groups.get(fact.path.split(".")[1], "")
+    whole, wanted = hardware.full_groups(group), _round_value(fact, span)
+    if whole is None or wanted is None or not math.isclose(whole.result, fact.value) or wanted >= fact.value:
+        return []
+    text = f"{short(fact)} {fact.display} are those of the full die; {wanted:g} {group} would have to be enabled"
+    return [Cause(text, span.factor, 0.7, fact, fact.with_value(wanted))]
 
 
 def contradictions(hardware: Hardware, fact: Fact, span: Span | None = None) -> list[Cause]:
@@ -111,10 +122,11 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     own = _own_clocks(case, fact) if _is_clock(fact) else others  # that siblings run at the same clock says nothing
     taken_from = _names(_owner(other) for other in own if math.isclose(other.value, fact.value, rel_tol=1e-6))
     borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
-    if _is_clock(fact) and not (taken_from or borne_out or is_odd(case, fact, fact.value)):
-        return  # a clock is read, never worked back, unless no such unit has the present one
     if _is_clock(fact) and not borne_out and not _is_plain(wanted):
-        return  # nor to the kilohertz
+        return  # a clock is not worked back to the kilohertz
+    if _is_clock(fact) and not (taken_from or borne_out or is_odd(case, fact, fact.value)):
+        yield Cause(text, span.factor, 4.0, fact, needed, needs=2)  # nor from one claim alone
+        return
     if taken_from and (borne_out or _is_clock(fact)):
         yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
@@ -129,14 +141,9 @@ def is_odd(case: Case, fact: Fact, value: float) -> bool:
 
 def other_devices(case: Case) -> Iterator[Facts]:
     """Facts of every other device that can be read."""
-    if case.registry is None or case.hardware is None:
-        return
-    for device in readable(lambda: case.registry.ids() if case.registry else []):
-        try:
-            if device != case.hardware.id:
-                yield case.registry.get(device).facts
-        except InputError:
-            continue
+    if case.registry and case.hardware:
+        own = case.hardware.id
+        yield from (hardware.facts for hardware in case.registry.readable() if hardware.id != own)
 
 
 def _unborne(fact: Fact, wanted: float) -> float:
@@ -221,16 +228,9 @@ def _own_clocks(case: Case, fact: Fact) -> list[Fact]:
 
 def _siblings(case: Case, fact: Fact) -> list[Fact]:
     """The same fact of other devices of the same die, where it stands in a file of their own."""
-    if case.registry is None or case.hardware is None or case.hardware.architecture is None:
+    if case.registry is None or case.hardware is None:
         return []
-    found = []
-    for device in readable(lambda: case.registry.ids() if case.registry else []):
-        try:
-            other = case.registry.get(device)
-        except InputError:
-            continue
-        alike = other.architecture == case.hardware.architecture and other.id != case.hardware.id
-        found += [other.facts[fact.path]] if alike and fact.path in other.facts else []
+    found = [other.facts[fact.path] for other in case.registry.siblings(case.hardware) if fact.path in other.facts]
     return [other for other in found if (other.file, other.line) != (fact.file, fact.line)]
 
 

@@ -68,3 +68,30 @@ def test_a_table_that_cannot_be_read_is_red_with_its_line(table):
     status, text = judged(table("device,bf16\nH100,1,2,3\n"))
     assert status == 1
     assert "gpus.csv:2  want 2 columns, found 4" in text
+
+
+def test_a_strict_claim_leaves_nothing_open(table):
+    text = "device,bf16_tflops\nH100 SXM5,989\nFrobnicator,1\n"
+    assert judged(table(text))[0] == 0
+    status, said = judged(table(text, GOLDEN.replace("gpus.csv}", "gpus.csv, strict: true}")))
+    assert status == 1
+    assert "no spec is called 'Frobnicator'" in said
+
+
+def test_the_projects_own_golden_files_tell_a_dispute_from_an_error(table):
+    repository = table("device,int8_tops\nacme/x1,200\n")
+    assert judged(repository)[0] == 1
+    repository.edit(
+        "golden/x1.yaml",
+        "claims:",
+        "claims:\n  - {peak: mac_array int8, expect: 200 TOP/s, source: {document: Acme brochure, where: p. 1, grade: read},\n"
+        "     xfail: {ratio: 0.1638, reason: a brochure, until: 2099-01-01}}",
+    )
+    assert judged(repository)[0] == 0
+
+
+def test_a_guarded_table_does_not_stand_in_the_way_of_the_mutation_score(table):
+    repository = table("device,bf16_tflops\nH100 SXM5,989\n")
+    result = repository.script("rooflint", "mutate", "--no-cache", "--jobs", "1", "--floor", "0")
+    assert "Traceback" not in result.stderr
+    assert "mutation score" in result.stdout

@@ -39,7 +39,8 @@ def test_a_wrong_figure_ends_with_one_and_says_what_it_is(audit):
 
 
 def test_what_is_open_fails_only_a_strict_run(audit):
-    for text in ("device,bf16_tflops\nH100,756\n", "device,bf16_tflops\nFrob,1\n", "device,int4_tops\nV100 SXM2,1\n"):
+    for row in ("H100,756,", "Frob,1,", "V100 SXM2,,1", "T4,n/a,"):
+        text = f"device,bf16_tflops,int4_tops\nA100,312,\n{row}\n"
         assert audit(text).exit_code == 0
         assert audit(text, "--strict").exit_code == 1
 
@@ -111,3 +112,31 @@ def test_the_readme_shows_what_it_prints(monkeypatch):
     result = CliRunner().invoke(module.app, ["docs/examples/found.csv"])
     assert f"```text\n$ rooflint audit docs/examples/found.csv\n{result.stdout}```" in readme
     assert result.stdout.count(": wrong") == 3
+
+
+def test_a_run_in_which_nothing_was_checked_is_no_success(audit):
+    result = audit("device,bf16_tflops\nFrobnicator,989\n")
+    assert result.exit_code == 1
+    assert "nothing could be checked" in result.output
+
+
+def test_an_output_that_cannot_be_written_is_said(audit):
+    Path("out.json").mkdir()
+    result = audit(RIGHT, "-o", "out.json")
+    assert isinstance(result.exception, RooflintError)
+    assert str(result.exception).startswith("out.json: cannot be written: ")
+
+
+@pytest.mark.parametrize(
+    ("role", "message"),
+    [
+        ("peak bf61", "want a precision or a unit such as bf16 or TFLOP/s, found 'bf61'"),
+        ("peak bf16 GB/s", "'GB/s' is no unit of a peak"),
+        ("count foo", "want a group or unit that specs have, such as SM or cuda_core, found 'foo'"),
+        (" ", "want one of device, precision"),
+    ],
+)
+def test_a_mapping_that_means_nothing_does_not_switch_the_check_off(audit, role, message):
+    result = audit(RIGHT, "--map", f"bf16_tflops={role}")
+    assert isinstance(result.exception, RooflintError)
+    assert message in str(result.exception)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_rooflint.claim import Claim, slug
@@ -46,6 +47,10 @@ class Context(Protocol):
     @property
     def registry(self) -> Registry:
         """Devices and architectures."""
+
+    @property
+    def golden_roots(self) -> tuple[Path, ...]:
+        """Folders of golden files."""
 
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
         """The device of a claim, or another one that it names, at the claim's operating point."""

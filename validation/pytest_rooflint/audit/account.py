@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import quote
 
 from pytest_rooflint.audit.finding import STATUSES, Finding
 from pytest_rooflint.lines import row as line_of
@@ -200,7 +201,7 @@ def _meaning(rule: str) -> str:
 
 def _result(finding: Finding) -> dict[str, Any]:
     expected = f"; expected {finding.expected.shown()}" if finding.expected and finding.is_wrong else ""
-    place = {"artifactLocation": {"uri": shown(finding.file)}, "region": {"startLine": finding.line}}
+    place = {"artifactLocation": {"uri": quote(shown(finding.file))}, "region": {"startLine": finding.line}}
     return {
         "ruleId": _id(_rule(finding)),
         "level": _LEVELS.get(finding.status, "note"),

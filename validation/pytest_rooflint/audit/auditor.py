@@ -250,7 +250,7 @@ class Auditor:
 
 
 def _groups(found: Iterable[_Figure]) -> Iterator[list[_Figure]]:
-    """The figures of each name; row by row where the rows of a name contradict one another, because they are variants."""
+    """The figures of each name; row by row where rows of a name contradict one another, because they are variants."""
     by_name: dict[str, list[_Figure]] = defaultdict(list)
     for one in found:
         by_name[one.name].append(one)

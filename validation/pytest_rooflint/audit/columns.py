@@ -190,7 +190,7 @@ def _is_tensor(column: Column, other: Column) -> bool:
 
 def mapped(name: str, text: str, counted: Set[str] = frozenset()) -> Column:
     """`peak bf16 sparse TFLOP/s` → Column. Raises ColumnError."""
-    role, *words = text.split()
+    role, *words = text.split() or [""]
     if role not in ROLES:
         raise ColumnError(f"--map {name}={text}: want one of {', '.join(ROLES)}, found '{role}'")
     column = Column(name, role)
@@ -215,6 +215,8 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
         wish = "a precision or a unit such as bf16 or TFLOP/s"
         wish = "a group or unit that specs have, such as SM or cuda_core" if column.role == "count" else wish
         raise ColumnError(f"--map {column.name}={text}: want {wish}, found '{word}'") from None
+    if column.role not in QUANTITIES or parse_unit(unit)[1] != QUANTITIES[column.role]:
+        raise ColumnError(f"--map {column.name}={text}: '{word}' is no unit of a {column.role}")
     return replace(column, unit=unit)
 
 

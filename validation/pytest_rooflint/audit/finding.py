@@ -54,6 +54,11 @@ class Finding:
         """Whether it fails a run."""
         return self.status == "wrong"
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether there was something to hold it against."""
+        return self.status not in ("unknown device", "not checked")
+
     def fails(self, *, strict: bool = False) -> bool:
         """Whether it fails a run; a strict one fails on whatever could not be settled."""
         return self.is_wrong or (strict and self.status not in ("right", "rounded", "disputed"))

@@ -11,7 +11,7 @@ from rooflint.units import UnitError, last_digit, parse_unit
 _NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
 _CELL = re.compile(rf"({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)")
 _PAIR = re.compile(rf"({_NUMBER})\s*([A-Za-z/µ]*)\s*[/|(]\s*({_NUMBER})\s*\)?\s*([A-Za-z/µ]*)\s*\)?")
-_THOUSANDS = re.compile(r"(?<=\d)[,_'](?=\d{3}(\D|$))")
+_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:[,_']\d{3})+)(?!\d)")
 _AROUND = re.compile(
     r"^(?:[~≈<>]|up to|ca\.?)\s*|[*†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*", re.IGNORECASE
 )
@@ -44,7 +44,7 @@ class NumberError(ValueError):
 
 def parts(text: str) -> list[tuple[str, bool | None]]:
     """The numbers of a cell, each with whether it is said to be sparse: `989 / 1979` are dense and sparse."""
-    bare = _AROUND.sub("", _SPARSITY.sub("", _THOUSANDS.sub("", text.strip()))).strip()
+    bare = _AROUND.sub("", _SPARSITY.sub("", _joined(text))).strip()
     if pair := _PAIR.fullmatch(bare):
         low, high = sorted((float(pair[1]), float(pair[3])))
         if low > 0 and TWICE[0] <= high / low <= TWICE[1] and high > SMALL:
@@ -53,9 +53,14 @@ def parts(text: str) -> list[tuple[str, bool | None]]:
     return [_plain(text)]
 
 
+def _joined(text: str) -> str:
+    """`1,979` → 1979; `0,989` is a decimal comma, and stays."""
+    return _THOUSANDS.sub(lambda match: match[1] + re.sub(r"\D", "", match[2]), text.strip())
+
+
 def _plain(text: str) -> tuple[str, bool | None]:
     """A cell without thousands separators, footnote marks and remarks, and whether it says that it is sparse."""
-    plain = _THOUSANDS.sub("", text.strip())
+    plain = _joined(text)
     said = _SPARSITY.search(plain)
     sparse = None
     if said:
@@ -90,10 +95,10 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
 
 
 def _step(number: str) -> float:
-    """One unit of the last digit; zeros after the point are a float's, not a person's: `989.0` is 989."""
+    """One unit of the last digit; behind three digits a zero is a float's, not a person's: `989.0`, but `2.0`."""
     mantissa, exponent_sign, exponent = number.lower().partition("e")
     whole, _, decimals = mantissa.partition(".")
-    kept = decimals.rstrip("0")
+    kept = "" if len(whole) > 2 and not decimals.strip("0") else decimals
     return last_digit(f"{whole}.{kept}{exponent_sign}{exponent}" if kept else f"{whole}{exponent_sign}{exponent}")
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ def read(file: Path) -> list[Row]:
     }
     if file.suffix.lower() not in readers:
         raise refuse(file, 1, f"want a table as {', '.join(readers)}, found '{file.suffix or file.name}'")
-    text = strict_yaml.read_text(file, MAX_BYTES)
+    text = strict_yaml.read_text(file, MAX_BYTES).removeprefix("\ufeff")
     rows = list(readers[file.suffix.lower()](text, file))
     if not rows:
         raise refuse(file, 1, "want a table with a header and at least one row, found none")
@@ -59,7 +60,7 @@ def read(file: Path) -> list[Row]:
 
 def _separated(text: str, file: Path) -> Iterator[Row]:
     separator = "\t" if file.suffix.lower() == ".tsv" else _separator(text)
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
     header: list[str] | None = None
     last = 0
     try:
@@ -82,9 +83,9 @@ def _separator(text: str) -> str:
 
 def _header(values: list[str], file: Path, line: int) -> list[str]:
     names = [value.strip() for value in values]
-    for name in names:
-        if name and names.count(name) > 1:
-            raise refuse(file, line, f"column '{name}' is written twice; keep one")
+    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    if twice:
+        raise refuse(file, line, f"column '{twice[0]}' is written twice; keep one")
     return names
 
 

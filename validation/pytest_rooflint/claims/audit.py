@@ -31,9 +31,9 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     from pytest_rooflint.audit.account import as_text, sentence  # noqa: PLC0415  # only where a table is audited
     from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
 
-    auditor = Auditor(context.registry, mapping=claim.option("map", {}))
+    auditor = Auditor(context.registry, context.golden_roots, claim.option("map", {}))
     findings = auditor.audit(_table(claim))
-    checked = [one for one in findings if one.status not in ("unknown device", "not checked")]
+    checked = [one for one in findings if one.is_checked]
     wrong = [one for one in findings if one.fails(strict=bool(claim.option("strict")))]
     facts = dict.fromkeys(fact for one in checked if one.expected for fact in one.expected.facts)
     return Obtained(

@@ -43,7 +43,7 @@ def audit(
 ) -> None:
     """Check tables of published figures, and say of each wrong one what it is instead.
 
-    Status 0: nothing is wrong. 1: something is. 2: a table cannot be read.
+    Status 0: nothing is wrong. 1: something is, or nothing could be checked. 2: a table cannot be read.
     """
     from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415  # `rooflint --help` does without
 
@@ -52,12 +52,18 @@ def audit(
     findings = [finding for file in files for finding in auditor.audit(file)]
     text = _written(findings, form or _suffix(output), everything)
     if output:
-        write_whole(output, text)
+        try:
+            write_whole(output, text)
+        except OSError as error:
+            raise AuditError(f"{output}: cannot be written: {error.strerror}") from error
         from pytest_rooflint.audit.account import sentence  # noqa: PLC0415
 
         typer.echo(f"{sentence(findings)}; written to {output}")
     else:
         typer.echo(text, nl=False)
+    if not any(finding.is_checked for finding in findings):
+        typer.echo("nothing could be checked", err=True)
+        raise typer.Exit(1)
     raise typer.Exit(int(any(finding.fails(strict=strict) for finding in findings)))
 
 

@@ -43,7 +43,14 @@ def _claim(subject: Subject, fact: Fact) -> str | None:
         return f"capacity: {rest[0]}"
     if section in ("tdp", "powers"):
         return f"tdp: {rest[0] if rest else 'rated'}"
+    if section in ("full_die", "dies"):
+        return f"full_die: {rest[0] if rest else next(iter(_counted(subject)), 'SM')}"
     return f"a peak, count or capacity per {rest[0]}" if section == "parts" else None
+
+
+def _counted(subject: Subject) -> list[str]:
+    """Groups that a full die is known to have."""
+    return [path.removeprefix("full_die.") for path in subject.hardware.facts if path.startswith("full_die.")]
 
 
 def _of_unit(subject: Subject, name: str, field: str, precision: str | None = None) -> str:

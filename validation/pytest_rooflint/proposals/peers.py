@@ -2,13 +2,9 @@
 
 from collections.abc import Iterator
 
-from rooflint.errors import InputError
 from rooflint.facts import Fact, leading_number
 from rooflint.specs import Registry
-from rooflint.suspects import readable
-
-FEWEST_PEERS = 4
-"""Facts of one path that say by themselves what is usual."""
+from rooflint.suspects import FEWEST_PEERS
 
 
 def is_odd(registry: Registry, fact: Fact, text: str) -> bool:
@@ -23,11 +19,8 @@ def is_odd(registry: Registry, fact: Fact, text: str) -> bool:
 
 def _others(registry: Registry, fact: Fact) -> Iterator[Fact]:
     """What other lines say under the same key, whatever the unit or memory is called."""
-    for device in readable(registry.ids):
-        try:
-            facts = registry.get(device).facts.values()
-        except InputError:
-            continue
+    for device in registry.readable():
+        facts = device.facts.values()
         yield from (one for one in facts if _key(one) == _key(fact) and (one.file, one.line) != (fact.file, fact.line))
 
 
