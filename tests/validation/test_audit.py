@@ -308,10 +308,16 @@ def test_the_labelled_table_is_found_out_cell_by_cell():
     assert said == {line: (row["label"] == "wrong", row["cause"]) for line, row in rows.items()}
 
 
-def test_the_labelled_table_has_every_class_of_error_and_as_many_right_figures():
+#: Classes that no public table has shown us yet, or that only a last resort names; they are tested on their own.
+RARE = {
+    *("dense for sparse", "another mode", "another count", "platform total"),
+    *("op counted twice", "decimal point", "power of two"),
+}
+
+
+def test_the_labelled_table_has_every_class_of_error_that_was_met_and_as_many_right_figures():
     causes = {part for row in labelled().values() for part in row["cause"].split(" + ") if part}
-    missing = set(ERRORS) - causes - {"dense for sparse", "another mode", "another count", "platform total"}
-    assert missing == {"op counted twice", "decimal point", "power of two"}
+    assert set(ERRORS) - causes == RARE
     right = sum(row["label"] == "right" for row in labelled().values())
     assert 0.4 < right / len(labelled()) < 0.6
 
@@ -321,7 +327,7 @@ def test_a_labelled_row_is_right_only_where_a_sourced_figure_has_its_digits():
     for line, row in labelled().items():
         if row["label"] == "right":
             assert findings[line].status in ("right", "disputed"), row
-            assert findings[line].expected.facts or findings[line].expected.printed
+            assert 0.97 < findings[line].ratio < 1.03, row
 
 
 # ---- what the golden files know
@@ -397,7 +403,7 @@ PEAKS = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)  # a slow runner is no bug
 @given(st.sampled_from(PEAKS), st.sampled_from([1 / 16, 1 / 8, 1.0995, 2.5, 8.0, 1e3, 1e-3, 1 / 1.31]))
 def test_no_right_peak_is_accused_and_no_wild_one_gets_away(peak, factor):
     device, figure = peak

@@ -4,6 +4,13 @@ import pytest
 
 GOLDEN = "source: {document: our own README, grade: read}\nclaims:\n  - {audit: ../gpus.csv}\n"
 
+BROCHURE = """\
+hardware: acme/x1
+source: {document: Acme brochure, grade: read}
+claims:
+  - {peak: mac_array int8, expect: 200 TOP/s, xfail: {ratio: 0.1638, reason: a brochure, until: 2099-01-01}}
+"""
+
 
 @pytest.fixture
 def table(tiny):
@@ -81,12 +88,7 @@ def test_a_strict_claim_leaves_nothing_open(table):
 def test_the_projects_own_golden_files_tell_a_dispute_from_an_error(table):
     repository = table("device,int8_tops\nacme/x1,200\n")
     assert judged(repository)[0] == 1
-    repository.edit(
-        "golden/x1.yaml",
-        "claims:",
-        "claims:\n  - {peak: mac_array int8, expect: 200 TOP/s, source: {document: Acme brochure, where: p. 1, grade: read},\n"
-        "     xfail: {ratio: 0.1638, reason: a brochure, until: 2099-01-01}}",
-    )
+    repository.write("golden/brochure.yaml", BROCHURE)
     assert judged(repository)[0] == 0
 
 
