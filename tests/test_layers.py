@@ -41,6 +41,7 @@ MODEL = (
     "rooflint.designation",
     "rooflint.figures",
     "rooflint.readings",
+    "rooflint.refactored",
     "rooflint.recognise",
     "rooflint.diagnosis",
     "rooflint.table",

@@ -4,7 +4,6 @@ Pure: a number, what it is said to be, the devices that it may speak of and the 
 list of readings, out. Simplest first; empty where nothing is known that would give the number.
 """
 
-import fnmatch
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from rooflint.designation import required
-from rooflint.errors import InputError
-from rooflint.facts import Factor
 from rooflint.figures import Figure, figures
 from rooflint.hardware import Hardware, UnsupportedError
 from rooflint.readings import COARSE, FLOOR, NEARLY, Distortion, Printed, Reading, distortions_of
+from rooflint.refactored import refactored
 from rooflint.specs import Registry
-from rooflint.suspects import FAMILIES
 from rooflint.units import OPS_PER_MAC
 
 #: Precisions that vendors quote for vector lanes and for matrix units side by side; either may stand in a table.
@@ -44,8 +41,6 @@ FEW = 5e-3
 """Share of a number that its last digit may be, for two errors to be believed at once."""
 SAME_DIGITS = 5e-4
 """Relative difference of figures that print alike in three digits or more."""
-FEWEST = 64
-"""Op a clock below which the number of units is not taken for a rate."""
 JOINABLE = 1.5
 """What costs more is not believed together with a second error."""
 UNLIKELY = 3.6
@@ -86,6 +81,9 @@ class Recogniser:
     refuted: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
     """Figures that documents print wrongly, each with the reason, by id."""
     _figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[Asked, str, tuple[str, ...]], list[Reading]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     # ---- what agrees
 
@@ -127,8 +125,7 @@ class Recogniser:
         fitting = self.fitting(asked, device)
         # a number that is almost right is told apart by its digits only
         near = FLOOR if any(printed.is_near(one.value, COARSE) for one in fitting) else NEARLY
-        singles = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
-        singles += [*self._foreign(asked, device, meant), *self._refactored(fitting)]
+        singles = self._singles(asked, device, tuple(meant))
         yield from (_rated(printed, one) for one in singles if _hits(printed, one, near))
         for position, figure in enumerate(fitting):
             for one in self._distorted(figure, asked, first=not position):
@@ -138,6 +135,15 @@ class Recogniser:
             for distortion in distortions_of(asked.quantity):
                 if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
                     yield _rated(printed, _joined(one, distortion))
+
+    def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> list[Reading]:
+        """What one error alone would give, whatever the number: the same for every row that asks the same."""
+        key = (asked, device, meant)
+        if key not in self._known:
+            fitting = self.fitting(asked, device)
+            own = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
+            self._known[key] = [*own, *self._foreign(asked, device, meant), *self._refactored(fitting)]
+        return self._known[key]
 
     def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
         """The figure after each error of known factor; wild ones are tried on the first figure only."""
@@ -209,76 +215,14 @@ class Recogniser:
     def _refactored(self, fitting: Iterable[Figure]) -> Iterator[Reading]:
         """The same derivation with one factor of it taken from somewhere else."""
         for position, figure in enumerate(fitting):
-            for factor in figure.ladders[0].factors if len(figure.ladders) == 1 else ():
-                for one in self._with_other(figure, factor):
-                    yield replace(one, cost=one.cost + SECOND) if position else one
-
-    def _with_other(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
-        if factor.fact is None or factor.inverse:
-            return
-        if factor.name in ("groups", "count"):
-            yield from self._other_counts(figure, factor)
-        if factor.name == "clock":
-            yield from self._other_clocks(figure, factor)
-        if factor.name == "macs_per_clock":
-            yield from self._other_rates(figure, factor)
-            yield from _counts_as_rates(figure)
-
-    def _other_counts(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
-        hardware = figure.hardware
-        group = hardware.unit_groups.get(str(figure.unit).split(" + ")[0], figure.subject)
-        whole = hardware.full_groups(group)
-        if whole and whole.result > factor.value and figure.part is None:
-            text = (
-                f"is computed with the {whole.result:g} {group} of the full die instead of the {factor.value:g} enabled"
-            )
-            target = figure.value * whole.result / factor.value
-            yield Reading("full die", text, target, 1.4, figure, whole.factors[0].fact)
-        for other in self._siblings(hardware):
-            fact = other.facts.get(str(factor.fact.path if factor.fact else ""))
-            if fact and fact.value != factor.value:
-                text = f"is computed with the {fact.value:g} {group} of {other.id} instead of {factor.value:g}"
-                yield Reading("another count", text, figure.value * fact.value / factor.value, 2.0, figure, fact)
-
-    def _other_clocks(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
-        for own in self.of(figure.hardware.id):
-            if own.quantity == "clock" and own.mode is None and own.value != factor.value:
-                text = f"is computed with the {own.subject} clock, {own.shown()}, instead of {factor.display}"
-                cost = 1.35 if own.subject in ("base", "boost") else 1.5
-                yield Reading(
-                    "another clock", text, figure.value * own.value / factor.value, cost, figure, own.facts[0]
-                )
-        for other in self._siblings(figure.hardware):
-            fact = other.facts.get(str(factor.fact.path if factor.fact else ""))
-            if fact and fact.value != factor.value:
-                text = f"is computed with the clock of {other.id}, {fact.display}, instead of {factor.display}"
-                yield Reading("another clock", text, figure.value * fact.value / factor.value, 2.1, figure, fact)
-
-    def _other_rates(self, figure: Figure, factor: Factor) -> Iterator[Reading]:
-        prefix = f"units.{figure.unit}.macs_per_clock."
-        vendor = str(figure.hardware.architecture).partition("/")[0]
-        for name in fnmatch.filter(self.registry.architecture_files, f"{vendor}/*"):
-            try:
-                facts = self.registry.architecture(name).facts
-            except InputError:
-                continue
-            for path, fact in facts.items():
-                precision = path.removeprefix(prefix)
-                if not path.startswith(prefix) or fact.value == factor.value or not _alike(precision, figure):
-                    continue
-                if name != figure.hardware.architecture:
-                    same = precision == figure.precision
-                    said = f"{precision.upper()} rate of {name.rpartition('/')[2]}, {fact.display}/clock"
-                    text = f"is computed with the {said}, instead of {factor.display}"
-                    target = figure.value * fact.value / factor.value
-                    far = 0.4 * max(0.0, math.log2(fact.value / factor.value) - 1)
-                    yield Reading("another rate", text, target, (1.8 if same else 1.9) + far, figure, fact)
+            for one in refactored(self.registry, figure):
+                yield replace(one, cost=one.cost + SECOND) if position else one
 
     def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
         """GeForce boards halve what accumulates in FP32; the rule is carried over to boards that do not."""
         if asked.quantity != "peak" or not figure.is_matrix or figure.precision not in ("fp16", "bf16", "fp8", "tf32"):
             return
-        line = (figure.hardware, *self._siblings(figure.hardware, die=False))
+        line = (figure.hardware, *self._line(figure.hardware))
         if not any(self._is_halved(other, figure) for other in line):
             return
         halved = self._is_halved(figure.hardware, figure)
@@ -318,13 +262,12 @@ class Recogniser:
             self._distances[key] = _distance(own, other)
         return self._distances[key]
 
-    def _siblings(self, hardware: Hardware, *, die: bool = True) -> Iterator[Hardware]:
-        """Other devices of the same die, or of the same line of dies: GA102 and GA104, not GA100, not GA10B."""
+    def _line(self, hardware: Hardware) -> Iterator[Hardware]:
+        """Other devices of the same line of dies: of GA102 and GA104, not of GA100, not of GA10B."""
         own = str(hardware.architecture)
         for other in self._readable:
             its = str(other.architecture)
-            line = its[:-1] == own[:-1] and its[-1].isdigit() and own[-1].isdigit()
-            if other.id != hardware.id and other.architecture and (its == own or (line and not die)):
+            if its[:-1] == own[:-1] and its[-1].isdigit() and own[-1].isdigit() and other.id != hardware.id:
                 yield other
 
 
@@ -353,25 +296,6 @@ def _is_binary(printed: Printed, figure: Figure) -> bool:
     said = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
     share = 2**30 / 1e9
     return bool(said) and printed.is_near(figure.value / share if "GiB" in said else figure.value * share)
-
-
-def _counts_as_rates(figure: Figure) -> Iterator[Reading]:
-    """The number of SMs, once or a few times, stands for what one SM does in a clock."""
-    factors = {factor.name: factor.value for factor in figure.ladders[0].factors}
-    per_clock = factors["per_group"] * factors["macs_per_clock"] * OPS_PER_MAC if "per_group" in factors else 0.0
-    group = figure.hardware.unit_groups.get(str(figure.unit), "group")
-    for times in (1, 2) if per_clock and figure.quantity == "peak" and not figure.is_matrix else ():
-        rate = times * factors["groups"]
-        if rate != per_clock and rate >= FEWEST:
-            text = (
-                f"takes {rate:g}, {times} × the number of {group}s, for the {per_clock:g} op that each does in a clock"
-            )
-            yield Reading("count for rate", text, figure.value * rate / per_clock, 1.6, figure)
-
-
-def _alike(precision: str, figure: Figure) -> bool:
-    """Whether rates of two precisions are taken for one another."""
-    return precision == figure.precision or any({precision, figure.precision} <= family for family in FAMILIES)
 
 
 def _peaks(asked: Asked, alike: list[Figure]) -> list[Figure]:
