@@ -213,3 +213,17 @@ def small(repository: Repository) -> Repository:
 def shipped_suite() -> Suite:
     """The suite on the shipped specs."""
     return Suite.of([ROOT / "golden"], [ROOT / "model/rooflint/specs"])
+
+
+@pytest.fixture
+def audited(tmp_path):
+    """Findings of a table of published figures, written under a name; further words are `--map` pairs."""
+    from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
+    from rooflint.specs import Registry  # noqa: PLC0415
+
+    def found(text, name="gpus.csv", **mapping):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        return Auditor(Registry(), mapping=mapping).audit(file)
+
+    return found

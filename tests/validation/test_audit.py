@@ -23,18 +23,6 @@ REGISTRY = Registry()
 AUDITOR = Auditor(REGISTRY)
 
 
-@pytest.fixture
-def audit(tmp_path):
-    """Findings of a table, written under a name; further words are `--map` pairs."""
-
-    def found(text, name="gpus.csv", **mapping):
-        file = tmp_path / name
-        file.write_text(text, encoding="utf-8")
-        return Auditor(REGISTRY, mapping=mapping).audit(file)
-
-    return found
-
-
 def only(findings):
     (finding,) = findings
     return finding
@@ -69,8 +57,8 @@ def test_a_table_is_read_in_every_shape(name, tmp_path):
     assert all("989" in lines[row["peak_tflops"].line - 1] for row in rows if row["device"].text == "H100 SXM5")
 
 
-def test_nested_records_are_columns_with_dots(audit):
-    findings = audit('{"H100 SXM5": {"peaks": {"bf16": 989, "fp8": 3958}, "tdp_w": 700}}', "nested.json")
+def test_nested_records_are_columns_with_dots(audited):
+    findings = audited('{"H100 SXM5": {"peaks": {"bf16": 989, "fp8": 3958}, "tdp_w": 700}}', "nested.json")
     assert [(one.column, one.status) for one in findings] == [
         ("peaks.bf16", "right"),
         ("peaks.fp8", "wrong"),
@@ -78,11 +66,11 @@ def test_nested_records_are_columns_with_dots(audit):
     ]
 
 
-def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audit):
+def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audited):
     table = "H100 SXM5: 989e12\nA100: 312e12\nT4: 99e12\n"
     with pytest.raises(InputError, match="no column holds a figure; say which with --map"):
-        audit(table, "peaks.yaml")
-    findings = audit(table, "peaks.yaml", value="peak bf16 FLOP/s")
+        audited(table, "peaks.yaml")
+    findings = audited(table, "peaks.yaml", value="peak bf16 FLOP/s")
     assert [one.status for one in findings] == ["right", "right", "unsupported"]
 
 
@@ -103,9 +91,9 @@ def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audit)
         ("t.yaml", "H100: {bf16: 1}\nH100: {bf16: 2}\n", "is written twice"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_with_its_place(audit, name, text, message):
+def test_a_file_that_is_no_table_is_refused_with_its_place(audited, name, text, message):
     with pytest.raises(InputError, match=message) as caught:
-        audit(text, name)
+        audited(text, name)
     assert all(problem.line >= 1 and problem.file.name == name for problem in caught.value.problems)
 
 
@@ -198,16 +186,16 @@ def test_a_number_is_read_with_its_digits(text, value, step):
     assert found.step == pytest.approx(step)
 
 
-def test_a_unit_that_nobody_says_is_assumed_and_said(audit):
-    finding = only(audit("device,bf16\nH100 SXM5,989\n"))
+def test_a_unit_that_nobody_says_is_assumed_and_said(audited):
+    finding = only(audited("device,bf16\nH100 SXM5,989\n"))
     assert (finding.status, finding.note) == ("right", "no unit is said; taken as TFLOP/s")
 
 
 @pytest.mark.parametrize("text", ["n/a", "-", "nan", "inf", "0", "-5", "989 bananas", "312 W", "1e999"])
-def test_what_is_no_number_of_the_quantity_is_not_checked_and_says_why(audit, text):
+def test_what_is_no_number_of_the_quantity_is_not_checked_and_says_why(audited, text):
     with pytest.raises(NumberError):
         printed(text, guessed("bf16"))
-    finding = only(audit(f'device,bf16\nH100 SXM5,"{text}"\n'))
+    finding = only(audited(f'device,bf16\nH100 SXM5,"{text}"\n'))
     assert finding.status == "not checked"
     assert finding.note
 
@@ -215,33 +203,33 @@ def test_what_is_no_number_of_the_quantity_is_not_checked_and_says_why(audit, te
 # ---- findings
 
 
-def test_a_name_without_its_variant_is_right_for_one_of_them_and_said_to_be_ambiguous(audit):
-    finding = only(audit("device,bf16_tflops\nH100,756\n"))
+def test_a_name_without_its_variant_is_right_for_one_of_them_and_said_to_be_ambiguous(audited):
+    finding = only(audited("device,bf16_tflops\nH100,756\n"))
     assert finding.status == "ambiguous"
     assert "nvidia/h100-pcie-80gb" in finding.note
     assert "989.4 TFLOP/s" in finding.note or "835.3 TFLOP/s" in finding.note
 
 
-def test_a_figure_that_all_variants_share_is_right(audit):
-    assert only(audit("device,bf16_tflops\nA100,312\n")).status == "right"
+def test_a_figure_that_all_variants_share_is_right(audited):
+    assert only(audited("device,bf16_tflops\nA100,312\n")).status == "right"
 
 
-def test_a_variant_that_the_table_names_apart_is_not_meant_by_the_plain_name(audit):
+def test_a_variant_that_the_table_names_apart_is_not_meant_by_the_plain_name(audited):
     # the PCIe board has a row of its own, with another figure, so that 756 under the plain name is not it
     table = "device,bf16_tflops,mem_bw_gbps\nH100,756,\nH100 PCIe,,2000\nH100 NVL,835,\n"
-    plain, *named = audit(table)
+    plain, *named = audited(table)
     assert [one.status for one in named] == ["right", "right"]
     assert plain.status == "wrong"
     assert plain.readings[0].error == "another device"
 
 
-def test_a_plain_name_may_repeat_a_variant_that_the_table_names_too(audit):
+def test_a_plain_name_may_repeat_a_variant_that_the_table_names_too(audited):
     table = "device,bf16_tflops\nH100,989\nH100 SXM,989\nH100 PCIe,756\n"
-    assert [one.status for one in audit(table)] == ["right", "right", "right"]
+    assert [one.status for one in audited(table)] == ["right", "right", "right"]
 
 
-def test_figures_of_one_name_must_be_of_one_variant(audit):
-    findings = audit("device,bf16_tflops,mem_bw_gbps,tdp_w\nH100,989,2039,700\n")
+def test_figures_of_one_name_must_be_of_one_variant(audited):
+    findings = audited("device,bf16_tflops,mem_bw_gbps,tdp_w\nH100,989,2039,700\n")
     assert {one.quantity: one.status for one in findings} == {
         "bf16 peak": "right",
         "bandwidth": "wrong",
@@ -251,43 +239,43 @@ def test_figures_of_one_name_must_be_of_one_variant(audit):
     assert "nvidia/h100-pcie-80gb" in wrong.cause
 
 
-def test_a_vendors_own_disagreement_is_disputed_and_no_error(audit):
-    finding = only(audit("device,bf16_tflops\nL40S,362.05\n"))
+def test_a_vendors_own_disagreement_is_disputed_and_no_error(audited):
+    finding = only(audited("device,bf16_tflops\nL40S,362.05\n"))
     assert (finding.status, finding.is_wrong) == ("disputed", False)
     assert "2490 MHz" in finding.note
 
 
-def test_a_known_error_of_others_is_wrong_with_its_reason(audit):
-    finding = only(audit("device,mem_gb\nMI325X,288\n"))
+def test_a_known_error_of_others_is_wrong_with_its_reason(audited):
+    finding = only(audited("device,mem_gb\nMI325X,288\n"))
     assert finding.is_wrong
     assert "shipped with 256" in finding.cause
 
 
-def test_a_round_figure_is_said_to_be_rounded(audit):
-    finding = only(audit("device,bf16_tflops\nMI300X,1300\n"))
+def test_a_round_figure_is_said_to_be_rounded(audited):
+    finding = only(audited("device,bf16_tflops\nMI300X,1300\n"))
     assert (finding.status, finding.note) == ("rounded", "1.307 PFLOP/s in two digits")
 
 
-def test_an_unknown_device_is_said_to_be_unknown_and_what_is_near(audit):
-    finding = only(audit("device,bf16_tflops\nH100 Ultra,989\n"))
+def test_an_unknown_device_is_said_to_be_unknown_and_what_is_near(audited):
+    finding = only(audited("device,bf16_tflops\nH100 Ultra,989\n"))
     assert finding.status == "unknown device"
     assert "nvidia/h100-sxm5-80gb" in finding.note
 
 
-def test_a_precision_that_the_device_lacks_is_unsupported_or_another_ones_figure(audit):
-    findings = audit("device,precision,peak_tflops\nV100 SXM2 16GB,int8,125\nV100 SXM2 16GB,int4,333\n")
+def test_a_precision_that_the_device_lacks_is_unsupported_or_another_ones_figure(audited):
+    findings = audited("device,precision,peak_tflops\nV100 SXM2 16GB,int8,125\nV100 SXM2 16GB,int4,333\n")
     assert [one.status for one in findings] == ["wrong", "unsupported"]
     assert "dense FP16 peak" in findings[0].cause
     assert "has: fp16, fp32, fp64" in findings[1].note
 
 
-def test_a_repeated_figure_of_a_long_table_is_found_once(audit):
+def test_a_repeated_figure_of_a_long_table_is_found_once(audited):
     table = "device,precision,peak_tflops,tdp_w\nT4,int8,130,70\nT4,fp16,65,70\n"
-    assert len([one for one in audit(table) if one.quantity == "tdp"]) == 1
+    assert len([one for one in audited(table) if one.quantity == "tdp"]) == 1
 
 
-def test_the_same_number_of_two_devices_is_judged_for_each(audit):
-    findings = audit("device,bf16_tflops\nH100 SXM5,312\nA100,312\n")
+def test_the_same_number_of_two_devices_is_judged_for_each(audited):
+    findings = audited("device,bf16_tflops\nH100 SXM5,312\nA100,312\n")
     assert [one.status for one in findings] == ["wrong", "right"]
 
 

@@ -273,22 +273,7 @@ def _words(name: str) -> list[str]:
 
 def is_about_nothing(name: str) -> bool:
     """Whether a column is about something that specs do not speak of, so that leaving it out is no loss."""
-    return bool(
-        {
-            "price",
-            "cost",
-            "year",
-            "date",
-            "release",
-            "launch",
-            "url",
-            "source",
-            "commit",
-            "line",
-            "id",
-            "rank",
-        }.intersection(_words(name))
-    )
+    return bool(_ASIDE & set(_words(name)))
 
 
 def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:
