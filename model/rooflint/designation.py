@@ -128,7 +128,7 @@ def _counted(said: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
 
 def _tells(word: str) -> bool:
     """Whether a word tells one product from another: neither form factor nor size nor series."""
-    return not _FORM.fullmatch(word) and not _SIZE.fullmatch(word) and word not in _NOISE
+    return not _FORM.fullmatch(word) and not _SIZE.fullmatch(word) and word not in _NOISE and word != "gpu"
 
 
 def _matches(said: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | None]:

@@ -28,6 +28,7 @@ def short(name):
         ("h100-sxm", "h100-sxm5-80gb"),
         ("A100 PCIe 80GB", "a100-pcie-80gb"),
         ("4090", "rtx-4090"),
+        ("GB200", "gb200-gpu"),
         ("NVIDIA GeForce RTX 4090", "rtx-4090"),
         ("TPUv5e", "tpu-v5e"),
         ("tpu v5e", "tpu-v5e"),
