@@ -5,7 +5,7 @@ unit and the size of a block; no other unit is used in its place.
 """
 
 from rooflint.allocation import Allocation
-from rooflint.hardware import ComputeUnit, Hardware
+from rooflint.hardware import ComputeUnit, Hardware, UnsupportedError
 from rooflint.layouts import (
     Laid,
     MappingError,
@@ -32,19 +32,39 @@ def allocate(
 ) -> Allocation:
     """How a workload lies on a device when it computes in a precision.
 
-    The unit is the one with the highest dense peak in `compute`; where that is a tile of a tile array, all tiles that
-    compute in it. `tile` is an output tile (rows, columns) of a GPU, instead of the one that would be chosen.
+    The unit is that of `unit_of`; where it is a tile of a tile array, all tiles that compute in the precision. `tile`
+    is an output tile (rows, columns) of a GPU, instead of the one that would be chosen.
 
     Raises UnsupportedError where the device does not compute in that precision, UndisclosedError where the vendor does
     not say, MappingError where the spec does not say how the unit is built.
     """
-    chosen = unit or hardware.best_unit(compute)
+    chosen = unit or unit_of(hardware, compute)
     chosen.fact(f"macs_per_clock.{compute}")
     if layout == "packed":
         laid = packed_warps(hardware, chosen, workload)
     else:
         laid = _laid(hardware, workload, compute, chosen, alone=unit is not None, tile=tile)
     return Allocation(hardware.id, workload.name, compute, workload.op_names, *laid)
+
+
+def unit_of(hardware: Hardware, compute: str) -> ComputeUnit:
+    """The unit on which ops lie that compute in a precision: the one with the highest dense peak.
+
+    Of a GPU only what its thread groups hold: the CPU cores and the DLAs of a module are other processors.
+    Raises UnsupportedError where none computes in it (never a fallback), UndisclosedError where nobody can tell.
+    """
+    own = [unit for unit in hardware.units.values() if f"resident_warps.{unit.group}" in hardware.facts]
+    if hardware.kind != "gpu" or not own:
+        return hardware.best_unit(compute)
+    able = [unit for unit in own if compute in unit.precisions]
+    if able:
+        return max(able, key=lambda unit: unit.peak_ops_per_s(compute))
+    for unit in own:
+        unit.refuse_hidden(f"macs_per_clock.{compute}")
+    having = sorted({name for unit in own for name in unit.precisions})
+    raise UnsupportedError(
+        f"{hardware.id}: {compute} is not supported by its {own[0].group} (has: {', '.join(having)})"
+    )
 
 
 def _laid(
