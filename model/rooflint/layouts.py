@@ -157,7 +157,8 @@ def _thread_blocks(work: Workload, width: int) -> Blocks:
     """Blocks of four warps: four outputs a thread; where an output sums over a warp's width or more, a warp each."""
     elementwise = lines(work.elements_out, WARPS_PER_BLOCK * width * OUTPUTS_PER_THREAD, "thread block")
     reduction = lines(work.elements_out, WARPS_PER_BLOCK, "thread block")
-    return either(work.elements_in >= width * np.maximum(work.elements_out, 1), reduction, elementwise)
+    wide = work.elements_in >= width * np.maximum(work.elements_out, 1)
+    return either(wide & ~_products(work), reduction, elementwise)
 
 
 def _warps(hardware: Hardware, unit: ComputeUnit) -> tuple[Fact, Fact, Fact]:
