@@ -1,7 +1,8 @@
 """Allocations: which share of a device's units holds work, op by op."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,15 @@ from rooflint.blocks import Blocks
 from rooflint.facts import Fact
 from rooflint.unit_array import Counts, UnitArray
 
+#: Rows of a workload's table.
+Rows = NDArray[np.intp]
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Ops that lie on a device in the same way: how they are cut, and on what they lie."""
+    """Ops that lie on a device in the same way: which, how they are cut, and on what they lie."""
 
+    ops: Rows
     blocks: Blocks
     array: UnitArray
     fill_drain_clocks: int = 0
@@ -33,10 +38,8 @@ class Allocation:
     compute: str
     """Precision of the arithmetic."""
     op_names: NDArray[np.str_]
-    is_product: NDArray[np.bool_]
-    """Whether an op lies as the matrix product that it is; the others lie output by output."""
-    products: Part
-    others: Part
+    parts: tuple[Part, ...]
+    """Each op is in one of them."""
     facts: tuple[Fact, ...] = ()
     """What the device says of its units."""
 
@@ -46,43 +49,47 @@ class Allocation:
     @property
     def units(self) -> Counts:
         """Units that hold work in the busiest wave, the first."""
-        return self._either(*(part.array.held(part.blocks.count) for part in self._parts))
+        return self._each(lambda part: part.array.held(part.blocks.count))
 
     @property
     def last_units(self) -> Counts:
         """Units that hold work in the last wave: fewer where the blocks are no multiple of a wave."""
-        return self._either(*(part.array.held(part.array.tail(part.blocks.count)) for part in self._parts))
+        return self._each(lambda part: part.array.held(part.array.tail(part.blocks.count)))
 
     @property
     def total(self) -> Counts:
         """Units that there are for such an op."""
-        return self._either(*(part.array.total for part in self._parts))
+        return self._each(lambda part: part.array.total)
+
+    @property
+    def unit_names(self) -> NDArray[np.str_]:
+        """What is counted for each op: SM, MXU, core, tile."""
+        return self._each(lambda part: part.array.name, dtype="U40")
 
     @property
     def blocks(self) -> Counts:
         """Blocks into which the outputs are cut."""
-        return self._either(*(part.blocks.count for part in self._parts))
+        return self._each(lambda part: part.blocks.count)
 
     @property
     def slots(self) -> Counts:
         """Blocks that all units together hold at a time."""
-        return self._either(*(part.array.slots for part in self._parts))
+        return self._each(lambda part: part.array.slots)
 
     @property
     def waves(self) -> Counts:
         """Rounds in which the blocks are worked off."""
-        return self._either(*(part.array.waves(part.blocks.count) for part in self._parts))
+        return self._each(lambda part: part.array.waves(part.blocks.count))
 
     @property
     def padding(self) -> NDArray[np.float64]:
         """Share of the blocks' work that is on no element of the op. [1]"""
-        products, others = self._parts
-        return np.where(self.is_product, products.blocks.padding, others.blocks.padding)
+        return self._each(lambda part: part.blocks.padding, dtype=np.float64)
 
     @property
     def fill_drain_clocks(self) -> Counts:
         """Clocks of an op in which an array of MACs fills and drains; 0 on units that have none. [1]"""
-        return self._either(*(part.fill_drain_clocks for part in self._parts))
+        return self._each(lambda part: part.fill_drain_clocks)
 
     @property
     def utilization(self) -> NDArray[np.float64]:
@@ -94,31 +101,32 @@ class Allocation:
         """Wave quantization: the share of all waves' slots that stays empty. [1]"""
         return np.asarray(1 - self.blocks / (self.waves * self.slots))
 
+    def displays(self) -> Iterator[str]:
+        """Each op's share as `24/132 SM`."""
+        columns = (self.units.tolist(), self.total.tolist(), self.unit_names.tolist())
+        return (f"{units}/{total} {name}" for units, total, name in zip(*columns, strict=True))
+
     def display(self, op: int) -> str:
-        """`24/132 SM`."""
-        part = self._part(op)
-        return f"{self.units[op]}/{part.array.total} {part.array.name}"
+        """The share of one op: `24/132 SM`."""
+        return f"{self.units[op]}/{self.total[op]} {self.unit_names[op]}"
 
     def reason(self, op: int) -> str:
         """Which quantity decides, in words: `24 output tiles of 128 × 128`, and the waves where there are several."""
-        part, blocks, waves = self._part(op), int(self.blocks[op]), int(self.waves[op])
-        rows, columns = part.blocks.rows[op], part.blocks.columns[op]
-        size = f"{rows} × {columns}" if columns > 1 else f"{rows} output{'s' if rows > 1 else ''}"
-        said = f"{blocks} {part.blocks.noun}{'s' if blocks > 1 else ''} of {size}"
+        part, place = self._place(op)
+        said = part.blocks.said(place)
+        waves = int(self.waves[op])
         if waves == 1:
             return said
         return f"{said} in {waves} waves of {part.array.slots}, {self.last_units[op]} {part.array.name} in the last"
 
-    def displays(self) -> Iterator[str]:
-        """Each op's `display`."""
-        return (self.display(op) for op in range(len(self)))
+    def _place(self, op: int) -> tuple[Part, int]:
+        """The part that an op is in, and its row there."""
+        part = next(part for part in self.parts if op in part.ops)
+        return part, int(np.flatnonzero(part.ops == op)[0])
 
-    @property
-    def _parts(self) -> tuple[Part, Part]:
-        return self.products, self.others
-
-    def _part(self, op: int) -> Part:
-        return self.products if self.is_product[op] else self.others
-
-    def _either(self, products: Counts | int, others: Counts | int) -> NDArray[np.int64]:
-        return np.where(self.is_product, products, others)
+    def _each(self, column: Callable[[Part], Any], dtype: Any = np.int64) -> NDArray[Any]:
+        """A column that each part says for its ops."""
+        table = np.empty(len(self), dtype=dtype)
+        for part in self.parts:
+            table[part.ops] = column(part)
+        return table

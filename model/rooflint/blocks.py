@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,39 @@ class Blocks:
     noun: str
     """`output tile`, `thread block`, `warp`, `vector`."""
 
+    def said(self, op: int) -> str:
+        """Those of one op, in words: `24 output tiles of 128 × 128`."""
+        count, rows, columns = (int(column[op]) for column in (self.count, self.rows, self.columns))
+        size = f"{rows} × {columns}" if columns > 1 else f"{rows} output{'s' if rows > 1 else ''}"
+        return f"{count} {self.noun}{'s' if count > 1 else ''} of {size}"
 
-def output_tiles(work: Workload, rows: int, columns: int, depth: int = 1) -> Blocks:
+
+class Products(NamedTuple):
+    """Matrix products of a workload, each `groups` times (m × k) · (k × n); arrays have the shape (products,)."""
+
+    m: Counts
+    n: Counts
+    k: Counts
+    groups: Counts
+    fused: NDArray[np.bool_]
+    """Whether it is an attention: two products, with a softmax between them, in one kernel."""
+
+    @property
+    def outputs(self) -> NDArray[np.float64]:
+        """Elements of the results."""
+        return self.m.astype(np.float64) * self.n * self.groups
+
+
+def products(work: Workload, ops: NDArray[np.intp]) -> Products:
+    """Some rows of a workload as products."""
+    return Products(work.m[ops], work.n[ops], work.k[ops], work.groups[ops], work.kinds[ops] == "attention")
+
+
+def output_tiles(work: Products, rows: int, columns: int, depth: int = 1) -> Blocks:
     """Each product's result in tiles of rows × columns, its sums in steps of `depth`."""
     count = tile_count(work.m, work.n, work.groups, rows, columns)
     padded = count.astype(np.float64) * (rows * columns * depth) * ceil_div(work.k, depth)
-    return Blocks(count, _all(count, rows), _all(count, columns), _waste(work.macs, padded), "output tile")
+    return Blocks(count, _all(count, rows), _all(count, columns), _waste(work.outputs * work.k, padded), "output tile")
 
 
 def tile_count(m: Counts, n: Counts, groups: Counts, rows: Counts | int, columns: Counts | int) -> Counts:
@@ -37,23 +65,22 @@ def tile_count(m: Counts, n: Counts, groups: Counts, rows: Counts | int, columns
     return ceil_div(m, rows) * ceil_div(n, columns) * groups
 
 
-def chosen_tiles(work: Workload, menu: Sequence[tuple[int, int]], units: int) -> Blocks:
+def chosen_tiles(work: Products, menu: Sequence[tuple[int, int]], units: int) -> Blocks:
     """The tiles of a GPU: of those that leave no unit empty the one that is done first, otherwise the smallest.
 
     A unit is done after waves × rows × columns outputs; of equals the largest tile is taken, which reads least. The
     menu is sorted, largest first. A tile's long side lies along the long side of the result. Attention is cut along
     its queries alone: its kernels keep a row of scores together.
     """
-    fused = work.kinds == "attention"
-    wide = np.where(fused, 1, work.n)
+    wide = np.where(work.fused, 1, work.n)
     lying = wide > work.m
     long, short = (np.array(side, dtype=np.int64)[:, None] for side in zip(*menu, strict=True))
-    rows, columns = np.where(lying, short, long), np.where(fused, work.n, np.where(lying, long, short))
-    counts = tile_count(work.m, wide, work.groups, rows, np.where(fused, 1, columns))
+    rows, columns = np.where(lying, short, long), np.where(work.fused, work.n, np.where(lying, long, short))
+    counts = tile_count(work.m, wide, work.groups, rows, np.where(work.fused, 1, columns))
     pick = _soonest(counts, rows * columns, units)[None]
     count, rows, columns = (np.take_along_axis(table, pick, axis=0)[0] for table in (counts, rows, columns))
     padded = count.astype(np.float64) * rows * columns
-    return Blocks(count, rows, columns, _waste(_area(work), padded), "output tile")
+    return Blocks(count, rows, columns, _waste(work.outputs, padded), "output tile")
 
 
 def _soonest(counts: Counts, areas: Counts, units: int) -> NDArray[np.intp]:
@@ -69,22 +96,7 @@ def lines(outputs: Counts, length: int, noun: str) -> Blocks:
     return Blocks(count, _all(count, length), _all(count, 1), padding, noun)
 
 
-def either(which: NDArray[np.bool_], one: Blocks, two: Blocks) -> Blocks:
-    """The blocks of `one` where `which`, otherwise those of `two`; both have the same noun."""
-    return Blocks(
-        count=np.where(which, one.count, two.count),
-        rows=np.where(which, one.rows, two.rows),
-        columns=np.where(which, one.columns, two.columns),
-        padding=np.where(which, one.padding, two.padding),
-        noun=two.noun,
-    )
-
-
-def _area(work: Workload) -> NDArray[np.float64]:
-    return work.m.astype(np.float64) * work.n * work.groups
-
-
-def _waste(useful: NDArray[np.int64] | NDArray[np.float64], padded: NDArray[np.float64]) -> NDArray[np.float64]:
+def _waste(useful: Counts | NDArray[np.float64], padded: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 - useful / np.maximum(padded, 1)
 
 

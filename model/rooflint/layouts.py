@@ -1,6 +1,6 @@
 """Layouts: how ops lie on lanes, on thread groups, on systolic arrays and on tiles of several sizes.
 
-Each returns the part of the matrix products, the part of all other ops, and the facts that it rests on.
+Each returns the parts of the workload that lie in the same way, and the facts that it rests on.
 docs/method-allocation.md has the formulas, their sources and what is assumed.
 """
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.allocation import Part
-from rooflint.blocks import Blocks, chosen_tiles, either, lines, output_tiles
+from rooflint.allocation import Part, Rows
+from rooflint.blocks import chosen_tiles, lines, output_tiles, products
 from rooflint.errors import RooflintError
 from rooflint.facts import Fact
 from rooflint.hardware import ComputeUnit, Hardware
@@ -47,10 +47,7 @@ class MappingError(RooflintError):
 class Laid(NamedTuple):
     """How a workload lies on units."""
 
-    is_product: NDArray[np.bool_]
-    """Which ops lie as matrix products."""
-    products: Part
-    others: Part
+    parts: tuple[Part, ...]
     facts: tuple[Fact, ...]
 
 
@@ -58,52 +55,94 @@ def on_lanes(unit: ComputeUnit, work: Workload, compute: str) -> Laid:
     """CPU cores: outputs in memory order, one to a MAC lane; a core takes as many as it has lanes."""
     rate = unit.fact(f"macs_per_clock.{compute}")
     lanes = max(1, int(unit.per_group * rate.value))
-    part = Part(lines(work.elements_out, lanes, "vector"), UnitArray(unit.group, (Pool(unit.groups),)))
-    return Laid(_products(work), part, part, (unit.fact("groups"), unit.fact("per_group"), rate))
+    part = _in_lines(work, _all(work), lanes, "vector", UnitArray(unit.group, (Pool(unit.groups),)))
+    return Laid((part,), (unit.fact("groups"), unit.fact("per_group"), rate))
 
 
 def on_threads(
     hardware: Hardware, unit: ComputeUnit, work: Workload, compute: str, tile: tuple[int, int] | None
 ) -> Laid:
-    """GPU: products in output tiles, one tile to a group at a time; other ops in thread blocks, dealt in turn."""
-    groups, resident, width = _warps(hardware, unit)
-    blocks = (
-        output_tiles(work, *tile) if tile else chosen_tiles(work, tile_menu(unit.circuit, compute), int(groups.value))
+    """GPU: products in output tiles, one tile to a group at a time; other ops in thread blocks, dealt in turn.
+
+    A thread computes four outputs; where an op sums over a warp's width or more for each, a warp computes one.
+    """
+    facts = _warps(hardware, unit)
+    groups, resident, width = (int(fact.value) for fact in facts)
+    tiled = is_product(work) & ~_is_depthwise(work)
+    wide = ~is_product(work) & (work.elements_in >= width * np.maximum(work.elements_out, 1))
+    threads = UnitArray(unit.group, (Pool(groups, max(1, resident // WARPS_PER_BLOCK)),))
+    outputs = WARPS_PER_BLOCK * width * OUTPUTS_PER_THREAD
+    parts = (
+        _in_gpu_tiles(unit, work, compute, tile, np.flatnonzero(tiled)),
+        _in_lines(work, np.flatnonzero(wide), WARPS_PER_BLOCK, "thread block", threads),
+        _in_lines(work, np.flatnonzero(~tiled & ~wide), outputs, "thread block", threads),
     )
-    tiled = Part(blocks, UnitArray(unit.group, (Pool(int(groups.value)),)))
-    depth = max(1, int(resident.value) // WARPS_PER_BLOCK)
-    threads = Part(_thread_blocks(work, int(width.value)), UnitArray(unit.group, (Pool(int(groups.value), depth),)))
-    return Laid(_products(work) & ~_direct(work), tiled, threads, (groups, resident, width))
+    return Laid(parts, facts)
+
+
+def _in_gpu_tiles(unit: ComputeUnit, work: Workload, compute: str, tile: tuple[int, int] | None, ops: Rows) -> Part:
+    rows = products(work, ops)
+    menu = tile_menu(unit.circuit, compute)
+    blocks = output_tiles(rows, *tile) if tile else chosen_tiles(rows, menu, unit.groups)
+    return Part(ops, blocks, UnitArray(unit.group, (Pool(unit.groups),)))
 
 
 def packed_warps(hardware: Hardware, unit: ComputeUnit, work: Workload) -> Laid:
     """One thread an output, and a group is filled with warps before the next one gets any: the fewest groups."""
-    groups, resident, width = _warps(hardware, unit)
-    array = UnitArray(unit.group, (Pool(int(groups.value), int(resident.value)),), deep=True)
-    part = Part(lines(work.elements_out, int(width.value), "warp"), array)
-    return Laid(_products(work), part, part, (groups, resident, width))
+    facts = _warps(hardware, unit)
+    groups, resident, width = (int(fact.value) for fact in facts)
+    array = UnitArray(unit.group, (Pool(groups, resident),), deep=True)
+    return Laid((_in_lines(work, _all(work), width, "warp", array),), facts)
 
 
 def on_systolic_arrays(hardware: Hardware, unit: ComputeUnit, work: Workload, compute: str) -> Laid:
     """Products in tiles of the array's own size, padded in m, n and k; other ops on the vector unit of each group."""
     side, per_cell = array_geometry(hardware, unit, compute)
-    array = UnitArray(unit.name.upper(), (Pool(unit.count),))
-    tiled = Part(output_tiles(work, side, side, side * per_cell), array, fill_drain_clocks(side))
-    vectors = Part(lines(work.elements_out, VECTOR_REGISTER, "register"), UnitArray(unit.group, (Pool(unit.groups),)))
-    facts = (unit.fact("groups"), unit.fact("per_group"), unit.fact(f"macs_per_clock.{compute}"))
-    return Laid(_products(work), tiled, vectors, facts)
+    tiled, others = _halves(work)
+    blocks = output_tiles(products(work, tiled), side, side, side * per_cell)
+    arrays = UnitArray(unit.name.upper(), (Pool(unit.count),))
+    vectors = UnitArray(unit.group, (Pool(unit.groups),))
+    parts = (
+        Part(tiled, blocks, arrays, fill_drain_clocks(side)),
+        _in_lines(work, others, VECTOR_REGISTER, "register", vectors),
+    )
+    return Laid(parts, (unit.fact("groups"), unit.fact("per_group"), unit.fact(f"macs_per_clock.{compute}")))
 
 
 def on_tiles(units: Sequence[ComputeUnit], work: Workload, compute: str) -> Laid:
     """Tiles of several sizes: blocks as large as the smallest tile's array; the largest tiles are filled first."""
-    rates = {unit.name: int(unit.macs_per_clock(compute)) for unit in units}
-    least = max(1, min(rates.values()))
-    largest_first = sorted(units, key=lambda unit: -rates[unit.name])
-    pools = tuple(Pool(unit.groups, max(1, rates[unit.name] // least)) for unit in largest_first)
-    array = UnitArray("tile", pools, deep=True)
+    largest_first = sorted(units, key=lambda unit: -unit.macs_per_clock(compute))
+    rates = [max(1, int(unit.macs_per_clock(compute))) for unit in largest_first]
+    pools = (Pool(unit.groups, rate // rates[-1]) for unit, rate in zip(largest_first, rates, strict=True))
+    array = UnitArray("tile", tuple(pools), deep=True)
+    tiled, others = _halves(work)
+    blocks = output_tiles(products(work, tiled), *nearly_square(rates[-1]))
     facts = tuple(fact for unit in units for fact in (unit.fact("groups"), unit.fact(f"macs_per_clock.{compute}")))
-    products = Part(output_tiles(work, *nearly_square(least)), array)
-    return Laid(_products(work), products, Part(lines(work.elements_out, least, "block"), array), facts)
+    return Laid((Part(tiled, blocks, array), _in_lines(work, others, rates[-1], "block", array)), facts)
+
+
+def is_product(work: Workload) -> NDArray[np.bool_]:
+    """Which ops are matrix products: linear layers, convolutions, matmul, attention. Shape (ops,)"""
+    return np.asarray(work.macs > 0)
+
+
+def _is_depthwise(work: Workload) -> NDArray[np.bool_]:
+    """Convolutions with one output channel a group are no matrix to tile: a thread computes an output."""
+    return np.asarray((work.n == 1) & np.char.startswith(work.kinds, "conv"))
+
+
+def _all(work: Workload) -> Rows:
+    return np.arange(len(work))
+
+
+def _halves(work: Workload) -> tuple[Rows, Rows]:
+    """The products and the other ops."""
+    return np.flatnonzero(is_product(work)), np.flatnonzero(~is_product(work))
+
+
+def _in_lines(work: Workload, ops: Rows, length: int, noun: str, array: UnitArray) -> Part:
+    """Ops whose outputs are cut in their order in memory."""
+    return Part(ops, lines(work.elements_out[ops], length, noun), array)
 
 
 def tile_menu(circuit: str | None, compute: str) -> tuple[tuple[int, int], ...]:
@@ -142,23 +181,6 @@ def nearly_square(area: int) -> tuple[int, int]:
     """Rows and columns of that area, as alike as whole numbers can be: 128 is 16 × 8."""
     columns = next(side for side in range(math.isqrt(area), 0, -1) if area % side == 0)
     return area // columns, columns
-
-
-def _products(work: Workload) -> NDArray[np.bool_]:
-    return np.asarray(work.macs > 0)
-
-
-def _direct(work: Workload) -> NDArray[np.bool_]:
-    """Depthwise convolutions: one output channel a group is no matrix to tile, a thread computes an output."""
-    return np.asarray(np.char.startswith(work.kinds, "conv") & (work.n == 1))
-
-
-def _thread_blocks(work: Workload, width: int) -> Blocks:
-    """Blocks of four warps: four outputs a thread; where an output sums over a warp's width or more, a warp each."""
-    elementwise = lines(work.elements_out, WARPS_PER_BLOCK * width * OUTPUTS_PER_THREAD, "thread block")
-    reduction = lines(work.elements_out, WARPS_PER_BLOCK, "thread block")
-    wide = work.elements_in >= width * np.maximum(work.elements_out, 1)
-    return either(wide & ~_products(work), reduction, elementwise)
 
 
 def _warps(hardware: Hardware, unit: ComputeUnit) -> tuple[Fact, Fact, Fact]:

@@ -45,4 +45,5 @@ def test_only_arrays_fill_and_drain():
 def test_columns_are_as_long_as_the_workload():
     assert len(LAID) == 2
     assert all(len(column) == 2 for column in (LAID.blocks, LAID.slots, LAID.units))
-    assert np.array_equal(LAID.is_product, [True, False])
+    assert np.array_equal(LAID.unit_names, ["MXU", "core"])
+    assert [LAID.display(op) for op in (0, 1)] == list(LAID.displays())

@@ -5,15 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.blocks import chosen_tiles, either, lines, output_tiles
-from rooflint.workload import Op, Workload, gemm
+from rooflint.blocks import chosen_tiles, lines, output_tiles, products
+from rooflint.workload import Op, Workload
 
 MENU = ((256, 128), (128, 128), (128, 64), (64, 64))
 sizes = st.integers(1, 5000)
 
 
 def product(kind, m, n, k, groups):
-    return Workload.from_ops("one", [Op("op", kind, m * n * k * groups, 0, 1, 0, m * n * groups, m, n, k, groups)])
+    op = Op("op", kind, m * n * k * groups, 0, 1, 0, m * n * groups, m, n, k, groups)
+    return products(Workload.from_ops("one", [op]), np.array([0]))
+
+
+def gemm(m, n, k):
+    return product("gemm", m, n, k, 1)
 
 
 def cut(blocks):
@@ -101,6 +106,17 @@ def test_an_op_that_writes_nothing_is_one_block():
     assert lines(np.array([0]), 512, "thread block").count.tolist() == [1]
 
 
-def test_blocks_of_two_kinds_are_merged_op_by_op():
-    merged = either(np.array([True, False]), lines(np.array([8, 8]), 4, "block"), lines(np.array([8, 8]), 8, "block"))
-    assert (merged.count.tolist(), merged.rows.tolist()) == ([2, 1], [4, 8])
+def test_blocks_are_said_in_words():
+    assert chosen_tiles(gemm(64, 200, 8), MENU, 132).said(0) == "4 output tiles of 64 × 64"
+    assert output_tiles(gemm(8, 8, 8), 16, 16).said(0) == "1 output tile of 16 × 16"
+    assert [lines(np.array([3]), length, "warp").said(0) for length in (1, 32)] == [
+        "3 warps of 1 output",
+        "1 warp of 32 outputs",
+    ]
+
+
+def test_some_rows_of_a_workload_are_taken_as_products():
+    rows = [Op("a", "relu", 0, 1, 1, 0, 1), Op("b", "attention", 24, 0, 1, 0, 1, 1, 2, 3, 4)]
+    one = products(Workload.from_ops("two", rows), np.array([1]))
+    assert [column.tolist() for column in one] == [[1], [2], [3], [4], [True]]
+    assert one.outputs.tolist() == [8]

@@ -107,13 +107,34 @@ def test_a_longer_result_never_lies_on_fewer_units(pair, row, side, more):
 def test_work_that_fills_a_wave_just_so_leaves_nothing_idle(pair):
     hardware, compute = pair
     probe = allocate(hardware, workload(Op("op", "relu", 0, 1, 1, 0, 1)), compute=compute)
-    outputs = int(probe.slots[0] * probe.others.blocks.rows[0])
+    (part,) = (part for part in probe.parts if len(part.ops))
+    outputs = int(probe.slots[0] * part.blocks.rows[0])
     full, over = (
         allocate(hardware, workload(Op("op", "relu", 0, number, number, 0, number)), compute=compute)
         for number in (outputs, outputs + 1)
     )
     assert (full.utilization[0], full.waves[0], full.idle_slots[0], full.padding[0]) == (1, 1, 0, 0)
     assert (over.utilization[0], over.waves[0], over.last_units[0]) == (1, 2, 1)
+
+
+@given(pairs)
+def test_products_that_fill_a_wave_just_so_leave_nothing_idle(pair):
+    # one column of tiles, as many below one another as a wave has slots; a GPU is given the tile
+    hardware, compute = pair
+    tile = (64, 64) if f"resident_warps.{unit_of(hardware, compute).group}" in hardware.facts else None
+    probe = allocate(hardware, workload(square(1, 1, 1)), compute=compute, tile=tile)
+    (part,) = (part for part in probe.parts if len(part.ops))
+    rows, columns, depth = int(part.blocks.rows[0]), int(part.blocks.columns[0]), 2048
+    full, over = (
+        allocate(hardware, workload(square(m, columns, depth)), compute=compute, tile=tile)
+        for m in (int(probe.slots[0]) * rows, int(probe.slots[0]) * rows + 1)
+    )
+    assert (full.utilization[0], full.waves[0], full.idle_slots[0], full.padding[0]) == (1, 1, 0, 0)
+    assert (over.utilization[0], over.waves[0]) == (1, 2)
+
+
+def square(m, n, k):
+    return Op("op", "linear", m * n * k, 0, m * k, n * k, m * n, m, n, k, 1)
 
 
 @pytest.mark.parametrize("hardware", DEVICES, ids=lambda hardware: f"{hardware.id}@{hardware.mode}")

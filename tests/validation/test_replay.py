@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rooflint.claims.figure import sourced
 from pytest_rooflint.judge import judge
 from pytest_rooflint.replay import assumptions, fraction, uses
 from pytest_rooflint.suite import Suite
@@ -326,3 +327,14 @@ def test_a_layout_is_set_beside_that_of_the_hardware(acme):
     assumed = suite.assumed(suite.read(acme.root / "golden/old.yaml").claims[0])["OLD"]
     (row,) = [row for row in assumptions(assumed, "int8", "int8") if row["what"] == "layout"]
     assert (row["assumed"], row["sourced"], row["factor"]) == ("packed", "spread", None)
+
+
+def test_the_documented_device_is_laid_out_as_hardware_deals_it(acme):
+    # 10 warps packed on 5 of 8 tiles; K1's spec says no warps, and a tile's vector unit has 16 · 8 = 128 lanes: 1 of 8
+    text = PACKED.replace("LAYOUT", "packed").replace("UNITS", "5").replace("SHARE", "62.5 %")
+    acme.write("golden/old.yaml", text.replace("mlp: [64, 64]", "mlp: [64, 20]"))
+    suite = acme.suite()
+    claim = suite.read(acme.root / "golden/old.yaml").claims[0]
+    assumed = suite.assumed(claim)["OLD"]
+    assert sourced("units", assumed, "int8", lambda: suite.workload(claim)) == ("1", 1.0)
+    assert sourced("utilization", assumed, "int8", lambda: suite.workload(claim)) == ("12.50 %", 0.125)
