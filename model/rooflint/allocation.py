@@ -64,7 +64,8 @@ class Allocation:
     @property
     def unit_names(self) -> NDArray[np.str_]:
         """What is counted for each op: SM, MXU, core, tile."""
-        return self._each(lambda part: part.array.name, dtype="U40")
+        longest = max(len(part.array.name) for part in self.parts)
+        return self._each(lambda part: part.array.name, dtype=f"U{longest}")
 
     @property
     def blocks(self) -> Counts:

@@ -38,6 +38,10 @@ def allocate(
     Raises UnsupportedError where the device does not compute in that precision, UndisclosedError where the vendor does
     not say, MappingError where the spec does not say how the unit is built.
     """
+    if layout not in LAYOUTS:
+        raise MappingError(f"unknown layout '{layout}' (known: {', '.join(LAYOUTS)})")
+    if layout == "packed" and tile:
+        raise MappingError("packed warps compute one output a thread; they have no output tiles")
     chosen = unit or unit_of(hardware, compute)
     chosen.fact(f"macs_per_clock.{compute}")
     if layout == "packed":

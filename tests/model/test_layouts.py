@@ -225,8 +225,15 @@ def test_a_unit_without_a_circuit_is_told_so(specs):
 def test_only_thread_groups_have_a_choice_of_tiles_and_packed_warps():
     with pytest.raises(MappingError, match="mxu has no choice of output tiles"):
         allocate(TPU, gemm(8, 8, 8), compute="bf16", tile=(64, 64))
+    with pytest.raises(MappingError, match="they have no output tiles"):
+        allocate(H100, gemm(8, 8, 8), compute="fp16", layout="packed", tile=(64, 64))
     with pytest.raises(MappingError, match="does not say resident_warps"):
         allocate(XEON, gemm(8, 8, 8), compute="fp32", layout="packed")
+
+
+def test_a_layout_that_does_not_exist_is_refused():
+    with pytest.raises(MappingError, match=r"unknown layout 'full' \(known: spread, packed\)"):
+        allocate(H100, gemm(8, 8, 8), compute="fp16", layout="full")
 
 
 def test_warps_of_a_group_that_no_unit_is_in_are_refused(refused):
