@@ -9,6 +9,9 @@ from rooflint.strict_yaml import Document
 
 SECTIONS = ("units", "memories", "caches")
 
+#: Facts that are said of a group, by its name.
+PER_GROUP = ("full_die", "resident_warps", "warp_threads")
+
 
 def incomplete(hardware: Hardware, declared: set[str], document: Document) -> Iterator[Problem]:
     """Units that nobody can derive or whose silicon has fewer groups, memories with half a bandwidth, idle modes."""
@@ -56,11 +59,11 @@ def _crowded(hardware: Hardware) -> Iterator[Problem]:
 
 
 def _uncounted(hardware: Hardware) -> Iterator[Problem]:
-    """A full die that counts what no unit is grouped in."""
+    """A full die, or warps, of what no unit is grouped in."""
     known = dict.fromkeys(unit.group for unit in hardware.units.values())
     for path, fact in hardware.facts.items():
         section, _, group = path.partition(".")
-        if section == "full_die" and group not in known:
+        if section in PER_GROUP and group not in known:
             yield Problem(fact.file, fact.line, f"{path}: no unit is grouped in '{group}' (groups: {', '.join(known)})")
 
 

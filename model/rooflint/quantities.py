@@ -10,7 +10,18 @@ from rooflint.errors import RooflintError
 from rooflint.hardware import ComputeUnit, Hardware, Memory
 
 #: Facts that stand for themselves, by the first part of their path.
-_ALONE = ("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "full_die", "dies")
+_ALONE = (
+    "tdp",
+    "powers",
+    "parts",
+    "clocks",
+    "caches",
+    "launch_overhead",
+    "full_die",
+    "dies",
+    "resident_warps",
+    "warp_threads",
+)
 
 
 def quantities(hardware: Hardware) -> dict[str, float]:

@@ -258,6 +258,8 @@ class SharedSpec(Strict):
     die: Text | None = None
     full_die: dict[Group, Count] = {}  # type: ignore[valid-type]
     dies: Count | None = None  # type: ignore[valid-type]
+    resident_warps: dict[Group, Count] = {}  # type: ignore[valid-type]
+    warp_threads: dict[Group, Count] = {}  # type: ignore[valid-type]
     compute_capability: Text | None = None
     process: Length | None = None  # type: ignore[valid-type]
     clocks: ClocksSpec = ClocksSpec()

@@ -429,6 +429,8 @@ def test_facts_can_stand_at_these_paths_and_at_no_others():
             "launch_overhead",
             "parts.*",
             "full_die.*",
+            "resident_warps.*",
+            "warp_threads.*",
             "dies",
             "clocks.base",
             "clocks.boost",

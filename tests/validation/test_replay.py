@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rooflint.claims.figure import sourced
 from pytest_rooflint.judge import judge
 from pytest_rooflint.replay import assumptions, fraction, uses
 from pytest_rooflint.suite import Suite
@@ -236,6 +237,8 @@ def test_what_cannot_be_assumed_is_red_with_a_reason(replayed, old, new, says):
         "{bandwidth_share: [1, 2]}",
         "{storage: fp99}",
         "{storage: 4}",
+        "{layout: dense}",
+        "{layout: 1}",
     ],
 )
 def test_a_convention_that_cannot_be_is_red_and_never_a_traceback(replayed, conventions):
@@ -275,3 +278,63 @@ def test_figures_are_shown_in_the_unit_that_they_were_printed_in(replayed):
     verdict = verdicts["figure-throughput-OLD"]
     assert verdict.outcome == "fail"
     assert verdict.expected_display.rpartition(" ")[2] == verdict.obtained.shown().rpartition(" ")[2] == "inferences/s"
+
+
+# ---- layouts
+
+
+PACKED = """\
+title: An old log
+source: {document: An old log, where: table 1, grade: read}
+sources: {log: {document: An old log, grade: read}}
+workload: {mlp: [64, 64], batch: 2}
+compute: int8
+given:
+  OLD:
+    hardware: acme/k1
+    unit: vector
+    conventions: {layout: LAYOUT}
+    facts: {resident_warps.tile: [2, log, p], warp_threads.tile: [4, log, p]}
+claims:
+  - {figure: blocks OLD, expect: 32}
+  - {figure: units OLD, expect: UNITS}
+  - {figure: utilization OLD, expect: SHARE}
+"""
+
+
+@pytest.mark.parametrize(
+    ("layout", "outputs", "units", "share"),
+    [
+        # 2 × 64 = 128 outputs in warps of 4 are 32; a tile holds 2: 16 tiles, but there are 8
+        ("packed", 128, 8, "100 %"),
+        # 2 × 20 = 40 outputs are 10 warps on 5 of 8 tiles
+        ("packed", 40, 5, "62.5 %"),
+        # whatever the workload, all 8
+        ("full", 2, 8, "100 %"),
+    ],
+)
+def test_a_layout_is_replayed_as_it_was_assumed(acme, layout, outputs, units, share):
+    text = PACKED.replace("LAYOUT", layout).replace("UNITS", str(units)).replace("SHARE", share)
+    acme.write("golden/old.yaml", text.replace("mlp: [64, 64]", f"mlp: [64, {outputs // 2}]"))
+    verdicts = acme.verdicts("golden/old.yaml")
+    assert verdicts["figure-units-OLD"].outcome == verdicts["figure-utilization-OLD"].outcome == "pass"
+    assert verdicts["figure-units-OLD"].obtained.shown() == str(units)
+
+
+def test_a_layout_is_set_beside_that_of_the_hardware(acme):
+    acme.write("golden/old.yaml", PACKED.replace("LAYOUT", "packed").replace("UNITS", "8").replace("SHARE", "100 %"))
+    suite = acme.suite()
+    assumed = suite.assumed(suite.read(acme.root / "golden/old.yaml").claims[0])["OLD"]
+    (row,) = [row for row in assumptions(assumed, "int8", "int8") if row["what"] == "layout"]
+    assert (row["assumed"], row["sourced"], row["factor"]) == ("packed", "spread", None)
+
+
+def test_the_documented_device_is_laid_out_as_hardware_deals_it(acme):
+    # 10 warps packed on 5 of 8 tiles; K1's spec says no warps, and a tile's vector unit has 16 · 8 = 128 lanes: 1 of 8
+    text = PACKED.replace("LAYOUT", "packed").replace("UNITS", "5").replace("SHARE", "62.5 %")
+    acme.write("golden/old.yaml", text.replace("mlp: [64, 64]", "mlp: [64, 20]"))
+    suite = acme.suite()
+    claim = suite.read(acme.root / "golden/old.yaml").claims[0]
+    assumed = suite.assumed(claim)["OLD"]
+    assert sourced("units", assumed, "int8", lambda: suite.workload(claim)) == ("1", 1.0)
+    assert sourced("utilization", assumed, "int8", lambda: suite.workload(claim)) == ("12.50 %", 0.125)

@@ -5,16 +5,19 @@ its assumptions, and by what factor each of them departs from what is documented
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import GivenSpec, Golden
+from pytest_rooflint.laid_out import FIGURES, op_of
+from rooflint.allocation import Allocation
 from rooflint.diagnosis import ratio_text
 from rooflint.errors import InputError, Problem
 from rooflint.facts import Fact, Source
 from rooflint.hardware import Hardware
+from rooflint.mapping import LAYOUTS, allocate
 from rooflint.precision import PRECISIONS, bytes_per_element, rate_unit
 from rooflint.roofline import Estimate, estimate, estimate_at
 from rooflint.schema import Wish
@@ -24,7 +27,15 @@ from rooflint.units import OPS_PER_MAC, OPS_PER_S, format_quantity
 from rooflint.workload import Workload
 
 _PEAK = Wish("a peak", OPS_PER_S, 1e6, 1e20, "33.8 TOP/s")
-_CONVENTIONS = ("ops_per_mac", "bandwidth_share", "storage")
+_CONVENTIONS = ("ops_per_mac", "bandwidth_share", "storage", "layout")
+
+FULL = "full"
+"""A layout that is no layout: every unit is said to hold work, whatever the workload."""
+
+_OF_FULL: dict[str, Callable[[Allocation], float]] = {
+    "units": lambda allocation: float(allocation.total[0]),
+    "utilization": lambda allocation: 1.0,
+}
 
 
 def _wrong_convention(name: str, value: Any) -> str | None:
@@ -35,6 +46,9 @@ def _wrong_convention(name: str, value: Any) -> str | None:
             if isinstance(value, str) and value in PRECISIONS
             else f"want a precision out of {', '.join(PRECISIONS)}, found '{value}'"
         )
+    if name == "layout":
+        known = (*LAYOUTS, FULL)
+        return None if value in known else f"want one of {', '.join(known)}, found '{value}'"
     if name not in _CONVENTIONS:
         return f"is no convention (known: {', '.join(_CONVENTIONS)})"
     try:
@@ -98,6 +112,23 @@ class Assumed:
             compute=compute,
             storage=str(self.conventions.get("storage", storage)),
         )
+
+    @property
+    def layout(self) -> str:
+        """How blocks of work are assumed to lie on the units."""
+        return str(self.conventions.get("layout", LAYOUTS[0]))
+
+    def laid_out(self, figure: str, workload: Workload, compute: str) -> tuple[float, str]:
+        """A figure of how the workload lies on the assumed units, and why; several units are one array of tiles."""
+        unit = self.hardware.unit(self.units[0]) if len(self.units) == 1 else None
+        full = self.layout == FULL
+        layout = LAYOUTS[0] if full else self.layout
+        allocation = allocate(self.hardware, workload, compute=compute, unit=unit, layout=layout)
+        if full and figure in _OF_FULL:
+            return float(_OF_FULL[figure](allocation)), "every unit is said to hold work"
+        values = FIGURES[figure](allocation)
+        op = op_of(allocation, values)
+        return float(values[op]), allocation.reason(op)
 
     def sourced_estimate(self, workload: Workload, compute: str) -> Estimate:
         """The same workload on the documented device: storage in the precision of the arithmetic."""
@@ -225,6 +256,8 @@ def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[dic
         yield _beside(
             assumed, "bandwidth_share", str(assumed.conventions["bandwidth_share"]), "1", assumed.bandwidth_share, None
         )
+    if "layout" in assumed.conventions:
+        yield _beside(assumed, "layout", assumed.layout, LAYOUTS[0], None, None)
     stored = str(assumed.conventions.get("storage", storage))
     if stored != precision:
         yield _beside(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import Golden
 from pytest_rooflint.replay import Assumed, assumptions, uses
 from pytest_rooflint.suite import Suite
@@ -32,9 +33,7 @@ def replays(golden: Golden, suite: Suite, rows: Sequence[Row]) -> Iterator[dict[
             "hardware": one.sourced.id,
             "at": one.spec.at,
             "assumptions": _assumptions(golden, one),
-            "figures": [
-                _figure(claim.subject, mine[claim.id], one, golden, suite) for claim in claims if claim.id in mine
-            ],
+            "figures": [_figure(claim, mine[claim.id], one, golden, suite) for claim in claims if claim.id in mine],
         }
 
 
@@ -57,11 +56,11 @@ def _assumptions(golden: Golden, one: Assumed) -> list[dict[str, Any]]:
         ]
 
 
-def _figure(subject: str, row: Row, one: Assumed, golden: Golden, suite: Suite) -> dict[str, Any]:
-    sourced, factor = _sourced_figure(subject, one, golden, suite)
+def _figure(claim: Claim, row: Row, one: Assumed, golden: Golden, suite: Suite) -> dict[str, Any]:
+    sourced, factor = _sourced_figure(claim, one, golden, suite)
     obtained = row["obtained"]
     return {
-        "what": subject,
+        "what": claim.subject,
         "kind": row["kind"],
         "printed": row["expected"]["text"],
         "replayed": obtained["display"] if obtained else row["reason"],
@@ -73,15 +72,15 @@ def _figure(subject: str, row: Row, one: Assumed, golden: Golden, suite: Suite) 
     }
 
 
-def _sourced_figure(subject: str, one: Assumed, golden: Golden, suite: Suite) -> tuple[str | None, float | None]:
+def _sourced_figure(claim: Claim, one: Assumed, golden: Golden, suite: Suite) -> tuple[str | None, float | None]:
     """The same figure by the documented facts, where it can be had."""
     from pytest_rooflint.claims import figure  # noqa: PLC0415  # a kind, imported when its claims are there
 
-    name, _, label = subject.partition(" ")
+    name, _, label = claim.subject.partition(" ")
     compute = golden.spec.compute
     if label != one.label or compute is None:
         return None, None
     try:
-        return figure.sourced(name, one, compute, lambda: suite.workload(golden.claims[0]))
+        return figure.sourced(name, one, compute, lambda: suite.workload(claim))
     except RooflintError:
         return None, None

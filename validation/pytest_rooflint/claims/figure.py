@@ -57,10 +57,15 @@ OF_ESTIMATE: dict[str, tuple[Dimension, Callable[[Estimate], float]]] = {
 }
 
 
+#: What is said of each op of a workload.
+OF_ALLOCATION = ("utilization", "units", "blocks")
+
+
 def check(claim: Claim) -> None:
     """Refuse a figure that cannot be replayed."""
     words = claim.subject.split()
-    known = {**OF_DEVICE, **OF_ESTIMATE}
+    known = {name: dimension for name, (dimension, _) in (*OF_DEVICE.items(), *OF_ESTIMATE.items())}
+    known |= dict.fromkeys(OF_ALLOCATION, DIMENSIONLESS)
     if not claim.given:
         raise ClaimError("a figure is replayed under 'given:' assumptions; this file has none")
     if len(words) != 2 or words[0] not in known or words[1] not in claim.given:
@@ -69,7 +74,7 @@ def check(claim: Claim) -> None:
         )
     if claim.option("compute") is None:
         raise ClaimError("a figure needs 'compute:', the precision that it was printed for")
-    wanted = known[words[0]][0]
+    wanted = known[words[0]]
     if claim.expectation and claim.expectation.dimension != wanted:
         raise ClaimError(f"expect: '{claim.expectation.text}' is not a {words[0]}")
 
@@ -81,6 +86,8 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     if name in OF_DEVICE:
         dimension, formula = OF_DEVICE[name]
         value, text = formula(assumed, precision), ""
+    elif name in OF_ALLOCATION:
+        dimension, (value, text) = DIMENSIONLESS, assumed.laid_out(name, context.workload(claim), precision)
     else:
         dimension, of_estimate = OF_ESTIMATE[name]
         estimate = assumed.estimate(context.workload(claim), precision, str(claim.option("storage", precision)))
@@ -90,13 +97,15 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         dimension,
         text,
         tuple(assumed.hardware.facts[path] for path in assumed.spec.facts),
-        written=lambda shown: _shown(shown, dimension, precision),
+        written=lambda shown: _shown(name, shown, dimension, precision),
         hardware=assumed.hardware,
         precision=precision,
     )
 
 
-def _shown(value: float, dimension: Dimension, precision: str) -> str:
+def _shown(name: str, value: float, dimension: Dimension, precision: str) -> str:
+    if name in ("units", "blocks"):
+        return f"{value:g}"
     if dimension == HERTZ:
         return f"{value:.1f} inferences/s"
     if dimension == DIMENSIONLESS:
@@ -129,9 +138,11 @@ def sourced(
     elif name in OF_ESTIMATE:
         dimension, of_estimate = OF_ESTIMATE[name]
         value = of_estimate(documented.sourced_estimate(workload(), precision))
+    elif name in OF_ALLOCATION:
+        dimension, (value, _) = DIMENSIONLESS, documented.laid_out(name, workload(), precision)
     else:
         return None, None
-    return _shown(value, dimension, precision), value
+    return _shown(name, value, dimension, precision), value
 
 
 KIND = Kind(

@@ -1,0 +1,274 @@
+"""Mapping: its laws on every device of the registry, and its slow twin, which lays out one op after the other."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from rooflint.errors import RooflintError
+from rooflint.hardware import UndisclosedError, UnsupportedError
+from rooflint.mapping import allocate, unit_of
+from rooflint.precision import PRECISIONS, bytes_per_element
+from rooflint.specs import Registry
+from rooflint.workload import Op, Workload, mlp
+from rooflint.workload_tables import load_workload
+
+REGISTRY = Registry()
+DEVICES = [
+    REGISTRY.get(name).at(mode) if mode else REGISTRY.get(name)
+    for name in REGISTRY.ids()
+    for mode in (None, *REGISTRY.get(name).operating_points)
+]
+
+
+def supported(hardware, compute):
+    try:
+        return bool(unit_of(hardware, compute))
+    except RooflintError:
+        return False
+
+
+PAIRS = [(hardware, compute) for hardware in DEVICES for compute in PRECISIONS if supported(hardware, compute)]
+pairs = st.sampled_from(PAIRS)
+sizes = st.integers(1, 4000)
+
+
+@st.composite
+def products(draw):
+    m, n, k = draw(sizes), draw(st.one_of(st.just(1), sizes)), draw(sizes)
+    kind = draw(st.sampled_from(("linear", "conv2d", "conv_transpose2d", "matmul", "attention")))
+    groups = 1 if kind == "linear" else draw(st.integers(1, 300))
+    weights = n * k * groups if kind in ("linear", "conv2d", "conv_transpose2d") else 0
+    return Op("op", kind, m * n * k * groups, 0, m * k * groups, weights, m * n * groups, m, n, k, groups)
+
+
+@st.composite
+def others(draw):
+    kind, ratio = draw(
+        st.sampled_from((("relu", 1), ("add", 2), ("batch_norm", 1), ("max_pool", 4), ("avg_pool", 49), ("cat", 1)))
+    )
+    outputs = draw(st.integers(1, 10**7))
+    return Op("op", kind, 0, outputs, ratio * outputs, 0, outputs)
+
+
+ops = st.one_of(products(), others())
+
+
+def workload(*rows):
+    return Workload.from_ops("drawn", [row._replace(name=f"op{place}") for place, row in enumerate(rows)])
+
+
+# ---- laws
+
+
+@given(pairs, st.lists(ops, min_size=1, max_size=6))
+def test_an_op_holds_at_least_one_unit_and_no_more_than_there_are(pair, rows):
+    hardware, compute = pair
+    laid = allocate(hardware, workload(*rows), compute=compute)
+    assert (laid.units >= 1).all()
+    assert (laid.units <= laid.total).all()
+    assert (laid.last_units >= 1).all()
+    assert (laid.last_units <= laid.units).all()
+    assert ((laid.utilization > 0) & (laid.utilization <= 1)).all()
+    assert ((laid.padding >= 0) & (laid.padding < 1)).all()
+    assert ((laid.idle_slots >= 0) & (laid.idle_slots < 1)).all()
+
+
+@given(pairs, st.lists(ops, min_size=1, max_size=6))
+def test_the_waves_have_room_for_all_blocks_and_one_wave_less_has_not(pair, rows):
+    hardware, compute = pair
+    laid = allocate(hardware, workload(*rows), compute=compute)
+    assert (laid.waves * laid.slots >= laid.blocks).all()
+    assert ((laid.waves - 1) * laid.slots < laid.blocks).all()
+
+
+@given(pairs, ops, st.integers(1, 7))
+def test_a_larger_batch_never_lies_on_fewer_units(pair, row, batch):
+    hardware, compute = pair
+    few, many = (allocate(hardware, workload(row).at_batch(samples), compute=compute) for samples in (batch, batch + 1))
+    assert few.units[0] <= many.units[0]
+
+
+@given(pairs, products(), st.sampled_from("mn"), st.integers(0, 4000))
+def test_a_longer_result_never_lies_on_fewer_units(pair, row, side, more):
+    hardware, compute = pair
+    longer = row._replace(**{side: getattr(row, side) + more})
+    longer = longer._replace(
+        macs=longer.m * longer.n * longer.k * longer.groups, elements_out=longer.m * longer.n * longer.groups
+    )
+    assume(longer.macs < 2**53)
+    few, many = (allocate(hardware, workload(one), compute=compute) for one in (row, longer))
+    assert few.units[0] <= many.units[0]
+
+
+@given(pairs)
+def test_work_that_fills_a_wave_just_so_leaves_nothing_idle(pair):
+    hardware, compute = pair
+    probe = allocate(hardware, workload(Op("op", "relu", 0, 1, 1, 0, 1)), compute=compute)
+    (part,) = (part for part in probe.parts if len(part.ops))
+    outputs = int(probe.slots[0] * part.blocks.rows[0])
+    full, over = (
+        allocate(hardware, workload(Op("op", "relu", 0, number, number, 0, number)), compute=compute)
+        for number in (outputs, outputs + 1)
+    )
+    assert (full.utilization[0], full.waves[0], full.idle_slots[0], full.padding[0]) == (1, 1, 0, 0)
+    assert (over.utilization[0], over.waves[0], over.last_units[0]) == (1, 2, 1)
+
+
+@given(pairs)
+def test_products_that_fill_a_wave_just_so_leave_nothing_idle(pair):
+    # one column of tiles, as many below one another as a wave has slots; a GPU is given the tile
+    hardware, compute = pair
+    tile = (64, 64) if f"resident_warps.{unit_of(hardware, compute).group}" in hardware.facts else None
+    probe = allocate(hardware, workload(square(1, 1, 1)), compute=compute, tile=tile)
+    (part,) = (part for part in probe.parts if len(part.ops))
+    rows, columns, depth = int(part.blocks.rows[0]), int(part.blocks.columns[0]), 2048
+    full, over = (
+        allocate(hardware, workload(square(m, columns, depth)), compute=compute, tile=tile)
+        for m in (int(probe.slots[0]) * rows, int(probe.slots[0]) * rows + 1)
+    )
+    assert (full.utilization[0], full.waves[0], full.idle_slots[0], full.padding[0]) == (1, 1, 0, 0)
+    assert (over.utilization[0], over.waves[0]) == (1, 2)
+
+
+def square(m, n, k):
+    return Op("op", "linear", m * n * k, 0, m * k, n * k, m * n, m, n, k, 1)
+
+
+@pytest.mark.parametrize("hardware", DEVICES, ids=lambda hardware: f"{hardware.id}@{hardware.mode}")
+def test_a_precision_that_no_unit_has_is_refused_and_no_other(hardware):
+    unknown = [
+        name for name in PRECISIONS if name not in {p for unit in hardware.units.values() for p in unit.precisions}
+    ]
+    for compute in unknown:
+        with pytest.raises((UnsupportedError, UndisclosedError)):
+            allocate(hardware, mlp([8, 8]), compute=compute)
+    for unit in hardware.units.values():
+        for compute in unit.precisions:
+            if supported(hardware, compute):
+                assert allocate(hardware, mlp([8, 8]), compute=compute).compute == compute
+
+
+def test_what_is_not_supported_is_said_with_what_is():
+    with pytest.raises(UnsupportedError, match=r"nvidia/t4: bf16 is not supported by its SM \(has: fp16,"):
+        allocate(REGISTRY.get("nvidia/t4"), mlp([8, 8]), compute="bf16")
+    with pytest.raises(UnsupportedError, match=r"google/tpu-v4 does not support fp32 \(has: bf16, int8\)"):
+        allocate(REGISTRY.get("google/tpu-v4"), mlp([8, 8]), compute="fp32")
+
+
+def test_a_module_s_other_processors_are_not_used_in_place_of_its_gpu():
+    # at 30 W two DLAs peak at 22.4 TOP/s each, more than the GPU's 20.05; the ops of a GPU lie on its SMs
+    orin = REGISTRY.get("nvidia/jetson-agx-orin-64gb").at("30w")
+    assert orin.best_unit("int8").name == "dla"
+    assert unit_of(orin, "int8").name == "tensor_core"
+    assert allocate(orin, mlp([1024, 1024], batch=16), compute="int8").display(0) == "8/8 SM"
+    with pytest.raises(
+        UnsupportedError, match=r"int4 is not supported by its SM \(has: bf16, fp16, fp32, fp64, int8\)"
+    ):
+        allocate(orin, mlp([8, 8]), compute="int4")
+
+
+def test_the_facts_of_an_allocation_are_those_that_decide():
+    laid = allocate(REGISTRY.get("nvidia/h100-sxm5-80gb"), mlp([8, 8]), compute="fp16")
+    assert {fact.path for fact in laid.facts} == {
+        "units.tensor_core.groups",
+        "resident_warps.SM",
+        "warp_threads.SM",
+    }
+
+
+# ---- the twin
+
+
+def twin(hardware, op, compute):
+    """(units, total, waves) of one op, written as the documentation says it, with loops."""
+    unit = unit_of(hardware, compute)
+    product, circuit = op.macs > 0, unit.circuit
+    if f"resident_warps.{unit.group}" in hardware.facts:
+        groups, width = unit.groups, int(hardware.facts[f"warp_threads.{unit.group}"].value)
+        if product and not (op.kind.startswith("conv") and op.n == 1):
+            return even(tiles_of_a_gpu(op, circuit, compute, groups), groups, 1)
+        outputs_of_a_block = 4 if not product and op.elements_in >= width * op.elements_out else 4 * width * 4
+        blocks = math.ceil(op.elements_out / outputs_of_a_block)
+        return even(blocks, groups, int(hardware.facts[f"resident_warps.{unit.group}"].value) // 4)
+    if circuit == "domain_flow":
+        return of_several_sizes(hardware, op, compute)
+    if circuit == "systolic_mac" and hardware.kind != "cpu":
+        if not product:
+            return even(math.ceil(op.elements_out / 1024), unit.groups, 1)
+        side = round(min(unit.macs_per_clock(precision) for precision in unit.precisions) ** 0.5)
+        return even(grid(op, side, side), unit.groups * unit.per_group, 1)
+    return even(math.ceil(op.elements_out / (unit.per_group * unit.macs_per_clock(compute))), unit.groups, 1)
+
+
+def grid(op, rows, columns):
+    return op.groups * len(range(0, op.m, rows)) * len(range(0, op.n, columns))
+
+
+def even(blocks, units, depth):
+    return min(blocks, units), units, math.ceil(blocks / (units * depth))
+
+
+def tiles_of_a_gpu(op, circuit, compute, groups):
+    small = (64, 64) if circuit == "tensor_core" else (64, 32)
+    menu = (
+        [(256, 128), (128, 128), (128, 64), (64, 64)]
+        if circuit == "tensor_core"
+        else [(128, 128), (128, 64), (64, 64), small]
+    )
+    found = []
+    for long, short in menu:
+        if long * short * max(4, bytes_per_element(compute)) > 128 * 1024:
+            continue
+        if op.kind == "attention":
+            count, area = op.groups * math.ceil(op.m / long), long * op.n
+        else:
+            rows, columns = (short, long) if op.n > op.m else (long, short)
+            count, area = grid(op, rows, columns), long * short
+        found.append((math.ceil(count / groups) * area, -area, count))
+    busy = [entry for entry in found if entry[2] >= groups]
+    return min(busy)[2] if busy else found[-1][2]
+
+
+def of_several_sizes(hardware, op, compute):
+    tiles = sorted(
+        (unit for unit in hardware.units.values() if compute in unit.precisions),
+        key=lambda unit: -unit.macs_per_clock(compute),
+    )
+    least = int(tiles[-1].macs_per_clock(compute))
+    rows, columns = min(
+        ((least // side, side) for side in range(1, least + 1) if least % side == 0 and side * side <= least), key=sum
+    )
+    blocks = grid(op, rows, columns) if op.macs else math.ceil(op.elements_out / least)
+    room = [int(unit.macs_per_clock(compute)) // least for unit in tiles for _ in range(unit.groups)]
+    left, held = blocks, 0
+    for slots in room:
+        held += left > 0
+        left -= slots
+    return held, len(room), math.ceil(blocks / sum(room))
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@given(pairs, st.lists(ops, min_size=1, max_size=5))
+def test_the_table_is_what_one_op_after_the_other_gives(pair, rows):
+    hardware, compute = pair
+    laid = allocate(hardware, workload(*rows), compute=compute)
+    assert list(zip(laid.units.tolist(), laid.total.tolist(), laid.waves.tolist(), strict=True)) == [
+        twin(hardware, row, compute) for row in rows
+    ]
+
+
+@pytest.mark.parametrize("network", ["resnet18", "mobilenet_v2", "vit_b_16", "swin_t", "convnext_tiny"])
+def test_networks_lie_as_the_twin_says(network):
+    table = load_workload(f"torchvision/{network}")
+    for device, compute in (
+        ("nvidia/h100-sxm5-80gb", "fp16"),
+        ("google/tpu-v5e", "int8"),
+        ("stillwater/kpu-t256", "bf16"),
+        ("intel/xeon-8490h", "fp32"),
+    ):
+        hardware = REGISTRY.get(device)
+        units = allocate(hardware, table, compute=compute).units
+        assert np.array_equal(units, [twin(hardware, row, compute)[0] for row in table.rows()])

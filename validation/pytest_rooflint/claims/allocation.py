@@ -1,0 +1,109 @@
+"""`allocation: a` with an `expect` claims how a workload lies on a device's units, `allocation: a <= b` an order."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_rooflint.claim import Claim, slug
+from pytest_rooflint.claims.subjects import WORKLOAD
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from pytest_rooflint.laid_out import FIGURES, op_of
+from rooflint.allocation import Allocation
+from rooflint.mapping import LAYOUTS, allocate
+from rooflint.precision import UnknownPrecisionError, precision
+from rooflint.units import DIMENSIONLESS
+
+_SIGN = re.compile(r"\s*<=\s*")
+_TILE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})")
+
+
+def check(claim: Claim) -> None:
+    """Refuse what is not a device or several with '<=' between them, and options that cannot mean anything."""
+    if claim.given:
+        raise ClaimError("under 'given:' an allocation is a figure: units, warps or utilization of a label")
+    names = _SIGN.split(claim.subject)
+    if not all(names) or len(set(names)) < len(names):
+        raise ClaimError(f"want devices with '<=' between them, each once; found '{claim.subject}'")
+    if claim.option("compute") is None:
+        raise ClaimError("an allocation needs 'compute:', the precision of the arithmetic")
+    try:
+        precision(str(claim.option("compute")))
+    except UnknownPrecisionError as error:
+        raise ClaimError(f"compute: {error}") from error
+    for option, known in (("of", tuple(FIGURES)), ("layout", LAYOUTS)):
+        if claim.option(option, known[0]) not in known:
+            raise ClaimError(f"{option}: want one of {', '.join(known)}, found '{claim.option(option)}'")
+    if claim.option("tile") is not None and not _TILE.fullmatch(str(claim.option("tile"))):
+        raise ClaimError(f"tile: want rows x columns such as 256x128, found '{claim.option('tile')}'")
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Lay the workload out on each device; neighbours of an order are compared op by op."""
+    names = _SIGN.split(claim.subject)
+    allocations = [_allocation(claim, context, name) for name in names]
+    figures = [FIGURES[str(claim.option("of", "utilization"))](one) for one in allocations]
+    ordered = all(bool(np.all(low <= high)) for low, high in pairwise(figures))
+    op = op_of(allocations[0], figures[0], claim.option("op")) if claim.expectation else 0
+    return Obtained(
+        value=float(figures[0][op]),
+        dimension=DIMENSIONLESS,
+        display="" if claim.expectation else _beside(names, allocations, figures),
+        formula=f"{allocations[0].display(op)}: {allocations[0].reason(op)}",
+        facts=tuple(fact for one in allocations for fact in one.facts),
+        holds=None if claim.expectation else ordered,
+        expected=claim.subject,
+        others=tuple(names),
+        precision=allocations[0].compute,
+    )
+
+
+def _beside(names: Sequence[str], allocations: Sequence[Allocation], figures: Sequence[NDArray[Any]]) -> str:
+    """The devices of an order by the op that breaks it, or by the first: `jetson@15w 6/6 SM, jetson@30w 8/8 SM`."""
+    falls = np.any([low > high for low, high in pairwise(figures)], axis=0)
+    op = int(falls.argmax())
+    shown = ", ".join(
+        f"{name.rpartition('/')[2]} {one.display(op)}" for name, one in zip(names, allocations, strict=True)
+    )
+    return f"{allocations[0].op_names[op]}: {shown}"
+
+
+def _allocation(claim: Claim, context: Context, name: str) -> Allocation:
+    tile = _TILE.fullmatch(str(claim.option("tile")))
+    return allocate(
+        context.device(claim, name),
+        context.workload(claim),
+        compute=precision(str(claim.option("compute"))).name,
+        layout=str(claim.option("layout", LAYOUTS[0])),
+        tile=(int(tile[1]), int(tile[2])) if tile else None,
+    )
+
+
+def _slug(claim: Claim) -> str:
+    """The subject, and which figure of which op under which layout."""
+    said = (str(claim.option(name)) for name in ("of", "op", "layout", "tile") if claim.option(name) is not None)
+    return slug("-".join((claim.subject, *said)))
+
+
+KIND = Kind(
+    "allocation",
+    "how the ops of a workload lie on a device's units, or an order of devices",
+    obtain,
+    DIMENSIONLESS,
+    expects=lambda subject: "<=" not in subject,
+    scopes=(),
+    inferred=True,
+    check=check,
+    slug=_slug,
+    options={
+        **WORKLOAD,
+        "compute": {"type": "string", "description": "precision of the arithmetic"},
+        "of": {"enum": list(FIGURES), "description": "what is claimed; by default the utilization"},
+        "op": {"type": "string", "description": "the op that it is claimed of, where a workload has several"},
+        "layout": {"enum": list(LAYOUTS), "description": "packed: warps fill one group after the other"},
+        "tile": {"type": "string", "description": "output tile of a GPU, rows x columns: 256x128"},
+    },
+)
