@@ -78,6 +78,7 @@ def _weighed(case: Case, cause: Cause) -> Cause:
     if cause.fact is None or cause.repaired is None:
         return cause
     odd_now, odd_then = (is_odd(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
+    odd_then = odd_then and cause.repaired.file == cause.fact.file  # what the architecture states is borne out
     return replace(cause, cost=cause.cost + (1.0 if odd_then else 0.0) - (0.4 if odd_now and not odd_then else 0.0))
 
 
