@@ -153,6 +153,9 @@ class Recogniser:
                 cost = distortion.cost + (0.0 if first else SECOND)
                 target = figure.value * distortion.factor
                 yield Reading(distortion.name, distortion.text, target, cost, figure)
+                loose = _loosely(figure) if distortion.name == "several devices" else None
+                if loose:
+                    yield Reading(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Reading]:
         """Wrong figures that are known to be about."""
@@ -293,9 +296,15 @@ def _is_binary(printed: Printed, figure: Figure) -> bool:
 
     A conversion is none of that: 48 GB printed as 45.
     """
+    loose = _loosely(figure)
+    return loose is not None and printed.is_near(loose)
+
+
+def _loosely(figure: Figure) -> float | None:
+    """A capacity with the other prefix, as it is printed loosely: 16 GB of 16 GiB. [B]"""
     said = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
     share = 2**30 / 1e9
-    return bool(said) and printed.is_near(figure.value / share if "GiB" in said else figure.value * share)
+    return (figure.value / share if "GiB" in said else figure.value * share) if said else None
 
 
 def _peaks(asked: Asked, alike: list[Figure]) -> list[Figure]:

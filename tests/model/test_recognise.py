@@ -110,6 +110,7 @@ def test_a_wrong_peak_is_named_by_the_slip_that_gives_it(device, text, precision
         ("nvidia/h100-pcie-80gb", "700", "tdp", "another device"),
         ("nvidia/a10", "885", "clock", "another clock"),
         ("nvidia/jetson-thor-t5000", "512", "bus", "several devices"),
+        ("google/tpu-v2", "64", "capacity", "several devices"),  # 4 × 16 GiB, printed as GB
         ("nvidia/b200-sxm", "296", "rate", "count for rate"),
     ],
 )
