@@ -55,16 +55,18 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
 
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:
-    def captured() -> Workload:
-        from rooflint.own_module import capture_program  # noqa: PLC0415
+    whole = file.resolve()
+    return _kept(str(whole), (), folder, fresh, lambda: _captured_program(file), lambda: [whole])
 
-        return capture_program(file)
 
-    return _kept(str(file.resolve()), (), folder, fresh, captured, lambda: [file.resolve()])
+def _captured_program(file: Path) -> Workload:
+    from rooflint.own_module import capture_program  # noqa: PLC0415  # torch only where it is needed
+
+    return capture_program(file)
 
 
 def _factory(target: str, shapes: Shapes) -> Workload:
-    from rooflint.own_module import capture_factory  # noqa: PLC0415
+    from rooflint.own_module import capture_factory  # noqa: PLC0415  # torch only where it is needed
 
     return capture_factory(target, shapes)
 

@@ -10,7 +10,7 @@ import torch
 from rooflint.candidates import every_box_passes
 from rooflint.graph import CaptureError
 from rooflint.quantized import lay_out
-from rooflint.scaling import fitted
+from rooflint.scaling import fitted, sample_by_sample
 from rooflint.torchvision_import import import_torchvision
 from rooflint.trace import Example, capture
 from rooflint.workload import Workload
@@ -22,6 +22,8 @@ DETECTION_EDGES = {"ssd300": 300, "ssdlite320": 320, "fasterrcnn_mobilenet_v3_la
 DETECTION_EDGE = 800
 SEGMENTATION_EDGE = 520
 """What torchvision's reference scripts train and test on. [pixel]"""
+PICTURES = {1: "", 2: "it goes picture by picture"}
+"""Why a trace of a detector at that batch cannot be scaled, if it cannot."""
 FRAMES = 16
 """Length of a clip, for which torchvision prints the ops of its video networks."""
 FLOW_SIZE = (520, 960)
@@ -64,7 +66,8 @@ def capture_torchvision(network: str, shape: tuple[int, ...] | None = None) -> W
     """
     whole, kind = shape or input_shape(network), family(network)
     if kind == "detection":  # picture by picture behind its heads, so that more pictures are more rows
-        return trace_torchvision(network, (1, *whole[1:])).at_batch(whole[0])
+        one, two = (trace_torchvision(network, (batch, *whole[1:]), PICTURES[batch]) for batch in (1, 2))
+        return sample_by_sample(one, two).at_batch(whole[0])
     one = trace_torchvision(network, whole)
     if kind == "optical_flow":  # its grid of positions is as long as the batch
         return fitted(one, trace_torchvision(network, (3 * whole[0], *whole[1:])))

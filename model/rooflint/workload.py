@@ -161,7 +161,9 @@ class Workload:
         where `fixed_batch` says why not.
         """
         samples = _whole("batch", batch)
-        if self.fixed_batch and samples != self.batch:
+        if samples == self.batch:
+            return self
+        if self.fixed_batch:
             raise WorkloadError(f"{self.name} has batch {self.batch} and no other: {self.fixed_batch}")
         shares_weights = self.elements_weight > 0
 
@@ -182,7 +184,6 @@ class Workload:
             n=self.n,
             k=self.k,
             groups=scaled(self.groups, ~shares_weights),
-            fixed_batch=self.fixed_batch,
         )
 
 
