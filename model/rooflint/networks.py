@@ -11,10 +11,12 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_path
 
 from rooflint.capture_cache import entry
+from rooflint.errors import RooflintError
 from rooflint.workload import Workload
 from rooflint.workload_tables import load_workload, workload_ids
 
@@ -32,13 +34,26 @@ def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: b
 
     Raises RooflintError for a network that is not there or cannot be captured, and where torch is needed but missing.
     """
-    whole = [list(map(int, shape)) for shape in shapes]
+    program, factory = name.endswith(".pt2"), ":" in name
+    whole = _checked(name, shapes, 0 if program else None if factory else 1)
     where = folder or user_cache_path("rooflint") / "captures"
-    if name.endswith(".pt2"):
+    if program:
         return _program(Path(name), where, fresh)
-    if ":" in name:
-        return _kept(name, whole, where, fresh, lambda: _factory(name, whole), _sources)
+    if factory:  # what a name means depends on where one stands
+        here = [str(Path.cwd()), whole]
+        return _kept(name, here, where, fresh, lambda: _factory(name, whole), _sources)
     return _torchvision(name.removeprefix("torchvision/"), whole, where, fresh)
+
+
+def _checked(name: str, shapes: Shapes, most: int | None) -> list[list[int]]:
+    """Shapes as lists. Raises RooflintError for one that no tensor has, and for more than `most` of them."""
+    if most is not None and len(shapes) > most:
+        wish = "one shape" if most else "no shape: it has its own"
+        raise RooflintError(f"{name}: want {wish}, found {len(shapes)}")
+    for shape in shapes:
+        if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
+            raise RooflintError(f"{name}: want a shape of whole numbers such as 1, 3, 224, 224, found {list(shape)}")
+    return [list(shape) for shape in shapes]
 
 
 def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Workload:
@@ -73,14 +88,14 @@ def _factory(target: str, shapes: Shapes) -> Workload:
 
 def _kept(
     name: str,
-    shapes: Shapes,
+    inputs: Sequence[Any],
     folder: Path,
     fresh: bool,
     captured: Callable[[], Workload],
     sources: Callable[[], Iterable[Path]] = tuple,
 ) -> Workload:
     """The kept table, or the captured one, which is then kept with what it was made from."""
-    place = entry(name, shapes, folder)
+    place = entry(name, inputs, folder)
     found = None if fresh else place.read()
     if found is None:
         found = captured()

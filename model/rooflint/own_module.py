@@ -85,8 +85,10 @@ def _example(target: str, module: torch.nn.Module, given: Any, shapes: Sequence[
         return Example(inputs, int(shapes[0][0]))
     if given is None:
         raise CaptureError(f"{target}: want a shape of its input, or a factory that returns (module, inputs)")
-    arguments = given if isinstance(given, tuple) else (given,)
-    return Example(arguments, _leading(target, arguments))
+    batch = _leading(target, given)
+    if isinstance(given, dict):
+        return Example((), batch, given)
+    return Example(given if isinstance(given, tuple) else (given,), batch)
 
 
 def _leading(target: str, inputs: Any) -> int:

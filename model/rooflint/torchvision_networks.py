@@ -105,6 +105,8 @@ def build(network: str, shape: tuple[int, ...]) -> torch.nn.Module:
                 module: torch.nn.Module = models.get_model(network, **options)
         except NotImplementedError:  # RegNet computes its widths with tensors
             module = models.get_model(network, **options)
+        except AssertionError as error:  # a vision transformer wants whole patches
+            raise CaptureError(f"torchvision/{network} is not made for {shape[-2:]}: {error}") from error
         module.eval()
         return lay_out(module) if family(network) == "quantization" else module
 

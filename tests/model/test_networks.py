@@ -3,6 +3,7 @@
 import pytest
 
 from rooflint import capture_cache, networks
+from rooflint.errors import RooflintError
 from rooflint.networks import network
 from rooflint.workload import Op, Workload, mlp
 from rooflint.workload_tables import load_workload
@@ -46,3 +47,29 @@ def test_captures_are_kept_in_the_users_cache_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(networks, "_factory", lambda target, shapes: ONE)
     network("nets:make")
     assert len(list((tmp_path / "rooflint" / "captures").glob("nets-make-*.json"))) == 1
+
+
+def test_one_name_in_two_folders_is_two_networks(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(networks, "_factory", lambda target, shapes: asked.append(target) or ONE)
+    for folder in ("here", "there", "here"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        network("nets:make", folder=tmp_path / "kept")
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "sentence"),
+    [
+        ("alexnet", [(1, 3, 64, 64)] * 2, "alexnet: want one shape, found 2"),
+        ("net.pt2", [(1, 3)], "net.pt2: want no shape: it has its own, found 1"),
+        ("alexnet", [(1, 3, -64, 64)], "want a shape of whole numbers such as 1, 3, 224, 224, found [1, 3, -64, 64]"),
+        ("nets:make", [()], "found []"),
+        ("nets:make", [(1, 2.5)], "found [1, 2.5]"),
+    ],
+)
+def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
+    with pytest.raises(RooflintError) as error:
+        network(name, shapes, tmp_path)
+    assert str(error.value).endswith(sentence)

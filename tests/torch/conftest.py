@@ -13,10 +13,10 @@ def pytest_generate_tests(metafunc):
     if "any_network" in metafunc.fixturenames:
         from rooflint.torchvision_networks import networks  # noqa: PLC0415  # torch, which only these tests need
 
-        every = metafunc.config.getoption("every_network")
+        every = metafunc.config.getoption("every_network", default=False)
         metafunc.parametrize("any_network", networks() if every else metafunc.module.ONE_OF_EACH)
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if not config.getoption("every_network"):
+    if not config.getoption("every_network", default=False):
         terminalreporter.write_line("captured one network of each kind; pytest tests/torch --every-network takes all")

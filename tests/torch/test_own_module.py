@@ -37,8 +37,11 @@ class Grid(nn.Module):
         return x + torch.arange(5.0).repeat(len(x), 1)
 
 class Two(nn.Module):
-    def forward(self, left, *, right):
+    def forward(self, *, left, right):
         return left + right
+
+def two():
+    return Two(), {"left": torch.empty(2, 5), "right": torch.empty(2, 5)}
 
 ready = Net()
 number = 3
@@ -104,6 +107,10 @@ def test_a_module_itself_and_a_shape_do_as_well(nets):
 
 def test_a_class_is_a_factory(nets):
     assert capture_factory(f"{nets}:Net", [(2, 3, 8, 8)]).total_macs == 15_552 + 64
+
+
+def test_inputs_may_have_names(nets):
+    assert capture_factory(f"{nets}:two").at_batch(6).total_ops == 6 * 5
 
 
 def test_constants_as_long_as_the_batch_grow_with_it(nets):

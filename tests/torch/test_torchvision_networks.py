@@ -203,3 +203,8 @@ def test_a_size_may_be_chosen():
 def test_a_name_that_torchvision_does_not_know_is_refused():
     with pytest.raises(CaptureError, match=r"^torchvision has no network 'resnet19'$"):
         capture_torchvision("resnet19")
+
+
+def test_a_vision_transformer_wants_whole_patches():
+    with pytest.raises(CaptureError, match=r"^torchvision/vit_b_16 is not made for \(225, 225\): "):
+        capture_torchvision("vit_b_16", (1, 3, 225, 225))
