@@ -14,7 +14,7 @@ import torch
 from rooflint.errors import RooflintError
 from rooflint.graph import CaptureError
 from rooflint.torchvision_import import import_torchvision
-from rooflint.torchvision_networks import capture_torchvision, input_shape
+from rooflint.torchvision_networks import capture_torchvision, family, input_shape
 from rooflint.trace import capture
 from rooflint.workload import Workload
 from rooflint.workload_tables import ROOT, Captured, workload_ids, write_table
@@ -27,7 +27,8 @@ __all__ = ["METHOD", "CaptureError", "capture", "capture_torchvision", "main", "
 def write_torchvision(network: str, root: Path = ROOT) -> Workload:
     """Capture a torchvision network and write its table."""
     workload = capture_torchvision(network)
-    origin = Captured(version_of(torch), version_of(import_torchvision()), METHOD, input_shape(network))
+    method = f"{METHOD}, every box passes" if family(network) == "detection" else METHOD
+    origin = Captured(version_of(torch), version_of(import_torchvision()), method, input_shape(network))
     write_table(workload, origin, root / f"{workload.name}.yaml")
     return workload
 

@@ -10,9 +10,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rooflint.aten import NMS_RIVALS
 from rooflint.candidates import every_box_passes
-from rooflint.capture import CaptureError, capture_torchvision
+from rooflint.capture import CaptureError, capture_torchvision, write_torchvision
 from rooflint.torchvision_import import import_torchvision
 from rooflint.torchvision_networks import FAMILIES, build, example, family, input_shape, networks, trace_torchvision
+from rooflint.workload_tables import read_table
 
 ONE_OF_EACH = (
     "alexnet",
@@ -192,6 +193,14 @@ def test_a_detector_for_four_pictures_is_one_for_one_picture_scaled():
 
 
 # --------------------------------------------------------------------------------------------------------------- others
+
+
+def test_the_table_of_a_detector_says_that_every_box_passes(tmp_path):
+    name = "fasterrcnn_mobilenet_v3_large_320_fpn"
+    write_torchvision(name, tmp_path)
+    table, origin = read_table(tmp_path / f"torchvision/{name}.yaml")
+    assert table == captured(name)
+    assert origin.method.endswith("every box passes")
 
 
 def test_a_size_may_be_chosen():
