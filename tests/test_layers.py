@@ -50,9 +50,18 @@ MODEL = (
     "rooflint.recognise",
     "rooflint.diagnosis",
     "rooflint.table",
+    "rooflint.scaling",
     "rooflint.aten",
     "rooflint.torchvision_import",
+    "rooflint.graph",
+    "rooflint.trace",
+    "rooflint.candidates",
+    "rooflint.quantized",
+    "rooflint.torchvision_networks",
+    "rooflint.own_module",
     "rooflint.capture",
+    "rooflint.capture_cache",
+    "rooflint.networks",
     "rooflint.commands",
     "rooflint.commands.options",
     "rooflint.commands.hardware",
@@ -70,7 +79,16 @@ BELOW = {
 }
 
 #: Modules whose business is torch; nothing imports them at a start.
-TORCH = {"rooflint.capture", "rooflint.torchvision_import"}
+TORCH = {
+    "rooflint.candidates",
+    "rooflint.capture",
+    "rooflint.graph",
+    "rooflint.own_module",
+    "rooflint.quantized",
+    "rooflint.torchvision_import",
+    "rooflint.torchvision_networks",
+    "rooflint.trace",
+}
 
 #: What needs no third-party library at all, so that it can be read, and imported, alone.
 BARE = {"rooflint", "rooflint.errors", "rooflint.units", "rooflint.precision", "rooflint.facts", "rooflint.hardware"}
@@ -299,7 +317,7 @@ MAIN = "from rooflint.cli import main; main()"
         ("import rooflint", ()),
         (MAIN, ("--help",)),
         (MAIN, ("peaks", "nvidia/t4")),
-        ("import rooflint.roofline, rooflint.diagnosis, rooflint.workload_tables", ()),
+        ("import rooflint.roofline, rooflint.diagnosis, rooflint.workload_tables, rooflint.networks", ()),
     ],
     ids=["import", "help", "peaks", "model"],
 )

@@ -45,29 +45,39 @@ Arguments = Mapping[str, Any]
 
 #: Another look at the same elements, or bookkeeping: no arithmetic and, in a sensible compiler, no traffic.
 FREE = frozenset({
-    "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze",
-    "permute", "transpose", "swapaxes", "t", "movedim", "expand", "expand_as",
-    "select", "slice", "narrow", "chunk", "split", "split_with_sizes", "tensor_split", "unbind", "getitem",
-    "contiguous", "clone", "alias", "detach", "to", "dropout", "feature_dropout",
+    "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as", "ravel",
+    "permute", "transpose", "swapaxes", "t", "numpy_T", "movedim", "expand", "expand_as", "broadcast_to", "unfold",
+    "select", "slice", "narrow", "chunk", "split", "split_with_sizes", "tensor_split", "unbind", "getitem", "diagonal",
+    "contiguous", "clone", "alias", "detach", "to", "_to_copy", "type_as", "lift_fresh_copy",
+    "dropout", "feature_dropout", "alpha_dropout", "_assert_tensor_metadata",
 })  # fmt: skip
 
-#: Make a constant whose values do not depend on the argument that lends its device and type.
-CONSTANT = frozenset({"new_zeros", "new_ones", "new_full"})
+#: Make a constant whose values do not depend on the argument that lends its device, type or shape.
+CONSTANT = frozenset({
+    "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "ones_like", "full_like", "empty_like",
+    "sym_size", "sym_numel",
+})  # fmt: skip
 
 #: Moves elements and computes nothing.
-MOVES = frozenset({"cat", "stack", "pad", "constant_pad_nd", "roll", "flip", "index", "copy", "upsample_nearest2d"})
+MOVES = frozenset({
+    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "pad", "constant_pad_nd", "reflection_pad2d",
+    "replication_pad2d", "roll", "flip", "copy", "repeat", "tile", "repeat_interleave", "im2col", "pixel_shuffle",
+    "pixel_unshuffle", "channel_shuffle", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
+})  # fmt: skip
+
+#: Moves the elements that an index names: it reads as many as it writes, not the whole table.
+PICKS = frozenset({"index", "index_select", "gather", "take_along_dim", "embedding"})
 
 #: Pools and means: the reduction rides with reading the window.
 POOLS = {
-    "max_pool2d": "max_pool",
-    "max_pool3d": "max_pool",
-    "adaptive_max_pool2d": "max_pool",
-    "avg_pool2d": "avg_pool",
-    "avg_pool3d": "avg_pool",
-    "adaptive_avg_pool2d": "avg_pool",
-    "adaptive_avg_pool3d": "avg_pool",
-    "mean": "avg_pool",
+    **dict.fromkeys((f"{way}max_pool{axes}d" for way in ("", "adaptive_") for axes in (1, 2, 3)), "max_pool"),
+    **dict.fromkeys(("max_pool2d_with_indices", "max_pool3d_with_indices"), "max_pool"),
+    **dict.fromkeys((f"{way}avg_pool{axes}d" for way in ("", "adaptive_") for axes in (1, 2, 3)), "avg_pool"),
+    **dict.fromkeys(("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "mean"), "avg_pool"),
 }
+
+#: Reductions that are no pools: an addition or a comparison for each element of the argument.
+REDUCTIONS = frozenset({"sum", "max", "min", "amax", "amin", "argmax", "argmin", "any", "all"})
 
 SOFTMAX_OPS = 5
 """An element: compare for the maximum, subtract, exponential, add to the sum, divide."""
@@ -75,19 +85,47 @@ SOFTMAX_OPS = 5
 NORM_OPS = 5
 """An element: subtract the mean, take the root of the variance, divide by it, scale, shift."""
 
-#: Ops an element of the result; exponential, error function and hyperbolic tangent are one op each.
+BILINEAR_OPS = 7
+"""An element: four products, three additions."""
+
+IOU_OPS = 13
+"""Two boxes: four extremes, two differences, two clamps, a product, two sums of areas, a division, a comparison."""
+
+NMS_RIVALS = 1000
+"""Boxes of its own class that a box is compared with at most: what the detectors of torchvision cut their lists to."""
+
+#: Ops an element of the result; exponential, logarithm, error function and tangents are one op each.
 ELEMENTWISE = {
-    **dict.fromkeys(("add", "sub", "mul", "div", "neg", "exp", "sqrt", "rsqrt", "pow", "abs", "tanh"), 1),
+    **dict.fromkeys(("add", "sub", "rsub", "mul", "div", "neg", "reciprocal", "pow", "abs", "sign", "remainder"), 1),
+    **dict.fromkeys(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "atan", "tanh", "erf"), 1),
     **dict.fromkeys(("relu", "clamp_min", "clamp_max", "maximum", "minimum", "masked_fill", "where"), 1),
-    **dict.fromkeys(("hardtanh", "clamp", "leaky_relu"), 2),  # ReLU6 is a hardtanh: two comparisons
+    **dict.fromkeys(("floor", "ceil", "round", "trunc", "floor_divide", "isnan"), 1),
+    **dict.fromkeys(("eq", "ne", "gt", "ge", "lt", "le"), 1),
+    **dict.fromkeys(("and", "or", "xor"), 1),
+    **dict.fromkeys((f"{way}_{word}" for way in ("logical", "bitwise") for word in ("and", "or", "xor", "not")), 1),
+    **dict.fromkeys(("hardtanh", "relu6", "clamp", "leaky_relu", "prelu"), 2),  # ReLU6: two comparisons
+    **dict.fromkeys(("addcmul", "addcdiv", "lerp"), 3),
     "sigmoid": 4,  # negate, exponential, add, divide
-    "silu": 5,  # sigmoid, multiply
+    **dict.fromkeys(("silu", "elu", "mish"), 5),  # SiLU: sigmoid, multiply
+    "softplus": 3,  # exponential, add, logarithm
     "hardsigmoid": 4,  # add, clamp (2), divide
     "hardswish": 5,  # hardsigmoid, multiply
-    "softmax": SOFTMAX_OPS,
-    **dict.fromkeys(("batch_norm", "layer_norm", "group_norm", "instance_norm"), NORM_OPS),
-    "upsample_bilinear2d": 7,  # four products, three additions
+    **dict.fromkeys(("softmax", "_softmax", "log_softmax", "_log_softmax"), SOFTMAX_OPS),
+    **dict.fromkeys(("batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"), NORM_OPS),
+    **dict.fromkeys(("_native_batch_norm_legit_no_training", "native_layer_norm", "native_group_norm"), NORM_OPS),
+    "upsample_bilinear2d": BILINEAR_OPS,
+    "upsample_trilinear3d": 15,  # eight products, seven additions
+    "upsample_bicubic2d": 35,  # five rows of four products and three additions
+    "quantize": 5,  # scale, round, shift, clamp (2)
+    "dequantize": 2,  # shift, scale
 }
+
+#: Ops that go by another name where a graph was decomposed.
+ALIASES = {
+    "_softmax": "softmax", "_log_softmax": "log_softmax", "native_layer_norm": "layer_norm",
+    "native_group_norm": "group_norm", "_native_batch_norm_legit_no_training": "batch_norm",
+    "concat": "cat", "concatenate": "cat", "constant_pad_nd": "pad",
+}  # fmt: skip
 
 
 def is_free(op: str, arguments: Arguments, out: Tensor) -> bool:
@@ -100,14 +138,17 @@ def cost(op: str, arguments: Arguments, out: Tensor) -> Cost:
 
     Raises UnknownOpError for an op that no table has.
     """
-    if op in _PRODUCTS:
-        return _PRODUCTS[op](arguments, out)
+    kind = ALIASES.get(op, op)
+    if op in _FORMULAS:
+        return _FORMULAS[op](arguments, out)
     if op in ELEMENTWISE:
-        return Cost(op, ELEMENTWISE[op] * out.numel)
-    if op in MOVES:
-        return Cost(op)
+        return Cost(kind, ELEMENTWISE[op] * out.numel)
+    if op in MOVES or op in PICKS:
+        return Cost(kind)
     if op in POOLS:
         return Cost(POOLS[op])
+    if op in REDUCTIONS:
+        return Cost(op, out.numel if "other" in arguments else arguments["self"].numel)
     raise UnknownOpError(f"unknown op {op}: teach rooflint.aten what it costs; an op is never counted as zero")
 
 
@@ -121,6 +162,38 @@ def _vector_norm(arguments: Arguments, _out: Tensor) -> Cost:
     return Cost("vector_norm", 2 * arguments["self"].numel)
 
 
+def _sort(arguments: Arguments, _out: Tensor) -> Cost:
+    """A comparison for each level of a merge or of a heap; `topk` keeps a heap of k."""
+    whole = arguments["self"]
+    length = whole.shape[arguments.get("dim", -1)] if whole.shape else 1
+    kept = arguments.get("k", length)
+    return Cost("topk" if "k" in arguments else "sort", whole.numel * max(kept - 1, 0).bit_length())
+
+
+def _grid_sampler(arguments: Arguments, out: Tensor) -> Cost:
+    """Bilinear for each element; for each position the scaled coordinates (6), their floors (2) and weights (4)."""
+    if arguments.get("interpolation_mode"):
+        raise UnknownOpError("unknown form of grid_sampler: want the bilinear one")
+    return Cost("grid_sample", BILINEAR_OPS * out.numel + 12 * (out.numel // out.shape[1]))
+
+
+def _roi_align(arguments: Arguments, out: Tensor) -> Cost:
+    """The mean of sampling² bilinear samples for each element."""
+    return Cost("roi_align", arguments["sampling"] ** 2 * (BILINEAR_OPS + 1) * out.numel)
+
+
+def _nms(arguments: Arguments, _out: Tensor) -> Cost:
+    """A sort by score, then every pair of boxes; a box has NMS_RIVALS of its own class at most."""
+    boxes = arguments["boxes"].shape[0]
+    pairs = boxes * min(boxes, NMS_RIVALS) // 2
+    return Cost("nms", IOU_OPS * pairs + boxes * max(boxes - 1, 0).bit_length())
+
+
+def _filter(_arguments: Arguments, _out: Tensor) -> Cost:
+    """Rows that pass a threshold; the comparison is an op of its own."""
+    return Cost("filter")
+
+
 def _linear(arguments: Arguments, out: Tensor) -> Cost:
     n, k = arguments["weight"].shape
     return Cost("linear", 0, out.numel // n, n, k, 1)
@@ -132,6 +205,21 @@ def _conv(arguments: Arguments, out: Tensor) -> Cost:
     groups = arguments.get("groups", 1)
     kind = f"conv{len(window) - 1}d"
     return Cost(kind, 0, out.numel // c_out, c_out // groups, math.prod(window), groups)
+
+
+def _convolution(arguments: Arguments, out: Tensor) -> Cost:
+    """Either kind, as a decomposed graph has it."""
+    return _conv_transpose(arguments, out) if arguments.get("transposed") else _conv(arguments, out)
+
+
+def _addmm(arguments: Arguments, out: Tensor) -> Cost:
+    """A matrix product that starts at a bias."""
+    return _matmul({"self": arguments["mat1"], "mat2": arguments["mat2"]}, out)
+
+
+def _baddbmm(arguments: Arguments, out: Tensor) -> Cost:
+    """A stack of matrix products that start at a bias."""
+    return _matmul({"self": arguments["batch1"], "mat2": arguments["batch2"]}, out)
 
 
 def _conv_transpose(arguments: Arguments, _out: Tensor) -> Cost:
@@ -194,13 +282,22 @@ def _contraction(left: Tensor, left_axes: str, right: Tensor, right_axes: str, k
     )
 
 
-_PRODUCTS: dict[str, Callable[[Arguments, Tensor], Cost]] = {
+_FORMULAS: dict[str, Callable[[Arguments, Tensor], Cost]] = {
     "linear": _linear,
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _conv),
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _conv_transpose),
     **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
+    "convolution": _convolution,
+    "addmm": _addmm,
+    "baddbmm": _baddbmm,
     "einsum": _einsum,
     "scaled_dot_product_attention": _attention,
     "gelu": _gelu,
     "linalg_vector_norm": _vector_norm,
+    **dict.fromkeys(("sort", "argsort", "topk"), _sort),
+    "grid_sampler": _grid_sampler,
+    "grid_sampler_2d": _grid_sampler,
+    "roi_align": _roi_align,
+    "batched_nms": _nms,
+    "every": _filter,
 }

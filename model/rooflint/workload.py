@@ -9,7 +9,7 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class Op(NamedTuple):
 
 COLUMNS = Op._fields
 QUANTITIES = COLUMNS[2:]
+TABLE = ("op_names", "kinds", *QUANTITIES)
+"""The same as they are called in a Workload."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,8 @@ class Workload:
     n: Counts
     k: Counts
     groups: Counts
+    fixed_batch: str = ""
+    """Why `at_batch` has no other batch to offer; empty for a workload that scales, as nearly all do."""
 
     def __post_init__(self) -> None:
         columns = {quantity: _counts(quantity, getattr(self, quantity)) for quantity in QUANTITIES}
@@ -91,12 +95,13 @@ class Workload:
         _check(self)
 
     @classmethod
-    def from_ops(cls, name: str, ops: Iterable[Op], batch: int = 1) -> Self:
+    def from_ops(cls, name: str, ops: Iterable[Op], batch: int = 1, fixed_batch: str = "") -> Self:
         """The workload of these rows, whose counts are for `batch` samples."""
         rows = list(ops)
         if not rows:
             raise WorkloadError(f"{name} has no ops")
-        return cls(name, batch, *zip(*rows, strict=True))  # type: ignore[arg-type]  # __post_init__ makes them arrays
+        columns: dict[str, Any] = dict(zip(TABLE, zip(*rows, strict=True), strict=True))  # made arrays in __post_init__
+        return cls(name, batch, **columns, fixed_batch=fixed_batch)
 
     def rows(self) -> Iterator[Op]:
         """The table, op by op: for files and readers. Arithmetic takes the columns."""
@@ -152,9 +157,14 @@ class Workload:
     def at_batch(self, batch: int) -> Self:
         """The same network on another number of samples; weights are read once, however many there are.
 
-        Ops with weights get more rows m; ops between activations (attention) get more groups.
+        Ops with weights get more rows m; ops between activations (attention) get more groups. Raises WorkloadError
+        where `fixed_batch` says why not.
         """
         samples = _whole("batch", batch)
+        if samples == self.batch:
+            return self
+        if self.fixed_batch:
+            raise WorkloadError(f"{self.name} has batch {self.batch} and no other: {self.fixed_batch}")
         shares_weights = self.elements_weight > 0
 
         def scaled(column: Counts, where: NDArray[np.bool_] | bool = True) -> Counts:
@@ -193,7 +203,8 @@ def _check(workload: Workload) -> None:
     _refuse_rows(workload, table.max(axis=0) > LARGEST, "want numbers no larger than 2^53")
     product = np.prod([workload.m, workload.n, workload.k, workload.groups], axis=0, dtype=np.float64)
     _refuse_rows(workload, product != workload.macs, "want macs = m·n·k·groups")
-    _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
+    if not workload.fixed_batch:
+        _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
     _, first = np.unique(workload.op_names, return_index=True)
     _refuse_rows(workload, ~np.isin(np.arange(len(workload)), first), "want a name that no op above has")
 

@@ -122,3 +122,57 @@ def test_einsum_is_the_product_that_its_axes_say():
 def test_a_form_of_einsum_that_is_no_plain_product_is_refused(equation):
     with pytest.raises(UnknownOpError, match="unknown form einsum"):
         cost("einsum", {"equation": equation, "tensors": [Tensor((2, 2)), Tensor((2, 2))]}, Tensor((2, 2)))
+
+
+# -------------------------------------------------------------------------------- detectors, flow, decomposed graphs
+
+
+def test_a_sort_compares_once_a_level_and_topk_keeps_a_heap():
+    # 1000 elements: 10 levels; the best 5 of them: 3 levels
+    row = Tensor((1000,))
+    assert cost("sort", {"self": row}, row) == Cost("sort", 10_000)
+    assert cost("topk", {"self": row, "k": 5}, Tensor((5,))) == Cost("topk", 3000)
+    assert cost("sort", {"self": Tensor((1,))}, Tensor((1,))).other_ops == 0
+
+
+def test_suppression_compares_pairs_of_boxes_up_to_a_thousand_of_a_class():
+    # 100 boxes: 100 · 100 / 2 pairs × 13, sorted in 7 levels; 4000: each meets 1000 others, 12 levels
+    for boxes, ops in ((100, 13 * 5000 + 700), (4000, 13 * 2_000_000 + 48_000)):
+        assert cost("batched_nms", {"boxes": Tensor((boxes, 4))}, Tensor((boxes,))) == Cost("nms", ops)
+
+
+def test_a_window_of_a_box_is_a_mean_of_bilinear_samples():
+    # 3 boxes × 8 channels × 7 × 7, each of 2 × 2 samples of 7 ops and an addition
+    assert cost("roi_align", {"sampling": 2}, Tensor((3, 8, 7, 7))) == Cost("roi_align", 4 * 8 * 1176)
+
+
+def test_sampling_a_grid_is_bilinear_and_finds_its_place_once_for_all_channels():
+    # 1 × 8 × 10 × 10: 7 ops each, 12 for each of 100 places; the nearest and the cubic form are not known
+    assert cost("grid_sampler", {"interpolation_mode": 0}, X) == Cost("grid_sample", 7 * 800 + 12 * 100)
+    with pytest.raises(UnknownOpError, match="want the bilinear one"):
+        cost("grid_sampler", {"interpolation_mode": 2}, X)
+
+
+def test_a_reduction_costs_one_op_an_element_of_its_argument_and_a_maximum_of_two_one_of_its_result():
+    assert cost("sum", {"self": X}, Tensor((1,))) == Cost("sum", 800)
+    assert cost("max", {"self": X, "other": Tensor((1,))}, X) == Cost("max", 800)
+
+
+@pytest.mark.parametrize(
+    ("op", "ops"), [("quantize", 5), ("dequantize", 2), ("upsample_bicubic2d", 35), ("upsample_trilinear3d", 15)]
+)
+def test_conversions_and_other_upsamplings_have_their_conventions(op, ops):
+    assert cost(op, {"self": X}, X) == Cost(op, ops * 800)
+
+
+def test_a_decomposed_graph_costs_what_the_whole_one_costs():
+    weight = Tensor((16, 8, 3, 3), is_data=False)
+    out = Tensor((1, 16, 8, 8))
+    assert cost("convolution", {"input": X, "weight": weight, "transposed": False}, out) == cost(
+        "conv2d", {"input": X, "weight": weight}, out
+    )
+    bias, left, right = Tensor((5,), is_data=False), Tensor((3, 4)), Tensor((4, 5), is_data=False)
+    assert cost("addmm", {"self": bias, "mat1": left, "mat2": right}, Tensor((3, 5))) == Cost(
+        "matmul", 0, m=3, n=5, k=4, groups=1
+    )
+    assert cost("native_layer_norm", {"input": X}, X) == cost("layer_norm", {"input": X}, X)

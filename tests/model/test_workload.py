@@ -267,3 +267,10 @@ def convolution_by_loops(*, n, c_in, c_out, h, w, kernel, dilation, stride, padd
     across = range(0, w + 2 * padding - reach + 1, stride)
     written = sum(1 for _ in range(n * c_out) for _ in down for _ in across)
     return written * sum(1 for _ in range(c_in // groups) for _ in range(kernel) for _ in range(kernel)), written
+
+
+def test_a_workload_whose_batch_is_fixed_says_why_it_has_no_other():
+    table = Workload.from_ops("gram", [Op("x", "matmul", 9 * 5, m=3, n=3, k=5, groups=1)], 3, "it mixes its samples")
+    assert table.at_batch(3) == table
+    with pytest.raises(WorkloadError, match=r"^gram has batch 3 and no other: it mixes its samples$"):
+        table.at_batch(6)

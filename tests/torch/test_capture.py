@@ -13,11 +13,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from rooflint import capture as module_under_test
 from rooflint import torchvision_import
 from rooflint.aten import UnknownOpError
-from rooflint.capture import INPUT_SHAPE, CaptureError, capture, capture_torchvision, main, write_torchvision
+from rooflint.capture import CaptureError, capture, capture_torchvision, main, write_torchvision
 from rooflint.torchvision_import import import_torchvision
 from rooflint.workload import Workload, conv2d, mlp
 from rooflint.workload_tables import ROOT, load_workload, read_table, workload_ids
 
+INPUT_SHAPE = (1, 3, 224, 224)
 COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]
 
 
@@ -224,14 +225,34 @@ def test_an_unknown_op_is_told_with_its_module():
         capture(nn.Sequential(nn.Linear(4, 4), nn.CELU()).eval(), (1, 4))
 
 
-def test_data_written_into_a_constant_is_refused():
+def test_data_written_into_a_constant_makes_it_data_with_every_view_of_it():
+    # 6 elements are read and written; both views of the cache, 12 elements each, are activations from then on
     def function(x, w):
         cache = x.new_zeros(2, 6)
+        early = cache.view(12)
         cache[:, :3] = x[:, :3]
-        return cache + 1
+        return cache + 1, early + 1
 
-    with pytest.raises(CaptureError, match="writes data into a constant"):
-        captured(function, 2, 6)
+    rows = list(captured(function, 2, 6).rows())
+    assert [(row.kind, row.elements_in, row.elements_weight, row.elements_out) for row in rows] == [
+        ("copy", 6, 0, 6),
+        ("add", 12, 0, 12),
+        ("add", 12, 0, 12),
+    ]
+
+
+def test_data_written_into_a_parameter_is_refused():
+    def function(x, w):
+        w[:, :3].copy_(x[:, :3])
+        return x + 1
+
+    with pytest.raises(CaptureError, match="writes data into a parameter or buffer"):
+        captured(function, 6, 4)
+
+
+def test_a_number_taken_out_of_the_data_is_refused():
+    with pytest.raises(CaptureError, match="which ops run depends on the data"):
+        captured(lambda x, w: x * 2 if x.sum() > 0 else x, 2, 6)
 
 
 def test_a_module_in_training_is_refused():

@@ -1,0 +1,115 @@
+"""Networks by name: committed tables, torchvision's networks, a user's own modules and saved programs.
+
+    network("resnet18")              # a committed table, or torchvision's network of that name
+    network("package.module:make")   # what a factory makes; naming it imports the module where no capture is kept
+    network("model.pt2")             # a program that torch.export.save wrote
+
+What was captured once is kept, and then read again without importing torch.
+"""
+
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from rooflint.capture_cache import entry
+from rooflint.errors import RooflintError
+from rooflint.workload import Workload
+from rooflint.workload_tables import load_workload, workload_ids
+
+Shapes = Sequence[Sequence[int]]
+
+
+def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: bool = False) -> Workload:
+    """The table of a network, for inputs of those shapes or of its own.
+
+    Args:
+        name: a network of torchvision (`resnet18`, `torchvision/resnet18`), `package.module:factory`, or a `.pt2` file.
+        shapes: one for each input, batch first. torchvision's networks take one, saved programs none.
+        folder: where captures are kept; the user's cache folder if None.
+        fresh: capture again, whatever is kept.
+
+    Raises RooflintError for a network that is not there or cannot be captured, and where torch is needed but missing.
+    """
+    program, factory = name.endswith(".pt2"), ":" in name
+    whole = _checked(name, shapes, 0 if program else None if factory else 1)
+    where = folder or user_cache_path("rooflint") / "captures"
+    if program:
+        return _program(Path(name), where, fresh)
+    if factory:  # what a name means depends on where one stands
+        here = [str(Path.cwd()), whole]
+        return _kept(name, here, where, fresh, lambda: _factory(name, whole), _sources)
+    return _torchvision(name.removeprefix("torchvision/"), whole, where, fresh)
+
+
+def _checked(name: str, shapes: Shapes, most: int | None) -> list[list[int]]:
+    """Shapes as lists. Raises RooflintError for one that no tensor has, and for more than `most` of them."""
+    if most is not None and len(shapes) > most:
+        wish = "one shape" if most else "no shape: it has its own"
+        raise RooflintError(f"{name}: want {wish}, found {len(shapes)}")
+    for shape in shapes:
+        if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
+            raise RooflintError(f"{name}: want a shape of whole numbers such as 1, 3, 224, 224, found {list(shape)}")
+    return [list(shape) for shape in shapes]
+
+
+def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Workload:
+    committed = f"torchvision/{name}"
+    if not shapes and not fresh and committed in workload_ids():
+        return load_workload(committed)
+
+    def captured() -> Workload:
+        from rooflint.torchvision_networks import capture_torchvision  # noqa: PLC0415  # torch only where it is needed
+
+        return capture_torchvision(name, tuple(shapes[0]) if shapes else None)
+
+    return _kept(committed, shapes, folder, fresh, captured)
+
+
+def _program(file: Path, folder: Path, fresh: bool) -> Workload:
+    whole = file.resolve()
+    return _kept(str(whole), (), folder, fresh, lambda: _captured_program(file), lambda: [whole])
+
+
+def _captured_program(file: Path) -> Workload:
+    from rooflint.own_module import capture_program  # noqa: PLC0415  # torch only where it is needed
+
+    return capture_program(file)
+
+
+def _factory(target: str, shapes: Shapes) -> Workload:
+    from rooflint.own_module import capture_factory  # noqa: PLC0415  # torch only where it is needed
+
+    return capture_factory(target, shapes)
+
+
+def _kept(
+    name: str,
+    inputs: Sequence[Any],
+    folder: Path,
+    fresh: bool,
+    captured: Callable[[], Workload],
+    sources: Callable[[], Iterable[Path]] = tuple,
+) -> Workload:
+    """The kept table, or the captured one, which is then kept with what it was made from."""
+    place = entry(name, inputs, folder)
+    found = None if fresh else place.read()
+    if found is None:
+        found = captured()
+        place.write(found, sources())
+    return found
+
+
+def _sources() -> list[Path]:
+    """Python files that are loaded now and belong to nobody's installation: what a user's module may rest on."""
+    installed = [Path(sysconfig.get_path(part)).resolve() for part in ("stdlib", "platstdlib", "purelib", "platlib")]
+    ours = Path(__file__).parent.resolve()
+    files = {Path(file).resolve() for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
+    return sorted(
+        file
+        for file in files
+        if file.suffix == ".py" and file.is_file() and not any(map(file.is_relative_to, (*installed, ours)))
+    )

@@ -1,0 +1,128 @@
+"""torchvision's networks: how each is built without weights, and what it is called with. Needs torch."""
+
+import inspect
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from rooflint.candidates import every_box_passes
+from rooflint.graph import CaptureError
+from rooflint.quantized import lay_out
+from rooflint.scaling import fitted, sample_by_sample
+from rooflint.torchvision_import import import_torchvision
+from rooflint.trace import Example, capture
+from rooflint.workload import Workload
+
+FAMILIES = ("classification", "quantization", "segmentation", "detection", "video", "optical_flow")
+
+#: Edge of the square picture that a detector sees after its own resizing, where its name says so. [pixel]
+DETECTION_EDGES = {"ssd300": 300, "ssdlite320": 320, "fasterrcnn_mobilenet_v3_large_320_fpn": 320}
+DETECTION_EDGE = 800
+SEGMENTATION_EDGE = 520
+"""What torchvision's reference scripts train and test on. [pixel]"""
+PICTURES = {1: "", 2: "it goes picture by picture"}
+"""Why a trace of a detector at that batch cannot be scaled, if it cannot."""
+FRAMES = 16
+"""Length of a clip, for which torchvision prints the ops of its video networks."""
+FLOW_SIZE = (520, 960)
+"""What torchvision's optical-flow presets resize to. [pixel]"""
+
+
+def networks() -> list[str]:
+    """Names of all networks of torchvision."""
+    names: list[str] = import_torchvision().models.list_models()
+    return names
+
+
+def family(network: str) -> str:
+    """One of FAMILIES. Raises CaptureError for a name that torchvision does not know."""
+    if network not in networks():
+        raise CaptureError(f"torchvision has no network '{network}'")
+    module = import_torchvision().models.get_model_builder(network).__module__.split(".")
+    return module[2] if len(module) > 3 else "classification"
+
+
+def input_shape(network: str) -> tuple[int, ...]:
+    """Shape of one input at batch 1: the size that torchvision's first weights of the network were made for."""
+    kind = family(network)
+    if kind == "detection":
+        edge = next((edge for start, edge in DETECTION_EDGES.items() if network.startswith(start)), DETECTION_EDGE)
+        return (1, 3, edge, edge)
+    if kind == "segmentation":
+        return (1, 3, SEGMENTATION_EDGE, SEGMENTATION_EDGE)
+    if kind == "optical_flow":
+        return (1, 3, *FLOW_SIZE)
+    high, wide = _crop(network)
+    return (1, 3, FRAMES, high, wide) if kind == "video" else (1, 3, high, wide)
+
+
+def capture_torchvision(network: str, shape: tuple[int, ...] | None = None) -> Workload:
+    """The ops of a torchvision network, built without weights, for inputs of that shape or of its own.
+
+    The shape is that of a batch of pictures or clips. Two of it go into an optical-flow network, and a detector takes
+    its pictures as a list. Raises CaptureError for a name that torchvision does not know.
+    """
+    whole, kind = shape or input_shape(network), family(network)
+    if kind == "detection":  # picture by picture behind its heads, so that more pictures are more rows
+        one, two = (trace_torchvision(network, (batch, *whole[1:]), PICTURES[batch]) for batch in (1, 2))
+        return sample_by_sample(one, two).at_batch(whole[0])
+    one = trace_torchvision(network, whole)
+    if kind == "optical_flow":  # its grid of positions is as long as the batch
+        return fitted(one, trace_torchvision(network, (3 * whole[0], *whole[1:])))
+    return one
+
+
+def trace_torchvision(network: str, shape: tuple[int, ...], fixed_batch: str = "") -> Workload:
+    """The ops for inputs of exactly that shape, as they are traced."""
+    kind, module = family(network), build(network, shape)
+    with every_box_passes() if kind == "detection" else nullcontext():
+        return capture(module, example(module, kind, shape), f"torchvision/{network}", fixed_batch)
+
+
+def example(module: torch.nn.Module, kind: str, shape: tuple[int, ...]) -> Example:
+    """What a network of that family is called with."""
+    parameter = next(module.parameters())
+
+    def picture(*size: int) -> torch.Tensor:
+        return torch.empty(size, device=parameter.device, dtype=parameter.dtype)
+
+    if kind == "detection":
+        return Example(([picture(*shape[1:]) for _ in range(shape[0])],), shape[0])
+    count = 2 if kind == "optical_flow" else 1
+    return Example(tuple(picture(*shape) for _ in range(count)), shape[0])
+
+
+def build(network: str, shape: tuple[int, ...]) -> torch.nn.Module:
+    """The network in evaluation mode, on the meta device where it can be built there."""
+    models = import_torchvision().models
+    options = _options(network, shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # news of torchvision about its initialisations, which do not matter here
+        try:
+            with torch.device("meta"):
+                module: torch.nn.Module = models.get_model(network, **options)
+        except NotImplementedError:  # RegNet computes its widths with tensors
+            module = models.get_model(network, **options)
+        except AssertionError as error:  # a vision transformer wants whole patches
+            raise CaptureError(f"torchvision/{network} is not made for {shape[-2:]}: {error}") from error
+        module.eval()
+        return lay_out(module) if family(network) == "quantization" else module
+
+
+def _options(network: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    """No weights, else as its weights would make it: with an auxiliary classifier, with a position for each patch."""
+    parameters = inspect.signature(import_torchvision().models.get_model_builder(network)).parameters
+    options: dict[str, Any] = {name: None for name in ("weights", "weights_backbone") if name in parameters}
+    if "aux_loss" in parameters and family(network) == "segmentation":
+        options["aux_loss"] = True
+    if network.startswith("vit_"):
+        options["image_size"] = shape[-1]
+    return options
+
+
+def _crop(network: str) -> tuple[int, int]:
+    first = next(iter(import_torchvision().models.get_model_weights(network)))
+    crop = first.transforms.keywords["crop_size"]
+    return (crop, crop) if isinstance(crop, int) else tuple(crop)

@@ -1,0 +1,22 @@
+"""How many of torchvision's networks are captured: one of each kind, or all with `--every-network`."""
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--every-network",
+        action="store_true",
+        help="capture all of torchvision's networks, twice each: some ten minutes",
+    )
+
+
+def pytest_generate_tests(metafunc):
+    if "any_network" in metafunc.fixturenames:
+        from rooflint.torchvision_networks import networks  # noqa: PLC0415  # torch, which only these tests need
+
+        every = metafunc.config.getoption("every_network", default=False)
+        metafunc.parametrize("any_network", networks() if every else metafunc.module.ONE_OF_EACH)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.getoption("every_network", default=False):
+        terminalreporter.write_line("captured one network of each kind; pytest tests/torch --every-network takes all")
