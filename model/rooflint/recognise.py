@@ -68,7 +68,7 @@ class Asked:
     """Whether it is said to be sparse; None where nobody says it, which is dense."""
     part: str | None = None
     times: int = 1
-    """How many devices it is said to be of."""
+    """How many devices it is said, or known, to be of."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,9 @@ class Recogniser:
             for one in self._distorted(figure, asked, first=not position):
                 if printed.is_near(one.target, _reach(printed, one, near)):
                     yield _rated(printed, one)
-        for one in singles if printed.step <= FEW * printed.value else ():  # two digits fit too many pairs
-            for distortion in distortions_of(asked.quantity):
+        precise = printed.step <= FEW * printed.value  # two digits fit too many pairs, save with what is known
+        for one in singles:
+            for distortion in _slips(asked) if precise else _of_several(asked):
                 if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
                     yield _rated(printed, _joined(one, distortion))
 
@@ -147,8 +148,8 @@ class Recogniser:
 
     def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
         """The figure after each error of known factor; wild ones are tried on the first figure only."""
-        own = (*_of_several(asked), *_of_parts(figure, asked), *self._accumulation(figure, asked))
-        for distortion in (*distortions_of(asked.quantity), *own):
+        own = (*_of_parts(figure, asked), *self._accumulation(figure, asked))
+        for distortion in (*_slips(asked), *own):
             if first or distortion.name not in WILD:
                 cost = distortion.cost + (0.0 if first else SECOND)
                 target = figure.value * distortion.factor
@@ -373,9 +374,17 @@ def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
     return ("part for whole", 1.2) if figure.part else ("whole for part", 1.2)
 
 
+def _slips(asked: Asked) -> Iterator[Distortion]:
+    """What may happen to a figure of that quantity; how many devices it is of is not guessed where it is known."""
+    yield from _of_several(asked)
+    for distortion in distortions_of(asked.quantity):
+        if asked.times == 1 or distortion.name != "several devices":
+            yield distortion
+
+
 def _of_several(asked: Asked) -> Iterator[Distortion]:
     if asked.times > 1:
-        yield Distortion("several devices", f"counts the {asked.times} devices of the name", float(asked.times), 0.9)
+        yield Distortion("several devices", f"counts {asked.times} devices", float(asked.times), 0.9)
 
 
 def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:

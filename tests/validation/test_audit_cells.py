@@ -136,6 +136,23 @@ def test_a_name_may_say_that_its_row_is_sparse(audited):
     assert statuses(audited("device,bf16_tflops\nH100 SXM5 sparse,1979\nH100 SXM5 (dense),989\n")) == ["right", "right"]
 
 
+def test_a_node_that_nobody_names_is_known_by_all_of_its_figures(audited):
+    node = audited("device,memory_gb,bandwidth,bf16_tflops,tdp_watts\nB200,1440,64 TB/s,36000,8000\n")
+    assert [one.readings[0].error for one in node[:2]] == ["several devices"] * 2
+    assert node[2].readings[0].error == "sparse for dense + several devices"
+    assert node[3].readings[0].error == "several devices"
+
+
+def test_figures_of_a_board_of_four_are_known_however_few_their_digits(audited):
+    board = audited("device,memory_gb,bandwidth,bf16_tflops\nTPUv3,128,3600,490\n")  # 4 × 32 GiB, printed as GB
+    assert {one.readings[0].error for one in board} == {"several devices"}
+
+
+def test_sizes_that_are_eight_times_as_large_may_be_in_bits(audited):
+    sizes = audited("device,memory_gb,bandwidth\nB200,1440,64 TB/s\n")
+    assert {one.readings[0].error for one in sizes} == {"bits for bytes"}
+
+
 def test_a_node_that_is_named_is_the_first_reason_for_its_figure(audited):
     (finding,) = audited("device,bf16_tflops\n8x H100 SXM,7915\n")
     assert finding.readings[0].error == "several devices"

@@ -26,6 +26,10 @@ LONGEST_NUMBER = 24
 MANY = 3
 """Wrong figures of one name that say something together."""
 
+NODES = (4, 8)
+"""Devices of a board and of a node, as tables give them without a word."""
+_IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
+"""What is eight times as large may as well be in bits, of these."""
 #: Precisions that no spec speaks of in a way that tables do: address arithmetic, packed integers.
 _UNCHECKED = frozenset({"int32", "int16", "int64"})
 
@@ -158,12 +162,32 @@ class Auditor:
         if _are_torn(agreeing, best):
             best = [max(best, key=lambda device: self._size(group, device))]  # no variant has all: the largest is meant
         telling = [one for one, found in agreeing.items() if found and self._others(one.asked, found, devices)]
-        yield from _consistent(
+        findings = [
             self._right(one, found, () if len(telling) > 1 else devices, best, file)
             if any(device in best for device in found)
             else self._wrong(one, found, best, file)
             for one, found in agreeing.items()
-        )
+        ]
+        yield from _consistent(self._of_node(group, findings, best))
+
+    def _of_node(self, group: Sequence[_Figure], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
+        """The findings; where all that is wrong of a name is that of several devices, it is said of each."""
+        wrong = [index for index, finding in enumerate(findings) if finding.is_wrong]
+        several = any(_is_of_several(findings[index].readings) for index in wrong)
+        quantities = {group[index].asked.quantity for index in wrong}
+        if not several or len(quantities) == 1 or quantities <= _IN_BITS:
+            return findings
+        for times in NODES:
+            known = {
+                index: self.recogniser.readings(group[index].number, replace(group[index].asked, times=times), best)
+                for index in wrong
+            }
+            if all(map(_is_of_several, known.values())):
+                return [
+                    replace(finding, readings=tuple(known[index])) if index in known else finding
+                    for index, finding in enumerate(findings)
+                ]
+        return findings
 
     def _size(self, group: Sequence[_Figure], device: str) -> float:
         """How large a variant is: the product of what the table asks of it."""
@@ -300,6 +324,10 @@ def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding
         return finding
     note = f"{alike} figures of this device are off by the same factor: a clock, a count or a width that they share"
     return replace(finding, note=note)
+
+
+def _is_of_several(readings: Iterable[Reading]) -> bool:
+    return any("several devices" in _parts(reading) for reading in readings)
 
 
 def _parts(reading: Reading) -> set[str]:
