@@ -48,7 +48,7 @@ def errors(validator, file):
 
 
 def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
-    assert set(validators) == {"hardware", "architecture", "golden"}
+    assert set(validators) == {"hardware", "architecture", "process", "memory", "circuits", "golden"}
     for validator in validators.values():
         assert validator.schema["$schema"].endswith("2020-12/schema")
         validator.check_schema(validator.schema)

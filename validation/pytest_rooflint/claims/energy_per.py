@@ -70,7 +70,8 @@ def check(claim: Claim) -> None:
 def _check_process(words: list[str]) -> None:
     if len(words) != 3 or words[1] not in _SHAPES:
         known = ", ".join(_SHAPES)
-        raise ClaimError(f"want a node, one of {known}, and what of, such as '45nm multiply fp32'; found '{words}'")
+        found = " ".join(words)
+        raise ClaimError(f"want a node, one of {known}, and what of, such as '45nm multiply fp32'; found '{found}'")
     if words[1] in ("sram", "wire"):
         return
     try:
