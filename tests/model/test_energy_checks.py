@@ -24,7 +24,7 @@ def test_readings_of_a_memory_that_cannot_both_be_true_are_refused(energies, old
 
 
 def test_documents_that_merely_disagree_stand_side_by_side(energies):
-    # 3 to 5 and 9: the widest disagreement that was found is 2.5 times
+    # 3 to 9: a factor of 3, where a unit that slipped is 8
     energies.edit("memory/hbm9", "typical: [4 pJ/bit", "typical: [9 pJ/bit")
     assert energies.read().memory("hbm9").energy("device").high == pytest.approx(9 * 8e-12)
 
