@@ -65,6 +65,8 @@ class Wish:
     whole: bool = False
     unit: str | None = None
     """What its unit must end with, where another of its dimension would be misread: MAC and not op, bit and not B."""
+    shown: float | None = None
+    """One of that unit in base units, where a prefix is part of it: 8e-12 for pJ/bit."""
 
     def read(self, raw: Any) -> RawFact:
         """Turn the YAML value into a RawFact. Raises PydanticCustomError with the wish."""
@@ -108,9 +110,9 @@ class Wish:
         return Quantity(value, DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
 
     def _spelt(self, text: str) -> bool:
-        """MAC and bit take no prefix here; bit/s does."""
+        """MAC and bit take no prefix here, nor does pJ/bit; bit/s does."""
         unit = str(self.unit)
-        return text.endswith(unit if "/" in unit else f" {unit}")
+        return text.endswith(unit if "/" in unit and not self.shown else f" {unit}")
 
     def _wanted(self) -> str:
         if self.dimension == DIMENSIONLESS:
@@ -120,6 +122,8 @@ class Wish:
     def _show(self, value: float) -> str:
         if self.unit == "MAC":
             return f"{value:g} MAC"
+        if self.shown:
+            return f"{value / self.shown:.10g} {self.unit}"
         if self.unit == "bit":
             return f"{value * 8:.10g} bit"
         if self.unit:  # bit/s
@@ -135,7 +139,8 @@ def _found(raw: Any) -> str:
     return "nothing" if raw is None else f"'{raw}'" if isinstance(raw, str) else str(raw)
 
 
-def _fact(wish: Wish) -> Any:
+def fact_of(wish: Wish) -> Any:
+    """The annotated type of a fact that is read as a wish says."""
     item = {"type": ["string", "number"], "description": f"{wish.what}, such as {wish.example}"}
     schema = {
         "type": "array",
@@ -152,18 +157,18 @@ def _fact(wish: Wish) -> Any:
     return Annotated[RawFact, BeforeValidator(wish.read), WithJsonSchema(schema)]
 
 
-Count = _fact(Wish("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
-Year = _fact(Wish("a year", DIMENSIONLESS, 1990, 2100, "2022", whole=True))
-SparsityFactor = _fact(Wish("a factor", DIMENSIONLESS, 1, 16, "2"))
-Clock = _fact(Wish("a clock", HERTZ, 1e6, 2e10, "1830 MHz"))
-Macs = _fact(Wish("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
-Power = _fact(Wish("a power", WATTS, 1e-2, 1e5, "700 W"))
-Length = _fact(Wish("a process node", METRES, 1e-10, 1e-6, "4 nm"))
-Capacity = _fact(Wish("a capacity", BYTES, 1e3, 1e14, "80 GB"))
-Width = _fact(Wish("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
-PinRate = _fact(Wish("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
-Bandwidth = _fact(Wish("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
-Duration = _fact(Wish("a duration", SECONDS, 1e-10, 1, "5 us"))
+Count = fact_of(Wish("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
+Year = fact_of(Wish("a year", DIMENSIONLESS, 1990, 2100, "2022", whole=True))
+SparsityFactor = fact_of(Wish("a factor", DIMENSIONLESS, 1, 16, "2"))
+Clock = fact_of(Wish("a clock", HERTZ, 1e6, 2e10, "1830 MHz"))
+Macs = fact_of(Wish("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
+Power = fact_of(Wish("a power", WATTS, 1e-2, 1e5, "700 W"))
+Length = fact_of(Wish("a process node", METRES, 1e-10, 1e-6, "4 nm"))
+Capacity = fact_of(Wish("a capacity", BYTES, 1e3, 1e14, "80 GB"))
+Width = fact_of(Wish("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
+PinRate = fact_of(Wish("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
+Bandwidth = fact_of(Wish("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
+Duration = fact_of(Wish("a duration", SECONDS, 1e-10, 1, "5 us"))
 
 
 def _precision(name: str) -> str:

@@ -10,15 +10,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rooflint import strict_yaml
+from rooflint.energy_schema import EnergySpec
 from rooflint.errors import InputError, Problem, refuse
 from rooflint.facts import Fact, Source
 from rooflint.precision import PRECISIONS
-from rooflint.schema import RawFact, SharedSpec, reader_of
+from rooflint.schema import RawFact, SharedSpec, Strict, reader_of
 from rooflint.strict_yaml import Document
 
 _TYPED_PEAK = re.compile(r"peak|tops|flops|ops_per_s", re.IGNORECASE)
 
-S = TypeVar("S", bound=SharedSpec)
+S = TypeVar("S", bound=Strict)
 
 
 def read_spec(file: Path, model: type[S], text: str | None = None) -> tuple[Document, S]:
@@ -110,12 +111,12 @@ def _is_container(thing: Any) -> bool:
     return getattr(thing, "__origin__", None) in (dict, list)
 
 
-def sources_of(spec: SharedSpec) -> dict[str, Source]:
+def sources_of(spec: SharedSpec | EnergySpec) -> dict[str, Source]:
     """The documents of a spec by key."""
     return {key: Source(key, source.document, source.grade, source.url) for key, source in spec.sources.items()}
 
 
-def flatten(spec: SharedSpec, document: Document) -> dict[str, Fact]:
+def flatten(spec: SharedSpec | EnergySpec, document: Document) -> dict[str, Fact]:
     """Every fact of a spec by its dotted path, with source and line. Raises InputError for a source not listed."""
     sources, problems = sources_of(spec), list[Problem]()
     facts = {}

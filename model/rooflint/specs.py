@@ -52,14 +52,15 @@ class Registry:
     @cached_property
     def files(self) -> Mapping[str, Path]:
         """Device files by id. Raises InputError for an id that two files of one root claim."""
-        return self._files("hardware")
+        return self.files_of("hardware")
 
     @cached_property
     def architecture_files(self) -> Mapping[str, Path]:
         """Architecture files by id. Raises InputError for an id that two files of one root claim."""
-        return self._files("architectures")
+        return self.files_of("architectures")
 
-    def _files(self, section: str) -> dict[str, Path]:
+    def files_of(self, section: str) -> dict[str, Path]:
+        """Files of a section by id, over all roots. Raises InputError as `files` does."""
         found: dict[str, Path] = {}
         for root in reversed(self.roots):
             found |= _ids_below(root / section)

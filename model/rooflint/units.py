@@ -30,6 +30,9 @@ OPS_PER_S: Dimension = (1, 0, -1, 0, 0)
 BYTES_PER_S: Dimension = (0, 1, -1, 0, 0)
 OPS_PER_BYTE: Dimension = (1, -1, 0, 0, 0)
 OPS_PER_J: Dimension = (1, 0, 0, -1, 0)
+JOULES_PER_OP: Dimension = (-1, 0, 0, 1, 0)
+JOULES_PER_BYTE: Dimension = (0, -1, 0, 1, 0)
+JOULES_PER_BYTE_M: Dimension = (0, -1, 0, 1, -1)
 
 #: symbol → (factor to base units, dimension, may it take prefixes)
 _SYMBOLS: dict[str, tuple[float, Dimension, str]] = {
@@ -63,6 +66,9 @@ NAMES: dict[Dimension, str] = {
     BYTES_PER_S: "B/s",
     OPS_PER_BYTE: "op/B",
     OPS_PER_J: "op/s/W",
+    JOULES_PER_OP: "J/op",
+    JOULES_PER_BYTE: "J/B",
+    JOULES_PER_BYTE_M: "J/B/m",
 }
 
 
@@ -209,6 +215,9 @@ _SHOWN: dict[Dimension, tuple[str, str]] = {
     BYTES_PER_S: ("B/s", "si"),
     OPS_PER_BYTE: ("op/B", "none"),
     OPS_PER_J: ("OP/s/W", "si"),
+    JOULES_PER_OP: ("J/op", "si"),
+    JOULES_PER_BYTE: ("J/B", "si"),
+    JOULES_PER_BYTE_M: ("J/B/m", "si"),
 }
 
 

@@ -1,5 +1,6 @@
 """Small specs folders for tests of the model, and what a refusal must say."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -7,6 +8,7 @@ from textwrap import dedent
 import pytest
 from hypothesis import settings
 
+from rooflint.coefficients import Coefficients
 from rooflint.errors import InputError, Problem
 from rooflint.hardware import Hardware
 from rooflint.specs import Registry
@@ -66,3 +68,65 @@ def refused(specs: Specs) -> Callable[..., None]:
         assert caught.value.problems == tuple(Problem(file, line, sentence) for sentence in sorted(sentences))
 
     return check
+
+
+SOURCES = "sources:\n  a: {document: Paper A, grade: quoted}\n  b: {document: Paper B, grade: estimate}\n"
+NODE = f"""\
+name: 45 nm
+{SOURCES}readings:
+  one:
+    add: {{fp16: [0.4 pJ/op, a, t. 1], int8: [0.03 pJ/op, a, t. 1]}}
+    multiply: {{fp16: [1.1 pJ/op, a, t. 1]}}
+    sram: {{kib8: {{capacity: [8 KiB, a, t. 1], read: [10/8 pJ/B, a, t. 1]}}}}
+    wire: {{random_bit: [0.12 pJ/bit/mm, a, t. 2], transition: [0.24 pJ/bit/mm, a, t. 2]}}
+    relative_power: {{28nm: [0.9, a, t. 3]}}
+"""
+MEMORY = f"""\
+name: HBM9
+{SOURCES}readings:
+  guess: {{scope: device, low: [3 pJ/bit, b, p. 1], high: [5 pJ/bit, b, p. 1]}}
+  paper: {{scope: device, typical: [4 pJ/bit, a, p. 2]}}
+  activation: {{scope: activation, typical: [1.5 pJ/bit, a, p. 2]}}
+  movement: {{scope: movement, typical: [2 pJ/bit, a, p. 2]}}
+  io: {{scope: io, typical: [0.5 pJ/bit, a, p. 2]}}
+  table: {{scope: unstated, low: [4 pJ/bit, a, p. 3], high: [7 pJ/bit, a, p. 3]}}
+"""
+CIRCUITS = f"name: Factors\n{SOURCES}factors: {{tensor_core: [0.85, b, p. 1]}}\noverhead: [1.4, b, p. 1]\n"
+
+
+class Energies:
+    """A specs root with one node, one memory and circuit factors, to be edited."""
+
+    def __init__(self, specs: Specs) -> None:
+        self.specs = specs
+        self.texts = {"process/45nm": NODE, "memory/hbm9": MEMORY, "circuits": CIRCUITS}
+
+    def edit(self, name: str, old: str, new: str) -> int:
+        """Replace a text that the file has exactly once; its line."""
+        text = self.texts[name]
+        assert text.count(old) == 1, f"'{old}' is {text.count(old)} times in {name}"
+        self.texts[name] = text.replace(old, new)
+        return text[: text.index(old)].count("\n") + 1
+
+    def read(self) -> Coefficients:
+        """The files as they are now, without the packaged ones."""
+        for name, text in self.texts.items():
+            section, _, file = name.rpartition("/")
+            self.specs.write(file, text, section)
+        return Coefficients(self.specs.registry())
+
+    def refused(self, name: str, old: str, new: str) -> str:
+        """What is said of a file with one change; it names the line that was changed."""
+        line = self.edit(name, old, new)
+        coefficients = self.read()
+        with pytest.raises(InputError) as caught:
+            coefficients.check(self.specs.root / f"{name}.yaml")
+        said = "\n".join(f"{problem.message} (line {problem.line})" for problem in caught.value.problems)
+        assert re.search(rf"\bline {line}\b", said), said
+        return said
+
+
+@pytest.fixture
+def energies(specs: Specs) -> Energies:
+    """One node, one memory, one circuit factor."""
+    return Energies(specs)

@@ -12,6 +12,7 @@ from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import Golden
 from pytest_rooflint.kinds import ClaimError, article
 from rooflint import strict_yaml
+from rooflint.coefficients import Coefficients
 from rooflint.errors import InputError, Problem, shown
 from rooflint.hardware import Hardware
 from rooflint.specs import PACKAGED, Registry
@@ -154,7 +155,7 @@ class Suite:
                     yield Problem(file, 1, "is in a golden folder and is no .yaml file; nobody reads it")
 
     def _spec_problems(self) -> Iterator[Problem]:
-        """What is wrong with any device or architecture of the configured roots, claimed or not."""
+        """What is wrong with any device, architecture or coefficient of the configured roots, claimed or not."""
         own = tuple(root.resolve() for root in self.spec_roots)
         architectures = [name for name, file in self.registry.architecture_files.items() if _below(file, own)]
         for name, read in (
@@ -163,6 +164,12 @@ class Suite:
         ):
             try:
                 read(name)
+            except InputError as error:
+                yield from error.problems
+        coefficients = Coefficients(self.registry)
+        for file in (file for root in self.spec_roots for file in coefficients.files(root)):
+            try:
+                coefficients.check(file)
             except InputError as error:
                 yield from error.problems
 

@@ -10,6 +10,7 @@ import pytest_rooflint
 import rooflint
 from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
+from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import shown
 from rooflint.schema import ArchitectureSpec, HardwareSpec
 from rooflint.whole_file import write_whole
@@ -24,6 +25,9 @@ def schemas() -> dict[Path, dict[str, Any]]:
     return {
         model / "hardware.json": {"$schema": _DRAFT, **HardwareSpec.model_json_schema()},
         model / "architecture.json": {"$schema": _DRAFT, **ArchitectureSpec.model_json_schema()},
+        model / "process.json": {"$schema": _DRAFT, **ProcessSpec.model_json_schema()},
+        model / "memory.json": {"$schema": _DRAFT, **MemoryEnergySpec.model_json_schema()},
+        model / "circuits.json": {"$schema": _DRAFT, **CircuitsSpec.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
     }
 

@@ -1,0 +1,149 @@
+"""`energy_per: 45nm multiply fp32`, `energy_per: hbm2 device`: what one operation, byte or bit costs, by a document."""
+
+import re
+from dataclasses import dataclass
+
+from pytest_rooflint.claim import Claim, slug
+from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.coefficients import Coefficients
+from rooflint.energies import scope_of
+from rooflint.facts import Fact, Factor, Ladder
+from rooflint.precision import UnknownPrecisionError, precision
+from rooflint.spread import Range, Spread, UnknownCoefficientError
+from rooflint.units import (
+    JOULES_PER_BYTE,
+    JOULES_PER_BYTE_M,
+    JOULES_PER_OP,
+    OPS_PER_MAC,
+    Dimension,
+    format_number,
+    measure,
+)
+
+_NODE = re.compile(r"[1-9]\d*nm")
+_ENDS = ("low", "typical", "high")
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How an energy is written: its dimension, and one of its unit in base units."""
+
+    dimension: Dimension
+    unit: str
+    size: float
+
+
+_OP = _Shape(JOULES_PER_OP, "pJ/op", 1e-12)
+_SHAPES = {
+    "op": _OP,
+    "add": _OP,
+    "multiply": _OP,
+    "mac": _Shape(JOULES_PER_OP, "pJ/MAC", 1e-12 / OPS_PER_MAC),
+    "sram": _Shape(JOULES_PER_BYTE, "pJ/B", 1e-12),
+    "wire": _Shape(JOULES_PER_BYTE_M, "pJ/bit/mm", 8e-9),
+}
+_ACCESS = _Shape(JOULES_PER_BYTE, "pJ/bit", 8e-12)
+
+
+def _shape(claim: Claim) -> _Shape:
+    words = claim.subject.split()
+    return _SHAPES[words[1]] if _NODE.fullmatch(words[0]) else _ACCESS
+
+
+def check(claim: Claim) -> None:
+    """Refuse a subject that no file can have, and an expectation per something else."""
+    words = claim.subject.split()
+    if _NODE.fullmatch(words[0]):
+        _check_process(words)
+    elif len(words) != 2:
+        raise ClaimError(f"want a memory and a scope such as 'hbm2 device', found '{claim.subject}'")
+    else:
+        _check_scope(words[1])
+    if claim.option("end", "typical") not in _ENDS:
+        raise ClaimError(f"end: want one of {', '.join(_ENDS)}, found '{claim.option('end')}'")
+    wanted = _shape(claim)
+    if claim.expectation and claim.expectation.dimension != wanted.dimension:
+        found = measure(claim.expectation.dimension)
+        raise ClaimError(f"expect: '{claim.subject}' is in {wanted.unit}, '{claim.expectation.text}' is {found}")
+
+
+def _check_process(words: list[str]) -> None:
+    if len(words) != 3 or words[1] not in _SHAPES:
+        known = ", ".join(_SHAPES)
+        found = " ".join(words)
+        raise ClaimError(f"want a node, one of {known}, and what of, such as '45nm multiply fp32'; found '{found}'")
+    if words[1] in ("sram", "wire"):
+        return
+    try:
+        precision(words[2])
+    except UnknownPrecisionError as error:
+        raise ClaimError(str(error)) from error
+
+
+def _check_scope(word: str) -> None:
+    try:
+        scope_of(word)
+    except UnknownCoefficientError as error:
+        raise ClaimError(str(error)) from error
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Look it up; a MAC is a multiply and an add."""
+    shape, spreads = _shape(claim), _spreads(claim, Coefficients(context.registry))
+    facts = {spread.what: _end(claim, spread) for spread in spreads}
+    ops = OPS_PER_MAC if claim.subject.split()[1] == "mac" else 1
+    ladders = [Ladder((Factor("energy", fact.value / ops, fact.display, fact),)) for fact in facts.values()]
+    return Obtained(
+        value=sum(ladder.result for ladder in ladders),
+        dimension=shape.dimension,
+        formula=" + ".join(ladder.formula for ladder in ladders),
+        facts=tuple(facts.values()),
+        ladder=ladders[0] if len(ladders) == 1 else None,
+        terms=() if len(ladders) == 1 else tuple(map(_term, ladders, facts)),
+        written=lambda value: f"{format_number(value / shape.size)} {shape.unit}",
+    )
+
+
+def _term(ladder: Ladder, what: str) -> tuple[Ladder, str, str]:
+    """One term of a sum, with the operation and the precision that a cause names."""
+    _, operation, name = what.split()
+    return ladder, operation, name
+
+
+def _spreads(claim: Claim, coefficients: Coefficients) -> list[Spread]:
+    name, kind, *of = claim.subject.split()
+    if not _NODE.fullmatch(name):
+        return [coefficients.memory(name).energy(kind)]
+    kinds = ("multiply", "add") if kind == "mac" else (kind,)
+    return [coefficients.process(name).energy(one, of[0]) for one in kinds]
+
+
+def _end(claim: Claim, spread: Spread) -> Fact:
+    """The fact that the claim speaks of. Raises UnknownCoefficientError where a range has no typical value."""
+    reading = claim.option("reading")
+    chosen: Range = (spread.only(str(reading)) if reading else spread).best
+    ends = {"low": chosen.low, "high": chosen.high, "typical": chosen.typical}
+    fact = ends[str(claim.option("end", "typical"))]
+    if fact is None:
+        raise UnknownCoefficientError(f"{spread.what} is a range in '{chosen.name}'; say 'end: low' or 'end: high'")
+    return fact
+
+
+def _slug(claim: Claim) -> str:
+    said = (str(claim.option(name)) for name in ("reading", "end") if claim.option(name) is not None)
+    return slug("-".join((claim.subject, *said)))
+
+
+KIND = Kind(
+    "energy_per",
+    "energy of an operation, an array or a wire of a process node, or of an access to a kind of memory",
+    obtain,
+    scopes=(),
+    modes=False,
+    check=check,
+    slug=_slug,
+    options={
+        "reading": {"type": "string", "description": "the reading that is meant, where a file has several"},
+        "end": {"enum": list(_ENDS), "description": "which value of a range; typical unless said"},
+    },
+)
