@@ -47,11 +47,11 @@ def test_the_rules_are_the_text_of_modules_that_are_there():
 
 def test_an_entry_is_good_while_its_files_hold_what_they_held(tmp_path):
     source = tmp_path / "nets.py"
-    source.write_text("one")
+    source.write_text("one", encoding="utf-8")
     place = entry("nets:make", [], tmp_path)
     place.write(TABLE, [source])
     assert place.read() == TABLE
-    source.write_text("two")
+    source.write_text("two", encoding="utf-8")
     assert place.read() is None
     source.unlink()
     assert place.read() is None
@@ -71,7 +71,7 @@ def test_an_entry_is_good_while_its_files_hold_what_they_held(tmp_path):
 def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(tmp_path, change):
     place = entry("net", [], tmp_path)
     place.write(TABLE)
-    place.file.write_text(change(place.file.read_text()))
+    place.file.write_text(change(place.file.read_text(encoding="utf-8")), encoding="utf-8")
     assert place.read() is None
 
 

@@ -25,10 +25,10 @@ def test_a_committed_table_needs_nothing_but_itself(name, tmp_path):
 def test_a_program_is_captured_again_when_its_file_changes(tmp_path, monkeypatch):
     tables = iter([mlp([2, 2]), ONE])
     file = tmp_path / "net.pt2"
-    file.write_text("first")
+    file.write_text("first", encoding="utf-8")
     monkeypatch.setattr(networks, "_captured_program", lambda _: next(tables))
     assert [network(str(file), folder=tmp_path / "kept").total_macs for _ in "12"] == [4, 4]
-    file.write_text("second")
+    file.write_text("second", encoding="utf-8")
     assert network(str(file), folder=tmp_path / "kept") == ONE
 
 

@@ -38,17 +38,17 @@ def test_what_is_kept_is_what_was_captured(tmp_path):
 
 
 def test_a_users_module_is_imported_only_where_nothing_of_it_is_kept(tmp_path):
-    (tmp_path / "nets.py").write_text(NETS)
-    (tmp_path / "layers.py").write_text(LAYERS)
+    (tmp_path / "nets.py").write_text(NETS, encoding="utf-8")
+    (tmp_path / "layers.py").write_text(LAYERS, encoding="utf-8")
     assert loaded("nets:make", tmp_path) == ["20", "layers", "nets", "torch"]
     assert loaded("nets:make", tmp_path) == ["20"]
 
 
 def test_a_change_of_what_the_module_imports_is_a_change_of_the_module(tmp_path):
-    (tmp_path / "nets.py").write_text(NETS)
-    (tmp_path / "layers.py").write_text(LAYERS)
+    (tmp_path / "nets.py").write_text(NETS, encoding="utf-8")
+    (tmp_path / "layers.py").write_text(LAYERS, encoding="utf-8")
     loaded("nets:make", tmp_path)
-    (tmp_path / "layers.py").write_text(LAYERS.replace("5", "6"))
+    (tmp_path / "layers.py").write_text(LAYERS.replace("5", "6"), encoding="utf-8")
     assert loaded("nets:make", tmp_path) == ["24", "layers", "nets", "torch"]
 
 

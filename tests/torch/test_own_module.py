@@ -76,7 +76,7 @@ def broken():
 def nets(tmp_path, monkeypatch):
     """A module of that text where the user stands; forgotten again afterwards."""
     name = f"nets_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text(NETS)
+    (tmp_path / f"{name}.py").write_text(NETS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return name
 
@@ -218,7 +218,7 @@ def test_a_program_that_was_exported_in_training_is_refused(tmp_path):
 
 def test_a_file_that_is_no_program_is_refused_in_one_sentence(tmp_path, capfd):
     text, weights = tmp_path / "text.pt2", tmp_path / "weights.pt2"
-    text.write_text("weights")
+    text.write_text("weights", encoding="utf-8")
     torch.save(Net().state_dict(), weights)
     for file, found in ((text, "found no archive"), (weights, "found "), (tmp_path / "gone.pt2", "no such file")):
         with pytest.raises(CaptureError, match=found) as error:
