@@ -9,6 +9,7 @@ What was captured once is kept, and then read again without importing torch.
 
 import sys
 import sysconfig
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: b
         folder: where captures are kept; the user's cache folder if None.
         fresh: capture again, whatever is kept.
 
-    Raises RooflintError for a network that is not there or cannot be captured, and where torch is needed but missing.
+    Warns where a capture cannot be kept. Raises RooflintError for a network that is not there or cannot be captured,
+    and where torch is needed but missing.
     """
     program, factory = name.endswith(".pt2"), ":" in name
     whole = _checked(name, shapes, 0 if program else None if factory else 1)
@@ -99,7 +101,10 @@ def _kept(
     found = None if fresh else place.read()
     if found is None:
         found = captured()
-        place.write(found, sources())
+        try:
+            place.write(found, sources())
+        except OSError as error:  # a home that is read-only costs the next capture, not this one
+            warnings.warn(f"{folder}: cannot keep the capture of {name}: {error.strerror}", stacklevel=2)
     return found
 
 

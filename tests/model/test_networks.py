@@ -42,6 +42,13 @@ def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monke
     assert len(asked) == 3
 
 
+def test_a_capture_that_cannot_be_kept_is_not_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(networks, "_factory", lambda target, shapes: ONE)
+    (taken := tmp_path / "taken").write_text("a file, not a folder", encoding="utf-8")
+    with pytest.warns(UserWarning, match="taken: cannot keep the capture of nets:make: "):
+        assert network("nets:make", folder=taken) == ONE
+
+
 def test_captures_are_kept_in_the_users_cache_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(networks, "user_cache_path", lambda name: tmp_path / name)
     monkeypatch.setattr(networks, "_factory", lambda target, shapes: ONE)
