@@ -39,6 +39,7 @@ MODEL = (
     "rooflint.slips",
     "rooflint.workload",
     "rooflint.workload_tables",
+    "rooflint.processor",
     "rooflint.roofline",
     "rooflint.unit_array",
     "rooflint.blocks",

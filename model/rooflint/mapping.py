@@ -5,7 +5,7 @@ unit and the size of a block; no other unit is used in its place.
 """
 
 from rooflint.allocation import Allocation
-from rooflint.hardware import ComputeUnit, Hardware, UnsupportedError
+from rooflint.hardware import ComputeUnit, Hardware
 from rooflint.layouts import (
     Laid,
     MappingError,
@@ -15,6 +15,7 @@ from rooflint.layouts import (
     on_tiles,
     packed_warps,
 )
+from rooflint.processor import working_units
 from rooflint.workload import Workload
 
 LAYOUTS = ("spread", "packed")
@@ -32,8 +33,7 @@ def allocate(
 ) -> Allocation:
     """How a workload lies on a device when it computes in a precision.
 
-    The unit is that of `unit_of`; where it is a tile of a tile array, all tiles that compute in the precision. `tile`
-    is an output tile (rows, columns) of a GPU, instead of the one that would be chosen.
+    The units are those of `working_units`, or the one that is given. `tile` is an output tile (rows, columns) of a GPU, instead of the one that would be chosen.
 
     Raises UnsupportedError where the device does not compute in that precision, UndisclosedError where the vendor does
     not say, MappingError where the spec does not say how the unit is built.
@@ -42,33 +42,13 @@ def allocate(
         raise MappingError(f"unknown layout '{layout}' (known: {', '.join(LAYOUTS)})")
     if layout == "packed" and tile:
         raise MappingError("packed warps compute one output a thread; they have no output tiles")
-    chosen = unit or unit_of(hardware, compute)
+    chosen = unit or working_units(hardware, compute)[0]
     chosen.fact(f"macs_per_clock.{compute}")
     if layout == "packed":
         laid = packed_warps(hardware, chosen, workload)
     else:
         laid = _laid(hardware, workload, compute, chosen, alone=unit is not None, tile=tile)
     return Allocation(hardware.id, workload.name, compute, workload.op_names, *laid)
-
-
-def unit_of(hardware: Hardware, compute: str) -> ComputeUnit:
-    """The unit on which ops lie that compute in a precision: the one with the highest dense peak.
-
-    Of a GPU only what its thread groups hold: the CPU cores and the DLAs of a module are other processors.
-    Raises UnsupportedError where none computes in it (never a fallback), UndisclosedError where nobody can tell.
-    """
-    own = [unit for unit in hardware.units.values() if f"resident_warps.{unit.group}" in hardware.facts]
-    if hardware.kind != "gpu" or not own:
-        return hardware.best_unit(compute)
-    able = [unit for unit in own if compute in unit.precisions]
-    if able:
-        return max(able, key=lambda unit: unit.peak_ops_per_s(compute))
-    for unit in own:
-        unit.refuse_hidden(f"macs_per_clock.{compute}")
-    having = sorted({name for unit in own for name in unit.precisions})
-    raise UnsupportedError(
-        f"{hardware.id}: {compute} is not supported by its {own[0].group} (has: {', '.join(having)})"
-    )
 
 
 def _laid(
@@ -88,7 +68,7 @@ def _laid(
     if tile:
         raise MappingError(f"{hardware.id}: {unit.name} has no choice of output tiles; a GPU has")
     if unit.circuit == "domain_flow":
-        return on_tiles([unit] if alone else _tiles_of(hardware, compute), workload, compute)
+        return on_tiles([unit] if alone else working_units(hardware, compute), workload, compute)
     if unit.circuit == "systolic_mac" and hardware.kind != "cpu":
         return on_systolic_arrays(hardware, unit, workload, compute)
     return on_lanes(unit, workload, compute)
@@ -98,8 +78,3 @@ def _in_threads(hardware: Hardware, unit: ComputeUnit) -> bool:
     """Whether the unit sits in groups that schedule warps."""
     warps = f"resident_warps.{unit.group}" in hardware.facts
     return warps or (hardware.kind == "gpu" and unit.circuit in ("tensor_core", "cuda_core"))
-
-
-def _tiles_of(hardware: Hardware, compute: str) -> list[ComputeUnit]:
-    """All tiles of a tile array that compute in a precision."""
-    return [unit for unit in hardware.units.values() if unit.circuit == "domain_flow" and compute in unit.precisions]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.hardware import ComputeUnit, Hardware, Memory
+from rooflint.processor import working_peak_ops_per_s
 from rooflint.workload import Workload
 
 #: A scalar or an array of them: every formula here works on both.
@@ -114,13 +115,13 @@ def estimate(
 ) -> Estimate:
     """The plain roofline of a workload on a device.
 
-    The unit is the one with the highest dense peak in `compute`; `storage` is `compute` unless said. The launch
+    The peak is that of the units that work together in `compute`, unless one is named; `storage` is `compute` unless said. The launch
     overhead is the device's fact, or zero where it has none.
     Raises UnsupportedError where the device cannot compute in that precision or has no memory, UndisclosedError where
     the vendor does not say.
     """
     return estimate_at(
-        (unit or hardware.best_unit(compute)).peak_ops_per_s(compute),
+        unit.peak_ops_per_s(compute) if unit else working_peak_ops_per_s(hardware, compute),
         (memory or hardware.main_memory()).bandwidth_bytes_per_s,
         hardware,
         workload,

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from rooflint.errors import RooflintError
 from rooflint.hardware import UndisclosedError, UnsupportedError
-from rooflint.mapping import allocate, unit_of
+from rooflint.mapping import allocate
 from rooflint.precision import PRECISIONS, bytes_per_element
+from rooflint.processor import working_units
 from rooflint.specs import Registry
 from rooflint.workload import Op, Workload, mlp
 from rooflint.workload_tables import load_workload
@@ -25,7 +26,7 @@ DEVICES = [
 
 def supported(hardware, compute):
     try:
-        return bool(unit_of(hardware, compute))
+        return bool(working_units(hardware, compute)[0])
     except RooflintError:
         return False
 
@@ -121,7 +122,7 @@ def test_work_that_fills_a_wave_just_so_leaves_nothing_idle(pair):
 def test_products_that_fill_a_wave_just_so_leave_nothing_idle(pair):
     # one column of tiles, as many below one another as a wave has slots; a GPU is given the tile
     hardware, compute = pair
-    tile = (64, 64) if f"resident_warps.{unit_of(hardware, compute).group}" in hardware.facts else None
+    tile = (64, 64) if f"resident_warps.{working_units(hardware, compute)[0].group}" in hardware.facts else None
     probe = allocate(hardware, workload(square(1, 1, 1)), compute=compute, tile=tile)
     (part,) = (part for part in probe.parts if len(part.ops))
     rows, columns, depth = int(part.blocks.rows[0]), int(part.blocks.columns[0]), 2048
@@ -162,7 +163,7 @@ def test_a_module_s_other_processors_are_not_used_in_place_of_its_gpu():
     # at 30 W two DLAs peak at 22.4 TOP/s each, more than the GPU's 20.05; the ops of a GPU lie on its SMs
     orin = REGISTRY.get("nvidia/jetson-agx-orin-64gb").at("30w")
     assert orin.best_unit("int8").name == "dla"
-    assert unit_of(orin, "int8").name == "tensor_core"
+    assert working_units(orin, "int8")[0].name == "tensor_core"
     assert allocate(orin, mlp([1024, 1024], batch=16), compute="int8").display(0) == "8/8 SM"
     with pytest.raises(
         UnsupportedError, match=r"int4 is not supported by its SM \(has: bf16, fp16, fp32, fp64, int8\)"
@@ -184,7 +185,7 @@ def test_the_facts_of_an_allocation_are_those_that_decide():
 
 def twin(hardware, op, compute):
     """(units, total, waves) of one op, written as the documentation says it, with loops."""
-    unit = unit_of(hardware, compute)
+    unit = working_units(hardware, compute)[0]
     product, circuit = op.macs > 0, unit.circuit
     if f"resident_warps.{unit.group}" in hardware.facts:
         groups, width = unit.groups, int(hardware.facts[f"warp_threads.{unit.group}"].value)

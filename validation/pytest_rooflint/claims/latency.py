@@ -1,13 +1,14 @@
 """`latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time; both by the plain roofline."""
 
 import re
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.facts import Fact
 from rooflint.precision import UnknownPrecisionError, precision
+from rooflint.processor import working_units
 from rooflint.roofline import Estimate, estimate
 from rooflint.units import SECONDS, format_quantity
 
@@ -76,7 +77,8 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
 def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
     """What such an estimate rests on."""
     hardware = context.device(claim, name)
-    return (*hardware.best_unit(one.compute).derivation(one.compute).facts, *hardware.main_memory().derivation().facts)
+    peaks = (unit.derivation(one.compute).facts for unit in working_units(hardware, one.compute))
+    return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
 
 
 KIND = Kind(
