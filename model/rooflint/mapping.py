@@ -33,7 +33,8 @@ def allocate(
 ) -> Allocation:
     """How a workload lies on a device when it computes in a precision.
 
-    The units are those of `working_units`, or the one that is given. `tile` is an output tile (rows, columns) of a GPU, instead of the one that would be chosen.
+    The units are those of `working_units`, or the one that is given. `tile` is an output tile (rows, columns) of a
+    GPU, instead of the one that would be chosen.
 
     Raises UnsupportedError where the device does not compute in that precision, UndisclosedError where the vendor does
     not say, MappingError where the spec does not say how the unit is built.

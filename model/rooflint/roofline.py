@@ -115,8 +115,8 @@ def estimate(
 ) -> Estimate:
     """The plain roofline of a workload on a device.
 
-    The peak is that of the units that work together in `compute`, unless one is named; `storage` is `compute` unless said. The launch
-    overhead is the device's fact, or zero where it has none.
+    The peak is that of the units that work together in `compute`, unless one is named; `storage` is `compute` unless
+    said. The launch overhead is the device's fact, or zero where it has none.
     Raises UnsupportedError where the device cannot compute in that precision or has no memory, UndisclosedError where
     the vendor does not say.
     """

@@ -105,7 +105,7 @@ def test_an_op_that_is_not_there_is_red(judged):
 def test_a_precision_that_the_device_lacks_is_red_with_what_it_has(judged):
     (verdict,) = judged("allocation: acme/g1, workload: {gemm: [8, 8, 8]}, compute: int8, expect: 1")
     assert verdict.outcome == "fail"
-    assert "int8 is not supported by its SM (has: fp32)" in verdict.text()
+    assert "acme/g1 does not support int8 (has: fp32)" in verdict.text()
 
 
 def test_an_allocation_corroborates_nothing(judged):
