@@ -112,11 +112,12 @@ def estimate(
     storage: str | None = None,
     unit: ComputeUnit | None = None,
     memory: Memory | None = None,
+    overhead_s: float | None = None,
 ) -> Estimate:
     """The plain roofline of a workload on a device.
 
     The peak is that of the units that work together in `compute`, unless one is named; `storage` is `compute` unless
-    said. The launch overhead is the device's fact, or zero where it has none.
+    said. The launch overhead is the device's fact, or zero where it has none, unless one is given.
     Raises UnsupportedError where the device cannot compute in that precision or has no memory, UndisclosedError where
     the vendor does not say.
     """
@@ -127,6 +128,7 @@ def estimate(
         workload,
         compute=compute,
         storage=storage or compute,
+        overhead_s=overhead_s,
     )
 
 
@@ -138,9 +140,11 @@ def estimate_at(
     *,
     compute: str,
     storage: str,
+    overhead_s: float | None = None,
 ) -> Estimate:
-    """The same under a given peak in op/s and bandwidth in B/s; only the launch overhead is the device's."""
-    overhead = hardware.facts.get("launch_overhead")
+    """The same under a given peak in op/s and bandwidth in B/s; the launch overhead is the device's, if none is given."""
+    fact = hardware.facts.get("launch_overhead")
+    own = fact.value if fact else 0.0
     return Estimate(
         hardware=hardware.id,
         workload=workload.name,
@@ -150,5 +154,5 @@ def estimate_at(
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
         ops=np.asarray(workload.ops, dtype=np.float64),
         bytes_moved=np.asarray(workload.bytes_moved(storage), dtype=np.float64),
-        overhead_s=overhead.value if overhead else 0.0,
+        overhead_s=own if overhead_s is None else overhead_s,
     )

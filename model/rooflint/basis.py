@@ -1,0 +1,86 @@
+"""Basis: what the energies of one device rest on, each coefficient worked out once for all devices."""
+
+from dataclasses import dataclass, field
+
+from rooflint.coefficient import Coefficient, of_spread
+from rooflint.coefficients import Coefficients
+from rooflint.energies import MemoryEnergy
+from rooflint.energy_schema import Scope
+from rooflint.errors import RooflintError
+from rooflint.events import Events
+from rooflint.hardware import ComputeUnit, Hardware
+from rooflint.node_energy import NodeEnergies
+from rooflint.processor import working_units
+from rooflint.spread import Spread, UnknownCoefficientError
+
+SCOPES: tuple[Scope, ...] = ("device", "access", "interface", "unstated", "core")
+"""Of what documents say of a memory, the scope that is taken: the first of these. The way over the chip is a term of
+its own, so `path`, which includes it, is none of them."""
+
+
+class EnergyError(RooflintError):
+    """A device whose energy nobody can tell, and what is missing."""
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Coefficients of all nodes and memories, each worked out once."""
+
+    coefficients: Coefficients
+    _nodes: dict[str, NodeEnergies] = field(default_factory=dict, repr=False, compare=False)
+    _events: dict[str, Events] = field(default_factory=dict, repr=False, compare=False)
+    _memories: dict[str, Coefficient] = field(default_factory=dict, repr=False, compare=False)
+
+    def node(self, hardware: Hardware) -> NodeEnergies:
+        """Those of a device's process. Raises EnergyError for a device whose process nobody says."""
+        if "process" not in hardware.facts:
+            raise EnergyError(f"{hardware.id}: no process node is known, so no energy")
+        name = "".join(hardware.facts["process"].display.split())
+        return self._nodes.setdefault(name, NodeEnergies(self.coefficients, name))
+
+    def events(self, kind: str) -> Events:
+        """What processors of a kind spend on control. Raises UnknownCoefficientError."""
+        if kind not in self._events:
+            self._events[kind] = self.coefficients.events(kind)
+        return self._events[kind]
+
+    def access(self, memory: str) -> Coefficient:
+        """An access to a memory outside the chip. [J/B]. Raises UnknownCoefficientError."""
+        if memory not in self._memories:
+            self._memories[memory] = _access(self.coefficients.memory(memory))
+        return self._memories[memory]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What the energies of a device rest on."""
+
+    hardware: Hardware
+    energies: Energies
+    compute: str
+    storage: str
+
+    @property
+    def node(self) -> NodeEnergies:
+        """Energies of its process. Raises EnergyError for a device whose process nobody says."""
+        return self.energies.node(self.hardware)
+
+    @property
+    def unit(self) -> ComputeUnit:
+        """The unit that does most of the work."""
+        return working_units(self.hardware, self.compute)[0]
+
+
+def _access(memory: MemoryEnergy) -> Coefficient:
+    """An access to the memory outside, by the scope that includes least of what is counted elsewhere. [J/B]"""
+    found = next((spread for scope in SCOPES if (spread := _of_scope(memory, scope))), None)
+    if found is None:
+        raise UnknownCoefficientError(f"{memory.id}: no document says what an access costs")
+    return of_spread(found)
+
+
+def _of_scope(memory: MemoryEnergy, scope: Scope) -> Spread | None:
+    try:
+        return memory.energy(scope)
+    except UnknownCoefficientError:
+        return None

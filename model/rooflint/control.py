@@ -1,0 +1,122 @@
+"""Control: what an architecture spends so that its units compute, by its own kind of event.
+
+A core fetches an instruction for what its lanes do in a clock, a GPU for a warp or a step of a matrix instruction, a
+systolic array for nothing at all: its operands are shifted, its sums accumulated. docs/method-energy.md has the table.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.allocation import Allocation, Part
+from rooflint.basis import Basis
+from rooflint.coefficient import Coefficient, of_spread
+from rooflint.events import Events
+from rooflint.precision import precision
+from rooflint.spread import UnknownCoefficientError
+from rooflint.terms import Term
+from rooflint.traffic import issued
+from rooflint.workload import Workload
+
+Bytes = NDArray[np.float64]
+
+WARP_LANES = 32
+STEPS_PER_WARP = 4
+"""A step is that of eight threads; a warp has four of them."""
+
+STEP_MACS = {True: 64, False: 512}
+"""MACs of a step of a matrix instruction in 16 bits and more, and in 8 bits and less, by their printed energies: 110 pJ
+are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
+
+REQUEST_BYTES = 128
+"""A warp's request to memory: 32 lanes × 4 B."""
+
+IN_ORDER = ("arm_efficiency", "x86_efficiency")
+"""Circuits of cores that a published figure of an in-order core stands for."""
+
+
+def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> list[Term]:
+    """The events of the device's own architecture; `inside` are the bytes of `chip_bytes`.
+
+    Raises UnknownCoefficientError where nothing is known of its kind of architecture.
+    """
+    tell = _KINDS.get(basis.hardware.kind)
+    if tell is None:
+        raise UnknownCoefficientError(f"no events of a {basis.hardware.kind} like {basis.hardware.id} are known")
+    return list(tell(basis, work, allocation, inside))
+
+
+def _of_cpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    lanes = basis.unit.macs_per_clock(basis.compute)
+    yield Term("instructions", "control", issued(work, lanes, lanes), "instruction", _core(basis))
+
+
+def _core(basis: Basis) -> Coefficient:
+    """An instruction of a core: in order as printed, out of order as measured. [J]"""
+    events = basis.energies.events("cpu")
+    simple = _event(basis, events, "instruction")
+    if basis.unit.circuit in IN_ORDER:
+        return simple
+    measured = of_spread(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
+    return Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
+
+
+def _of_gpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    events = basis.energies.events("gpu")
+    macs, others = (column.astype(np.float64) for column in (work.macs, work.other_ops))
+    rate = basis.unit.macs_per_clock(basis.compute)
+    if basis.unit.circuit == "tensor_core":
+        steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(basis.compute).bits > 8])), others
+    else:
+        steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
+    each = _event(basis, events, "instruction")
+    yield Term("instructions", "control", steps + lanes, "instruction", each)
+    warps = np.ceil(lanes / WARP_LANES) + np.ceil(steps / STEPS_PER_WARP)
+    yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "issue"))
+    yield Term("coherence", "control", np.ceil(inside / REQUEST_BYTES), "request", _event(basis, events, "coherence"))
+
+
+def _of_tpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    """No instruction and no coherence: a cell's neighbours hand it what it needs."""
+    events = basis.energies.events("tpu")
+    weights, rows, sums = _array_feed(work, allocation)
+    yield Term("weights into the array", "memory", weights, "element", _event(basis, events, "weight_shift"))
+    yield Term("rows into the array", "memory", rows, "element", _event(basis, events, "activation"))
+    both = _event(basis, events, "accumulator_write").plus(_event(basis, events, "accumulator_read"))
+    yield Term("accumulators", "memory", sums, "sum", both)
+
+
+def _array_feed(work: Workload, allocation: Allocation) -> tuple[Bytes, Bytes, Bytes]:
+    """Weights, elements of rows and partial sums that enter or leave the arrays. Shape (ops,) each."""
+    weights, rows, sums = (np.zeros(len(work), dtype=np.float64) for _ in range(3))
+    for part in allocation.parts:
+        if part.fill_drain_clocks and len(part.ops):
+            weights[part.ops], rows[part.ops], sums[part.ops] = _fed(part, work)
+    return weights, rows, sums
+
+
+def _fed(part: Part, work: Workload) -> tuple[Bytes, Bytes, Bytes]:
+    side = int(part.blocks.rows[0])
+    m, n, k, groups = (column[part.ops].astype(np.float64) for column in (work.m, work.n, work.k, work.groups))
+    return groups * n * k, groups * m * k * np.ceil(n / side), groups * m * n * np.ceil(k / side)
+
+
+def _of_kpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    events = basis.energies.events("kpu")
+    yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(basis, events, "tracking"))
+    entering = np.asarray(work.elements_in + work.elements_weight, dtype=np.float64)
+    yield Term("injection", "memory", entering, "element", _event(basis, events, "injection"))
+    leaving = work.elements_out.astype(np.float64)
+    yield Term("extraction", "memory", leaving, "element", _event(basis, events, "extraction"))
+
+
+def _event(basis: Basis, events: Events, name: str) -> Coefficient:
+    """An event at the device's node; a figure without a node stands as it is. [J]"""
+    each, node = of_spread(events.energy(name)), events.node(name)
+    return each if node is None else basis.node.control(each, node)
+
+
+Tell = Callable[[Basis, Workload, Allocation, Bytes], Iterator[Term]]
+
+_KINDS: dict[str, Tell] = {"cpu": _of_cpu, "gpu": _of_gpu, "tpu": _of_tpu, "kpu": _of_kpu}

@@ -1,0 +1,235 @@
+"""Explanations: why two predictions differ, out of their own terms. Each sentence carries its numbers.
+
+Nothing is said of an architecture that is not a term of its estimate; what decides is found by giving one device a
+single figure of the other and asking the model again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rooflint.answer import Bar, Part
+from rooflint.comparison import Contender
+from rooflint.prediction import Prediction
+from rooflint.roofline import Numbers, kernel_time_s
+from rooflint.terms import Term
+from rooflint.units import BYTES, BYTES_PER_S, JOULES, OPS_PER_S, SECONDS, WATTS, Dimension, format_quantity
+
+METRICS = ("energy", "latency", "memory", "utilization")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why two devices differ in a metric."""
+
+    metric: str
+    sentences: tuple[str, ...]
+    bars: tuple[Bar, ...] = ()
+    """The terms of both, where they add up to the metric."""
+
+
+def explain(one: Contender, two: Contender, metric: str) -> Explanation:
+    """Why the second differs from the first.
+
+    Raises RooflintError where one of them cannot run the network, NotKnownError where the metric is not known.
+    """
+    tell = {"energy": _energy, "latency": _latency, "memory": _memory, "utilization": _utilization}[metric]
+    return tell(one, two)
+
+
+# ---- energy
+
+
+def _energy(one: Contender, two: Contender) -> Explanation:
+    mine, theirs = one.prediction.energy_per_sample_j, two.prediction.energy_per_sample_j
+    bars = tuple(_energy_bar(each) for each in (one, two))
+    first = _first(one, two, mine, theirs, JOULES, "energy")
+    terms = sorted(_energy_differences(one, two), key=lambda pair: -abs(pair[0]))
+    whole = theirs - mine
+    told = (sentence for difference, sentence in terms if whole and abs(difference / whole) > 0.02)
+    return Explanation("energy", (first, *told, *_power(one, two)), bars)
+
+
+def _energy_bar(one: Contender) -> Bar:
+    found = one.prediction
+    parts = (
+        Part(term.name, term.total_j / found.batch, format_quantity(term.total_j / found.batch, JOULES))
+        for term in found.energy.terms
+    )
+    return Bar(one.short, tuple(parts), format_quantity(found.energy_per_sample_j, JOULES))
+
+
+def _energy_differences(one: Contender, two: Contender) -> Iterator[tuple[float, str]]:
+    """Each cause of energy with what it makes of the difference, per inference; memories outside are one cause."""
+    mine, theirs = (_causes(each.prediction) for each in (one, two))
+    whole = two.prediction.energy_per_sample_j - one.prediction.energy_per_sample_j
+    for name in dict.fromkeys((*mine, *theirs)):
+        ours, others = mine.get(name), theirs.get(name)
+        difference = (others.per_sample_j if others else 0.0) - (ours.per_sample_j if ours else 0.0)
+        share = f"{100 * difference / whole:.3g} % of the difference" if whole else "no difference"
+        yield difference, f"{name}: {_told(one, ours)}, {_told(two, others)}; {share}"
+
+
+@dataclass(frozen=True)
+class _Cause:
+    """A term of one inference."""
+
+    term: Term
+    batch: int
+
+    @property
+    def per_sample_j(self) -> float:
+        return self.term.total_j / self.batch
+
+    def __str__(self) -> str:
+        counts = float(self.term.counts.sum()) / self.batch
+        each = self.term.each.typical
+        if self.term.unit == "s":
+            return f"{format_quantity(each, WATTS)} × {format_quantity(counts, SECONDS)}"
+        return f"{_many(counts, self.term.unit)} × {format_quantity(each, JOULES)}"
+
+
+def _causes(found: Prediction) -> dict[str, _Cause]:
+    outside = found.hardware.main_memory().name
+    return {
+        f"{'memory outside' if term.name == outside else term.name}": _Cause(term, found.batch)
+        for term in found.energy.terms
+    }
+
+
+def _told(who: Contender, cause: _Cause | None) -> str:
+    if cause is None:
+        return f"{who.short} has no such term"
+    return f"{who.short} {format_quantity(cause.per_sample_j, JOULES)} ({cause})"
+
+
+def _power(one: Contender, two: Contender) -> Iterator[str]:
+    for each in (one, two):
+        found = each.prediction
+        if found.over_tdp and found.over_tdp > 1:
+            power = format_quantity(found.power_w, WATTS)
+            yield f"{each.short} would draw {power}, {found.over_tdp:.3g} times its TDP: it could not hold this rate"
+
+
+# ---- latency
+
+
+def _latency(one: Contender, two: Contender) -> Explanation:
+    mine, theirs = one.prediction, two.prediction
+    first = _first(one, two, mine.latency_s, theirs.latency_s, SECONDS, "time")
+    waits = tuple(f"{each.short} {_waits(each.prediction)}" for each in (one, two))
+    bars = tuple(_latency_bar(each) for each in (one, two))
+    return Explanation("latency", (first, *waits, *_what_if(one, two)), bars)
+
+
+def _latency_bar(one: Contender) -> Bar:
+    shares = one.prediction.shares.items()
+    parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in shares)
+    return Bar(one.short, parts, format_quantity(one.prediction.latency_s, SECONDS))
+
+
+def _waits(found: Prediction) -> str:
+    """What the time of a device goes to."""
+    parts = [f"{name} {format_quantity(seconds, SECONDS)}" for name, seconds in found.shares.items() if seconds]
+    memory = sum(found.bound_of(op) == "memory" for op in range(len(found.run)))
+    where = f"{found.intensity_ops_per_byte:.3g} op/B against a breakpoint of {found.breakpoint_ops_per_byte:.3g}"
+    return f"waits for {', '.join(parts)}; {memory} of {len(found.run)} kernels wait for memory ({where})"
+
+
+def _what_if(one: Contender, two: Contender) -> Iterator[str]:
+    """What the second would take with one figure of the first, the figure that moves it most first."""
+    mine, theirs = one.prediction, two.prediction
+    gap = mine.latency_s - theirs.latency_s
+    if not gap:
+        return
+    moved = [(name, shown, seconds - theirs.latency_s) for name, shown, seconds in _exchanges(mine, theirs)]
+    for name, shown, change in sorted(moved, key=lambda entry: -abs(entry[2])):
+        if change:
+            seconds = format_quantity(theirs.latency_s + change, SECONDS)
+            closed = (
+                f"that alone {'closes' if change / gap > 0 else 'widens'} {abs(100 * change / gap):.3g} % of the gap"
+            )
+            yield f"with the {name} of {one.short} ({shown}) {two.short} would take {seconds}: {closed}"
+
+
+def _exchanges(mine: Prediction, theirs: Prediction) -> Iterator[tuple[str, str, float]]:
+    """One figure of the first, for a reader, and the latency of the second with it. [s]"""
+    times, peak, bandwidth = theirs.times, mine.peak_ops_per_s, mine.bandwidth_bytes_per_s
+    overhead = mine.times.overhead_s
+    others = times.memory_s, times.compute_s
+    yield "peak", format_quantity(peak, OPS_PER_S), _total(times.ops / peak, others[0], times.overhead_s)
+    moved = times.bytes_moved / bandwidth
+    yield "bandwidth", format_quantity(bandwidth, BYTES_PER_S), _total(others[1], moved, times.overhead_s)
+    yield "launch overhead", format_quantity(overhead, SECONDS), _total(others[1], others[0], overhead)
+
+
+def _total(compute_s: Numbers, memory_s: Numbers, overhead_s: float) -> float:
+    """Latency of kernels one after the other. [s]"""
+    return float(kernel_time_s(compute_s, memory_s, overhead_s).sum())
+
+
+# ---- memory, utilization
+
+
+def _memory(one: Contender, two: Contender) -> Explanation:
+    mine, theirs = one.prediction, two.prediction
+    same = mine.peak_bytes == theirs.peak_bytes
+    reason = "memory follows from the network and its storage precision, not from the device" if same else "they differ"
+    parts = (
+        f"both need {_bytes(mine.peak_bytes)}: {reason}",
+        f"weights {_bytes(mine.weight_bytes)}, activations at most {_bytes(mine.activation_bytes)} "
+        f"(at {mine.footprint.peak_op}), of which more live at a larger batch; the weights stay",
+        *(f"{each.short} {_fits(each.prediction)}" for each in (one, two)),
+    )
+    return Explanation("memory", parts)
+
+
+def _fits(found: Prediction) -> str:
+    memory = found.hardware.main_memory()
+    if "capacity" not in memory.facts:
+        return "does not say how much memory it has"
+    share = found.peak_bytes / memory.capacity_bytes
+    return f"has {memory.fact('capacity').display} of {memory.name}: {100 * share:.3g} % of it is taken"
+
+
+def _utilization(one: Contender, two: Contender) -> Explanation:
+    mine, theirs = one.prediction.utilization, two.prediction.utilization
+    sentences = [
+        f"{each.short}: {each.prediction.units} hold work, {100 * share:.3g} % over the latency"
+        for each, share in ((one, mine), (two, theirs))
+    ]
+    for each in (one, two):
+        sentences += [f"{each.short}, {told}" for told in _longest(each.prediction)]
+    return Explanation("utilization", tuple(sentences))
+
+
+def _longest(found: Prediction, most: int = 3) -> Iterator[str]:
+    """How the kernels that take longest lie on the units."""
+    order = sorted(range(len(found.run)), key=lambda op: -found.times.kernel_s[op])
+    for op in order[:most]:
+        share = found.times.kernel_s[op] / found.latency_s
+        where = f"{found.allocation.display(op)}, {found.allocation.reason(op)}"
+        yield f"{found.run.op_names[op]} ({100 * share:.3g} % of the time): {where}"
+
+
+# ---- words
+
+
+def _first(one: Contender, two: Contender, mine: float, theirs: float, dimension: Dimension, what: str) -> str:
+    """`t4 takes 3.2 × the energy of l4: 48.9 mJ against 15.3 mJ`."""
+    ours, others = format_quantity(mine, dimension), format_quantity(theirs, dimension)
+    ratio = theirs / mine
+    if ratio == 1:
+        return f"{two.short} takes as much {what} as {one.short}: {ours}"
+    times = f"{ratio:.3g} × the" if ratio > 1 else f"1/{1 / ratio:.3g} of the"
+    return f"{two.short} takes {times} {what} of {one.short}: {others} against {ours}"
+
+
+def _many(count: float, unit: str) -> str:
+    for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.4g} {prefix}{unit}" if len(unit) < 3 else f"{count / size:.4g} {prefix} {unit}s"
+    return f"{count:.4g} {unit}" if len(unit) < 3 else f"{count:.4g} {unit}s"
+
+
+def _bytes(value: float) -> str:
+    return format_quantity(value, BYTES)

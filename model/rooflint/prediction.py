@@ -1,0 +1,300 @@
+"""Prediction: everything that the model says of one network on one device, from one set of assumptions.
+
+    predict(device, network("resnet18"), Energies(Coefficients(Registry())), Setting("fp16")).latency_s
+
+Whoever prints, compares or records something asks here, so that no two commands can disagree.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.allocation import Allocation
+from rooflint.basis import Energies
+from rooflint.coefficient import Coefficient, of_spread
+from rooflint.energy import energy_of
+from rooflint.errors import RooflintError
+from rooflint.footprint import Footprint, footprint
+from rooflint.hardware import Hardware
+from rooflint.mapping import allocate
+from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
+from rooflint.terms import Energy
+from rooflint.workload import Workload
+
+T = TypeVar("T")
+
+FREE = "free"
+"""A way of launching that costs nothing: the plain roofline."""
+
+
+class NotKnownError(RooflintError):
+    """A quantity that cannot be told of this device and network; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """One network on one device at one operating point, batch and precision."""
+
+    hardware: Hardware
+    network: Workload
+    """As it was captured, at the batch of this prediction."""
+    run: Workload
+    """What runs, one row a kernel: the same, or with its ops fused."""
+    times: Estimate
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why there is no `allocation`, `energy`, `footprint` or `launch` overhead."""
+    launch: Coefficient | None = None
+    """What a launch costs. [s]"""
+    _allocation: Allocation | None = None
+    _energy: Energy | None = None
+    _footprint: Footprint | None = None
+
+    @property
+    def compute(self) -> str:
+        """Precision of the arithmetic."""
+        return self.times.compute
+
+    @property
+    def storage(self) -> str:
+        """Precision of what is moved."""
+        return self.times.storage
+
+    @property
+    def batch(self) -> int:
+        """Samples that run together."""
+        return self.run.batch
+
+    @property
+    def allocation(self) -> Allocation:
+        """Which units hold work. Raises NotKnownError."""
+        return self._known("allocation", self._allocation)
+
+    @property
+    def energy(self) -> Energy:
+        """Energy of the whole batch, as terms. Raises NotKnownError."""
+        return self._known("energy", self._energy)
+
+    @property
+    def footprint(self) -> Footprint:
+        """Elements that live at once. Raises NotKnownError."""
+        return self._known("footprint", self._footprint)
+
+    def _known(self, what: str, found: T | None) -> T:
+        if found is None:
+            raise NotKnownError(self.reasons[what])
+        return found
+
+    def has(self, what: str) -> bool:
+        """Whether `allocation`, `energy` or `footprint` is known."""
+        return what not in self.reasons
+
+    # ---- time
+
+    @property
+    def latency_s(self) -> float:
+        """Of the batch. [s]"""
+        return self.times.latency_s
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Samples. [1/s]"""
+        return self.batch / self.latency_s
+
+    @property
+    def peak_ops_per_s(self) -> float:
+        """Of the units that work. [op/s]"""
+        return self.times.peak_ops_per_s
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """Of the memory outside. [B/s]"""
+        return self.times.bandwidth_bytes_per_s
+
+    @property
+    def attained_ops_per_s(self) -> float:
+        """Ops over latency. [op/s]"""
+        return float(self.times.ops.sum()) / self.latency_s
+
+    @property
+    def attained_bytes_per_s(self) -> float:
+        """Bytes over latency. [B/s]"""
+        return float(self.times.bytes_moved.sum()) / self.latency_s
+
+    @property
+    def compute_efficiency(self) -> float:
+        """Attained over peak rate. [1]"""
+        return self.attained_ops_per_s / self.peak_ops_per_s
+
+    @property
+    def bandwidth_efficiency(self) -> float:
+        """Attained over peak bandwidth. [1]"""
+        return self.attained_bytes_per_s / self.bandwidth_bytes_per_s
+
+    @property
+    def intensity_ops_per_byte(self) -> float:
+        """Of the whole network. [op/B]"""
+        return self.times.intensity_ops_per_byte
+
+    @property
+    def breakpoint_ops_per_byte(self) -> float:
+        """Of the device. [op/B]"""
+        return float(breakpoint_ops_per_byte(self.peak_ops_per_s, self.bandwidth_bytes_per_s))
+
+    @cached_property
+    def shares(self) -> Mapping[str, float]:
+        """Seconds that the latency waits for compute, memory and launches; they add up to it. [s]"""
+        compute, memory = self.times.compute_s, self.times.memory_s
+        bound = compute >= memory
+        return MappingProxyType(
+            {
+                "compute": float(compute[bound].sum()),
+                "memory": float(memory[~bound].sum()),
+                "launch": self.times.overhead_s * len(self.run),
+            }
+        )
+
+    @property
+    def bound(self) -> str:
+        """What most of the latency waits for: compute, memory or launch."""
+        return max(self.shares, key=lambda name: self.shares[name])
+
+    def bound_of(self, op: int) -> str:
+        """What one kernel waits for: compute, memory or launch."""
+        compute, memory = float(self.times.compute_s[op]), float(self.times.memory_s[op])
+        if self.times.overhead_s > max(compute, memory):
+            return "launch"
+        return "compute" if compute >= memory else "memory"
+
+    # ---- units
+
+    @property
+    def utilization(self) -> float:
+        """Share of units that hold work, over the latency. [1]. Raises NotKnownError."""
+        return float(np.average(self.allocation.utilization, weights=self._weights))
+
+    @property
+    def units(self) -> str:
+        """Units that hold work over the latency: `31.4/132 SM`. Raises NotKnownError."""
+        counted = self.allocation
+        name, total = self._most("unit_names"), int(self._most("total"))
+        same = counted.unit_names == name
+        held = np.average(counted.units[same], weights=self._weights[same])
+        return f"{held:.3g}/{total} {name}"
+
+    def _most(self, column: str) -> str | int:
+        """The value of a column that most of the latency has."""
+        values = getattr(self.allocation, column)
+        names, places = np.unique(values, return_inverse=True)
+        found: str | int = names[np.bincount(places, weights=self._weights).argmax()].item()
+        return found
+
+    @property
+    def _weights(self) -> NDArray[np.float64]:
+        return self.times.kernel_s
+
+    # ---- energy
+
+    @property
+    def energy_j(self) -> float:
+        """Of the whole batch. [J]. Raises NotKnownError."""
+        return self.energy.total_j
+
+    @property
+    def energy_per_sample_j(self) -> float:
+        """Of one sample. [J]. Raises NotKnownError."""
+        return self.energy_j / self.batch
+
+    @property
+    def power_w(self) -> float:
+        """Energy over latency. [W]. Raises NotKnownError."""
+        return self.energy_j / self.latency_s
+
+    @property
+    def ops_per_j(self) -> float:
+        """Attained rate per watt, which is ops per joule. [op/J]. Raises NotKnownError."""
+        return self.attained_ops_per_s / self.power_w
+
+    # ---- memory
+
+    @property
+    def activation_bytes(self) -> float:
+        """The most that lives at once. [B]. Raises NotKnownError."""
+        return self.footprint.peak_activation_bytes(self.storage)
+
+    @property
+    def weight_bytes(self) -> float:
+        """All weights. [B]. Raises NotKnownError."""
+        return self.footprint.weight_bytes(self.storage)
+
+    @property
+    def peak_bytes(self) -> float:
+        """Weights and the most that lives beside them. [B]. Raises NotKnownError."""
+        return self.activation_bytes + self.weight_bytes
+
+    @property
+    def over_tdp(self) -> float | None:
+        """Power over the TDP; None where one of the two is not known. [1]"""
+        if not self.has("energy") or self.hardware.tdp_w is None:
+            return None
+        return self.power_w / self.hardware.tdp_w
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a network is run."""
+
+    compute: str
+    """Precision of the arithmetic."""
+    storage: str | None = None
+    """Precision of what is moved; that of the arithmetic if None."""
+    fuse: bool = False
+    """Whether element-wise ops run in the kernels of their producers."""
+    launch: str = "stream"
+    """How kernels are launched: `stream`, `graph`, another mode of specs/launches.yaml, or `free` for no overhead."""
+
+
+def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Setting) -> Prediction:
+    """What the model says of a workload on a device.
+
+    Raises UnsupportedError or UndisclosedError where the device does not compute in that precision or nobody can tell,
+    WorkloadError for a table that cannot be fused, UnknownCoefficientError for a mode of launching that there is not.
+    What else is not known becomes a reason.
+    """
+    run = work.fused() if setting.fuse else work
+    compute, storage = setting.compute, setting.storage
+    overhead = _overhead(hardware, energies, setting.launch)
+    times = estimate(hardware, run, compute=compute, storage=storage, overhead_s=overhead.typical if overhead else 0.0)
+    reasons: dict[str, str] = {}
+    laid = _or_reason(reasons, "allocation", lambda: allocate(hardware, run, compute=compute))
+    live = _or_reason(reasons, "footprint", lambda: footprint(run))
+
+    def spent() -> Energy:
+        if laid is None:
+            raise NotKnownError(reasons["allocation"])
+        return energy_of(hardware, run, laid, times.kernel_s, energies, storage=times.storage)
+
+    energy = _or_reason(reasons, "energy", spent)
+    if overhead is None and setting.launch != FREE:
+        reasons["launch"] = f"no launch overhead of a {hardware.kind} like {hardware.id} is known; counted as none"
+    return Prediction(hardware, work, run, times, MappingProxyType(reasons), overhead, laid, energy, live)
+
+
+def _overhead(hardware: Hardware, energies: Energies, launch: str) -> Coefficient | None:
+    """Time that a launch costs. [s]"""
+    if launch == FREE:
+        return None
+    found = energies.coefficients.launch_overhead(hardware, launch)
+    return of_spread(found) if found else None
+
+
+def _or_reason(reasons: dict[str, str], what: str, found: Callable[[], T]) -> T | None:
+    try:
+        return found()
+    except RooflintError as error:
+        reasons[what] = str(error)
+        return None

@@ -1,0 +1,47 @@
+"""Traffic on the chip: what the units read from the memory next to them, which is more than what comes from outside.
+
+An operand that several tiles need is read once from outside and once for each of them from the chip's own memory. The
+tile sizes are those of the allocation. docs/method-energy.md has the formulas.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.allocation import Allocation, Part
+from rooflint.layouts import is_product
+from rooflint.precision import bytes_per_element
+from rooflint.workload import Workload
+
+
+def chip_bytes(allocation: Allocation, work: Workload, storage: str) -> NDArray[np.float64]:
+    """Bytes that go between the units and the large memory of the chip. [B], shape (ops,)"""
+    elements = np.asarray(work.elements_in + work.elements_weight + work.elements_out, dtype=np.float64)
+    for part in allocation.parts:
+        if part.blocks.noun == "output tile":
+            streamed = _streamed(part, work) if part.fill_drain_clocks else _tiled(part, work)
+            elements[part.ops] = np.maximum(elements[part.ops], streamed + work.elements_out[part.ops])
+    return elements * bytes_per_element(storage)
+
+
+def _tiled(part: Part, work: Workload) -> NDArray[np.float64]:
+    """Each output tile reads its rows and its columns over the whole sum: blocks × (rows + columns) × k."""
+    sides = part.blocks.rows + part.blocks.columns
+    return np.asarray(part.blocks.count.astype(np.float64) * sides * work.k[part.ops])
+
+
+def _streamed(part: Part, work: Workload) -> NDArray[np.float64]:
+    """A systolic array holds its weights: rows stream past once for each tile of columns, weights are read once."""
+    m, n, k, groups = (column[part.ops].astype(np.float64) for column in (work.m, work.n, work.k, work.groups))
+    across = np.ceil(n / part.blocks.columns)
+    return np.asarray(groups * k * (m * across + n))
+
+
+def operand_bytes(work: Workload, storage: str) -> NDArray[np.float64]:
+    """One operand for each multiply-accumulate and each other op, from the nearest memory. [B], shape (ops,)"""
+    return np.asarray((work.macs + work.other_ops) * bytes_per_element(storage), dtype=np.float64)
+
+
+def issued(work: Workload, macs_per_issue: float, ops_per_issue: float) -> NDArray[np.float64]:
+    """Instructions of single units: MACs / those of one issue, and other ops / lanes. [1], shape (ops,)"""
+    whole = np.where(is_product(work), np.ceil(work.macs / macs_per_issue), 0.0)
+    return np.asarray(whole + np.ceil(work.other_ops / ops_per_issue))
