@@ -19,6 +19,9 @@ WRITES = frozenset({"copy", "fill", "index_put"})
 COPIES = frozenset({"clone", "_to_copy", "lift_fresh_copy"})
 """Free ops whose result is a tensor of its own: a write into it does not show in what it was taken from."""
 
+CONVERSIONS = frozenset({"to", "type_as"})
+"""Free ops that copy where the type changes, and else do nothing."""
+
 HasParts = Callable[[str], bool]
 """Whether the module of that path has children of its own."""
 
@@ -116,8 +119,9 @@ def _read(node: Any, data: set[Any], op: str) -> tuple[int, int]:
 
 def _operands(node: Any) -> list[Any]:
     """What an op reads."""
-    sources = list(node.all_input_nodes)
-    return [source for source in sources if source is not node.args[0]] if op_name(node) in WRITES else sources
+    written = _written_into(node)
+    unread = written if op_name(node) in WRITES or written in node.kwargs.values() else None
+    return [source for source in node.all_input_nodes if source is not unread]
 
 
 def _returned(program: Any) -> list[Any]:
@@ -195,28 +199,48 @@ def _spread_write(node: Any, data: set[Any], where: str) -> None:
 
     Raises CaptureError where the constant is a parameter or buffer: what reads it in the next run would differ.
     """
-    if not _is_in_place(node) or node.args[0] in data:
+    written = _written_into(node)
+    if written is None or written in data:
         return
-    base = _base(node.args[0])
+    base = _base(written)
     if base.op != "call_function":
         raise CaptureError(f"{_place(where)}: {node.target} writes data into a parameter or buffer")
     data.update(_views(base))
 
 
-def _is_in_place(node: Any) -> bool:
+def _written_into(node: Any) -> Any:
+    """The tensor that an op writes in place, or into which it was told to write (`out=`); None where its own is new."""
     schema = getattr(node.target, "_schema", None)
-    return schema is not None and bool(schema.is_mutable)
+    if schema is None or not schema.is_mutable:
+        return None
+    place = next(at for at, argument in enumerate(schema.arguments) if _is_written(argument))
+    return node.args[place] if place < len(node.args) else node.kwargs.get(schema.arguments[place].name)
 
 
-def _is_view(node: Any) -> bool:
-    """Whether the result is its first argument: another look at it, or what was just written into it."""
-    return node.op == "call_function" and (op_name(node) in FREE - COPIES or _is_in_place(node))
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and bool(argument.alias_info.is_write)
+
+
+def _looks_at(node: Any) -> Any:
+    """What the result is another look at: the tensor behind a view, or the one just written; None where it is new."""
+    if node.op != "call_function":
+        return None
+    if op_name(node) in FREE:
+        return None if _is_copy(node) else node.args[0]
+    return _written_into(node)
+
+
+def _is_copy(node: Any) -> bool:
+    """Whether a free op makes a tensor of its own; a conversion does where the type is another."""
+    if op_name(node) in CONVERSIONS:
+        return bool(_tensors(node)[0].dtype != _tensors(node.args[0])[0].dtype)
+    return op_name(node) in COPIES
 
 
 def _base(node: Any) -> Any:
-    """What a view looks at."""
-    while _is_view(node):
-        node = node.args[0]
+    """What a view looks at, through all that lies between."""
+    while (below := _looks_at(node)) is not None:
+        node = below
     return node
 
 
@@ -225,7 +249,7 @@ def _views(base: Any) -> set[Any]:
     found, new = {base}, [base]
     while new:
         looking = new.pop()
-        users = [user for user in looking.users if _is_view(user) and user.args[0] is looking and user not in found]
+        users = [user for user in looking.users if _looks_at(user) is looking and user not in found]
         found.update(users)
         new.extend(users)
     return found

@@ -213,10 +213,10 @@ def _check(workload: Workload) -> None:
     _refuse_rows(workload, product != workload.macs, "want macs = m·n·k·groups")
     if not workload.fixed_batch:
         _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
-    if workload.flow is not None:
-        _check_flow(workload, workload.flow)
     _, first = np.unique(workload.op_names, return_index=True)
     _refuse_rows(workload, ~np.isin(np.arange(len(workload)), first), "want a name that no op above has")
+    if workload.flow is not None:
+        _check_flow(workload, workload.flow)
 
 
 def _check_flow(workload: Workload, flow: Flow) -> None:
