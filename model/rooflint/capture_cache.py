@@ -8,12 +8,13 @@ it is as if it were not there.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from rooflint.errors import RooflintError
+from rooflint.flow import Flow
 from rooflint.whole_file import write_whole
 from rooflint.workload import COLUMNS, Op, Workload, WorkloadError
 
@@ -39,7 +40,7 @@ class Entry:
             if digests(map(Path, found["files"])) != found["files"] or found["columns"] != list(COLUMNS):
                 return None
             rows = [Op(*row) for row in found["ops"]]
-            return Workload.from_ops(found["name"], rows, found["batch"], found["fixed_batch"])
+            return Workload.from_ops(found["name"], rows, found["batch"], found["fixed_batch"], _flow(found["flow"]))
         except (OSError, ValueError, TypeError, KeyError, WorkloadError):
             return None
 
@@ -52,8 +53,15 @@ class Entry:
             "files": digests(files),
             "columns": COLUMNS,
             "ops": list(workload.rows()),
+            "flow": workload.flow and asdict(workload.flow),
         }
         write_whole(self.file, json.dumps(kept, separators=(",", ":")) + "\n")
+
+
+def _flow(kept: Mapping[str, Any] | None) -> Flow | None:
+    if kept is None:
+        return None
+    return Flow(tuple(map(tuple, kept["reads"])), tuple(kept["returns"]), kept["elements_input"])
 
 
 def entry(network: str, inputs: Any, folder: Path) -> Entry:

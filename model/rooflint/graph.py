@@ -1,16 +1,26 @@
-"""Graphs: an exported program becomes rows of a workload, op by op in the order of execution. Needs torch."""
+"""Graphs: an exported program becomes rows of a workload, op by op in the order of execution. Needs torch.
 
-from collections.abc import Callable, Iterator
+With the rows comes their data flow: what each reads after looking through the ops that are free.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from rooflint.aten import CONSTANT, FREE, PICKS, Tensor, UnknownOpError, cost, is_free
 from rooflint.errors import RooflintError
+from rooflint.flow import INPUT, Flow
 from rooflint.workload import Op
 
 WRITES = frozenset({"copy", "fill", "index_put"})
 """Ops that write into their first argument without reading it."""
+
+COPIES = frozenset({"clone", "_to_copy", "lift_fresh_copy"})
+"""Free ops whose result is a tensor of its own: a write into it does not show in what it was taken from."""
+
+CONVERSIONS = frozenset({"to", "type_as"})
+"""Free ops that copy where the type changes, and else do nothing."""
 
 HasParts = Callable[[str], bool]
 """Whether the module of that path has children of its own."""
@@ -20,23 +30,29 @@ class CaptureError(RooflintError):
     """A module that cannot be captured, and why."""
 
 
-def ops(program: Any, has_parts: HasParts) -> Iterator[Op]:
+def ops(program: Any, has_parts: HasParts) -> tuple[list[Op], Flow]:
     """The rows of a graph. What does not depend on the input is a constant: computed once, then read like a weight."""
-    inputs = set(program.graph_signature.user_inputs)
-    data: set[Any] = set()
+    rows, reads = list[Op](), list[tuple[int, ...]]()
+    inputs = [node for node in program.graph.nodes if node.name in program.graph_signature.user_inputs]
+    data: set[Any] = set(inputs)
+    contents = _Contents(inputs)
     calls: dict[str, int] = {}
     for node in program.graph.nodes:
-        if node.name in inputs:
-            data.add(node)
         if node.op != "call_function" or data.isdisjoint(node.all_input_nodes) or op_name(node) in CONSTANT:
             continue
         where = _module_path(node)
         _spread_write(node, data, where)
         data.add(node)
         row = _row(node, data, where, has_parts)
-        if row is not None:
-            calls[row.name] = calls.get(row.name, 0) + 1
-            yield row if calls[row.name] == 1 else row._replace(name=f"{row.name}@{calls[row.name]}")
+        if row is None:
+            contents.look(node)
+            continue
+        calls[row.name] = calls.get(row.name, 0) + 1
+        reads.append(contents.of(_operands(node)))
+        contents.write(node, len(rows))
+        rows.append(row if calls[row.name] == 1 else row._replace(name=f"{row.name}@{calls[row.name]}"))
+    returns = contents.of(_returned(program))
+    return rows, Flow(tuple(reads), returns, sum(_elements(node) for node in inputs if _tensors(node)))
 
 
 def parts_of(module: torch.nn.Module) -> HasParts:
@@ -94,13 +110,24 @@ def _refuse_number(node: Any, where: str) -> None:
 
 def _read(node: Any, data: set[Any], op: str) -> tuple[int, int]:
     """Elements read of activations and of weights. A picking op reads what it picks, which grows with the batch."""
-    sources = list(node.all_input_nodes)
-    if op in WRITES:
-        sources = [source for source in sources if source is not node.args[0]]
+    sources = _operands(node)
     if op in PICKS:
         return _elements(node) + sum(map(_elements, sources[1:])), 0  # all but the table
     read = [(source in data, _elements(source)) for source in sources]
     return sum(count for is_data, count in read if is_data), sum(count for is_data, count in read if not is_data)
+
+
+def _operands(node: Any) -> list[Any]:
+    """What an op reads."""
+    written = _written_into(node)
+    unread = written if op_name(node) in WRITES or written in node.kwargs.values() else None
+    return [source for source in node.all_input_nodes if source is not unread]
+
+
+def _returned(program: Any) -> list[Any]:
+    """What the network gives back to its caller."""
+    names = set(program.graph_signature.user_outputs)
+    return [node for node in program.graph.output_node().all_input_nodes if node.name in names]
 
 
 def _written(node: Any, op: str) -> int:
@@ -145,24 +172,75 @@ def _translated(value: Any, data: set[Any]) -> Any:
 # ---- writes in place
 
 
+class _Contents:
+    """Whose results stand in each tensor: of which rows, or of the input. Views stand for what they look at."""
+
+    def __init__(self, inputs: list[Any]) -> None:
+        self.writers: dict[Any, set[int]] = {node: {INPUT} for node in inputs}
+
+    def of(self, nodes: list[Any]) -> tuple[int, ...]:
+        """Rows whose results stand in these tensors."""
+        return tuple(sorted(set[int]().union(*(self.writers.get(_base(node), ()) for node in nodes))))
+
+    def look(self, node: Any) -> None:
+        """A free op; what it copies goes its own way from here."""
+        if _base(node) is node and node.all_input_nodes:
+            self.writers[node] = set(self.of(node.all_input_nodes[:1]))
+
+    def write(self, node: Any, row: int) -> None:
+        """A row writes its result: all of a tensor, or into a part of what others have written."""
+        base = _base(node)
+        whole = base is node or _written(node, op_name(node)) == _elements(base)
+        self.writers[base] = {row} if whole else {*self.writers.get(base, ()), row}
+
+
 def _spread_write(node: Any, data: set[Any], where: str) -> None:
     """Data written in place into a constant makes that constant, and every view of it, data from here on.
 
     Raises CaptureError where the constant is a parameter or buffer: what reads it in the next run would differ.
     """
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not schema.is_mutable or node.args[0] in data:
+    written = _written_into(node)
+    if written is None or written in data:
         return
-    base = _base(node.args[0])
+    base = _base(written)
     if base.op != "call_function":
         raise CaptureError(f"{_place(where)}: {node.target} writes data into a parameter or buffer")
     data.update(_views(base))
 
 
+def _written_into(node: Any) -> Any:
+    """The tensor that an op writes in place, or into which it was told to write (`out=`); None where its own is new."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return None
+    place = next(at for at, argument in enumerate(schema.arguments) if _is_written(argument))
+    return node.args[place] if place < len(node.args) else node.kwargs.get(schema.arguments[place].name)
+
+
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and bool(argument.alias_info.is_write)
+
+
+def _looks_at(node: Any) -> Any:
+    """What the result is another look at: the tensor behind a view, or the one just written; None where it is new."""
+    if node.op != "call_function":
+        return None
+    if op_name(node) in FREE:
+        return None if _is_copy(node) else node.args[0]
+    return _written_into(node)
+
+
+def _is_copy(node: Any) -> bool:
+    """Whether a free op makes a tensor of its own; a conversion does where the type is another."""
+    if op_name(node) in CONVERSIONS:
+        return bool(_tensors(node)[0].dtype != _tensors(node.args[0])[0].dtype)
+    return op_name(node) in COPIES
+
+
 def _base(node: Any) -> Any:
-    """What a view looks at."""
-    while node.op == "call_function" and op_name(node) in FREE - {"clone"}:
-        node = node.args[0]
+    """What a view looks at, through all that lies between."""
+    while (below := _looks_at(node)) is not None:
+        node = below
     return node
 
 
@@ -170,7 +248,8 @@ def _views(base: Any) -> set[Any]:
     """A tensor and all that look at it."""
     found, new = {base}, [base]
     while new:
-        users = [user for user in new.pop().users if op_name(user) in FREE - {"clone"} and user not in found]
+        looking = new.pop()
+        users = [user for user in looking.users if _looks_at(user) is looking and user not in found]
         found.update(users)
         new.extend(users)
     return found

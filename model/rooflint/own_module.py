@@ -111,8 +111,8 @@ def capture_program(file: Path) -> Workload:
     program = _loaded(file)
     _refuse_training(file, program)
     example = _example_of(file, program)
-    rows = ops(program, parts_seen(program))
-    workload = Workload.from_ops(str(file), rows, example.batch, UNPROVED)
+    rows, flow = ops(program, parts_seen(program))
+    workload = Workload.from_ops(str(file), rows, example.batch, UNPROVED, flow)
     try:
         small, large = (_again(program, example, batch) for batch in (example.batch, 3 * example.batch))
         fitted(small, large)

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
+from rooflint.flow import Flow
 from rooflint.workload import QUANTITIES, Op, Workload, WorkloadError
 
 
@@ -14,12 +16,19 @@ def fitted(small: Workload, large: Workload) -> Workload:
     """
     if [(row.name, row.kind) for row in small.rows()] != [(row.name, row.kind) for row in large.rows()]:
         raise WorkloadError(f"other ops run at batch {large.batch} than at batch {small.batch}")
-    one = _moved(small, small, large)
+    one = replace(_moved(small, small, large), flow=_flow(small, large))
     two = _moved(large, small, large)
     for mine, theirs in zip(one.at_batch(large.batch).rows(), two.rows(), strict=True):
         if mine != theirs:
             raise WorkloadError(f"{mine.name}: batch {large.batch} is not batch {small.batch} scaled")
     return one
+
+
+def _flow(small: Workload, large: Workload) -> Flow | None:
+    """The data flow, if it is that of both."""
+    if small.flow is None or small.flow.elements_input % small.batch:
+        return None
+    return small.flow if small.flow.scaled(large.batch, small.batch) == large.flow else None
 
 
 def _moved(workload: Workload, small: Workload, large: Workload) -> Workload:
@@ -40,7 +49,8 @@ def sample_by_sample(one: Workload, several: Workload) -> Workload:
 
     For networks that go through part of their work sample by sample: those rows stand in `several` once for each
     sample. Their constants are read as often, so they are moved among the activations. Raises WorkloadError where a
-    row neither repeats nor grows with the batch.
+    row neither repeats nor grows with the batch. The data flow is that of one sample: at a larger batch a row stands
+    for all samples at once.
     """
     there = Counter(map(_content, several.rows()))
     here = Counter(map(_content, one.rows()))
@@ -55,7 +65,7 @@ def sample_by_sample(one: Workload, several: Workload) -> Workload:
             rows.append(_all_activations(row))
         else:
             raise WorkloadError(f"{row.name}: batch {several.batch} is neither batch 1 scaled nor repeated")
-    table = Workload.from_ops(one.name, rows)
+    table = Workload.from_ops(one.name, rows, flow=one.flow)
     if _totals(table.at_batch(several.batch)) != _totals(several):
         raise WorkloadError(f"{one.name}: batch {several.batch} has ops that batch 1 has not")
     return table

@@ -61,8 +61,8 @@ def capture(
     if any(part.training for part in module.modules()):
         raise CaptureError("a workload describes inference; call module.eval() first")
     example = inputs if isinstance(inputs, Example) else of_shape(module, inputs)
-    rows = ops(export(module, example), parts_of(module))
-    return Workload.from_ops(name or type(module).__name__, rows, example.batch, fixed_batch)
+    rows, flow = ops(export(module, example), parts_of(module))
+    return Workload.from_ops(name or type(module).__name__, rows, example.batch, fixed_batch, flow)
 
 
 def capture_scaled(module: torch.nn.Module, example: Example, name: str) -> Workload:

@@ -7,16 +7,24 @@ one that computes. It stores multiply-accumulates and all other arithmetic apart
 import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.errors import RooflintError
+from rooflint.flow import Flow
+from rooflint.fusion import fused
+from rooflint.op import COLUMNS, QUANTITIES, TABLE, Op
 from rooflint.precision import bytes_per_element
 from rooflint.units import OPS_PER_MAC
+
+__all__ = [
+    "COLUMNS", "LARGEST", "QUANTITIES", "TABLE", "Counts", "Flow", "Op", "Workload", "WorkloadError",
+    "conv2d", "gemm", "matrix_op", "mlp",
+]  # fmt: skip
 
 Counts = NDArray[np.int64]
 
@@ -30,39 +38,6 @@ class WorkloadError(RooflintError, ValueError):
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
         self.row = row
-
-
-class Op(NamedTuple):
-    """One row of the table; its fields are the columns. Counts are for the whole batch."""
-
-    name: str
-    """Where it is: the module path (`layer1.0.conv1`)."""
-    kind: str
-    """What it is: conv2d, linear, attention, batch_norm, relu, add, …"""
-    macs: int = 0
-    """Multiply-accumulates = m·n·k·groups. [MAC]"""
-    other_ops: int = 0
-    """Arithmetic that is not part of a multiply-accumulate. [op]"""
-    elements_in: int = 0
-    """Activations read."""
-    elements_weight: int = 0
-    """Parameters and other constants read: they do not grow with the batch."""
-    elements_out: int = 0
-    """Activations written."""
-    m: int = 0
-    """As a matrix product: rows of the result, that is positions (times batch where weights are shared)."""
-    n: int = 0
-    """Columns of the result, that is output channels of one group."""
-    k: int = 0
-    """Length of the sum of products."""
-    groups: int = 0
-    """Independent products of that shape; 0 where the op is no matrix product."""
-
-
-COLUMNS = Op._fields
-QUANTITIES = COLUMNS[2:]
-TABLE = ("op_names", "kinds", *QUANTITIES)
-"""The same as they are called in a Workload."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +59,11 @@ class Workload:
     groups: Counts
     fixed_batch: str = ""
     """Why `at_batch` has no other batch to offer; empty for a workload that scales, as nearly all do."""
+    flow: Flow | None = None
+    """Which op reads the result of which; None where nobody knows."""
+    stacks_rows: tuple[bool, ...] | None = None
+    """`gets_rows`, where it does not follow from the weights: a product between activations goes on to get groups
+    when an op with constants has joined its kernel."""
 
     def __post_init__(self) -> None:
         columns = {quantity: _counts(quantity, getattr(self, quantity)) for quantity in QUANTITIES}
@@ -95,13 +75,14 @@ class Workload:
         _check(self)
 
     @classmethod
-    def from_ops(cls, name: str, ops: Iterable[Op], batch: int = 1, fixed_batch: str = "") -> Self:
+    def from_ops(
+        cls, name: str, ops: Iterable[Op], batch: int = 1, fixed_batch: str = "", flow: Flow | None = None
+    ) -> Self:
         """The workload of these rows, whose counts are for `batch` samples."""
         rows = list(ops)
         if not rows:
             raise WorkloadError(f"{name} has no ops")
-        columns: dict[str, Any] = dict(zip(TABLE, zip(*rows, strict=True), strict=True))  # made arrays in __post_init__
-        return cls(name, batch, **columns, fixed_batch=fixed_batch)
+        return cls(name, batch, **_columns(rows), fixed_batch=fixed_batch, flow=flow)
 
     def rows(self) -> Iterator[Op]:
         """The table, op by op: for files and readers. Arithmetic takes the columns."""
@@ -114,10 +95,19 @@ class Workload:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
-        return (self.name, self.batch, *self.rows()) == (other.name, other.batch, *other.rows())
+        return self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash((self.name, self.batch, *self.rows()))
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        """All that two workloads are compared by."""
+        return (self.name, self.batch, self.flow, *self.gets_rows.tolist(), *self.rows())
+
+    @property
+    def gets_rows(self) -> NDArray[np.bool_]:
+        """Whether more samples are more rows m of an op; else they are more groups. Shape [ops]."""
+        return self.elements_weight > 0 if self.stacks_rows is None else np.array(self.stacks_rows, dtype=np.bool_)
 
     @property
     def ops(self) -> Counts:
@@ -165,7 +155,6 @@ class Workload:
             return self
         if self.fixed_batch:
             raise WorkloadError(f"{self.name} has batch {self.batch} and no other: {self.fixed_batch}")
-        shares_weights = self.elements_weight > 0
 
         def scaled(column: Counts, where: NDArray[np.bool_] | bool = True) -> Counts:
             return np.where(where, column // self.batch * samples, column)
@@ -180,11 +169,30 @@ class Workload:
             elements_in=scaled(self.elements_in),
             elements_weight=self.elements_weight,
             elements_out=scaled(self.elements_out),
-            m=scaled(self.m, shares_weights),
+            m=scaled(self.m, self.gets_rows),
             n=self.n,
             k=self.k,
-            groups=scaled(self.groups, ~shares_weights),
+            groups=scaled(self.groups, ~self.gets_rows),
+            flow=self.flow and self.flow.scaled(samples, self.batch),
+            stacks_rows=self.stacks_rows,
         )
+
+    def fused(self) -> Self:
+        """The same network with one row a kernel; `rooflint.fusion` says what runs in one.
+
+        Arithmetic and weights are those of the rows; what stays inside of a kernel is neither written nor read. Raises
+        WorkloadError for a table that does not know its data flow.
+        """
+        if self.flow is None:
+            raise WorkloadError(f"{self.name} cannot be fused: its table does not say which op reads which result")
+        kernels = fused(list(self.rows()), self.flow)
+        stacks_rows = tuple(self.gets_rows[list(kernels.heads)].tolist())
+        return replace(self, **_columns(kernels.rows), flow=kernels.flow, stacks_rows=stacks_rows)
+
+
+def _columns(rows: Sequence[Op]) -> dict[str, Any]:
+    """The columns of a table as a Workload calls them; its __post_init__ makes them arrays."""
+    return dict(zip(TABLE, zip(*rows, strict=True), strict=True))
 
 
 def _counts(quantity: str, values: Sequence[int] | Counts) -> Counts:
@@ -207,11 +215,20 @@ def _check(workload: Workload) -> None:
         _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
     _, first = np.unique(workload.op_names, return_index=True)
     _refuse_rows(workload, ~np.isin(np.arange(len(workload)), first), "want a name that no op above has")
+    if workload.flow is not None:
+        _check_flow(workload, workload.flow)
+
+
+def _check_flow(workload: Workload, flow: Flow) -> None:
+    for wish, row in flow.misfits(len(workload)):
+        raise WorkloadError(f"{workload.name if row is None else workload.op_names[row]}: {wish}", row)
+    if not workload.fixed_batch and flow.elements_input % workload.batch:
+        raise WorkloadError(f"{workload.name}: want an input whose elements are a multiple of the batch")
 
 
 def _not_per_sample(workload: Workload) -> NDArray[np.bool_]:
     """Where `at_batch` could not tell what one sample costs."""
-    grows = np.where(workload.elements_weight > 0, workload.m, workload.groups)
+    grows = np.where(workload.gets_rows, workload.m, workload.groups)
     columns = (grows, workload.macs, workload.other_ops, workload.elements_in, workload.elements_out)
     wrong: NDArray[np.bool_] = (np.stack(columns) % workload.batch).max(axis=0) > 0
     return wrong
@@ -228,7 +245,7 @@ def _refuse_rows(workload: Workload, wrong: NDArray[np.bool_], wish: str) -> Non
 
 def gemm(m: int, n: int, k: int, batch: int = 1) -> Workload:
     """One matrix product (m × k)·(k × n). The second operand is a weight, so a batch stacks rows: (batch·m × k)."""
-    return Workload.from_ops(f"gemm-{m}x{n}x{k}", [_product("gemm", "gemm", (m, n, k), batch)], batch)
+    return _chain(f"gemm-{m}x{n}x{k}", [_product("gemm", "gemm", (m, n, k), batch)], batch)
 
 
 def mlp(widths: Sequence[int], batch: int = 1, bias: bool = True) -> Workload:
@@ -240,7 +257,12 @@ def mlp(widths: Sequence[int], batch: int = 1, bias: bool = True) -> Workload:
         _product(f"fc{position}", "linear", (1, wide_out, wide_in), batch, bias)
         for position, (wide_in, wide_out) in enumerate(pairwise(whole), start=1)
     ]
-    return Workload.from_ops("mlp-" + "-".join(map(str, whole)), layers, batch)
+    return _chain("mlp-" + "-".join(map(str, whole)), layers, batch)
+
+
+def _chain(name: str, ops: Sequence[Op], batch: int) -> Workload:
+    """Ops each of which reads all that the one before it writes."""
+    return Workload.from_ops(name, ops, batch, flow=Flow.chain(len(ops), ops[0].elements_in))
 
 
 def _product(name: str, kind: str, shape: tuple[int, int, int], batch: int, bias: bool = False) -> Op:
@@ -281,7 +303,7 @@ def conv2d(
     positions, depth = n * math.prod(out), c_in // groups * math.prod(window)
     elements = (n * c_in * math.prod(size), c_out * depth + bool(bias) * c_out, positions * c_out)
     op = matrix_op("conv2d", "conv2d", (positions, c_out // groups, depth, groups), elements)
-    return Workload.from_ops(f"conv2d-{c_in}x{h}x{w}-{c_out}", [op], n)
+    return _chain(f"conv2d-{c_in}x{h}x{w}-{c_out}", [op], n)
 
 
 def _conv_out(

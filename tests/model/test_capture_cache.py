@@ -22,6 +22,7 @@ def test_what_was_written_is_read_again(tmp_path):
     assert place.read() is None
     place.write(TABLE)
     assert entry("net", [[3, 4]], tmp_path / "deep" / "down").read() == TABLE
+    assert place.read().flow == TABLE.flow is not None
     assert [file.name for file in place.file.parent.iterdir()] == [place.file.name]
 
 
@@ -29,6 +30,7 @@ def test_a_batch_that_cannot_change_is_kept_with_its_reason(tmp_path):
     place = entry("net", [], tmp_path)
     place.write(type(TABLE).from_ops("net", TABLE.rows(), 3, "it mixes its samples"))
     assert place.read().fixed_batch == "it mixes its samples"
+    assert place.read().flow is None
 
 
 def test_another_network_input_version_or_rule_is_another_entry(tmp_path, monkeypatch):
@@ -66,6 +68,10 @@ def test_an_entry_is_good_while_its_files_hold_what_they_held(tmp_path):
         lambda text: json.dumps(json.loads(text) | {"ops": [["fc", "linear", -1, 0, 0, 0, 0, 0, 0, 0, 0]]}),
         lambda text: json.dumps(json.loads(text) | {"ops": [["fc"]]}),
         lambda text: text.replace('"batch"', '"bunch"'),
+        lambda text: text.replace('"flow"', '"flaw"'),
+        lambda text: text.replace('"reads":[[-1]]', '"reads":[[0]]'),
+        lambda text: text.replace('"reads":[[-1]]', '"reads":[-1]'),
+        lambda text: text.replace('"elements_input":12', '"elements_input":"12"'),
     ],
 )
 def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(tmp_path, change):

@@ -1,7 +1,10 @@
 """What a batch multiplies, proved on two tables."""
 
+from dataclasses import replace
+
 import pytest
 
+from rooflint.flow import INPUT, Flow
 from rooflint.scaling import fitted, sample_by_sample
 from rooflint.workload import Op, Workload, WorkloadError, mlp
 
@@ -12,6 +15,15 @@ def table(batch, *rows, fixed=""):
 
 def test_a_table_that_scales_is_left_as_it_is():
     assert fitted(mlp([8, 4, 2], batch=2), mlp([8, 4, 2], batch=6)) == mlp([8, 4, 2], batch=2)
+
+
+@pytest.mark.parametrize(
+    "other", [None, Flow(((INPUT,), (0,)), (1,), 47), Flow(((INPUT,), (INPUT, 0)), (1,), 48), Flow.chain(2, 16)]
+)
+def test_a_data_flow_that_another_batch_has_not_is_not_known(other):
+    small, large = mlp([8, 4, 2], batch=2), mlp([8, 4, 2], batch=6)
+    assert fitted(small, replace(large, flow=other, fixed_batch="traced")).flow is None
+    assert fitted(replace(small, flow=None), large).flow is None
 
 
 def test_constants_as_long_as_the_batch_stand_among_the_activations():
@@ -46,7 +58,14 @@ def test_rows_that_repeat_for_each_sample_grow_with_their_constants():
     several = table(2, HEADS, BOXES, BOXES._replace(name="boxes@2"), fixed="traced")
     fit = sample_by_sample(table(1, HEAD, BOXES), several)
     assert [(row.elements_in, row.elements_weight) for row in fit.rows()] == [(8, 0), (5, 0)]
+    assert fit.flow is None
     assert fit.at_batch(2).total_bytes("int8") == several.total_bytes("int8")
+
+
+def test_sample_by_sample_the_data_flow_is_that_of_one():
+    one = replace(table(1, HEAD, BOXES), flow=Flow.chain(2, 8))
+    several = table(2, HEADS, BOXES, BOXES._replace(name="boxes@2"), fixed="traced")
+    assert sample_by_sample(one, several).at_batch(2).flow == Flow.chain(2, 16)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.errors import InputError
+from rooflint.flow import INPUT, Flow
 from rooflint.workload import Op, Workload, WorkloadError
 from rooflint.workload_tables import Captured, load_workload, read_table, workload_ids, write_table
 
@@ -24,6 +25,22 @@ columns: [name, kind, macs, other_ops, elements_in, elements_weight, elements_ou
 ops:
   - [conv1, conv2d, 30, 0, 10, 15, 6, 2, 3, 5, 1]
   - [relu, relu, 0, 6, 6, 0, 6, 0, 0, 0, 0]
+"""
+FLOWING = """\
+name: net
+captured:
+  torch: 2.13.0
+  torchvision: 0.28.0
+  method: "by hand, for a test"
+  input: [1, 3, 8, 8]
+batch: 1
+elements_input: 10
+returns: [conv1, relu]
+columns: [name, kind, macs, other_ops, elements_in, elements_weight, elements_out, m, n, k, groups, reads]
+ops:
+  - [conv1, conv2d, 30, 0, 10, 15, 6, 2, 3, 5, 1, [input]]
+  - [relu, relu, 0, 6, 6, 0, 6, 0, 0, 0, 0, [conv1]]
+  - [add, add, 0, 6, 12, 0, 6, 0, 0, 0, 0, [input, relu]]
 """
 
 
@@ -102,6 +119,15 @@ def test_attention_writes_no_scores_and_counts_their_softmax():
 
 
 @pytest.mark.parametrize("workload_id", workload_ids())
+def test_every_committed_table_knows_its_data_flow(workload_id):
+    # one picture in, one result out, which is the last; everything else is read by somebody
+    workload = load_workload(workload_id)
+    assert workload.flow.elements_input == 3 * 224 * 224
+    assert workload.flow.returns == (len(workload) - 1,)
+    assert [row for row, readers in enumerate(workload.flow.readers()) if not readers] == [len(workload) - 1]
+
+
+@pytest.mark.parametrize("workload_id", workload_ids())
 def test_every_committed_table_can_be_read_and_scaled(workload_id):
     workload = load_workload(workload_id)
     assert workload.batch == 1
@@ -124,6 +150,55 @@ def test_a_good_table_is_read(tmp_path):
         Op("conv1", "conv2d", 30, 0, 10, 15, 6, 2, 3, 5, 1),
         Op("relu", "relu", 0, 6, 6, 0, 6),
     ]
+
+
+def test_a_table_may_say_which_op_reads_which_result(tmp_path):
+    assert read_table(_file(tmp_path, GOOD))[0].flow is None
+    workload, _ = read_table(_file(tmp_path, FLOWING))
+    assert workload.flow == Flow(((INPUT,), (0,), (INPUT, 1)), (0, 1), 10)
+    write_table(workload, ORIGIN, tmp_path / "again.yaml")
+    assert (tmp_path / "again.yaml").read_text(encoding="utf-8").partition("\n")[2] == FLOWING
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("[input, relu]", "[relu, input]", 14, "reads: want names of ops above or input, in their order, each once"),
+        ("[input, relu]", "[relu, relu]", 14, "reads: want names of ops above or input, in their order, each once"),
+        ("[input, relu]", "[input, bn1]", 14, "in their order, each once, found [input, bn1]"),
+        ("[input, relu]", "[input, add]", 14, "in their order, each once, found [input, add]"),
+        ("[input, relu]", "[input, [relu]]", 14, "in their order, each once, found [input, ['relu']]"),
+        ("[input, relu]", "relu", 14, "in their order, each once, found relu"),
+        (", [conv1]]", "]", 13, "want a row of 12 columns, found 11 entries"),
+        ("- [add, add", "- [input, add", 14, "name: want another than input, which is the input of the network"),
+        ("- [add, add", "- [conv1, add", 14, "conv1: want a name that no op above has"),
+        (
+            "returns: [conv1, relu]",
+            "returns: [relu, conv1]",
+            9,
+            "returns: want names of ops, in their order, each once",
+        ),
+        (
+            "returns: [conv1, relu]",
+            "returns: add",
+            9,
+            "returns: want names of ops, in their order, each once, found add",
+        ),
+        ("returns: [conv1, relu]\n", "", 1, "want elements_input and returns where there is a column reads, and only"),
+        (", reads]", "]", 1, "want elements_input and returns where there is a column reads, and only there"),
+        ("elements_input: 10", "elements_input: ten", 8, "elements_input: want a whole number from 0 to 2^53"),
+        ("elements_input: 10", "elements_input: -1", 8, "elements_input: want a whole number from 0 to 2^53"),
+        ("batch: 1", "batch: 3", 8, "elements_input: want a whole number from 0 to 2^53, a multiple of the batch"),
+    ],
+)
+def test_a_wrong_data_flow_is_refused_with_file_and_line(tmp_path, old, new, line, said):
+    assert FLOWING.count(old) == 1
+    file = _file(tmp_path, FLOWING.replace(old, new))
+    with pytest.raises(InputError) as refused:
+        read_table(file)
+    problem = refused.value.problems[0]
+    assert (problem.file, problem.line) == (file, line)
+    assert said in problem.message
 
 
 @pytest.mark.parametrize(
@@ -210,6 +285,12 @@ def test_a_name_that_yaml_would_take_for_something_else_is_quoted(tmp_path, name
     workload = Workload.from_ops("net", [Op(name, "add")])
     write_table(workload, ORIGIN, tmp_path / "net.yaml")
     assert read_table(tmp_path / "net.yaml")[0] == workload
+
+
+def test_an_op_that_is_called_as_the_input_is_cannot_be_written(tmp_path):
+    workload = Workload.from_ops("net", [Op("input", "add")], flow=Flow.chain(1, 0))
+    with pytest.raises(WorkloadError, match=r"^net: want no op called input, which is the input of the network$"):
+        write_table(workload, ORIGIN, tmp_path / "net.yaml")
 
 
 def test_a_reader_never_meets_half_a_table(tmp_path, monkeypatch):
