@@ -1,7 +1,10 @@
-"""What energy rests on, of all roots: process nodes, kinds of memory, circuit factors.
+"""What energy and time rest on, of all roots: nodes, memories, circuit factors, events, idle power, launches.
 
     Coefficients(registry).process("4 nm").energy("op", "fp32").typical     # J/op
     Coefficients(registry).memory("hbm3").energy("device").high             # J/B
+    Coefficients(registry).events("gpu").energy("instruction").typical      # J
+    Coefficients(registry).idle_share("gpu", "context").high                # of TDP
+    Coefficients(registry).launch_overhead(hardware, "graph")               # s
 
 Names are exact. Nothing is interpolated between nodes: logic, SRAM and DRAM scale each in its own way, and the readings
 of a node are what was published for that node.
@@ -11,21 +14,30 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from rooflint.energies import Circuits, MemoryEnergy, Process
 from rooflint.energy_checks import problems, size_of
 from rooflint.energy_schema import CircuitsSpec, EnergySpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import InputError, refuse, shown
-from rooflint.hardware import Facts
+from rooflint.event_checks import event_problems
+from rooflint.event_schema import EventsSpec, LaunchesSpec
+from rooflint.events import Events
+from rooflint.hardware import Facts, Hardware
+from rooflint.launches import Launches, mode_of, own_overhead
 from rooflint.spec_files import flatten, read_spec
 from rooflint.specs import Registry
-from rooflint.spread import UnknownCoefficientError
+from rooflint.spread import Spread, UnknownCoefficientError
 from rooflint.strict_yaml import Document
 
 E = TypeVar("E", bound=EnergySpec)
 
-SECTIONS = ("process", "memory")
+#: Folders of a root, and files in it, with the shape of each.
+SECTIONS: Mapping[str, type[EnergySpec]] = MappingProxyType(
+    {"process": ProcessSpec, "memory": MemoryEnergySpec, "events": EventsSpec}
+)
+SINGLES: Mapping[str, type[EnergySpec]] = MappingProxyType({"circuits": CircuitsSpec, "launches": LaunchesSpec})
 
 
 @dataclass(frozen=True)
@@ -36,19 +48,22 @@ class Coefficients:
     _read: dict[Path, tuple[Document, EnergySpec, Facts]] = field(default_factory=dict, repr=False, compare=False)
 
     def ids(self, section: str) -> list[str]:
-        """Names of all nodes (`process`) or memories (`memory`). Raises InputError for a file whose name is none."""
+        """Names of all nodes (`process`), memories (`memory`) or kinds of processor (`events`).
+
+        Raises InputError for a file whose name is none.
+        """
         return list(self.registry.files_of(section))
 
     def check(self, file: Path) -> None:
-        """Read a file of one of the sections, or the circuit factors, for what is wrong with it. Raises InputError."""
-        models: dict[str, type[EnergySpec]] = {"process": ProcessSpec, "memory": MemoryEnergySpec}
-        self._load(file, models.get(file.parent.name, CircuitsSpec))
+        """Read a file of one of the sections, or a single one, for what is wrong with it. Raises InputError."""
+        self._load(file, SECTIONS.get(file.parent.name) or SINGLES[file.stem])
 
     def files(self, root: Path) -> list[Path]:
         """Files of one root. Raises InputError for a file whose name is no id."""
         home = root.resolve()
         found = [file.resolve() for section in SECTIONS for file in self.registry.files_of(section).values()]
-        return [file for file in (*found, home / "circuits.yaml") if file.is_relative_to(home) and file.is_file()]
+        single = [home / f"{name}.yaml" for name in SINGLES]
+        return [file for file in (*found, *single) if file.is_relative_to(home) and file.is_file()]
 
     def process(self, node: str) -> Process:
         """The node of that name, `4 nm` or `4nm`. Raises UnknownCoefficientError or InputError."""
@@ -65,11 +80,40 @@ class Coefficients:
 
     def circuits(self) -> Circuits:
         """The circuit factors of the first root that has some. Raises UnknownCoefficientError or InputError."""
+        document, spec, facts = self._load(self._single("circuits"), CircuitsSpec)
+        return Circuits(spec, document, facts)
+
+    def events(self, kind: str) -> Events:
+        """What processors of that kind spend on control, `gpu`. Raises UnknownCoefficientError or InputError."""
+        file = self._file("events", kind)
+        document, spec, facts = self._load(file, EventsSpec)
+        return Events(kind, spec, document, facts)
+
+    def idle_share(self, kind: str, state: str | None = None) -> Spread:
+        """Idle power over TDP of processors of that kind, in a state or in any. [1]
+
+        Raises UnknownCoefficientError or InputError.
+        """
+        return self.events(kind).idle_share(state)
+
+    def launches(self) -> Launches:
+        """The launch overheads of the first root that has some. Raises UnknownCoefficientError or InputError."""
+        document, spec, facts = self._load(self._single("launches"), LaunchesSpec)
+        return Launches(spec, document, facts)
+
+    def launch_overhead(self, hardware: Hardware, mode: str) -> Spread | None:
+        """Time that a launch costs a device: its own fact, else what is published of its vendor's, else None. [s]
+
+        Raises UnknownCoefficientError for a mode that there is not, or InputError.
+        """
+        vendor = hardware.id.partition("/")[0]
+        return own_overhead(hardware) or self.launches().overhead(hardware.kind, vendor, mode_of(mode))
+
+    def _single(self, name: str) -> Path:
         for root in self.registry.roots:
-            if (root / "circuits.yaml").is_file():
-                document, spec, facts = self._load(root / "circuits.yaml", CircuitsSpec)
-                return Circuits(spec, document, facts)
-        raise UnknownCoefficientError(f"no circuits.yaml in {', '.join(map(shown, self.registry.roots))}")
+            if (root / f"{name}.yaml").is_file():
+                return root / f"{name}.yaml"
+        raise UnknownCoefficientError(f"no {name}.yaml in {', '.join(map(shown, self.registry.roots))}")
 
     def _file(self, section: str, name: str) -> Path:
         files = self.registry.files_of(section)
@@ -81,7 +125,7 @@ class Coefficients:
         if file not in self._read:
             document, read = read_spec(file, model, self.registry.texts.get(file))
             flat = flatten(read, document)
-            if found := list(problems(read, document, flat)):
+            if found := [*problems(read, document, flat), *event_problems(read, document, flat)]:
                 raise InputError(found)
             self._read[file] = document, read, flat
         document, spec, facts = self._read[file]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rooflint.energy_schema import PARTS, CircuitsSpec, MemoryEnergySpec, ProcessSpec, Scope
 from rooflint.hardware import Facts
-from rooflint.spread import Range, Spread, UnknownCoefficientError
+from rooflint.spread import Range, Spread, UnknownCoefficientError, range_of
 from rooflint.strict_yaml import Document
 
 
@@ -65,9 +65,7 @@ class MemoryEnergy:
 
     def range(self, name: str) -> Range:
         """One reading."""
-        low, typical, high = (self.facts.get(f"readings.{name}.{end}") for end in ("low", "typical", "high"))
-        ends = [fact for fact in (low, typical, high) if fact]
-        return Range(name, low or ends[0], high or ends[-1], typical)
+        return range_of(name, self.facts, f"readings.{name}")
 
 
 def scope_of(text: str) -> Scope:

@@ -32,10 +32,10 @@ def problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Pro
         yield from _wires(spec, facts)
         for key in sorted({path.split(".", 2)[2] for path in facts}):
             if not key.endswith(".capacity"):
-                yield from _far([fact for path, fact in facts.items() if path.split(".", 2)[2] == key])
+                yield from far([fact for path, fact in facts.items() if path.split(".", 2)[2] == key])
     if isinstance(spec, MemoryEnergySpec):
-        incomplete = list(_ranges(spec, document, facts))
-        yield from incomplete or _scopes(MemoryEnergy(document.file.stem, spec, document, facts))
+        broken = list(_ranges(spec, document, facts))
+        yield from broken or _scopes(MemoryEnergy(document.file.stem, spec, document, facts))
 
 
 def _misnamed(document: Document) -> Iterator[Problem]:
@@ -48,19 +48,22 @@ def _wires(spec: ProcessSpec, facts: Facts) -> Iterator[Problem]:
     for name in spec.readings:
         half, whole = (facts.get(f"readings.{name}.wire.{key}") for key in ("random_bit", "transition"))
         if half and whole and not 0.4 < half.value / whole.value < 0.6:
-            yield _contradiction(half, whole, "is not about half of")
+            yield contradiction(half, whole, "is not about half of")
 
 
 def _ranges(spec: MemoryEnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
-    for name, one in spec.readings.items():
-        if not one.typical and not (one.low and one.high):
-            path = ("readings", name)
-            yield document.problem(path, f"readings.{name}: want a typical value, or low and high")
-            continue
-        ends = [fact for end in ("low", "typical", "high") if (fact := facts.get(f"readings.{name}.{end}"))]
-        for lower, upper in pairwise(ends):
-            if lower.value > upper.value:
-                yield _contradiction(lower, upper, "is above")
+    for name in spec.readings:
+        yield from incomplete(f"readings.{name}", document, facts)
+
+
+def incomplete(path: str, document: Document, facts: Facts) -> Iterator[Problem]:
+    """What is missing from the reading at a dotted path, or runs backwards in it."""
+    ends = {end: fact for end in ("low", "typical", "high") if (fact := facts.get(f"{path}.{end}"))}
+    if "typical" not in ends and len(ends) < 2:
+        yield document.problem(tuple(path.split(".")), f"{path}: want a typical value, or low and high")
+    for lower, upper in pairwise(ends.values()):
+        if lower.value > upper.value:
+            yield contradiction(lower, upper, "is above")
 
 
 def _scopes(memory: MemoryEnergy) -> Iterator[Problem]:
@@ -69,7 +72,7 @@ def _scopes(memory: MemoryEnergy) -> Iterator[Problem]:
     for (name, one), (other, two) in combinations(readings.items(), 2):
         first, second = memory.range(name), memory.range(other)
         if one.scope == two.scope:
-            yield from _far([first.low, first.high, second.low, second.high])
+            yield from far([first.low, first.high, second.low, second.high])
         yield from _part_above_whole(one, first, two, second)
         yield from _part_above_whole(two, second, one, first)
 
@@ -77,18 +80,20 @@ def _scopes(memory: MemoryEnergy) -> Iterator[Problem]:
 def _part_above_whole(one: MemoryReading, part: Range, two: MemoryReading, whole: Range) -> Iterator[Problem]:
     same = part.low.source.document == whole.low.source.document
     if same and PARTS[one.scope] and PARTS[one.scope] < PARTS[two.scope] and part.low.value > whole.high.value:
-        yield _contradiction(part.low, whole.high, f"is {one.scope} alone, and above the {two.scope} of")
+        yield contradiction(part.low, whole.high, f"is {one.scope} alone, and above the {two.scope} of")
 
 
-def _far(facts: Sequence[Fact]) -> Iterator[Problem]:
+def far(facts: Sequence[Fact]) -> Iterator[Problem]:
+    """Figures of one thing that lie too far apart."""
     if not facts:
         return
     lowest, highest = min(facts, key=lambda fact: fact.value), max(facts, key=lambda fact: fact.value)
     if highest.value > FAR * lowest.value:
         factor = f"is {highest.value / lowest.value:.3g} times"
-        yield _contradiction(highest, lowest, factor, "; wrong unit or prefix?")
+        yield contradiction(highest, lowest, factor, "; wrong unit or prefix?")
 
 
-def _contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
+def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
+    """Two facts of a file that cannot both be true, said at the line of the first."""
     where = "" if two.line == one.line else f" in line {two.line}"
     return Problem(one.file, one.line, f"{one.path}: {one.display} {how} the {two.display}{where}{end}")

@@ -1,6 +1,6 @@
 """An energy as the sources leave it: a typical value between ends, and what it includes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from rooflint.errors import RooflintError
@@ -9,7 +9,7 @@ from rooflint.units import Dimension
 
 
 class UnknownCoefficientError(RooflintError):
-    """A node, a memory, an operation, a scope or a reading that no root has; the message names those that there are."""
+    """A node, a memory, an operation, a scope, an event or a reading that no root has; the message names those."""
 
 
 class ScopeError(RooflintError):
@@ -27,7 +27,7 @@ class Range:
 
     @property
     def value(self) -> float:
-        """The typical value, else the middle of the range. [J/op, J/B or J/B/m]"""
+        """The typical value, else the middle of the range. [as its facts]"""
         return self.typical.value if self.typical else (self.low.value + self.high.value) / 2
 
     @property
@@ -37,14 +37,24 @@ class Range:
         return tuple(dict.fromkeys(given))
 
 
+def range_of(name: str, facts: Mapping[str, Fact], path: str) -> Range:
+    """The reading of that name below a dotted path, of which the file gives a value or both ends."""
+    low, typical, high = (facts.get(f"{path}.{end}") for end in ("low", "typical", "high"))
+    ends = [fact for fact in (low, typical, high) if fact]
+    return Range(name, low or ends[0], high or ends[-1], typical)
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What all documents say about one energy; the ends are those of any of them."""
+    """What all documents say about one coefficient; the ends are those of any of them.
+
+    An energy is in J/op, J/B, J/B/m or, of an event, in J; idle power is a share, a launch is in seconds.
+    """
 
     what: str
     ranges: tuple[Range, ...]
     parts: frozenset[str] | None = None
-    """What an access to memory includes; None where that means nothing, empty where the source left it open."""
+    """What an access to memory includes or an event covers; None where that means nothing, empty where it is open."""
 
     @property
     def best(self) -> Range:
@@ -61,22 +71,22 @@ class Spread:
 
     @property
     def low(self) -> float:
-        """The lowest value that a document gives. [J/op, J/B or J/B/m]"""
+        """The lowest value that a document gives. [as its facts]"""
         return min(one.low.value for one in self.ranges)
 
     @property
     def typical(self) -> float:
-        """The value of the best reading. [J/op, J/B or J/B/m]"""
+        """The value of the best reading. [as its facts]"""
         return self.best.value
 
     @property
     def high(self) -> float:
-        """The highest value that a document gives. [J/op, J/B or J/B/m]"""
+        """The highest value that a document gives. [as its facts]"""
         return max(one.high.value for one in self.ranges)
 
     @property
     def dimension(self) -> Dimension:
-        """Energy per op, per byte, or per byte and metre."""
+        """Energy, by itself or per op, per byte, per byte and metre; time; none for a share."""
         return self.best.low.quantity.dimension
 
 

@@ -12,6 +12,7 @@ from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import shown
+from rooflint.event_schema import EventsSpec, LaunchesSpec
 from rooflint.schema import ArchitectureSpec, HardwareSpec
 from rooflint.whole_file import write_whole
 
@@ -28,6 +29,8 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "process.json": {"$schema": _DRAFT, **ProcessSpec.model_json_schema()},
         model / "memory.json": {"$schema": _DRAFT, **MemoryEnergySpec.model_json_schema()},
         model / "circuits.json": {"$schema": _DRAFT, **CircuitsSpec.model_json_schema()},
+        model / "events.json": {"$schema": _DRAFT, **EventsSpec.model_json_schema()},
+        model / "launches.json": {"$schema": _DRAFT, **LaunchesSpec.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
     }
 
