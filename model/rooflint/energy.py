@@ -20,6 +20,9 @@ from rooflint.terms import Energy, Term
 from rooflint.traffic import chip_bytes, operand_bytes
 from rooflint.workload import Workload
 
+RATED = ("tdp", "powers.limit", "powers.measured_max")
+"""What idle power is a share of, where it was not measured: the first of these that the device has."""
+
 LARGE_ARRAY, CORE_ARRAY = "mib1", "kib32"
 """The arrays that stand for the chip's large memory (L2, unified buffer) and for a core's L1."""
 
@@ -82,7 +85,7 @@ def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
     """
     if "powers.idle" in hardware.facts:
         return of_fact(hardware.facts["powers.idle"], "idle power of the device")
-    rated = hardware.facts.get("tdp") or hardware.facts.get("powers.limit")
+    rated = next((fact for path in RATED if (fact := hardware.facts.get(path))), None)
     if rated is None:
         raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
     return of_spread(_idle_share(hardware.kind, coefficients)).times(of_fact(rated, "rated power"))

@@ -41,7 +41,7 @@ def explain(one: Contender, two: Contender, metric: str) -> Explanation:
 
 def _energy(one: Contender, two: Contender) -> Explanation:
     mine, theirs = one.prediction.energy_per_sample_j, two.prediction.energy_per_sample_j
-    bars = tuple(_energy_bar(each) for each in (one, two))
+    bars = tuple(energy_bar(each) for each in (one, two))
     first = _first(one, two, mine, theirs, JOULES, "energy")
     terms = sorted(_energy_differences(one, two), key=lambda pair: -abs(pair[0]))
     whole = theirs - mine
@@ -49,7 +49,7 @@ def _energy(one: Contender, two: Contender) -> Explanation:
     return Explanation("energy", (first, *told, *_power(one, two)), bars)
 
 
-def _energy_bar(one: Contender) -> Bar:
+def energy_bar(one: Contender) -> Bar:
     found = one.prediction
     parts = (
         Part(term.name, term.total_j / found.batch, format_quantity(term.total_j / found.batch, JOULES))
@@ -117,11 +117,11 @@ def _latency(one: Contender, two: Contender) -> Explanation:
     mine, theirs = one.prediction, two.prediction
     first = _first(one, two, mine.latency_s, theirs.latency_s, SECONDS, "time")
     waits = tuple(f"{each.short} {_waits(each.prediction)}" for each in (one, two))
-    bars = tuple(_latency_bar(each) for each in (one, two))
+    bars = tuple(latency_bar(each) for each in (one, two))
     return Explanation("latency", (first, *waits, *_what_if(one, two)), bars)
 
 
-def _latency_bar(one: Contender) -> Bar:
+def latency_bar(one: Contender) -> Bar:
     shares = one.prediction.shares.items()
     parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in shares)
     return Bar(one.short, parts, format_quantity(one.prediction.latency_s, SECONDS))

@@ -64,8 +64,5 @@ def _at_one_batch(machines: Machines, work: Workload, storage: str) -> Floats:
     bound_by_memory = np.searchsorted(intensity[order], ridge, side="left")
     streamed = np.concatenate(([0.0], np.cumsum(moved[order])))[bound_by_memory]
     computed = np.concatenate(([0.0], np.cumsum(ops[order][::-1])))[len(ops) - bound_by_memory]
-    return (
-        streamed / machines.bandwidth_bytes_per_s + computed / machines.peak_ops_per_s + len(ops) * machines.overhead_s
-    )
     waited = streamed / machines.bandwidth_bytes_per_s + computed / machines.peak_ops_per_s
     return np.asarray(waited + len(ops) * machines.overhead_s)

@@ -13,8 +13,8 @@ from rooflint.errors import RooflintError
 from rooflint.hardware import Hardware
 from rooflint.launches import MODES
 from rooflint.networks import network
-from rooflint.prediction import FREE, Setting
 from rooflint.precision import precision
+from rooflint.prediction import FREE, Setting
 from rooflint.specs import Registry
 from rooflint.workload import Workload
 
@@ -32,7 +32,9 @@ Network = Annotated[
 Devices = Annotated[
     list[str] | None,
     typer.Option(
-        "--hardware", "-d", help="Ids, unique parts, globs or kinds, with commas or repeated; t4, 'nvidia/l*', orin@30w."
+        "--hardware",
+        "-d",
+        help="Ids, unique parts, globs or kinds, with commas or repeated; t4, 'nvidia/l*', orin@30w.",
     ),
 ]
 Mode = Annotated[str, typer.Option("--at", help="Operating point of all devices, such as 30w; or say DEVICE@30w.")]
