@@ -1,4 +1,4 @@
-"""The answer to `rooflint compare`: tables, winners, insights and explanations, all out of the predictions' own terms."""
+"""The answer to `rooflint compare`: tables, winners, insights and explanations, out of the predictions' own terms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -185,7 +185,10 @@ def _leads(found: Comparison) -> Iterator[str]:
             CRITERIA[by].value(loser.prediction) / CRITERIA[by].value(winner.prediction)
             for by, winner, loser in (("energy", frugal, fast), ("latency", fast, frugal))
         )
-        yield f"trade-off: {frugal.short} takes 1/{energy:.3g} of the energy of {fast.short}, which is {latency:.3g} × as fast"
+        yield (
+            f"trade-off: {frugal.short} takes 1/{energy:.3g} of the energy of {fast.short}, "
+            f"which is {latency:.3g} × as fast"
+        )
     for by, winner in best.items():
         others = [CRITERIA[by].of(one.prediction) for one in found.able if one is not winner]
         known = [value for value in others if value is not None]

@@ -50,6 +50,7 @@ def _energy(one: Contender, two: Contender) -> Explanation:
 
 
 def energy_bar(one: Contender) -> Bar:
+    """The terms of one inference. [J]"""
     found = one.prediction
     parts = (
         Part(term.name, term.total_j / found.batch, format_quantity(term.total_j / found.batch, JOULES))
@@ -122,6 +123,7 @@ def _latency(one: Contender, two: Contender) -> Explanation:
 
 
 def latency_bar(one: Contender) -> Bar:
+    """What the time of a batch goes to. [s]"""
     shares = one.prediction.shares.items()
     parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in shares)
     return Bar(one.short, parts, format_quantity(one.prediction.latency_s, SECONDS))

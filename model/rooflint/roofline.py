@@ -142,7 +142,7 @@ def estimate_at(
     storage: str,
     overhead_s: float | None = None,
 ) -> Estimate:
-    """The same under a given peak in op/s and bandwidth in B/s; the launch overhead is the device's, if none is given."""
+    """The same under a given peak in op/s and bandwidth in B/s; the launch overhead is the device's unless given."""
     fact = hardware.facts.get("launch_overhead")
     own = fact.value if fact else 0.0
     return Estimate(

@@ -1,4 +1,4 @@
-"""What a user asks of a network on devices, resolved: the options that `compare`, `analyze`, `models` and `sweep` share."""
+"""What a user asks of a network on devices: options that `compare`, `analyze`, `models` and `sweep` share, resolved."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

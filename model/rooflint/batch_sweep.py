@@ -1,0 +1,104 @@
+"""Batch sweeps: one network on one device over batches, and the batch that suits it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rooflint.basis import Energies
+from rooflint.comparison import Contender, contend
+from rooflint.criteria import CRITERIA, Requirement
+from rooflint.hardware import Hardware
+from rooflint.metrics import batch_efficiency
+from rooflint.prediction import Prediction, Setting
+from rooflint.workload import Workload
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+ENOUGH = 0.95
+"""Share of the highest throughput at which a larger batch only adds latency."""
+
+
+@dataclass(frozen=True)
+class BatchSweep:
+    """A device in one precision over ascending batches; without predictions where it cannot run the network."""
+
+    contender: Contender
+    setting: Setting
+    predictions: tuple[Prediction, ...]
+
+    @property
+    def label(self) -> str:
+        """`h100-sxm5-80gb int8`."""
+        return f"{self.contender.short} {self.setting.compute}"
+
+    def at(self, batch: int) -> Prediction | None:
+        """The prediction for a batch."""
+        return next((one for one in self.predictions if one.batch == batch), None)
+
+    def efficiencies(self) -> tuple[float, ...]:
+        """Throughput of each batch over that of as many first ones at once. [1]"""
+        return tuple(batch_efficiency(self.predictions[0], one) for one in self.predictions)
+
+    def best(self, wanted: Sequence[Requirement] = ()) -> Prediction | None:
+        """The smallest batch with 95 % of the highest throughput, among those of which all requirements hold."""
+        able = [one for one in self.predictions if all(each.met(one) for each in wanted)]
+        most = max((one.throughput_per_s for one in able), default=0.0)
+        return next((one for one in able if one.throughput_per_s >= ENOUGH * most), None)
+
+    def most_frugal(self) -> Prediction | None:
+        """The smallest batch with the least energy per inference, to 1 %; None where no energy is known."""
+        known = [(energy, one) for one in self.predictions if (energy := CRITERIA["energy"].of(one)) is not None]
+        least = min((energy for energy, _ in known), default=0.0)
+        return next((one for energy, one in known if energy <= least * 1.01), None)
+
+    def turns(self) -> tuple[tuple[Prediction, Prediction], ...]:
+        """Neighbouring batches between which something else becomes what the latency waits for."""
+        return tuple((one, two) for one, two in pairwise(self.predictions) if one.bound != two.bound)
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """Two neighbouring batches between which another device becomes the better one."""
+
+    before: Prediction
+    after: Prediction
+    winner_before: BatchSweep
+    winner_after: BatchSweep
+
+
+def sweep(
+    devices: Sequence[Hardware],
+    work: Workload,
+    energies: Energies,
+    settings: Sequence[Setting],
+    batches: Sequence[int] = BATCHES,
+) -> tuple[BatchSweep, ...]:
+    """Each device in each setting over the batches. Raises WorkloadError for a network that has one batch only."""
+    ascending = sorted(set(batches))
+    tables = [work.at_batch(batch) for batch in ascending]
+    return tuple(_swept(device, tables, energies, setting) for device in devices for setting in settings)
+
+
+def _swept(device: Hardware, tables: Sequence[Workload], energies: Energies, setting: Setting) -> BatchSweep:
+    runs = [contend(device, table, energies, setting) for table in tables]
+    return BatchSweep(runs[0], setting, tuple(one.found for one in runs if one.found))
+
+
+def crossovers(sweeps: Sequence[BatchSweep], by: str) -> tuple[Crossover, ...]:
+    """Where, over the batches that all can run, the best by a criterion changes from one sweep to another."""
+    able = [one for one in sweeps if one.predictions]
+    winners = []
+    for places in zip(*(one.predictions for one in able), strict=False):
+        scored = [(_score(found, by), place) for place, found in enumerate(places)]
+        known = [(score, place) for score, place in scored if score is not None]
+        if known:
+            place = min(known)[1]
+            winners.append((places[place], able[place]))
+    return tuple(
+        Crossover(one, two, first, second) for (one, first), (two, second) in pairwise(winners) if first is not second
+    )
+
+
+def _score(found: Prediction, by: str) -> float | None:
+    value = CRITERIA[by].of(found)
+    return value if value is None or CRITERIA[by].less_is_better else -value
