@@ -12,6 +12,9 @@ from functools import cache
 
 OPS_PER_MAC = 2  # one multiply and one add; the only place the project says so
 
+SECONDS_PER_HOUR = 3600
+JOULES_PER_KWH = 3.6e6
+
 SI_PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 IEC_PREFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
 
@@ -52,8 +55,8 @@ _SYMBOLS: dict[str, tuple[float, Dimension, str]] = {
     "W": (1, WATTS, "si"),
     "J": (1, JOULES, "si"),
     "m": (1, METRES, "si"),
-    "h": (3600, SECONDS, ""),
-    "Wh": (3600, JOULES, "si"),
+    "h": (SECONDS_PER_HOUR, SECONDS, ""),
+    "Wh": (SECONDS_PER_HOUR, JOULES, "si"),
     "USD": (1, DOLLARS, ""),
     "g": (1, GRAMS, "si"),
     "inferences": (1, DIMENSIONLESS, ""),

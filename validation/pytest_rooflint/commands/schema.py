@@ -10,6 +10,7 @@ import pytest_rooflint
 import rooflint
 from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
+from rooflint.economics_schema import GridSpec, PricesSpec
 from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import shown
 from rooflint.schema import ArchitectureSpec, HardwareSpec
@@ -28,6 +29,8 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "process.json": {"$schema": _DRAFT, **ProcessSpec.model_json_schema()},
         model / "memory.json": {"$schema": _DRAFT, **MemoryEnergySpec.model_json_schema()},
         model / "circuits.json": {"$schema": _DRAFT, **CircuitsSpec.model_json_schema()},
+        model / "prices.json": {"$schema": _DRAFT, **PricesSpec.model_json_schema()},
+        model / "grid.json": {"$schema": _DRAFT, **GridSpec.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
     }
 
