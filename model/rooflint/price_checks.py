@@ -3,14 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from rooflint.economics_schema import CostSpec, PricesSpec, RentSpec
+from rooflint.economics_schema import CostSpec, PricesSpec
 from rooflint.errors import Problem, RooflintError
 from rooflint.facts import Fact
 from rooflint.layered_files import FactFile
 from rooflint.specs import Registry
 
 FAR = 6
-"""Prices of one device under one kind of terms that lie further apart are refused: a node of eight, or a wrong unit."""
+"""Prices of one device on the same terms that lie further apart are refused: a node of eight, or a wrong unit."""
+
+NEAR_YEARS = 3
+"""Of prices further apart in time nothing is said: a P100 fell from 10 500 to 1100 USD in six years."""
 
 
 def problems(file: FactFile[PricesSpec], registry: Registry) -> Iterator[Problem]:
@@ -43,25 +46,30 @@ def _twice(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpe
 
 
 def _far(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
-    kinds: dict[str, list[Fact]] = defaultdict(list)
-    for kind, key, rows in (
-        ("rent", "price", cost.rent),
-        ("purchase", "price", cost.purchase),
-        ("embodied", "carbon", cost.embodied),
-    ):
-        for position, row in enumerate(rows):
-            kinds[f"{kind} {_terms(row)}"].append(file.facts[f"{section}.{product}.{kind}.{position}.{key}"])
-    for facts in kinds.values():
-        yield from _apart(product, facts)
+    """Prices on the same terms, and of about the same time, that cannot be of the same thing."""
+    kinds: dict[str, list[tuple[int, Fact]]] = defaultdict(list)
+    for position, rent in enumerate(cost.rent):
+        fact = file.facts[f"{section}.{product}.rent.{position}.price"]
+        kinds[f"rent {rent.terms}"].append((_year(rent.date), fact))
+    for position, purchase in enumerate(cost.purchase):
+        fact = file.facts[f"{section}.{product}.purchase.{position}.price"]
+        kinds[f"purchase {purchase.includes}"].append((_year(purchase.date), fact))
+    for position, embodied in enumerate(cost.embodied):
+        fact = file.facts[f"{section}.{product}.embodied.{position}.carbon"]
+        kinds[f"embodied {embodied.includes}"].append((embodied.year, fact))
+    for dated in kinds.values():
+        yield from _apart(product, dated)
 
 
-def _terms(row: object) -> str:
-    return row.terms if isinstance(row, RentSpec) else str(getattr(row, "includes", ""))
+def _year(date: str) -> int:
+    return int(date[:4])
 
 
-def _apart(product: str, facts: Sequence[Fact]) -> Iterator[Problem]:
-    lowest, highest = min(facts, key=lambda fact: fact.value), max(facts, key=lambda fact: fact.value)
-    if highest.value > FAR * lowest.value:
-        factor = f"is {highest.value / lowest.value:.3g} times the {lowest.display} in line {lowest.line}"
-        message = f"{product}: {highest.display} {factor}; a price of a node, or a wrong unit?"
-        yield Problem(highest.file, highest.line, message)
+def _apart(product: str, dated: Sequence[tuple[int, Fact]]) -> Iterator[Problem]:
+    for year, fact in dated:
+        near = (other for when, other in dated if abs(when - year) <= NEAR_YEARS)
+        lowest = min(near, key=lambda other: other.value)
+        if fact.value > FAR * lowest.value:
+            factor = f"is {fact.value / lowest.value:.3g} times the {lowest.display} in line {lowest.line}"
+            message = f"{product}: {fact.display} {factor}; a price of a node, or a wrong unit?"
+            yield Problem(fact.file, fact.line, message)

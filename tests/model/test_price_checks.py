@@ -19,6 +19,16 @@ def test_terms_are_compared_with_their_own_kind(economics):
     assert len(economics.prices().of("acme/one")) == 3
 
 
+def test_a_price_may_fall_far_in_a_few_years(economics):
+    economics.edit("prices/acme", "[8000 USD, a, row 5], date: 2024-01-01}", "[8000 USD, a, row 5], date: 2020-01-01}")
+    economics.edit(
+        "prices/acme",
+        "18000 USD, a, row 6], date: 2024-01-02, includes: server_share",
+        "900 USD, a, row 6], date: 2024-01-02",
+    )
+    assert [price.usd for price in economics.prices().purchases("acme/one")] == [900, 8000]
+
+
 def test_a_day_that_is_given_twice_is_refused(economics):
     said = economics.refused("prices/acme", "us-one, date: 2024-03-01", "us-one, date: 2025-03-01")
     assert "devices.acme/one.rent: Big Cloud has a price of 2025-03-01 already, in line 8; keep one" in said
