@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rooflint.schema import CIRCUITS, Capacity, PrecisionName, SourceSpec, Strict, Text, Wish, Word, fact_of
+from rooflint.schema import CIRCUITS, Capacity, PrecisionName, SourcedSpec, Strict, Text, Wish, Word, fact_of
 from rooflint.units import DIMENSIONLESS, JOULES_PER_BYTE, JOULES_PER_BYTE_M, JOULES_PER_OP
 
 PICO = 1e-12
@@ -72,12 +72,8 @@ EnergyFactor = fact_of(Wish("a factor", DIMENSIONLESS, 0.05, 5, "0.85"))
 NodeName = Annotated[str, Field(pattern=r"^[1-9][0-9]*nm$", description="another node: 7nm")]
 
 
-class EnergySpec(Strict):
+class EnergySpec(SourcedSpec):
     """What the files have in common."""
-
-    name: Text
-    sources: dict[Word, SourceSpec]
-    notes: Text | None = None
 
 
 class SramSpec(Strict):

@@ -200,6 +200,14 @@ class SourceSpec(Strict):
     where: Text | None = None
 
 
+class SourcedSpec(Strict):
+    """What files of facts about other things than devices have in common."""
+
+    name: Text
+    sources: dict[Word, SourceSpec]
+    notes: Text | None = None
+
+
 class UnitSpec(Strict):
     """A kind of compute unit: tensor cores, CUDA cores, an MXU, AVX-512 ports."""
 

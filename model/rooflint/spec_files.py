@@ -10,11 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rooflint import strict_yaml
-from rooflint.energy_schema import EnergySpec
 from rooflint.errors import InputError, Problem, refuse
 from rooflint.facts import Fact, Source
 from rooflint.precision import PRECISIONS
-from rooflint.schema import RawFact, SharedSpec, Strict, reader_of
+from rooflint.schema import RawFact, SharedSpec, SourcedSpec, Strict, reader_of
 from rooflint.strict_yaml import Document
 
 _TYPED_PEAK = re.compile(r"peak|tops|flops|ops_per_s", re.IGNORECASE)
@@ -111,12 +110,12 @@ def _is_container(thing: Any) -> bool:
     return getattr(thing, "__origin__", None) in (dict, list)
 
 
-def sources_of(spec: SharedSpec | EnergySpec) -> dict[str, Source]:
+def sources_of(spec: SharedSpec | SourcedSpec) -> dict[str, Source]:
     """The documents of a spec by key."""
     return {key: Source(key, source.document, source.grade, source.url) for key, source in spec.sources.items()}
 
 
-def flatten(spec: SharedSpec | EnergySpec, document: Document) -> dict[str, Fact]:
+def flatten(spec: SharedSpec | SourcedSpec, document: Document) -> dict[str, Fact]:
     """Every fact of a spec by its dotted path, with source and line. Raises InputError for a source not listed."""
     sources, problems = sources_of(spec), list[Problem]()
     facts = {}
@@ -124,23 +123,24 @@ def flatten(spec: SharedSpec | EnergySpec, document: Document) -> dict[str, Fact
         if raw.source not in sources:
             problems.append(_unknown_source(document, path, raw.source, sources))
             continue
-        facts[".".join(path)] = _fact(path, raw, sources, document, document.line(path))
+        fact = _fact(path, raw, sources, document, document.line(path))
+        facts[fact.path] = fact
     if problems:
         raise InputError(problems)
     return facts
 
 
-def _fact(path: tuple[str, ...], raw: RawFact, sources: Mapping[str, Source], document: Document, line: int) -> Fact:
+def _fact(path: strict_yaml.Path, raw: RawFact, sources: Mapping[str, Source], document: Document, line: int) -> Fact:
     source = sources[raw.source]
-    return Fact(".".join(path), raw.quantity, source, raw.where, document.file, line)
+    return Fact(".".join(map(str, path)), raw.quantity, source, raw.where, document.file, line)
 
 
-def _unknown_source(document: Document, path: tuple[str, ...], key: str, sources: Mapping[str, Source]) -> Problem:
+def _unknown_source(document: Document, path: strict_yaml.Path, key: str, sources: Mapping[str, Source]) -> Problem:
     listed = f"listed: {', '.join(sources)}" if sources else "the file lists none"
-    return document.problem(path, f"{'.'.join(path)}: unknown source '{key}' ({listed})")
+    return document.problem(path, f"{'.'.join(map(str, path))}: unknown source '{key}' ({listed})")
 
 
-def _raw_facts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], RawFact]]:
+def _raw_facts(value: Any, path: strict_yaml.Path) -> Iterator[tuple[strict_yaml.Path, RawFact]]:
     if isinstance(value, RawFact):
         yield path, value
     elif isinstance(value, BaseModel):
@@ -149,6 +149,9 @@ def _raw_facts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
     elif isinstance(value, dict) and path != ("operating_points",):
         for name, child in value.items():
             yield from _raw_facts(child, (*path, name))
+    elif isinstance(value, list):
+        for position, child in enumerate(value):
+            yield from _raw_facts(child, (*path, position))
 
 
 def read_override(

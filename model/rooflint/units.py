@@ -1,6 +1,6 @@
 """Text with units at the door, plain SI floats inside, text again at the exit.
 
-The base units are op, B (byte), s, J and m; every other unit is a product of powers of them. 1 MAC = 2 op,
+The base units are op, B (byte), s, J, m, USD and g; every other unit is a product of powers of them. 1 MAC = 2 op,
 1 GB = 1e9 B, 1 GiB = 2**30 B. Spelling is exact: "TOPS", "Gbps", "GHZ" and "mb" are refused, because their readers
 disagree about them.
 """
@@ -12,27 +12,35 @@ from functools import cache
 
 OPS_PER_MAC = 2  # one multiply and one add; the only place the project says so
 
+SECONDS_PER_HOUR = 3600
+JOULES_PER_KWH = 3.6e6
+
 SI_PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 IEC_PREFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
 
-#: Powers of the base units op, B, s, J, m.
-Dimension = tuple[int, int, int, int, int]
+#: Powers of the base units op, B, s, J, m, USD, g.
+Dimension = tuple[int, int, int, int, int, int, int]
 
-DIMENSIONLESS: Dimension = (0, 0, 0, 0, 0)
-OPS: Dimension = (1, 0, 0, 0, 0)
-BYTES: Dimension = (0, 1, 0, 0, 0)
-SECONDS: Dimension = (0, 0, 1, 0, 0)
-JOULES: Dimension = (0, 0, 0, 1, 0)
-METRES: Dimension = (0, 0, 0, 0, 1)
-HERTZ: Dimension = (0, 0, -1, 0, 0)
-WATTS: Dimension = (0, 0, -1, 1, 0)
-OPS_PER_S: Dimension = (1, 0, -1, 0, 0)
-BYTES_PER_S: Dimension = (0, 1, -1, 0, 0)
-OPS_PER_BYTE: Dimension = (1, -1, 0, 0, 0)
-OPS_PER_J: Dimension = (1, 0, 0, -1, 0)
-JOULES_PER_OP: Dimension = (-1, 0, 0, 1, 0)
-JOULES_PER_BYTE: Dimension = (0, -1, 0, 1, 0)
-JOULES_PER_BYTE_M: Dimension = (0, -1, 0, 1, -1)
+DIMENSIONLESS: Dimension = (0, 0, 0, 0, 0, 0, 0)
+OPS: Dimension = (1, 0, 0, 0, 0, 0, 0)
+BYTES: Dimension = (0, 1, 0, 0, 0, 0, 0)
+SECONDS: Dimension = (0, 0, 1, 0, 0, 0, 0)
+JOULES: Dimension = (0, 0, 0, 1, 0, 0, 0)
+METRES: Dimension = (0, 0, 0, 0, 1, 0, 0)
+HERTZ: Dimension = (0, 0, -1, 0, 0, 0, 0)
+WATTS: Dimension = (0, 0, -1, 1, 0, 0, 0)
+OPS_PER_S: Dimension = (1, 0, -1, 0, 0, 0, 0)
+BYTES_PER_S: Dimension = (0, 1, -1, 0, 0, 0, 0)
+OPS_PER_BYTE: Dimension = (1, -1, 0, 0, 0, 0, 0)
+OPS_PER_J: Dimension = (1, 0, 0, -1, 0, 0, 0)
+JOULES_PER_OP: Dimension = (-1, 0, 0, 1, 0, 0, 0)
+JOULES_PER_BYTE: Dimension = (0, -1, 0, 1, 0, 0, 0)
+JOULES_PER_BYTE_M: Dimension = (0, -1, 0, 1, -1, 0, 0)
+DOLLARS: Dimension = (0, 0, 0, 0, 0, 1, 0)
+DOLLARS_PER_S: Dimension = (0, 0, -1, 0, 0, 1, 0)
+DOLLARS_PER_J: Dimension = (0, 0, 0, -1, 0, 1, 0)
+GRAMS: Dimension = (0, 0, 0, 0, 0, 0, 1)
+GRAMS_PER_J: Dimension = (0, 0, 0, -1, 0, 0, 1)
 
 #: symbol → (factor to base units, dimension, may it take prefixes)
 _SYMBOLS: dict[str, tuple[float, Dimension, str]] = {
@@ -47,7 +55,10 @@ _SYMBOLS: dict[str, tuple[float, Dimension, str]] = {
     "W": (1, WATTS, "si"),
     "J": (1, JOULES, "si"),
     "m": (1, METRES, "si"),
-    "h": (3600, SECONDS, ""),
+    "h": (SECONDS_PER_HOUR, SECONDS, ""),
+    "Wh": (SECONDS_PER_HOUR, JOULES, "si"),
+    "USD": (1, DOLLARS, ""),
+    "g": (1, GRAMS, "si"),
     "inferences": (1, DIMENSIONLESS, ""),
     "%": (0.01, DIMENSIONLESS, ""),
 }
@@ -69,6 +80,11 @@ NAMES: dict[Dimension, str] = {
     JOULES_PER_OP: "J/op",
     JOULES_PER_BYTE: "J/B",
     JOULES_PER_BYTE_M: "J/B/m",
+    DOLLARS: "USD",
+    DOLLARS_PER_S: "USD/s",
+    DOLLARS_PER_J: "USD/J",
+    GRAMS: "g",
+    GRAMS_PER_J: "g/J",
 }
 
 
@@ -100,6 +116,18 @@ _MISSPELT = {
     "bytes": "B",
     "mac/clock": "MAC (per clock is said by the key)",
     "macs": "MAC",
+    "kwh": "kWh",
+    "$": "USD",
+    "usd": "USD",
+    "$/h": "USD/h",
+    "usd/h": "USD/h",
+    "usd/hour": "USD/h",
+    "$/kwh": "USD/kWh",
+    "usd/kwh": "USD/kWh",
+    "gco2/kwh": "g/kWh",
+    "gco2e/kwh": "g/kWh",
+    "gco2eq/kwh": "g/kWh",
+    "kgco2e": "kg",
 }
 
 _NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
@@ -118,7 +146,7 @@ class Quantity:
     """A number with its dimension, and how it was printed."""
 
     value: float
-    """In the base units of its dimension: op, B, s, J, m."""
+    """In the base units of its dimension: op, B, s, J, m, USD, g."""
     dimension: Dimension
     text: str
     """As it was written."""
@@ -132,14 +160,14 @@ def parse_unit(text: str) -> tuple[float, Dimension]:
 
     Raises UnitError for a spelling that is not exactly one of ours.
     """
-    factor, powers = 1.0, [0, 0, 0, 0, 0]
+    factor, powers = 1.0, [0, 0, 0, 0, 0, 0, 0]
     for position, atom in enumerate(text.split("/")):
         sign = -1 if position else 1
         atom_factor, dimension = _parse_atom(atom, text)
         factor *= atom_factor**sign
         powers = [power + sign * more for power, more in zip(powers, dimension, strict=True)]
-    op, byte, second, joule, metre = powers
-    return factor, (op, byte, second, joule, metre)
+    op, byte, second, joule, metre, dollar, gram = powers
+    return factor, (op, byte, second, joule, metre, dollar, gram)
 
 
 def _parse_atom(atom: str, whole: str) -> tuple[float, Dimension]:
@@ -218,6 +246,11 @@ _SHOWN: dict[Dimension, tuple[str, str]] = {
     JOULES_PER_OP: ("J/op", "si"),
     JOULES_PER_BYTE: ("J/B", "si"),
     JOULES_PER_BYTE_M: ("J/B/m", "si"),
+    DOLLARS: ("USD", "none"),
+    DOLLARS_PER_S: ("USD/s", "none"),
+    DOLLARS_PER_J: ("USD/J", "none"),
+    GRAMS: ("g", "si"),
+    GRAMS_PER_J: ("g/J", "si"),
 }
 
 

@@ -4,13 +4,17 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from rooflint.coefficients import Coefficients
 from rooflint.errors import InputError, Problem
+from rooflint.grid import Grid
 from rooflint.hardware import Hardware
+from rooflint.prices import Prices
 from rooflint.specs import Registry
 
 settings.register_profile("model", deadline=None)  # a slow runner is no bug
@@ -130,3 +134,82 @@ class Energies:
 def energies(specs: Specs) -> Energies:
     """One node, one memory, one circuit factor."""
     return Energies(specs)
+
+
+DEVICE = """\
+name: Acme One
+kind: gpu
+sources: {wp: {document: White paper, grade: quoted}}
+tdp: [100 W, wp, p. 1]
+"""
+PRICES = f"""\
+name: Prices
+{SOURCES}devices:
+  acme/one:
+    rent:
+      - {{price: [2 USD/h, a, row 1], provider: Big Cloud, region: us-one, date: 2025-03-01}}
+      - {{price: [3 USD/h, a, row 2], provider: Big Cloud, region: us-one, date: 2024-03-01}}
+      - {{price: [1.5 USD/h, b, row 3], provider: Small Cloud, date: 2025-03-01}}
+      - {{price: [0.5 USD/h, b, row 4], provider: Small Cloud, terms: marketplace, date: 2025-06-01}}
+    purchase:
+      - {{price: [8000 USD, a, row 5], date: 2024-01-01}}
+      - {{price: [18000 USD, a, row 6], date: 2024-01-02, includes: server_share}}
+    embodied:
+      - {{carbon: [160 kg, a, row 7], year: 2024}}
+products:
+  Acme:
+    rent:
+      - {{price: [4 USD/h, a, row 8], provider: Big Cloud, date: 2025-03-01}}
+"""
+GRID = f"""\
+name: Grid
+{SOURCES}places:
+  one:
+    name: Country One
+    carbon:
+      - {{intensity: [400 g/kWh, a, row 1], year: 2022}}
+      - {{intensity: [380 g/kWh, a, row 2], year: 2023}}
+    electricity:
+      - {{price: [10/100 USD/kWh, a, row 3], year: 2023, sector: commercial}}
+      - {{price: [7/100 USD/kWh, a, row 4], year: 2023, sector: industrial}}
+  big/us-one:
+    name: Region of Big Cloud
+    within: one
+    pue:
+      - {{factor: [1.1, b, row 5], year: 2025}}
+"""
+
+
+class Economics(Energies):
+    """A specs root with a device, its prices and two places, to be edited."""
+
+    def __init__(self, specs: Specs) -> None:
+        self.specs = specs
+        self.texts = {"hardware/acme/one": DEVICE, "prices/acme": PRICES, "grid/one": GRID}
+
+    def registry(self) -> Registry:
+        """The files as they are now, without the packaged ones."""
+        for name, text in self.texts.items():
+            section, _, file = name.partition("/")
+            self.specs.write(file, text, section)
+        return self.specs.registry()
+
+    def prices(self) -> Prices:
+        """Prices of this root alone."""
+        return Prices(self.registry())
+
+    def grid(self) -> Grid:
+        """Places of this root alone."""
+        return Grid(self.registry())
+
+    def read(self) -> Any:
+        """What checks any of the files."""
+        registry = self.registry()
+        kinds = {"prices": Prices(registry), "grid": Grid(registry)}
+        return SimpleNamespace(check=lambda file: kinds[file.parent.name].check(file))
+
+
+@pytest.fixture
+def economics(specs: Specs) -> Economics:
+    """A device with prices, and two places."""
+    return Economics(specs)

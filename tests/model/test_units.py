@@ -11,6 +11,11 @@ from rooflint.units import (
     BYTES,
     BYTES_PER_S,
     DIMENSIONLESS,
+    DOLLARS,
+    DOLLARS_PER_J,
+    DOLLARS_PER_S,
+    GRAMS,
+    GRAMS_PER_J,
     HERTZ,
     IEC_PREFIXES,
     JOULES,
@@ -34,8 +39,9 @@ from rooflint.units import (
 DIMENSIONS = (
     *(OPS, BYTES, SECONDS, JOULES, METRES, HERTZ, WATTS),
     *(OPS_PER_S, BYTES_PER_S, OPS_PER_BYTE, OPS_PER_J),
+    *(DOLLARS, DOLLARS_PER_S, DOLLARS_PER_J, GRAMS, GRAMS_PER_J),
 )
-SI_SYMBOLS = ("op", "OP", "FLOP", "MAC", "B", "bit", "s", "Hz", "W", "J", "m")
+SI_SYMBOLS = ("op", "OP", "FLOP", "MAC", "B", "bit", "s", "Hz", "W", "J", "m", "g")
 
 
 # ------------------------------------------------------------------------------------------------------------- the door
@@ -63,9 +69,15 @@ SI_SYMBOLS = ("op", "OP", "FLOP", "MAC", "B", "bit", "s", "Hz", "W", "J", "m")
         ("2 h", 7200, SECONDS),
         ("700 W", 700, WATTS),
         ("1.5 pJ", 1.5e-12, JOULES),
-        ("4 pJ/bit", 32e-12, (0, -1, 0, 1, 0)),  # 8 bit in a byte
+        ("4 pJ/bit", 32e-12, (0, -1, 0, 1, 0, 0, 0)),  # 8 bit in a byte
         ("75 op/B", 75, OPS_PER_BYTE),
         ("2 TOP/s/W", 2e12, OPS_PER_J),  # op/s over J/s
+        ("1 kWh", 3.6e6, JOULES),  # 1000 W for 3600 s
+        ("0.0892 USD/kWh", 0.0892 / 3.6e6, DOLLARS_PER_J),
+        ("3.6 USD/h", 1e-3, DOLLARS_PER_S),
+        ("21.50/16 USD/h", 21.50 / 16 / 3600, DOLLARS_PER_S),  # sixteen chips in an instance
+        ("360 g/kWh", 1e-4, GRAMS_PER_J),
+        ("164 kg", 164_000, GRAMS),
     ],
 )
 def test_text_becomes_base_units(text, value, dimension):
@@ -101,6 +113,10 @@ def test_numbers_that_yaml_read_already_are_taken_as_they_are():
         ("bits", "bit"),
         ("MACs", "MAC"),
         ("MAC/clock", "MAC (per clock is said by the key)"),
+        ("$/h", "USD/h"),
+        ("usd", "USD"),
+        ("kwh", "kWh"),
+        ("gCO2/kWh", "g/kWh"),
     ],
 )
 def test_a_misspelt_unit_is_refused_with_the_spelling(unit, wish):

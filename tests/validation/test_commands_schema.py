@@ -48,7 +48,7 @@ def errors(validator, file):
 
 
 def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
-    assert set(validators) == {"hardware", "architecture", "process", "memory", "circuits", "golden"}
+    assert set(validators) == {"hardware", "architecture", "process", "memory", "circuits", "prices", "grid", "golden"}
     for validator in validators.values():
         assert validator.schema["$schema"].endswith("2020-12/schema")
         validator.check_schema(validator.schema)
@@ -60,7 +60,7 @@ def test_the_committed_schemas_are_those_of_the_models(capsys):
 
 def test_a_check_finds_a_missing_a_stale_and_a_fresh_schema(copied, capsys):
     assert status(check=True) == 1
-    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 6
+    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 8
     assert list(copied.iterdir()) == []  # a check writes nothing
     assert status(check=False) == 0
     assert status(check=True) == 0
@@ -87,8 +87,10 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
     assert sorted(file.name for file in fresh.parent.iterdir()) == [
         "architecture.json",
         "circuits.json",
+        "grid.json",
         "hardware.json",
         "memory.json",
+        "prices.json",
         "process.json",
     ]
 
@@ -102,6 +104,13 @@ def test_every_shipped_spec_validates(validators, part):
     files = [*(SPECS / part).rglob("*.yaml"), *(TINY / "specs" / part).rglob("*.yaml")]
     assert len(files) > 10
     assert {file.name: found for file in files if (found := errors(validator, file))} == {}
+
+
+@pytest.mark.parametrize("part", ["prices", "grid"])
+def test_every_shipped_file_of_money_and_carbon_validates(validators, part):
+    files = list((SPECS / part).rglob("*.yaml"))
+    assert len(files) > 3
+    assert {file.name: found for file in files if (found := errors(validators[part], file))} == {}
 
 
 def test_the_shipped_circuit_factors_validate(validators):

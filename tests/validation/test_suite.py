@@ -37,6 +37,28 @@ def test_without_configured_specs_the_packaged_ones_are_the_world(tiny):
     assert any("nvidia/t4 has no claim" in str(problem) for problem in suite.world_problems())
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        (
+            "specs/prices/own.yaml",
+            "devices:\n  acme/x1:\n    purchase:\n      - {price: [30 USD/h, a, p. 1], date: 2025-01-01}\n",
+            "devices.acme/x1.purchase.0.price: want a price of one device in USD such as 12500 USD, found '30 USD/h'",
+        ),
+        (
+            "specs/grid/own.yaml",
+            "places:\n  here:\n    name: Here\n    carbon:\n      - {intensity: [0.4 g/kWh, a, p. 1], year: 2025}\n",
+            "places.here.carbon.0.intensity: '0.4 g/kWh' is 0.4 g/kWh, outside 0.5 g/kWh … 1500 g/kWh",
+        ),
+    ],
+)
+def test_a_wrong_price_or_place_is_named_although_no_claim_speaks_of_it(tiny, wrong, file, text, said):
+    tiny.write(file, "name: Own\nsources: {a: {document: Bill, grade: read}}\n" + text)
+    (problem,) = wrong()
+    assert problem.startswith(f"{file}:")
+    assert said in problem
+
+
 def test_a_replay_covers_no_device(tiny, wrong):
     tiny.write(
         "golden/x1.yaml",

@@ -14,7 +14,9 @@ from pytest_rooflint.kinds import ClaimError, article
 from rooflint import strict_yaml
 from rooflint.coefficients import Coefficients
 from rooflint.errors import InputError, Problem, shown
+from rooflint.grid import Grid
 from rooflint.hardware import Hardware
+from rooflint.prices import Prices
 from rooflint.specs import PACKAGED, Registry
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ class Suite:
                     yield Problem(file, 1, "is in a golden folder and is no .yaml file; nobody reads it")
 
     def _spec_problems(self) -> Iterator[Problem]:
-        """What is wrong with any device, architecture or coefficient of the configured roots, claimed or not."""
+        """What is wrong with any spec file of the configured roots: devices, energies, prices, places."""
         own = tuple(root.resolve() for root in self.spec_roots)
         architectures = [name for name, file in self.registry.architecture_files.items() if _below(file, own)]
         for name, read in (
@@ -166,12 +168,12 @@ class Suite:
                 read(name)
             except InputError as error:
                 yield from error.problems
-        coefficients = Coefficients(self.registry)
-        for file in (file for root in self.spec_roots for file in coefficients.files(root)):
-            try:
-                coefficients.check(file)
-            except InputError as error:
-                yield from error.problems
+        for kind in (Coefficients(self.registry), Prices(self.registry), Grid(self.registry)):
+            for file in (file for root in self.spec_roots for file in kind.files(root)):
+                try:
+                    kind.check(file)
+                except InputError as error:
+                    yield from error.problems
 
     def unvisited(self, root: Path) -> list[Problem]:
         """Golden files of a folder that nobody collected: in folders that pytest skips, behind links, ignored."""

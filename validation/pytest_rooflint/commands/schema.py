@@ -10,6 +10,7 @@ import pytest_rooflint
 import rooflint
 from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
+from rooflint.economics_schema import GridSpec, PricesSpec
 from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import shown
 from rooflint.event_schema import EventsSpec, LaunchesSpec
@@ -31,6 +32,8 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "circuits.json": {"$schema": _DRAFT, **CircuitsSpec.model_json_schema()},
         model / "events.json": {"$schema": _DRAFT, **EventsSpec.model_json_schema()},
         model / "launches.json": {"$schema": _DRAFT, **LaunchesSpec.model_json_schema()},
+        model / "prices.json": {"$schema": _DRAFT, **PricesSpec.model_json_schema()},
+        model / "grid.json": {"$schema": _DRAFT, **GridSpec.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
     }
 
