@@ -106,8 +106,8 @@ class Coefficients:
 
         Raises UnknownCoefficientError for a mode that there is not, or InputError.
         """
-        vendor = hardware.id.partition("/")[0]
-        return own_overhead(hardware) or self.launches().overhead(hardware.kind, vendor, mode_of(mode))
+        name, vendor = mode_of(mode), hardware.id.partition("/")[0]
+        return own_overhead(hardware) or self.launches().overhead(hardware.kind, vendor, name)
 
     def _single(self, name: str) -> Path:
         for root in self.registry.roots:
@@ -118,7 +118,8 @@ class Coefficients:
     def _file(self, section: str, name: str) -> Path:
         files = self.registry.files_of(section)
         if name not in files:
-            raise UnknownCoefficientError(f"unknown {section} '{name}'{_near(name, files)}")
+            thing = "kind of processor" if section == "events" else section
+            raise UnknownCoefficientError(f"unknown {thing} '{name}'{_near(name, files)}")
         return files[name]
 
     def _load(self, file: Path, model: type[E]) -> tuple[Document, E, Facts]:

@@ -33,7 +33,8 @@ Cover = Literal[
 ]
 
 #: What an event is counted by. A lane is one of 32 of a warp; a step is what a matrix unit does of an instruction in a
-#: clock; a request is a cache line; an element is a number that enters or leaves an array.
+#: clock; a request is a cache line; an element is a number that enters or leaves an array, a program what it is set up
+#: for.
 Per = Literal[
     "instruction",
     "lane_instruction",
@@ -49,6 +50,7 @@ Per = Literal[
     "barrier",
     "transfer",
     "program",
+    "kernel",
 ]
 
 #: Lowest and highest energy of an event, by what it is counted by. [J]
@@ -67,7 +69,8 @@ WINDOWS: Mapping[Per, tuple[float, float]] = MappingProxyType(
         "branch": (0.1 * PICO, 1500 * PICO),
         "barrier": (0.5 * PICO, 5000 * PICO),
         "transfer": (0.5 * PICO, 2000 * PICO),
-        "program": (5 * PICO, 1e6 * PICO),
+        "program": (5 * PICO, 20000 * PICO),
+        "kernel": (1000 * PICO, 1e6 * PICO),
     }
 )
 

@@ -95,15 +95,62 @@ name: HBM9
   io: {{scope: io, typical: [0.5 pJ/bit, a, p. 2]}}
   table: {{scope: unstated, low: [4 pJ/bit, a, p. 3], high: [7 pJ/bit, a, p. 3]}}
 """
+EVENTS = f"""\
+name: GPU
+{SOURCES}events:
+  instruction:
+    what: All that one instruction of a lane costs beside its operation.
+    per: lane_instruction
+    covers: [fetch, decode, operands]
+    readings:
+      paper: {{node: 45nm, typical: [30 pJ, a, p. 1]}}
+      guess: {{node: 45nm, low: [20 pJ, b, p. 1], high: [40 pJ, b, p. 1]}}
+      young: {{node: 7nm, typical: [5 pJ, b, p. 2]}}
+      loose: {{typical: [1 pJ, b, p. 3]}}
+  fetch:
+    what: The fetch of one instruction.
+    per: lane_instruction
+    covers: [fetch]
+    readings: {{paper: {{node: 45nm, typical: [12 pJ, a, p. 1]}}}}
+  operands:
+    what: The operands of one instruction.
+    per: lane_instruction
+    covers: [operands]
+    readings: {{paper: {{node: 45nm, typical: [9 pJ, a, p. 1]}}}}
+  hop:
+    what: One number to the next core.
+    per: hop
+    covers: [movement]
+    readings: {{guess: {{typical: [3 pJ, b, p. 4]}}}}
+idle:
+  busy: {{state: context, low: [50/300, a, p. 5], high: [60/300, a, p. 5]}}
+  bare: {{state: no_context, typical: [30/300, a, p. 5]}}
+"""
+LAUNCHES = f"""\
+name: Launches
+{SOURCES}launches:
+  gpu:
+    acme:
+      stream:
+        what: One kernel of many.
+        readings: {{paper: {{typical: [2.5 us, a, p. 1]}}, guess: {{low: [1 us, b, p. 1], high: [4 us, b, p. 1]}}}}
+    any: {{graph: {{what: One kernel of a graph., readings: {{paper: {{typical: [500 ns, a, p. 2]}}}}}}}}
+"""
 CIRCUITS = f"name: Factors\n{SOURCES}factors: {{tensor_core: [0.85, b, p. 1]}}\noverhead: [1.4, b, p. 1]\n"
 
 
 class Energies:
-    """A specs root with one node, one memory and circuit factors, to be edited."""
+    """A specs root with one node, one memory, one kind of processor, circuit factors and launches, to be edited."""
 
     def __init__(self, specs: Specs) -> None:
         self.specs = specs
-        self.texts = {"process/45nm": NODE, "memory/hbm9": MEMORY, "circuits": CIRCUITS}
+        self.texts = {
+            "process/45nm": NODE,
+            "memory/hbm9": MEMORY,
+            "events/gpu": EVENTS,
+            "circuits": CIRCUITS,
+            "launches": LAUNCHES,
+        }
 
     def edit(self, name: str, old: str, new: str) -> int:
         """Replace a text that the file has exactly once; its line."""
@@ -132,7 +179,7 @@ class Energies:
 
 @pytest.fixture
 def energies(specs: Specs) -> Energies:
-    """One node, one memory, one circuit factor."""
+    """One node, one memory, one kind of processor, one circuit factor, two launches."""
     return Energies(specs)
 
 

@@ -58,7 +58,7 @@ def test_a_root_before_the_packaged_one_wins_and_the_rest_is_still_there(energie
 def test_the_files_of_a_root_are_its_own(energies):
     root = energies.read().registry.roots[0]
     names = {file.name for file in Coefficients(Registry((root, PACKAGED))).files(root)}
-    assert names == {"45nm.yaml", "hbm9.yaml", "circuits.yaml"}
+    assert names == {"45nm.yaml", "hbm9.yaml", "gpu.yaml", "circuits.yaml", "launches.yaml"}
 
 
 def test_a_root_without_factors_says_so(specs):

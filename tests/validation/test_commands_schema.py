@@ -48,7 +48,8 @@ def errors(validator, file):
 
 
 def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
-    assert set(validators) == {"hardware", "architecture", "process", "memory", "circuits", "prices", "grid", "golden"}
+    model = {"hardware", "architecture", "process", "memory", "events", "circuits", "launches", "prices", "grid"}
+    assert set(validators) == {*model, "golden"}
     for validator in validators.values():
         assert validator.schema["$schema"].endswith("2020-12/schema")
         validator.check_schema(validator.schema)
@@ -87,8 +88,10 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
     assert sorted(file.name for file in fresh.parent.iterdir()) == [
         "architecture.json",
         "circuits.json",
+        "events.json",
         "grid.json",
         "hardware.json",
+        "launches.json",
         "memory.json",
         "prices.json",
         "process.json",
@@ -113,8 +116,14 @@ def test_every_shipped_file_of_money_and_carbon_validates(validators, part):
     assert {file.name: found for file in files if (found := errors(validators[part], file))} == {}
 
 
-def test_the_shipped_circuit_factors_validate(validators):
-    assert errors(validators["circuits"], SPECS / "circuits.yaml") == []
+def test_the_shipped_events_validate(validators):
+    found = {file.stem: errors(validators["events"], file) for file in (SPECS / "events").glob("*.yaml")}
+    assert found == {"cpu": [], "gpu": [], "kpu": [], "npu": [], "tpu": []}
+
+
+@pytest.mark.parametrize("name", ["circuits", "launches"])
+def test_the_shipped_single_files_validate(validators, name):
+    assert errors(validators[name], SPECS / f"{name}.yaml") == []
 
 
 def test_every_shipped_golden_file_validates(validators):
