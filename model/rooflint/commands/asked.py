@@ -91,6 +91,14 @@ def devices_of(registry_: Registry, asked: Iterable[str] | None, at: str = "") -
     return list(found.values())
 
 
+def device_of(registry_: Registry, name: str, at: str = "") -> Hardware:
+    """The one device that a name means. Raises RooflintError where it means several or none."""
+    found = devices_of(registry_, [name], at)
+    if len(found) != 1:
+        raise RooflintError(f"'{name}' means {len(found)} devices; want one")
+    return found[0]
+
+
 def _named(registry_: Registry, name: str) -> Iterator[Hardware]:
     if name.lower() in EXAMPLES:
         yield registry_.get(EXAMPLES[name.lower()])

@@ -31,7 +31,7 @@ def sweep_command(
     output: asked.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Latency, throughput, energy and efficiency over batches; the best batch, and where one device overtakes another."""
+    """Latency, throughput and energy over batches: the best batch, and where one device overtakes another."""
     settings = [asked.setting_of(name.strip(), storage, fuse, launch) for name in precision.split(",") if name.strip()]
     wanted = requirements(require)
     registry, energies = asked.energies_of(specs)

@@ -1,0 +1,47 @@
+"""`rooflint analyze NETWORK DEVICE`: everything about one network on one device."""
+
+from typing import Annotated
+
+import typer
+
+from rooflint.analysis_answer import answer
+from rooflint.commands import asked
+from rooflint.commands.options import Specs
+from rooflint.comparison import contend
+from rooflint.output import deliver
+from rooflint.prediction import predict
+from rooflint.spending import Ledgers, Place, spending
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("analyze")
+def analyze_command(
+    network: asked.Network,
+    device: Annotated[str, typer.Argument(help="Id, alias, unique part, or kind; orin@30w names an operating point.")],
+    batch: asked.Batch = 1,
+    precision: asked.Compute = "bf16",
+    storage: asked.Storage = "",
+    at: asked.Mode = "",
+    fuse: asked.Fuse = False,
+    launch: asked.Launch = "stream",
+    region: Annotated[str, typer.Option(help="Place whose grid emits: a country, gcp/us-central1, world.")] = "world",
+    electricity: Annotated[str, typer.Option(help="Place whose electricity is paid for.")] = "usa/virginia",
+    pue: Annotated[str, typer.Option(help="Fleet or campus whose PUE holds.")] = "fleet/industry",
+    years: Annotated[float, typer.Option(help="Years that a bought device runs.", min=0.1)] = 4.0,
+    load: Annotated[float, typer.Option(help="Share of the time that it works.", min=0.01, max=1.0)] = 1.0,
+    shape: asked.Shape = "",
+    form: asked.Form = "",
+    output: asked.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Time, units, energy, memory, money and carbon of a network on a device, down to each kernel."""
+    setting = asked.setting_of(precision, storage, fuse, launch)
+    registry, energies = asked.energies_of(specs)
+    hardware = asked.device_of(registry, device, at)
+    work = asked.workload_of(network, batch, shape)
+    one = contend(hardware, work, energies, setting)
+    found = one.prediction  # raises with the reason
+    single = predict(hardware, work.at_batch(1), energies, setting) if batch > 1 and not work.fixed_batch else None
+    place = Place(region, electricity, pue, years, load)
+    deliver(answer(one, single, spending(found, Ledgers.of(registry), place)), form, output)
