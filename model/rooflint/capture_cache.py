@@ -61,7 +61,8 @@ class Entry:
 def _flow(kept: Mapping[str, Any] | None) -> Flow | None:
     if kept is None:
         return None
-    return Flow(tuple(map(tuple, kept["reads"])), tuple(kept["returns"]), kept["elements_input"])
+    reads, returns = tuple(map(tuple, kept["reads"])), tuple(kept["returns"])
+    return Flow(reads, returns, kept["elements_input"], kept["elements_constant"])
 
 
 def entry(network: str, inputs: Any, folder: Path) -> Entry:

@@ -26,11 +26,15 @@ class Flow:
     """Rows whose results the network returns, in ascending order; INPUT where it returns what it was given."""
     elements_input: int
     """Elements of the input, for the whole batch."""
+    elements_constant: int | None = None
+    """Elements of all constants that the rows read, weights above all: each once, however many rows read it, and whole,
+    where a row picks from it. None where nobody knows; as many as the rows read, then, is an estimate."""
 
     @classmethod
-    def chain(cls, length: int, elements_input: int) -> Self:
+    def chain(cls, length: int, elements_input: int, elements_constant: int | None = None) -> Self:
         """Each row reads the one above it, and the last is returned."""
-        return cls(tuple((row,) for row in range(INPUT, length - 1)), (length - 1,), elements_input)
+        reads = tuple((row,) for row in range(INPUT, length - 1))
+        return cls(reads, (length - 1,), elements_input, elements_constant)
 
     def scaled(self, samples: int, batch: int) -> Self:
         """The same for another number of samples."""
@@ -54,8 +58,8 @@ class Flow:
                 yield Misfit("want to read results of ops above it, in their order, each once", row)
         if not _ascends(self.returns, rows):
             yield Misfit("want to return results of its ops, in their order, each once")
-        if self.elements_input < 0:
-            yield Misfit("want no negative number of elements in its input")
+        if min(self.elements_input, self.elements_constant or 0) < 0:
+            yield Misfit("want no negative number of elements in its input and its constants")
 
 
 def _ascends(rows: tuple[int, ...], below: int) -> bool:

@@ -22,8 +22,8 @@ class Footprint:
     activation_elements: Counts
     """Activations that live while each op runs. Shape [ops]."""
     weight_elements: int
-    """Parameters and other constants, each row's counted: a table does not say which rows share theirs, as the twelve
-    updates of RAFT do and the heads of RetinaNet on each level, so that of such networks it is more than there is."""
+    """Parameters and other constants: each once, as a capture counted them. A table that was written by hand may not
+    know which rows share theirs, or how large a table is from which they pick: then as many as its rows read."""
 
     @property
     def peak_activation_elements(self) -> int:
@@ -51,8 +51,8 @@ def footprint(workload: Workload) -> Footprint:
     """
     if workload.flow is None:
         raise WorkloadError(f"{workload.name} has no footprint: its table does not say which op reads which result")
-    live = live_elements(workload.elements_out, workload.flow)
-    return Footprint(workload.op_names, live, int(workload.elements_weight.sum()))
+    live, weights = live_elements(workload.elements_out, workload.flow), workload.flow.elements_constant
+    return Footprint(workload.op_names, live, int(workload.elements_weight.sum()) if weights is None else weights)
 
 
 def live_elements(elements_out: Counts, flow: Flow) -> Counts:

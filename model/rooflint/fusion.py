@@ -5,7 +5,7 @@ as many elements. What then stands in one kernel is one op again, to which the s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rooflint.flow import INPUT, Flow
 from rooflint.op import Op
@@ -115,7 +115,7 @@ class _Kernels:
         reads = tuple(tuple(sorted(now[at] for at in self.reads[place])) for place in places)
         returns = tuple(now[place] for place in flow.returns)
         rows = tuple(self.rows[place] for place in places)
-        return Fused(rows, Flow(reads, returns, flow.elements_input), tuple(self.heads[place] for place in places))
+        return Fused(rows, replace(flow, reads=reads, returns=returns), tuple(self.heads[place] for place in places))
 
 
 def _joined(ahead: Op, row: Op, saved: int) -> Op:

@@ -32,7 +32,7 @@ class CaptureError(RooflintError):
 
 def ops(program: Any, has_parts: HasParts) -> tuple[list[Op], Flow]:
     """The rows of a graph. What does not depend on the input is a constant: computed once, then read like a weight."""
-    rows, reads = list[Op](), list[tuple[int, ...]]()
+    rows, reads, constants = list[Op](), list[tuple[int, ...]](), set[Any]()
     inputs = [node for node in program.graph.nodes if node.name in program.graph_signature.user_inputs]
     data: set[Any] = set(inputs)
     contents = _Contents(inputs)
@@ -49,10 +49,11 @@ def ops(program: Any, has_parts: HasParts) -> tuple[list[Op], Flow]:
             continue
         calls[row.name] = calls.get(row.name, 0) + 1
         reads.append(contents.of(_operands(node)))
+        constants.update(source for source in _operands(node) if source not in data)
         contents.write(node, len(rows))
         rows.append(row if calls[row.name] == 1 else row._replace(name=f"{row.name}@{calls[row.name]}"))
-    returns = contents.of(_returned(program))
-    return rows, Flow(tuple(reads), returns, sum(_elements(node) for node in inputs if _tensors(node)))
+    elements_input = sum(_elements(node) for node in inputs if _tensors(node))
+    return rows, Flow(tuple(reads), contents.of(_returned(program)), elements_input, _kept_elements(constants))
 
 
 def parts_of(module: torch.nn.Module) -> HasParts:
@@ -122,6 +123,14 @@ def _operands(node: Any) -> list[Any]:
     written = _written_into(node)
     unread = written if op_name(node) in WRITES or written in node.kwargs.values() else None
     return [source for source in node.all_input_nodes if source is not unread]
+
+
+def _kept_elements(constants: set[Any]) -> int:
+    """Elements of all these constants; of one that several look at, no more than there are."""
+    looked_at: dict[Any, int] = {}
+    for node in constants:
+        looked_at[_base(node)] = looked_at.get(_base(node), 0) + _elements(node)
+    return sum(min(count, _elements(base)) for base, count in looked_at.items())
 
 
 def _returned(program: Any) -> list[Any]:
@@ -225,6 +234,8 @@ def _looks_at(node: Any) -> Any:
     """What the result is another look at: the tensor behind a view, or the one just written; None where it is new."""
     if node.op != "call_function":
         return None
+    if op_name(node) == "index_put":  # also where it is not in place: what it does not write stays what it was
+        return node.args[0]
     if op_name(node) in FREE:
         return None if _is_copy(node) else node.args[0]
     return _written_into(node)

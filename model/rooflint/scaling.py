@@ -25,10 +25,16 @@ def fitted(small: Workload, large: Workload) -> Workload:
 
 
 def _flow(small: Workload, large: Workload) -> Flow | None:
-    """The data flow, if it is that of both."""
-    if small.flow is None or small.flow.elements_input % small.batch:
+    """The data flow, if it is that of both; constants that grow with the batch are none, as in the rows."""
+    less, more = small.flow, large.flow
+    if less is None or more is None or less.elements_input % small.batch:
         return None
-    return small.flow if small.flow.scaled(large.batch, small.batch) == large.flow else None
+    if replace(less.scaled(large.batch, small.batch), elements_constant=more.elements_constant) != more:
+        return None
+    if less.elements_constant is None or more.elements_constant is None:
+        return replace(less, elements_constant=None)
+    growth = (more.elements_constant - less.elements_constant) // (large.batch - small.batch)
+    return replace(less, elements_constant=less.elements_constant - growth * small.batch)
 
 
 def _moved(workload: Workload, small: Workload, large: Workload) -> Workload:

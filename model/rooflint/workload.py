@@ -115,7 +115,7 @@ class Workload:
         return OPS_PER_MAC * self.macs + self.other_ops
 
     def bytes_moved(self, storage: str, weight_storage: str | None = None) -> NDArray[np.float64]:
-        """Traffic of each op when nothing is fused: operands read once, result written once. [B], shape [ops].
+        """Traffic of each row, an op or (`fused`) a kernel: operands read once, result written once. [B], shape [ops].
 
         `weight_storage` is for networks whose weights are kept in another precision than their activations.
         """
@@ -222,6 +222,8 @@ def _check(workload: Workload) -> None:
 def _check_flow(workload: Workload, flow: Flow) -> None:
     for wish, row in flow.misfits(len(workload)):
         raise WorkloadError(f"{workload.name if row is None else workload.op_names[row]}: {wish}", row)
+    if max(flow.elements_input, flow.elements_constant or 0) > LARGEST:
+        raise WorkloadError(f"{workload.name}: want numbers no larger than 2^53")
     if not workload.fixed_batch and flow.elements_input % workload.batch:
         raise WorkloadError(f"{workload.name}: want an input whose elements are a multiple of the batch")
 
@@ -261,8 +263,9 @@ def mlp(widths: Sequence[int], batch: int = 1, bias: bool = True) -> Workload:
 
 
 def _chain(name: str, ops: Sequence[Op], batch: int) -> Workload:
-    """Ops each of which reads all that the one before it writes."""
-    return Workload.from_ops(name, ops, batch, flow=Flow.chain(len(ops), ops[0].elements_in))
+    """Ops each of which reads all that the one before it writes, and weights of its own."""
+    flow = Flow.chain(len(ops), ops[0].elements_in, sum(op.elements_weight for op in ops))
+    return Workload.from_ops(name, ops, batch, flow=flow)
 
 
 def _product(name: str, kind: str, shape: tuple[int, int, int], batch: int, bias: bool = False) -> Op:

@@ -24,6 +24,8 @@ _PLAIN = re.compile(r"(?!(true|false|null|yes|no|on|off)$)[a-z_][a-z0-9_.@/-]*|[
 _HEAD = "# One row an op, in order of execution; elements, not bytes. Written by `python -m rooflint.capture`."
 _KEYS = ("name", "captured", "batch", "columns", "ops")
 _FLOW_KEYS = ("elements_input", "returns")
+_CONSTANT = "elements_constant"
+"""A third one, where it is known."""
 _READS = "reads"
 _INPUT = "input"
 """Stands among the names of ops for the input of the network."""
@@ -77,7 +79,7 @@ def read_table(file: Path) -> tuple[Workload, Captured]:
 
 def _head_problems(document: Document) -> Iterator[Problem]:
     data = document.data
-    if not isinstance(data, dict) or set(data) - set(_FLOW_KEYS) != set(_KEYS):
+    if not isinstance(data, dict) or set(data) - {*_FLOW_KEYS, _CONSTANT} != set(_KEYS):
         yield document.problem((), f"want the keys {', '.join(_KEYS)}, found {_found(data)}")
         return
     yield from _captured_problems(document)
@@ -87,9 +89,11 @@ def _head_problems(document: Document) -> Iterator[Problem]:
         yield document.problem(("batch",), f"batch: want a whole number of at least 1, found {data['batch']}")
     if data["columns"] not in (list(COLUMNS), [*COLUMNS, _READS]):
         yield document.problem(("columns",), f"columns: want [{', '.join(COLUMNS)}], and {_READS} where it is known")
-    elif set(_FLOW_KEYS) & set(data) != (set(_FLOW_KEYS) if _has_flow(data) else set()):
+    elif set(data) - set(_KEYS) - {_CONSTANT} != (set(_FLOW_KEYS) if _has_flow(data) else set()):
         wish = f"want {' and '.join(_FLOW_KEYS)} where there is a column {_READS}, and only there"
         yield document.problem((), f"{wish}, found {_found(data)}")
+    elif _CONSTANT in data and not _has_flow(data):
+        yield document.problem((_CONSTANT,), f"{_CONSTANT}: want it only where there is a column {_READS}")
     if not isinstance(data["ops"], list):
         yield document.problem(("ops",), f"ops: want a list of rows, found {_found(data['ops'])}")
 
@@ -126,10 +130,11 @@ def _flow_problems(document: Document) -> Iterator[Problem]:
     if not _has_flow(data):
         return
     known: list[str] = [_INPUT]
-    elements = data["elements_input"]
-    if type(elements) is not int or not 0 <= elements <= LARGEST or elements % data["batch"]:
-        wish = "want a whole number from 0 to 2^53, a multiple of the batch"
-        yield document.problem(("elements_input",), f"elements_input: {wish}, found {elements}")
+    for key, step in (("elements_input", data["batch"]), (_CONSTANT, 1)):
+        elements = data.get(key, 0)
+        if type(elements) is not int or not 0 <= elements <= LARGEST or elements % step:
+            wish = f"want a whole number from 0 to 2^53{', a multiple of the batch' if step > 1 else ''}"
+            yield document.problem((key,), f"{key}: {wish}, found {elements}")
     for position, row in enumerate(data["ops"]):
         path = ("ops", position)
         if row[0] == _INPUT:
@@ -156,7 +161,7 @@ def _flow(data: dict[str, Any]) -> Flow | None:
         return None
     at = {name: row for row, name in enumerate([_INPUT, *(row[0] for row in data["ops"])], start=INPUT)}
     reads = tuple(tuple(at[name] for name in row[-1]) for row in data["ops"])
-    return Flow(reads, tuple(at[name] for name in data["returns"]), data["elements_input"])
+    return Flow(reads, tuple(at[name] for name in data["returns"]), data["elements_input"], data.get(_CONSTANT))
 
 
 def _has_flow(data: dict[str, Any]) -> bool:
@@ -190,7 +195,10 @@ def _text(workload: Workload, captured: Captured) -> str:
     if workload.flow is not None:
         names = _names(workload)
         returns = _scalar(names(workload.flow.returns))
-        head += [f"elements_input: {workload.flow.elements_input}", f"returns: {returns}"]
+        head.append(f"elements_input: {workload.flow.elements_input}")
+        if workload.flow.elements_constant is not None:
+            head.append(f"{_CONSTANT}: {workload.flow.elements_constant}")
+        head.append(f"returns: {returns}")
         columns = (*COLUMNS, _READS)
         rows = [(*row, names(read)) for row, read in zip(rows, workload.flow.reads, strict=True)]
     table = [f"  - {_scalar(row)}" for row in rows]

@@ -69,6 +69,7 @@ def test_an_entry_is_good_while_its_files_hold_what_they_held(tmp_path):
         lambda text: json.dumps(json.loads(text) | {"ops": [["fc"]]}),
         lambda text: text.replace('"batch"', '"bunch"'),
         lambda text: text.replace('"flow"', '"flaw"'),
+        lambda text: text.replace('"elements_constant"', '"constants"'),
         lambda text: text.replace('"reads":[[-1]]', '"reads":[[0]]'),
         lambda text: text.replace('"reads":[[-1]]', '"reads":[-1]'),
         lambda text: text.replace('"elements_input":12', '"elements_input":"12"'),

@@ -29,7 +29,7 @@ def test_in_a_chain_each_op_reads_the_one_above_it():
     ],
 )
 def test_the_builders_know_their_flow(built, elements):
-    assert built.flow == Flow.chain(len(built), elements)
+    assert built.flow == Flow.chain(len(built), elements, built.elements_weight.sum())
     assert built.at_batch(12).flow.elements_input == 12 * elements // built.batch
 
 
@@ -39,7 +39,9 @@ def test_two_tables_that_read_otherwise_are_two():
 
 
 def test_a_flow_grows_with_the_batch():
-    assert Workload.from_ops("net", ROWS, 2, flow=FORK).at_batch(4).flow == Flow(FORK.reads, FORK.returns, 12)
+    # twice the input, the same constants
+    flow = Flow(FORK.reads, FORK.returns, 6, 100)
+    assert Workload.from_ops("net", ROWS, 2, flow=flow).at_batch(4).flow == Flow(FORK.reads, FORK.returns, 12, 100)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,7 @@ def test_a_flow_grows_with_the_batch():
         (FORK.reads, (4,), 6, "net: want to return results of its ops, in their order, each once", None),
         (FORK.reads, (3, 2), 6, "net: want to return results of its ops, in their order, each once", None),
         (FORK.reads, (3,), -6, "net: want no negative number of elements in its input", None),
+        (FORK.reads, (3,), 2**53 + 2, "net: want numbers no larger than 2^53", None),
         (FORK.reads, (3,), 5, "net: want an input whose elements are a multiple of the batch", None),
     ],
 )

@@ -62,6 +62,14 @@ def test_resnet18_peaks_at_its_first_norm_and_fused_at_its_first_pool():
     assert whole.weight_elements == fused.weight_elements == 11_689_512 + 9_600
 
 
+def test_weights_that_two_rows_share_are_kept_once():
+    # two calls of one layer of 20 weights: read twice, kept once, where the table knows it
+    rows = [Op(name, "linear", elements_weight=20, elements_in=4, elements_out=4) for name in ("fc", "fc@2")]
+    tables = [Workload.from_ops("net", rows, flow=Flow.chain(2, 4, constants)) for constants in (20, None)]
+    assert [footprint(table).weight_elements for table in tables] == [20, 40]
+    assert [footprint(table.fused()).weight_elements for table in tables] == [20, 40]
+
+
 def test_what_is_returned_stays_to_the_end_and_what_nobody_reads_goes_at_once():
     # a 2 and b 3 from an input of 5; b is returned, c 4 is read by nobody, d 1 reads a
     rows = [Op(name, "add", elements_out=size) for name, size in zip("abcd", (2, 3, 4, 1), strict=True)]

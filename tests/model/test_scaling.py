@@ -18,12 +18,20 @@ def test_a_table_that_scales_is_left_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "other", [None, Flow(((INPUT,), (0,)), (1,), 47), Flow(((INPUT,), (INPUT, 0)), (1,), 48), Flow.chain(2, 16)]
+    "other", [None, Flow.chain(2, 47, 46), Flow(((INPUT,), (INPUT, 0)), (1,), 48, 46), Flow.chain(2, 16, 46)]
 )
 def test_a_data_flow_that_another_batch_has_not_is_not_known(other):
     small, large = mlp([8, 4, 2], batch=2), mlp([8, 4, 2], batch=6)
     assert fitted(small, replace(large, flow=other, fixed_batch="traced")).flow is None
     assert fitted(replace(small, flow=None), large).flow is None
+
+
+def test_constants_that_grow_with_the_batch_are_none_of_the_networks():
+    # 46 weights and 10 positions for each of 2, and of 6, samples; or nobody knows how many
+    small, large = mlp([8, 4, 2], batch=2), mlp([8, 4, 2], batch=6)
+    few, many, unknown = (Flow.chain(2, elements, count) for elements, count in ((16, 66), (48, 106), (48, None)))
+    assert fitted(replace(small, flow=few), replace(large, flow=many)).flow == Flow.chain(2, 16, 46)
+    assert fitted(replace(small, flow=few), replace(large, flow=unknown)).flow == Flow.chain(2, 16)
 
 
 def test_constants_as_long_as_the_batch_stand_among_the_activations():

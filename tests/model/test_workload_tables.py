@@ -35,6 +35,7 @@ captured:
   input: [1, 3, 8, 8]
 batch: 1
 elements_input: 10
+elements_constant: 15
 returns: [conv1, relu]
 columns: [name, kind, macs, other_ops, elements_in, elements_weight, elements_out, m, n, k, groups, reads]
 ops:
@@ -155,7 +156,10 @@ def test_a_good_table_is_read(tmp_path):
 def test_a_table_may_say_which_op_reads_which_result(tmp_path):
     assert read_table(_file(tmp_path, GOOD))[0].flow is None
     workload, _ = read_table(_file(tmp_path, FLOWING))
-    assert workload.flow == Flow(((INPUT,), (0,), (INPUT, 1)), (0, 1), 10)
+    assert workload.flow == Flow(((INPUT,), (0,), (INPUT, 1)), (0, 1), 10, 15)
+    some, _ = read_table(_file(tmp_path, FLOWING.replace("elements_constant: 15\n", "")))
+    assert some.flow == Flow(workload.flow.reads, (0, 1), 10)
+    assert load_workload("net", tmp_path) == some
     write_table(workload, ORIGIN, tmp_path / "again.yaml")
     assert (tmp_path / "again.yaml").read_text(encoding="utf-8").partition("\n")[2] == FLOWING
 
@@ -163,28 +167,29 @@ def test_a_table_may_say_which_op_reads_which_result(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        ("[input, relu]", "[relu, input]", 14, "reads: want names of ops above or input, in their order, each once"),
-        ("[input, relu]", "[relu, relu]", 14, "reads: want names of ops above or input, in their order, each once"),
-        ("[input, relu]", "[input, bn1]", 14, "in their order, each once, found [input, bn1]"),
-        ("[input, relu]", "[input, add]", 14, "in their order, each once, found [input, add]"),
-        ("[input, relu]", "[input, [relu]]", 14, "in their order, each once, found [input, ['relu']]"),
-        ("[input, relu]", "relu", 14, "in their order, each once, found relu"),
-        (", [conv1]]", "]", 13, "want a row of 12 columns, found 11 entries"),
-        ("- [add, add", "- [input, add", 14, "name: want another than input, which is the input of the network"),
-        ("- [add, add", "- [conv1, add", 14, "conv1: want a name that no op above has"),
+        ("[input, relu]", "[relu, input]", 15, "reads: want names of ops above or input, in their order, each once"),
+        ("[input, relu]", "[relu, relu]", 15, "reads: want names of ops above or input, in their order, each once"),
+        ("[input, relu]", "[input, bn1]", 15, "in their order, each once, found [input, bn1]"),
+        ("[input, relu]", "[input, add]", 15, "in their order, each once, found [input, add]"),
+        ("[input, relu]", "[input, [relu]]", 15, "in their order, each once, found [input, ['relu']]"),
+        ("[input, relu]", "relu", 15, "in their order, each once, found relu"),
+        (", [conv1]]", "]", 14, "want a row of 12 columns, found 11 entries"),
+        ("- [add, add", "- [input, add", 15, "name: want another than input, which is the input of the network"),
+        ("- [add, add", "- [conv1, add", 15, "conv1: want a name that no op above has"),
         (
             "returns: [conv1, relu]",
             "returns: [relu, conv1]",
-            9,
+            10,
             "returns: want names of ops, in their order, each once",
         ),
         (
             "returns: [conv1, relu]",
             "returns: add",
-            9,
+            10,
             "returns: want names of ops, in their order, each once, found add",
         ),
         ("returns: [conv1, relu]\n", "", 1, "want elements_input and returns where there is a column reads, and only"),
+        ("elements_constant: 15", "elements_constant: 1.5", 9, "elements_constant: want a whole number from 0 to 2^53"),
         (", reads]", "]", 1, "want elements_input and returns where there is a column reads, and only there"),
         ("elements_input: 10", "elements_input: ten", 8, "elements_input: want a whole number from 0 to 2^53"),
         ("elements_input: 10", "elements_input: -1", 8, "elements_input: want a whole number from 0 to 2^53"),
@@ -199,6 +204,14 @@ def test_a_wrong_data_flow_is_refused_with_file_and_line(tmp_path, old, new, lin
     problem = refused.value.problems[0]
     assert (problem.file, problem.line) == (file, line)
     assert said in problem.message
+
+
+def test_constants_are_counted_only_where_the_data_flow_is_known(tmp_path):
+    file = _file(tmp_path, GOOD.replace("batch: 1\n", "batch: 1\nelements_constant: 15\n"))
+    with pytest.raises(
+        InputError, match=r"net\.yaml:8 .*elements_constant: want it only where there is a column reads"
+    ):
+        read_table(file)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from rooflint.capture import capture, capture_torchvision
 from rooflint.flow import INPUT
 from rooflint.footprint import footprint
 from rooflint.own_module import capture_factory, capture_program
+from rooflint.torchvision_import import import_torchvision
+from rooflint.torchvision_networks import build, input_shape
 from rooflint.workload_tables import load_workload, workload_ids
 
 COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]
@@ -124,6 +126,37 @@ def test_a_constant_that_data_was_written_into_holds_that_result():
         return early + 1
 
     assert flow(function, 2, 6)[0] == [("copy", "input"), ("add", "copy")]
+
+
+def test_constants_are_counted_once_and_whole():
+    # w, 6 × 6, is read twice, and half of it once more; of a table of 36 only what is picked is read, and all is kept
+    def function(x, w):
+        return x @ w + (x @ w.T).sum(-1, keepdim=True) + (x[:, :3] @ w[:3]) + w[x.argmax(-1)]
+
+    table = capture(Functional(function).eval(), (2, 6))
+    assert table.elements_weight.sum() == 36 + 36 + 18
+    assert table.flow.elements_constant == footprint(table).weight_elements == 36
+
+
+@pytest.mark.parametrize("network", ["densenet121", "fcn_resnet50", "vit_b_32"])
+def test_weights_are_as_many_as_torchvision_prints(network):
+    assert footprint(capture_torchvision(network)).weight_elements == printed(network)
+
+
+@pytest.mark.parametrize(("network", "read"), [("retinanet_resnet50_fpn", 1.7), ("raft_small", 10)])
+def test_weights_that_run_several_times_are_as_many_as_torchvision_prints(network, read):
+    # heads on five levels, twelve updates; anchors and grids of positions are constants as well, of 2 % at most
+    table = capture_torchvision(network)
+    assert printed(network) <= footprint(table).weight_elements <= 1.02 * printed(network)
+    assert table.elements_weight.sum() > read * printed(network)
+
+
+def printed(network):
+    """torchvision's parameters, and two running means for each channel of a batch norm."""
+    module = build(network, input_shape(network))
+    norms = sum(part.num_features for part in module.modules() if isinstance(part, nn.BatchNorm2d))
+    weights = next(iter(import_torchvision().models.get_model_weights(network)))
+    return weights.meta["num_params"] + 2 * norms
 
 
 def test_what_an_op_is_told_to_write_into_is_not_read():
