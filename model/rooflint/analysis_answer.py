@@ -36,9 +36,10 @@ def answer(one: Contender, single: Prediction | None, spent: Sequence[Figure]) -
     """Of a device that can run the network; `single` is the same for one sample, where the batch is larger."""
     found = one.prediction
     how = "fused" if len(found.run) != len(found.network) else "not fused"
+    precision = found.compute if found.compute == found.storage else f"{found.compute} on {found.storage}"
     return Answer(
         title=f"{found.network.name} on {one.label}",
-        subtitle=f"{found.hardware.name}; batch {found.batch}, {found.compute} on {found.storage}, {how}",
+        subtitle=f"{found.hardware.name}; batch {found.batch}, {precision}, {how}",
         sections=tuple(_sections(one, single, spent)),
         record={"schema": SCHEMA, **_record(one, single, spent)},
         listing=Table(KERNELS, tuple(_kernels(found))),

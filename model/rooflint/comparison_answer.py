@@ -93,13 +93,15 @@ def _shown(one: Contender, by: str) -> str:
 
 
 def _overview(found: Comparison, baseline: Contender | None) -> Grid:
-    columns = ["device", "energy", "latency", "memory", "units", "peak %"]
-    rows = [[one.short, *(_shown(one, by) for by in ("energy", "latency", "memory")), *_use(one)] for one in found.able]
-    if baseline:
-        columns.append(f"vs {baseline.short}")
-        for row, one in zip(rows, found.able, strict=True):
-            row.append("baseline" if one is baseline else _against(one, baseline))
+    columns = ["device", "energy", "latency", "memory", "power", "units", "peak %"]
+    by = ("energy", "latency", "memory", "power")
+    rows = [[one.short, *(_shown(one, name) for name in by), *_use(one)] for one in found.able]
     note = "energy per inference; units that hold work over the latency; peak %: attained over dense peak"
+    if baseline:
+        columns += ["× energy", "× time"]
+        note += f"; ×: as multiples of {baseline.short}"
+        for row, one in zip(rows, found.able, strict=True):
+            row += [_against(one, baseline, "energy"), _against(one, baseline, "latency")]
     winner = found.winner("balance")
     strong = tuple(place for place, one in enumerate(found.able) if one is winner)
     return Grid("Comparison", Table(tuple(columns), tuple(map(tuple, rows))), note, strong)
@@ -111,15 +113,12 @@ def _use(one: Contender) -> tuple[str, str]:
     return units, f"{100 * prediction.compute_efficiency:.3g}"
 
 
-def _against(one: Contender, baseline: Contender) -> str:
-    """Energy and latency as multiples of the baseline's."""
+def _against(one: Contender, baseline: Contender, by: str) -> str:
+    """A figure as a multiple of the baseline's."""
     if baseline.found is None:
         return UNKNOWN
-    parts = []
-    for by, word in (("energy", "energy"), ("latency", "time")):
-        mine, theirs = (CRITERIA[by].of(each.prediction) for each in (one, baseline))
-        parts.append(f"{mine / theirs:.3g}× {word}" if mine is not None and theirs else f"{UNKNOWN} {word}")
-    return ", ".join(parts)
+    mine, theirs = (CRITERIA[by].of(each.prediction) for each in (one, baseline))
+    return UNKNOWN if mine is None or not theirs else f"{mine / theirs:.3g}"
 
 
 def _refused(found: Comparison) -> Iterator[Prose]:
@@ -160,6 +159,7 @@ def _met(wanted: Requirement, one: Contender) -> str:
 
 def insights(found: Comparison) -> Iterator[str]:
     """What the figures say, each with its number; nothing that is not in them."""
+    yield from _uneven(found)
     yield from _leads(found)
     for one in found.able:
         prediction = one.prediction
@@ -195,6 +195,16 @@ def _leads(found: Comparison) -> Iterator[str]:
         if winner and known:
             lead = min(known) / CRITERIA[by].value(winner.prediction)
             yield f"{winner.short} leads the next by {lead:.3g} × in {by}"
+
+
+def _uneven(found: Comparison) -> Iterator[str]:
+    """Launches that are known of some devices and not of others make a race unfair."""
+    without = [one.short for one in found.able if one.prediction.launch is None]
+    if without and len(without) < len(found.able):
+        yield (
+            f"{', '.join(without)}: no launch overhead is known, so none is counted, while others pay for theirs; "
+            "--launch free leaves it out of all"
+        )
 
 
 def _largest_term(one: Contender) -> str:

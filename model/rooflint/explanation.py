@@ -14,6 +14,9 @@ from rooflint.roofline import Numbers, kernel_time_s
 from rooflint.terms import Term
 from rooflint.units import BYTES, BYTES_PER_S, JOULES, OPS_PER_S, SECONDS, WATTS, Dimension, format_quantity
 
+SMALL = 0.02
+"""Share of a difference below which a term is told among the others."""
+
 METRICS = ("energy", "latency", "memory", "utilization")
 
 
@@ -45,8 +48,12 @@ def _energy(one: Contender, two: Contender) -> Explanation:
     first = _first(one, two, mine, theirs, JOULES, "energy")
     terms = sorted(_energy_differences(one, two), key=lambda pair: -abs(pair[0]))
     whole = theirs - mine
-    told = (sentence for difference, sentence in terms if whole and abs(difference / whole) > 0.02)
-    return Explanation("energy", (first, *told, *_power(one, two)), bars)
+    large = [(difference, sentence) for difference, sentence in terms if whole and abs(difference / whole) > SMALL]
+    rest = whole - sum(difference for difference, _ in large)
+    others = (
+        (f"all other terms: {100 * rest / whole:.3g} % of the difference",) if len(large) < len(terms) and whole else ()
+    )
+    return Explanation("energy", (first, *(said for _, said in large), *others, *_power(one, two)), bars)
 
 
 def energy_bar(one: Contender) -> Bar:

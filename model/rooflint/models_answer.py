@@ -39,7 +39,8 @@ def _about(able: Sequence[tuple[str, Contender]]) -> str:
     if not able:
         return "nothing to compare"
     first = able[0][1].prediction
-    return f"batch {first.batch}, {first.compute} on {first.storage}"
+    precision = first.compute if first.compute == first.storage else f"{first.compute} on {first.storage}"
+    return f"batch {first.batch}, {precision}"
 
 
 def _sections(
