@@ -1,8 +1,9 @@
 """Answers: what a command found, as plain data, apart from how it is written down.
 
 An answer is written in the formats of the entry-point group `rooflint.answers`: text, json, csv and md come with the
-model, html with the reports. Sections are for people; `record` is for programs and has a schema with a version, `listing`
-is the one table that fits a spreadsheet. Numbers are formatted by whoever makes a section, so that no format rounds twice.
+model, html with the reports. Sections are for people; `record` is for programs and has a schema with a version,
+`listing` is the one table that fits a spreadsheet. Numbers are formatted by whoever makes a section, so that no format
+rounds twice.
 """
 
 from collections.abc import Callable, Mapping
@@ -136,6 +137,9 @@ class Curves:
     y_label: str
     curves: tuple[Curve, ...]
     note: str = ""
+    x_unit: str = ""
+    """Takes a prefix when figures are written: `s` makes `1.5 ms`; a count has none."""
+    y_unit: str = ""
 
 
 Section = Prose | Grid | Bars | Heat | Rooflines | Curves
