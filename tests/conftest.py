@@ -1,3 +1,150 @@
 """What tests of every part share."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rooflint.answer import (
+    Answer,
+    Bar,
+    Bars,
+    Curve,
+    Curves,
+    Grid,
+    Heat,
+    Part,
+    Point,
+    Prose,
+    Roof,
+    Rooflines,
+)
+from rooflint.roofline import Estimate, estimate
+from rooflint.specs import Registry
+from rooflint.table import Table
+from rooflint.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
+from rooflint.workload import Workload
+from rooflint.workload_tables import load_workload
+
 pytest_plugins = ["pytester"]
+
+DEVICES = (
+    "nvidia/h100-sxm5-80gb",
+    "google/tpu-v4",
+    "nvidia/jetson-agx-orin-64gb",
+    "intel/xeon-8490h",
+    "stillwater/kpu-t256",
+)
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+JOULES_PER_OP, JOULES_PER_BYTE, IDLE_W = 0.4e-12, 30e-12, 20.0
+"""A sample's round figures, not claims."""
+
+
+@pytest.fixture(scope="session")
+def resnet18() -> Answer:
+    """ResNet-18 in INT8 on five devices, with a section of every kind; a launch costs 2 µs everywhere."""
+    registry, workload = Registry.of(()), load_workload("torchvision/resnet18")
+    found = [_estimate(registry, device, workload) for device in DEVICES]
+    order = sorted(found, key=lambda one: one.latency_s)
+    heavy = list(np.argsort(-found[0].kernel_s)[:12])
+    return Answer(
+        title="ResNet-18 on five devices",
+        subtitle="batch 1, INT8 arithmetic and storage, plain roofline with 2 µs a launch",
+        sections=(
+            _findings(order),
+            _latencies(order),
+            Bars("Energy by cause", tuple(map(_bar, order)), "Per inference; coefficients of a sample."),
+            _heat(found, workload, heavy),
+            _rooflines(found),
+            _ops(found[0], workload),
+            _curves(registry, workload),
+        ),
+        record={"schema": "rooflint/compare/1", "devices": [_record(one) for one in order]},
+        listing=Table(
+            ("device", "latency_s", "attained_ops_per_s"),
+            tuple((one.hardware, one.latency_s, one.ops.sum() / one.latency_s) for one in order),
+        ),
+    )
+
+
+def _estimate(registry: Registry, device: str, workload: Workload) -> Estimate:
+    return replace(estimate(registry.get(device), workload, compute="int8"), overhead_s=2e-6)
+
+
+def _record(one: Estimate) -> dict[str, object]:
+    return {"device": one.hardware, "latency_s": one.latency_s, "bound": one.bound}
+
+
+def _findings(order: Sequence[Estimate]) -> Prose:
+    first, last = order[0], order[-1]
+    return Prose(
+        "What decides",
+        (
+            f"{first.hardware} is fastest, {format_number(last.latency_s / first.latency_s, 3)} × {last.hardware}.",
+            f"At batch 1 most devices wait for launches and memory: {first.hardware} attains "
+            f"{format_number(100 * first.efficiency, 2)} % of its peak, because no op has work for all of its SMs.",
+        ),
+    )
+
+
+def _latencies(order: Sequence[Estimate]) -> Grid:
+    rows = [
+        (
+            one.hardware,
+            format_quantity(one.latency_s, SECONDS, digits=3),
+            format_quantity(one.ops.sum() / one.latency_s, OPS_PER_S, digits=3),
+            f"{format_number(100 * one.efficiency, 2)} %",
+            one.bound,
+        )
+        for one in order
+    ]
+    columns = ("device", "latency", "attained", "of peak", "bound by")
+    return Grid("Latency", Table(columns, tuple(rows)), "Fastest first.", strong=(0,))
+
+
+def _bar(one: Estimate) -> Bar:
+    causes = {
+        "arithmetic": one.ops.sum() * JOULES_PER_OP,
+        "memory": one.bytes_moved.sum() * JOULES_PER_BYTE,
+        "idle": one.latency_s * IDLE_W,
+    }
+    parts = tuple(Part(name, value, format_quantity(value, JOULES, digits=3)) for name, value in causes.items())
+    return Bar(one.hardware, parts, format_quantity(sum(causes.values()), JOULES, digits=3))
+
+
+def _heat(found: Sequence[Estimate], workload: Workload, heavy: Sequence[int]) -> Heat:
+    values = tuple(tuple(float(one.kernel_s[op]) for one in found) for op in heavy)
+    shown = tuple(tuple(format_quantity(value, SECONDS, digits=3) for value in row) for row in values)
+    names = tuple(workload.op_names[op] for op in heavy)
+    return Heat("Latency of the heaviest ops", names, DEVICES, values, shown, "The twelve that take longest.")
+
+
+def _rooflines(found: Sequence[Estimate]) -> Rooflines:
+    roofs = tuple(Roof(one.hardware, one.peak_ops_per_s, one.bandwidth_bytes_per_s) for one in found)
+    points = tuple(
+        Point("torchvision/resnet18", one.hardware, one.intensity_ops_per_byte, one.ops.sum() / one.latency_s)
+        for one in found
+    )
+    return Rooflines("Roofline", roofs, points)
+
+
+def _ops(one: Estimate, workload: Workload) -> Rooflines:
+    roof = Roof(one.hardware, one.peak_ops_per_s, one.bandwidth_bytes_per_s)
+    points = tuple(
+        Point(name, one.hardware, float(ops / moved), float(ops / took), float(took / one.latency_s))
+        for name, ops, moved, took in zip(workload.op_names, one.ops, one.bytes_moved, one.kernel_s, strict=True)
+    )
+    return Rooflines("Ops under the roof of the fastest", (roof,), points, "The size of a point is its share of time.")
+
+
+def _curves(registry: Registry, workload: Workload) -> Curves:
+    curves = tuple(
+        Curve(device, tuple(map(float, BATCHES)), tuple(_per_s(registry, device, workload, n) for n in BATCHES))
+        for device in DEVICES
+    )
+    return Curves("Throughput over batch", "batch", "images per second", curves, y_unit="/s")
+
+
+def _per_s(registry: Registry, device: str, workload: Workload, batch: int) -> float:
+    return batch / _estimate(registry, device, workload.at_batch(batch)).latency_s

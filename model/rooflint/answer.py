@@ -137,6 +137,9 @@ class Curves:
     y_label: str
     curves: tuple[Curve, ...]
     note: str = ""
+    x_unit: str = ""
+    """Takes a prefix when figures are written: `s` makes `1.5 ms`; a count has none."""
+    y_unit: str = ""
 
 
 Section = Prose | Grid | Bars | Heat | Rooflines | Curves

@@ -165,9 +165,7 @@ def test_a_module_s_other_processors_are_not_used_in_place_of_its_gpu():
     assert orin.best_unit("int8").name == "dla"
     assert working_units(orin, "int8")[0].name == "tensor_core"
     assert allocate(orin, mlp([1024, 1024], batch=16), compute="int8").display(0) == "8/8 SM"
-    with pytest.raises(
-        UnsupportedError, match=r"does not support int4 \(has: bf16, fp16, fp32, fp64, int8\)"
-    ):
+    with pytest.raises(UnsupportedError, match=r"does not support int4 \(has: bf16, fp16, fp32, fp64, int8\)"):
         allocate(orin, mlp([8, 8]), compute="int4")
 
 
