@@ -28,7 +28,7 @@ class Flow:
     """Elements of the input, for the whole batch."""
     elements_constant: int | None = None
     """Elements of all constants that the rows read, weights above all: each once, however many rows read it, and whole,
-    where a row picks from it. None where nobody knows; as many as the rows read, then, is an estimate."""
+    where a row picks from it. None where nobody knows."""
 
     @classmethod
     def chain(cls, length: int, elements_input: int, elements_constant: int | None = None) -> Self:

@@ -47,13 +47,18 @@ def ops(program: Any, has_parts: HasParts) -> tuple[list[Op], Flow]:
         if row is None:
             contents.look(node)
             continue
-        calls[row.name] = calls.get(row.name, 0) + 1
         reads.append(contents.of(_operands(node)))
         constants.update(source for source in _operands(node) if source not in data)
         contents.write(node, len(rows))
-        rows.append(row if calls[row.name] == 1 else row._replace(name=f"{row.name}@{calls[row.name]}"))
+        rows.append(_numbered(row, calls))
     elements_input = sum(_elements(node) for node in inputs if _tensors(node))
     return rows, Flow(tuple(reads), contents.of(_returned(program)), elements_input, _kept_elements(constants))
+
+
+def _numbered(row: Op, calls: dict[str, int]) -> Op:
+    """A row under its own name: `relu@2` for the second call."""
+    calls[row.name] = calls.get(row.name, 0) + 1
+    return row if calls[row.name] == 1 else row._replace(name=f"{row.name}@{calls[row.name]}")
 
 
 def parts_of(module: torch.nn.Module) -> HasParts:

@@ -10,6 +10,8 @@ from rooflint.aten import ALIASES
 from rooflint.aten import ELEMENTWISE as COUNTED
 from rooflint.flow import INPUT, Flow
 from rooflint.fusion import ELEMENTWISE
+from rooflint.roofline import estimate
+from rooflint.specs import Registry
 from rooflint.workload import Op, Workload, WorkloadError, matrix_op, mlp
 from rooflint.workload_tables import load_workload
 
@@ -148,6 +150,7 @@ def test_every_op_that_is_counted_by_element_is_elementwise_or_says_why_not():
 
 # ----------------------------------------------------------------------------------------------------------------- laws
 
+H100 = Registry().get("nvidia/h100-sxm5-80gb")
 KINDS = ["relu", "add", "mul", "batch_norm", "add", "softmax", "max_pool", "cat", "conv2d", "matmul"]
 
 
@@ -202,6 +205,13 @@ def test_fusing_twice_is_fusing_once(graph):
 @given(graphs(), st.integers(1, 7))
 def test_fusing_commutes_with_the_batch(graph, batch):
     assert graph.at_batch(batch).fused() == graph.fused().at_batch(batch)
+
+
+@given(graphs())
+def test_a_fused_network_is_never_slower_on_the_roofline(graph):
+    # max(a, b) + max(c, d) ≥ max(a + c, b + d − what stays inside)
+    fused, whole = (estimate(H100, table, compute="fp16").latency_s for table in (graph.fused(), graph))
+    assert fused <= whole * (1 + 1e-12)
 
 
 @given(graphs())
