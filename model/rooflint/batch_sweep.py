@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rooflint.basis import Energies
-from rooflint.comparison import Contender, contend
+from rooflint.comparison import Contender, contend, score_of
 from rooflint.criteria import CRITERIA, Requirement
 from rooflint.hardware import Hardware
 from rooflint.metrics import batch_efficiency
@@ -25,11 +25,8 @@ class BatchSweep:
     contender: Contender
     setting: Setting
     predictions: tuple[Prediction, ...]
-
-    @property
-    def label(self) -> str:
-        """`h100-sxm5-80gb int8`."""
-        return f"{self.contender.short} {self.setting.compute}"
+    label: str
+    """`h100-sxm5-80gb`, with its precision where there are several: `h100-sxm5-80gb int8`."""
 
     def at(self, batch: int) -> Prediction | None:
         """The prediction for a batch."""
@@ -60,8 +57,9 @@ class BatchSweep:
 class Crossover:
     """Two neighbouring batches between which another device becomes the better one."""
 
-    before: Prediction
-    after: Prediction
+    before: int
+    after: int
+    """Batches."""
     winner_before: BatchSweep
     winner_after: BatchSweep
 
@@ -76,29 +74,36 @@ def sweep(
     """Each device in each setting over the batches. Raises WorkloadError for a network that has one batch only."""
     ascending = sorted(set(batches))
     tables = [work.at_batch(batch) for batch in ascending]
-    return tuple(_swept(device, tables, energies, setting) for device in devices for setting in settings)
+    alone = len({setting.compute for setting in settings}) == 1
+    return tuple(_swept(device, tables, energies, setting, alone) for device in devices for setting in settings)
 
 
-def _swept(device: Hardware, tables: Sequence[Workload], energies: Energies, setting: Setting) -> BatchSweep:
+def _swept(
+    device: Hardware, tables: Sequence[Workload], energies: Energies, setting: Setting, alone: bool
+) -> BatchSweep:
     runs = [contend(device, table, energies, setting) for table in tables]
-    return BatchSweep(runs[0], setting, tuple(one.found for one in runs if one.found))
+    label = runs[0].short if alone else f"{runs[0].short} {setting.compute}"
+    return BatchSweep(runs[0], setting, tuple(one.found for one in runs if one.found), label)
+
+
+def leader(sweeps: Sequence[BatchSweep], batch: int, by: str) -> BatchSweep | None:
+    """The best of them at a batch by a criterion or by balance; None where it is known of none."""
+    scored = [(score, place) for place, one in enumerate(sweeps) if (score := _score(one, batch, by)) is not None]
+    return sweeps[min(scored)[1]] if scored else None
+
+
+def _score(one: BatchSweep, batch: int, by: str) -> float | None:
+    found = one.at(batch)
+    return None if found is None else score_of(found, by)
 
 
 def crossovers(sweeps: Sequence[BatchSweep], by: str) -> tuple[Crossover, ...]:
     """Where, over the batches that all can run, the best by a criterion changes from one sweep to another."""
     able = [one for one in sweeps if one.predictions]
-    winners = []
-    for places in zip(*(one.predictions for one in able), strict=False):
-        scored = [(_score(found, by), place) for place, found in enumerate(places)]
-        known = [(score, place) for score, place in scored if score is not None]
-        if known:
-            place = min(known)[1]
-            winners.append((places[place], able[place]))
+    batches = [found.batch for found in able[0].predictions] if able else []
+    leaders = [(batch, one) for batch in batches if (one := leader(able, batch, by))]
     return tuple(
-        Crossover(one, two, first, second) for (one, first), (two, second) in pairwise(winners) if first is not second
+        Crossover(before, after, first, second)
+        for (before, first), (after, second) in pairwise(leaders)
+        if first is not second
     )
-
-
-def _score(found: Prediction, by: str) -> float | None:
-    value = CRITERIA[by].of(found)
-    return value if value is None or CRITERIA[by].less_is_better else -value

@@ -27,6 +27,10 @@ RULES = (
 LIBRARIES = ("torch", "torchvision")
 
 
+class MissingTorchError(RooflintError):
+    """A capture without torch; the message says what to install."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """Where the table of one network with one set of inputs is kept."""
@@ -68,7 +72,7 @@ def _flow(kept: Mapping[str, Any] | None) -> Flow | None:
 def entry(network: str, inputs: Any, folder: Path) -> Entry:
     """The place for a network with inputs of those shapes.
 
-    Raises RooflintError where torch or torchvision is not installed, because a capture is theirs.
+    Raises MissingTorchError where torch or torchvision is not installed, because a capture is theirs.
     """
     parts = json.dumps([network, inputs, libraries(), rules()])
     name = "".join(letter if letter.isalnum() else "-" for letter in network)[-60:]
@@ -80,7 +84,7 @@ def libraries() -> list[str]:
     try:
         return [version(library) for library in LIBRARIES]
     except PackageNotFoundError as error:
-        raise RooflintError(f"capturing a network needs {error.name}: install rooflint[torch]") from error
+        raise MissingTorchError(f"capturing a network needs {error.name}: install rooflint[torch]") from error
 
 
 def rules() -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from rooflint.capture_cache import entry
+from rooflint.capture_cache import MissingTorchError, entry
 from rooflint.errors import RooflintError
 from rooflint.workload import Workload
 from rooflint.workload_tables import load_workload, workload_ids
@@ -68,7 +68,11 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
 
         return capture_torchvision(name, tuple(shapes[0]) if shapes else None)
 
-    return _kept(committed, shapes, folder, fresh, captured)
+    try:
+        return _kept(committed, shapes, folder, fresh, captured)
+    except MissingTorchError as error:
+        having = ", ".join(name.rpartition("/")[2] for name in workload_ids())
+        raise MissingTorchError(f"{name} is not among the networks that need no capture ({having}); {error}") from error
 
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:

@@ -1,10 +1,11 @@
 """The answer to `rooflint sweep`: batches × precisions × devices, and the batch that suits each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rooflint.answer import Answer, Curve, Curves, Grid, Prose, Section
-from rooflint.batch_sweep import BatchSweep, crossovers
+from rooflint.batch_sweep import BatchSweep, crossovers, leader
+from rooflint.comparison import BALANCE
 from rooflint.criteria import CRITERIA, Requirement
 from rooflint.prediction import Prediction
 from rooflint.prediction_record import LISTING, listed, record
@@ -22,11 +23,19 @@ def answer(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requir
     rows += [listed(one.contender.label, None, one.contender.refused) for one in sweeps if not one.predictions]
     return Answer(
         title=f"{work.name} over batches",
-        subtitle=f"{len(able)} combinations of device and precision",
+        subtitle=_about(sweeps),
         sections=tuple(_sections(sweeps, able, wanted)),
         record=_record(work, sweeps, wanted),
         listing=Table(LISTING, tuple(rows)),
     )
+
+
+def _about(sweeps: Sequence[BatchSweep]) -> str:
+    """How it was run, in what all have in common."""
+    setting = sweeps[0].setting
+    precisions = ", ".join(dict.fromkeys(one.setting.compute for one in sweeps))
+    stored = f" on {setting.storage}" if setting.storage else ""
+    return f"{precisions}{stored}, {'fused' if setting.fuse else 'not fused'}, launches by {setting.launch}"
 
 
 def _sections(
@@ -34,6 +43,8 @@ def _sections(
 ) -> Iterator[Section]:
     if able:
         yield _best(able, wanted)
+    if len(able) > 1:
+        yield _pairing(able)
     refused = tuple(one.contender.refused for one in sweeps if not one.predictions)
     if refused:
         yield Prose("Not compared", tuple(dict.fromkeys(refused)))
@@ -44,7 +55,7 @@ def _sections(
         yield Grid(one.label, Table(COLUMNS, tuple(_rows(one))))
     if able:
         yield _curves("Throughput", "batch", "inferences/s", able, lambda found: found.throughput_per_s)
-        yield _curves("Latency of a batch", "batch", "s", able, lambda found: found.latency_s)
+        yield _curves("Latency of a batch", "batch", "latency", able, lambda found: found.latency_s, "s")
 
 
 def _best(able: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Grid:
@@ -64,6 +75,30 @@ def _best(able: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Grid:
         Table(columns, tuple(rows)),
         f"{note} that meets {', '.join(one.text for one in wanted)}" if wanted else note,
     )
+
+
+PAIRS = ("latency", "energy", BALANCE)
+
+
+def _pairing(able: Sequence[BatchSweep]) -> Grid:
+    """Which combination for which batch, by the figures of that batch."""
+    batches = [found.batch for found in able[0].predictions]
+    rows = tuple((str(batch), *(_pair(able, batch, by) for by in PAIRS), _because(able, batch)) for batch in batches)
+    return Grid("Which for which batch", Table(("batch", *PAIRS, "because"), rows), "because: of the balanced one")
+
+
+def _pair(able: Sequence[BatchSweep], batch: int, by: str) -> str:
+    best = leader(able, batch, by)
+    return best.label if best else "—"
+
+
+def _because(able: Sequence[BatchSweep], batch: int) -> str:
+    """What the balanced one makes of its peak, and what it waits for."""
+    best = leader(able, batch, BALANCE) or leader(able, batch, "latency")
+    found = best.at(batch) if best else None
+    if found is None:
+        return ""
+    return f"{100 * found.compute_efficiency:.3g} % of its peak, waits for {found.bound}"
 
 
 COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "waits for")
@@ -93,12 +128,12 @@ def _told(able: Sequence[BatchSweep]) -> Iterator[str]:
             )
     for by in ("latency", "energy"):
         for cross in crossovers(able, by):
-            mine = cross.winner_before.at(cross.after.batch)
-            if mine is None:
+            mine, theirs = cross.winner_before.at(cross.after), cross.winner_after.at(cross.after)
+            if mine is None or theirs is None:
                 continue
             yield (
                 f"{cross.winner_after.label} overtakes {cross.winner_before.label} in {by} between batch "
-                f"{cross.before.batch} and {cross.after.batch}: there {_why(mine, cross.after, by)}"
+                f"{cross.before} and {cross.after}: there {_why(mine, theirs, by)}"
             )
 
 
@@ -111,21 +146,30 @@ def _why(loser: Prediction, winner: Prediction, by: str) -> str:
     return f"{figures}; most of it {' and '.join(terms)}"
 
 
-def _curves(heading: str, x: str, y: str, able: Sequence[BatchSweep], value: Any) -> Curves:
+def _curves(
+    heading: str, x: str, y: str, able: Sequence[BatchSweep], value: Callable[[Prediction], float], unit: str = ""
+) -> Curves:
     curves = tuple(
         Curve(one.label, tuple(float(found.batch) for found in one.predictions), tuple(map(value, one.predictions)))
         for one in able
     )
-    return Curves(heading, x, y, curves)
+    return Curves(heading, x, y, curves, y_unit=unit)
 
 
 def _record(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> dict[str, Any]:
+    able = [one for one in sweeps if one.predictions]
     return {
         "schema": SCHEMA,
         "network": work.name,
         "requirements": [one.text for one in wanted],
         "sweeps": [_swept(one, wanted) for one in sweeps],
-        "insights": list(_told([one for one in sweeps if one.predictions])),
+        "pairing": [
+            {"batch": batch, **{by: best.label if (best := leader(able, batch, by)) else None for by in PAIRS}}
+            for batch in (found.batch for found in able[0].predictions)
+        ]
+        if able
+        else [],
+        "insights": list(_told(able)),
     }
 
 

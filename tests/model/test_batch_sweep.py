@@ -69,8 +69,8 @@ def test_a_device_that_cannot_run_it_has_a_reason_and_no_predictions():
 def test_a_crossover_names_both_and_lies_between_neighbours():
     found = swept("nvidia/h100-sxm5-80gb", "google/tpu-v4")
     for cross in crossovers(found, "latency"):
-        before = [one.at(cross.before.batch).latency_s for one in found]
-        after = [one.at(cross.after.batch).latency_s for one in found]
+        before = [one.at(cross.before).latency_s for one in found]
+        after = [one.at(cross.after).latency_s for one in found]
         assert (before[0] < before[1]) != (after[0] < after[1])
     assert len(crossovers(found, "latency")) == 1
 

@@ -20,9 +20,7 @@ RESNET = load_workload("torchvision/resnet18")
 
 
 def contender(device, batch=1, **setting):
-    return contend(
-        REGISTRY.get(device), RESNET.at_batch(batch), ENERGIES, Setting(**{"compute": "bf16", **setting})
-    )
+    return contend(REGISTRY.get(device), RESNET.at_batch(batch), ENERGIES, Setting(**{"compute": "bf16", **setting}))
 
 
 GPU, TPU = contender("nvidia/h100-sxm5-80gb"), contender("google/tpu-v4")

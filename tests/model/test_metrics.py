@@ -36,7 +36,13 @@ def test_batch_efficiency_is_one_over_the_batch_where_nothing_is_shared():
 
 @pytest.mark.parametrize(
     ("efficiency", "name"),
-    [(0.0, "idle silicon"), (0.399, "idle silicon"), (0.4, "sweet spot"), (0.8, "sweet spot"), (0.81, "near its limit")],
+    [
+        (0.0, "idle silicon"),
+        (0.399, "idle silicon"),
+        (0.4, "sweet spot"),
+        (0.8, "sweet spot"),
+        (0.81, "near its limit"),
+    ],
 )
 def test_zones_have_their_limits(efficiency, name):
     assert zone(efficiency) == name

@@ -36,7 +36,9 @@ def runs(device, compute):
 
 
 ABLE = [(device, compute) for device in REGISTRY.ids() for compute in PRECISIONS if runs(device, compute)]
-questions = st.tuples(st.sampled_from(ABLE), st.sampled_from([1, 3, 16]), st.booleans(), st.sampled_from(["stream", FREE]))
+questions = st.tuples(
+    st.sampled_from(ABLE), st.sampled_from([1, 3, 16]), st.booleans(), st.sampled_from(["stream", FREE])
+)
 lawful = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -1,0 +1,107 @@
+"""What all latencies cost: networks × devices × precisions × batches, beside one `estimate` for each of a sample.
+
+`python benchmarks/matrix.py` takes all classification networks of torchvision (needs rooflint[torch]; captures are kept,
+so the second run is warm), `--committed` the networks whose tables are in the package.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from rooflint.basis import Energies
+from rooflint.coefficients import Coefficients
+from rooflint.errors import RooflintError
+from rooflint.hardware import Hardware
+from rooflint.networks import network
+from rooflint.prediction import Setting, predict
+from rooflint.processor import working_peak_ops_per_s
+from rooflint.roofline import estimate
+from rooflint.specs import Registry
+from rooflint.sweep import Machines, latencies_s
+from rooflint.workload import Workload
+from rooflint.workload_tables import load_workload, workload_ids
+
+PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
+SAMPLE = 200
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--committed", action="store_true")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    begun = time.perf_counter()
+    devices = list(Registry().readable())
+    read_s = time.perf_counter() - begun
+    begun = time.perf_counter()
+    works = [load_workload(name) for name in workload_ids()] if options.committed else [network(n) for n in _names()]
+    print(f"{len(works)} networks in {time.perf_counter() - begun:.2f} s, {len(devices)} devices in {read_s:.2f} s")
+    able = {precision: _able(devices, precision) for precision in PRECISIONS}
+    refused = sum(len(devices) - len(found) for found in able.values())
+    estimates = sum(map(len, able.values())) * len(works) * len(BATCHES)
+    kernels = sum(map(len, works)) * sum(map(len, able.values())) * len(BATCHES)
+    print(f"{estimates:,} network estimates, {kernels:,} op estimates; unsupported: {refused} of ", end="")
+    print(f"{len(devices) * len(PRECISIONS)} device × precision, {refused * len(works) * len(BATCHES):,} estimates")
+    fast = min(_timed(lambda: _matrix(works, able)) for _ in range(options.rounds))
+    slow = min(_timed(lambda: _one_by_one(works, able)) for _ in range(options.rounds)) / SAMPLE
+    whole = min(_timed(lambda: _predicted(works, able)) for _ in range(options.rounds)) / SAMPLE
+    print(
+        f"all of them     {fast:.2f} s, {kernels / fast / 1e6:.0f} million op estimates/s, load {os.getloadavg()[0]:.1f}"
+    )
+    print(f"one estimate    {1e6 * slow:.0f} us, {slow * estimates / fast:.0f} times as long")
+    print(f"one prediction  {1e6 * whole:.0f} us, with units, energy and memory")
+
+
+def _names() -> list[str]:
+    from rooflint.torchvision_import import import_torchvision  # noqa: PLC0415  # torch only where it is needed
+
+    models = import_torchvision().models
+    return list(models.list_models(module=models))
+
+
+def _able(devices: Sequence[Hardware], precision: str) -> list[Hardware]:
+    found = []
+    for device in devices:
+        try:
+            working_peak_ops_per_s(device, precision)
+            device.main_memory()
+        except RooflintError:
+            continue
+        found.append(device)
+    return found
+
+
+def _matrix(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> float:
+    total = 0.0
+    for precision, devices in able.items():
+        machines = Machines.of(devices, precision)
+        total += sum(float(latencies_s(machines, work, BATCHES, precision).sum()) for work in works)
+    return total
+
+
+def _one_by_one(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> None:
+    for number in range(SAMPLE):
+        precision = PRECISIONS[number % len(PRECISIONS)]
+        device, work = able[precision][number % len(able[precision])], works[number % len(works)]
+        _ = estimate(device, work, compute=precision).latency_s
+
+
+def _predicted(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> None:
+    energies = Energies(Coefficients(Registry()))
+    for number in range(SAMPLE):
+        precision = PRECISIONS[number % len(PRECISIONS)]
+        device, work = able[precision][number % len(able[precision])], works[number % len(works)]
+        found = predict(device, work, energies, Setting(precision))
+        _ = found.energy_j if found.has("energy") else found.latency_s
+
+
+def _timed(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    main()
