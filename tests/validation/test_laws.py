@@ -119,7 +119,8 @@ def test_a_rate_that_slipped_by_eight_breaks_the_law_of_widths(registry):
     rate = t4.facts["units.tensor_core.macs_per_clock.int8"]
     slipped = t4.with_facts({rate.path: rate.with_value(rate.value / 8)})
     said = breaches("peak width", slipped, Setting({}))
-    assert "tensor_core: int8 16.28 TOP/s, fp16 65.13 TFLOP/s" in said
+    assert any(one.startswith("tensor_core: int8 16.28 TOP/s, fp16 65.13 TFLOP/s  ") for one in said)
+    assert all(one.endswith(f"turing-tu104.yaml:{rate.line}") for one in said)
 
 
 # ---- what is tried

@@ -202,6 +202,16 @@ def test_what_has_no_counterpart_has_no_factor(log):
     assert (row["sourced"], row["factor"], row["factor_text"], row["source"]) == (None, None, None, None)
 
 
+@pytest.mark.parametrize(("batch", "printed", "computed"), [(8, 0.25, 0.061), (16, 0.50, 0.073), (64, 0.80, 0.100)])
+def test_the_guides_efficiencies_of_larger_batches_do_not_follow_from_its_formulas(log, batch, printed, computed):
+    suite = Suite.of([log.root / "golden"], [PACKAGED])
+    claim = suite.read(log.root / RESNET).claims[0]
+    larger = suite.workload(claim).at_batch(batch)
+    efficiency = suite.assumed(claim)["TPU"].estimate(larger, "fp32", "fp32").efficiency
+    assert efficiency == pytest.approx(computed, abs=0.0005)
+    assert efficiency < printed / 4
+
+
 def test_the_order_by_the_documented_facts_stands_beside_the_replayed_one(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     claim = suite.read(log.root / RESNET).claims[0]

@@ -10,7 +10,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 
-from rooflint.errors import RooflintError
+from rooflint.errors import RooflintError, shown
 from rooflint.hardware import Hardware
 from rooflint.precision import bytes_per_element, rate_unit
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
@@ -111,7 +111,9 @@ def _peak_width(hardware: Hardware, setting: Setting) -> Iterator[str]:
         for wide, narrow in permutations([name for name in unit.precisions if name in known], 2):
             peaks = unit.peak_ops_per_s(narrow), unit.peak_ops_per_s(wide)
             if bytes_per_element(narrow) < bytes_per_element(wide) and peaks[0] < peaks[1] * (1 - ROUNDING):
-                yield f"{unit.name}: {narrow} {_rate(peaks[0], narrow)}, {wide} {_rate(peaks[1], wide)}"
+                rate = unit.fact(f"macs_per_clock.{narrow}")
+                said = f"{unit.name}: {narrow} {_rate(peaks[0], narrow)}, {wide} {_rate(peaks[1], wide)}"
+                yield f"{said}  {shown(rate.file)}:{rate.line}"
 
 
 # ---- over clocks and bandwidths
