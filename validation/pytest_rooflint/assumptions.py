@@ -16,7 +16,7 @@ def assumptions(assumed: Assumed, precision: str, storage: str) -> Iterator[dict
     parts = []
     for dotted in assumed.spec.facts:
         row = _row(assumed, dotted)
-        if row["factor"] and dotted.startswith(tuple(f"units.{name}." for name in assumed.units)):
+        if row["factor"] not in (None, 1) and dotted.startswith(tuple(f"units.{name}." for name in assumed.units)):
             parts.append(f"{row['factor_text']} ({dotted.split('.', 2)[2]})")
         yield row
     for row in _conventions(assumed, precision, storage):
