@@ -30,9 +30,8 @@ def main() -> None:
             times[name].append(_seconds(command, environment))
     base = min(times["imports of the libraries"])
     for name, found in times.items():
-        print(
-            f"{name:28} {min(found):.3f} s, median {sorted(found)[len(found) // 2]:.3f}, {min(found) / base:.2f} × imports"
-        )
+        middle = sorted(found)[len(found) // 2]
+        print(f"{name:28} {min(found):.3f} s, median {middle:.3f}, {min(found) / base:.2f} × imports")
     if options.fresh:
         with tempfile.TemporaryDirectory() as cache:
             home = {**environment, "XDG_CACHE_HOME": cache}

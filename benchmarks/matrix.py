@@ -1,7 +1,7 @@
 """What all latencies cost: networks × devices × precisions × batches, beside one `estimate` for each of a sample.
 
-`python benchmarks/matrix.py` takes all classification networks of torchvision (needs rooflint[torch]; captures are kept,
-so the second run is warm), `--committed` the networks whose tables are in the package.
+`python benchmarks/matrix.py` takes all classification networks of torchvision (needs rooflint[torch]; captures are
+kept, so the second run is warm), `--committed` the networks whose tables are in the package.
 """
 
 import argparse
@@ -47,9 +47,8 @@ def main() -> None:
     fast = min(_timed(lambda: _matrix(works, able)) for _ in range(options.rounds))
     slow = min(_timed(lambda: _one_by_one(works, able)) for _ in range(options.rounds)) / SAMPLE
     whole = min(_timed(lambda: _predicted(works, able)) for _ in range(options.rounds)) / SAMPLE
-    print(
-        f"all of them     {fast:.2f} s, {kernels / fast / 1e6:.0f} million op estimates/s, load {os.getloadavg()[0]:.1f}"
-    )
+    rate = f"{kernels / fast / 1e6:.0f} million op estimates/s"
+    print(f"all of them     {fast:.2f} s, {rate}, load {os.getloadavg()[0]:.1f}")
     print(f"one estimate    {1e6 * slow:.0f} us, {slow * estimates / fast:.0f} times as long")
     print(f"one prediction  {1e6 * whole:.0f} us, with units, energy and memory")
 

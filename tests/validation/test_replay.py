@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rooflint.claims.figure import sourced
+from pytest_rooflint.assumptions import assumptions
+from pytest_rooflint.claims.figure import sourced, sourced_order
 from pytest_rooflint.judge import judge
-from pytest_rooflint.replay import assumptions, fraction, uses
+from pytest_rooflint.replay import fraction, uses
 from pytest_rooflint.suite import Suite
 from rooflint.errors import InputError
 from rooflint.specs import PACKAGED
@@ -96,6 +97,51 @@ def test_one_other_assumption_turns_exactly_its_figures_red(log, old, new, chang
     assert red(log.outcomes()) == changed
 
 
+RESNET = "golden/000-resnet18.yaml"
+OF_CPU = {"attained", "efficiency", "bandwidth_efficiency", "latency", "throughput"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        # both FMA ports: twice the peak
+        (
+            "units.simd.per_group: [1, models",
+            "units.simd.per_group: [2, models",
+            {f"figure-{name}-CPU" for name in OF_CPU - {"latency", "throughput"}}
+            | {"figure-energy-CPU", "figure-energy-CPU-by-edition"}
+            | {"figure-latency-CPU-by-edition", "figure-throughput-CPU-by-edition"},
+        ),
+        # 270 W / 2.784 TOP/s is 96.98 pJ: 0.01 mJ less, which only the print in full tells
+        ("270 W / 2.784 TOP/s", "96.98 pJ/op", {"figure-energy-CPU-by-edition"}),
+        # 3.6436 Gop × 0.81 pJ more
+        ("[0.09 pJ/op", "[0.9 pJ/op", {"figure-energy-KPU"}),
+        # 116.95 MB × 1 pJ more are 0.117 mJ
+        ("[15 pJ/B", "[16 pJ/B", {"figure-energy-GPU-by-comparison"}),
+        (
+            "[64 ns, analysis",
+            "[128 ns, analysis",
+            {"figure-latency-TPU-by-edition", "figure-throughput-TPU-by-edition", "figure-energy-TPU-by-edition"}
+            | {"figure-attained-TPU", "figure-efficiency-TPU", "figure-bandwidth_efficiency-TPU"},
+        ),
+    ],
+    ids=["port", "digits", "per_op", "per_byte", "overhead"],
+)
+def test_one_other_assumption_of_the_comparison_turns_exactly_its_figures_red(log, old, new, changed):
+    log.edit(RESNET, old, new)
+    assert red(log.outcomes(RESNET)) == changed
+
+
+def test_without_the_factor_on_small_kernels_the_tpu_overtakes_all(log):
+    text = log.read(RESNET)
+    begin, end = text.index("      small_kernels:"), text.index("    why:\n      peak: half")
+    log.write(RESNET, text[:begin] + text[end:])
+    verdicts = log.outcomes(RESNET)
+    # max(ops / peak, bytes / bandwidth) + 68 × 64 ns = 99.90 + 4.35 us
+    assert verdicts["figure-latency-TPU-by-edition"].obtained.value == pytest.approx(104.26e-6, rel=1e-4)
+    assert {"latency-GPU-lt-KPU-lt-TPU-lt-CPU", "figure-energy-KPU-lt-GPU-lt-TPU-lt-CPU"} <= red(verdicts)
+
+
 def test_an_order_that_was_refuted_turns_red_when_it_holds(log):
     # the TPU at 128 instead of 32 GB/s before the fix
     log.edit(LOG, "memories.lpddr5.bandwidth: [32 GB/s", "memories.lpddr5.bandwidth: [128 GB/s")
@@ -154,6 +200,37 @@ def test_what_has_no_counterpart_has_no_factor(log):
     (row,) = [row for row in assumptions(one, "int8", "fp32") if row["what"] == "launch_overhead"]
     assert row["assumed"] == "10 us"
     assert (row["sourced"], row["factor"], row["factor_text"], row["source"]) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(("batch", "printed", "computed"), [(8, 0.25, 0.061), (16, 0.50, 0.073), (64, 0.80, 0.100)])
+def test_the_guides_efficiencies_of_larger_batches_do_not_follow_from_its_formulas(log, batch, printed, computed):
+    suite = Suite.of([log.root / "golden"], [PACKAGED])
+    claim = suite.read(log.root / RESNET).claims[0]
+    larger = suite.workload(claim).at_batch(batch)
+    efficiency = suite.assumed(claim)["TPU"].estimate(larger, "fp32", "fp32").efficiency
+    assert efficiency == pytest.approx(computed, abs=0.0005)
+    assert efficiency < printed / 4
+
+
+def test_the_order_by_the_documented_facts_stands_beside_the_replayed_one(log):
+    suite = Suite.of([log.root / "golden"], [PACKAGED])
+    claim = suite.read(log.root / RESNET).claims[0]
+    labels = ["GPU", "KPU", "TPU", "CPU"]
+    order = sourced_order("latency", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim))
+    # BF16 on the whole TPU, no launches on the GPU, twice the ports of the CPU
+    assert [part.split()[0] for part in order.split(" < ")] == ["TPU", "GPU", "KPU", "CPU"]
+    assert sourced_order("energy", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim)) is None
+
+
+def test_a_precision_that_was_taken_for_another_is_said(log):
+    suite = Suite.of([log.root / "golden"], [PACKAGED])
+    one = suite.assumed(suite.read(log.root / RESNET).claims[0])["KPU"]
+    rows = {row["what"]: row for row in assumptions(one, "fp32", "fp32")}
+    assert (rows["compute"]["assumed"], rows["compute"]["sourced"]) == ("fp32 at the rate of int8", "int8")
+    assert rows["storage"]["factor_text"] == "4"  # their 4 bytes beside the one of an INT8 network
+    assert "peak int8_tile + matrix_tile int8" in rows
+    assert rows["counted_energy.per_op"]["assumed"] == "0.09 pJ/op"
+    assert "slip of ten" in rows["counted_energy.per_op"]["why"]
 
 
 @pytest.mark.parametrize(("text", "value"), [("8/16", 0.5), (1, 1.0), ("0.75", 0.75)])
@@ -278,6 +355,108 @@ def test_figures_are_shown_in_the_unit_that_they_were_printed_in(replayed):
     verdict = verdicts["figure-throughput-OLD"]
     assert verdict.outcome == "fail"
     assert verdict.expected_display.rpartition(" ")[2] == verdict.obtained.shown().rpartition(" ")[2] == "inferences/s"
+
+
+# ---- energies and orders
+
+
+COUNTED = "{counted_energy: {per_op: [1 pJ/op, log, table 3], per_byte: [10 pJ/B, log, p], idle_share: [50 %, log, p]}}"
+
+ENERGY = """\
+title: An old log
+source: {document: An old log, where: table 1, grade: read}
+sources: {log: {document: An old log, grade: read}}
+workload: {gemm: [64, 64, 64]}
+compute: int8
+given:
+  OLD:
+    hardware: acme/k1
+    unit: mac_array
+    facts: {tdp: [20 W, log, table 2]}
+    formula: COUNTED
+  NEW:
+    hardware: acme/k1
+    unit: mac_array
+    facts: {tdp: [10 W, log, table 2]}
+    formula: COUNTED
+claims:
+  - {figure: latency OLD, expect: 1.048 us}
+  - {figure: energy OLD, expect: 11.13 uJ}
+  - {figure: power OLD, expect: 10.62 W}
+  - {figure: attained OLD, expect: 500 GOP/s}
+  - {figure: tops_per_w_attained OLD, expect: 25.0 GOP/s/W}
+  - {figure: bandwidth_efficiency OLD, expect: 4.58 %}
+  - {figure: energy NEW < OLD}
+  - {figure: energy OLD < NEW, refuted: true}
+""".replace("COUNTED", COUNTED)
+
+
+@pytest.fixture
+def energy(acme):
+    """Verdicts of ENERGY with one text replaced."""
+
+    def verdicts(old="OLD:", new="OLD:"):
+        assert old in ENERGY
+        acme.write("golden/old.yaml", ENERGY.replace(old, new, 1))
+        return acme.verdicts("golden/old.yaml")
+
+    return verdicts
+
+
+def test_energy_is_counted_by_op_by_byte_and_by_time(energy):
+    # 2 · 64³ = 524 288 op, 3 · 64² = 12 288 B / 256 GB/s + 1 us = 1.048 us;
+    # 0.524 uJ + 0.123 uJ + 50 % × 20 W × 1.048 us = 11.13 uJ
+    assert red(energy()) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("per_op: [1 pJ/op", "per_op: [1 pJ/B", "per_op: want a value in J/op, found '1 pJ/B'"),
+        ("per_op: [1 pJ/op", "per_op: [cheap", "per_op: "),
+        ("per_op: [1 pJ/op, log, table 3]", "per_op: [1 pJ/op]", "per_op: want [value, source, where], found ["),
+        ("per_op: [1 pJ/op, log", "per_op: [1 pJ/op, ds", "per_op: unknown source 'ds' (listed: log)"),
+        ("{per_op: [1 pJ/op, log, table 3], ", "{", "counted_energy: 'per_op' is missing"),
+        (
+            "{per_op:",
+            "{per_mac: [1 pJ/op, log, x], per_op:",
+            "'per_mac' is no parameter of counted_energy (it has: per_op",
+        ),
+        ("counted_energy:", "guessed_energy:", "'guessed_energy' is no formula (known: counted_energy, small_kernels)"),
+    ],
+)
+def test_a_formula_that_cannot_be_read_is_red_with_its_line(acme, energy, old, new, says):
+    verdict = energy(old, new)["figure-energy-OLD"]
+    assert verdict.outcome == "fail"
+    assert says in verdict.reason
+    assert "golden/old.yaml:11" in verdict.reason
+
+
+def test_an_energy_needs_a_formula_and_a_power(acme, energy):
+    missing = energy(f"    formula: {COUNTED}\n  NEW", "  NEW")
+    assert "OLD says no energies; give 'counted_energy' under 'formula'" in missing["figure-energy-OLD"].reason
+    acme.edit("specs/hardware/acme/k1.yaml", "tdp: [20 W, brief, p. 1]\n", "")
+    assert "OLD has no tdp" in energy("facts: {tdp: [20 W, log, table 2]}", "facts: {}")["figure-energy-OLD"].reason
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "{figure: energy OLD < OLD}",
+        "{figure: energy OLD < OTHER}",
+        "{figure: energy OLD <}",
+        "{figure: energy < OLD}",
+        "{figure: OLD}",
+        "{figure: energy OLD NEW, expect: 1 J}",
+        "{figure: energy OLD < NEW, expect: 1 J}",
+        "{figure: energy OLD, expect: 11.13 uJ, refuted: true}",
+        "{figure: energy OLD < NEW, refuted: maybe}",
+        "{figure: energy OLD, expect: 11.13 W}",
+    ],
+)
+def test_an_order_or_figure_that_means_nothing_is_refused(energy, claim):
+    with pytest.raises(InputError):
+        energy("{figure: latency OLD, expect: 1.048 us}", claim)
 
 
 # ---- layouts

@@ -110,6 +110,7 @@ class GivenSpec(Strict):
     peak: list[Any] | None = None
     facts: dict[str, list[Any]] = Field(default_factory=dict)
     conventions: dict[str, Any] = Field(default_factory=dict)
+    formula: dict[str, dict[str, list[Any]]] = Field(default_factory=dict)
     why: dict[str, Text] = Field(default_factory=dict)
 
 

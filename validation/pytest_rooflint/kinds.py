@@ -52,6 +52,9 @@ class Context(Protocol):
     def golden_roots(self) -> tuple[Path, ...]:
         """Folders of golden files."""
 
+    def devices(self) -> list[str]:
+        """Ids of the devices that the suite is about."""
+
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
         """The device of a claim, or another one that it names, at the claim's operating point."""
 
@@ -162,7 +165,7 @@ class Kind:
     inferred: bool = False
     """Whether what it claims was concluded from what a source printed; such claims corroborate nothing."""
     foreign: bool = False
-    """Whether it judges somebody else's figures by our facts, so that it says nothing of the facts themselves."""
+    """Whether it says nothing of the facts themselves: it judges somebody else's figures by them, or is a law."""
     scopes: tuple[str, ...] = ("hardware",)
     """What must stand above it in the file: `hardware`, `architecture`, or neither."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)

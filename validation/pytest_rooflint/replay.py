@@ -5,29 +5,29 @@ its assumptions, and by what factor each of them departs from what is documented
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import GivenSpec, Golden
+from pytest_rooflint.historical import Formulas, read_formulas
 from pytest_rooflint.laid_out import FIGURES, op_of
 from rooflint.allocation import Allocation
-from rooflint.diagnosis import ratio_text
-from rooflint.errors import InputError, Problem
+from rooflint.errors import InputError, Problem, RooflintError
 from rooflint.facts import Fact, Source
 from rooflint.hardware import Hardware
 from rooflint.mapping import LAYOUTS, allocate
-from rooflint.precision import PRECISIONS, bytes_per_element, rate_unit
+from rooflint.precision import PRECISIONS
 from rooflint.roofline import Estimate, estimate, estimate_at
 from rooflint.schema import Wish
 from rooflint.spec_files import read_override
 from rooflint.specs import Registry
-from rooflint.units import OPS_PER_MAC, OPS_PER_S, format_quantity
+from rooflint.units import OPS_PER_MAC, OPS_PER_S
 from rooflint.workload import Workload
 
 _PEAK = Wish("a peak", OPS_PER_S, 1e6, 1e20, "33.8 TOP/s")
-_CONVENTIONS = ("ops_per_mac", "bandwidth_share", "storage", "layout")
+_CONVENTIONS = ("ops_per_mac", "bandwidth_share", "compute", "storage", "layout")
 
 FULL = "full"
 """A layout that is no layout: every unit is said to hold work, whatever the workload."""
@@ -40,7 +40,7 @@ _OF_FULL: dict[str, Callable[[Allocation], float]] = {
 
 def _wrong_convention(name: str, value: Any) -> str | None:
     """What is wrong with a convention; None if nothing is."""
-    if name == "storage":
+    if name in ("compute", "storage"):
         return (
             None
             if isinstance(value, str) and value in PRECISIONS
@@ -58,6 +58,10 @@ def _wrong_convention(name: str, value: Any) -> str | None:
     return None if number > 0 and math.isfinite(number) else f"want a number above zero, found '{value}'"
 
 
+class NotGivenError(RooflintError):
+    """A figure that rests on an assumption which the replay does not give."""
+
+
 @dataclass(frozen=True)
 class Assumed:
     """A device as somebody assumed it to be."""
@@ -70,6 +74,11 @@ class Assumed:
     """The same with the assumed facts in place."""
     typed_peak: Fact | None = None
     conventions: Mapping[str, Any] = field(default_factory=dict)
+    formulas: Formulas = field(default_factory=Formulas)
+
+    def precision(self, claimed: str) -> str:
+        """The precision whose rate is meant where another is claimed: INT8's, sold as that of FP32."""
+        return str(self.conventions.get("compute", claimed))
 
     @property
     def units(self) -> list[str]:
@@ -90,7 +99,7 @@ class Assumed:
         """The assumed peak, in the ops that it was counted in. [op/s]"""
         if self.typed_peak:
             return self.typed_peak.value
-        derived = sum(self.hardware.unit(name).peak_ops_per_s(precision) for name in self.units)
+        derived = sum(self.hardware.unit(name).peak_ops_per_s(self.precision(precision)) for name in self.units)
         return derived * self.ops_per_mac / OPS_PER_MAC
 
     @property
@@ -103,8 +112,8 @@ class Assumed:
         return memory.bandwidth_bytes_per_s
 
     def estimate(self, workload: Workload, compute: str, storage: str) -> Estimate:
-        """The plain roofline under the assumptions."""
-        return estimate_at(
+        """The roofline under the assumptions."""
+        plain = estimate_at(
             self.peak_ops_per_s(compute),
             self.bandwidth_bytes_per_s,
             self.hardware,
@@ -112,6 +121,21 @@ class Assumed:
             compute=compute,
             storage=str(self.conventions.get("storage", storage)),
         )
+        return self.formulas.applied(plain)
+
+    @property
+    def tdp_w(self) -> float:
+        """The assumed TDP. [W]"""
+        if "tdp" not in self.hardware.facts:
+            raise NotGivenError(f"{self.label} has no tdp; give it under 'facts'")
+        return self.hardware.facts["tdp"].value
+
+    def energy_j(self, estimate: Estimate) -> float:
+        """Of the whole workload, by the formula that they counted it with. [J]"""
+        if self.formulas.energy is None:
+            raise NotGivenError(f"{self.label} says no energies; give 'counted_energy' under 'formula'")
+        ops, moved = float(estimate.ops.sum()), float(estimate.bytes_moved.sum())
+        return self.formulas.energy.energy_j(ops, moved, self.tdp_w, estimate.latency_s)
 
     @property
     def layout(self) -> str:
@@ -123,7 +147,7 @@ class Assumed:
         unit = self.hardware.unit(self.units[0]) if len(self.units) == 1 else None
         full = self.layout == FULL
         layout = LAYOUTS[0] if full else self.layout
-        allocation = allocate(self.hardware, workload, compute=compute, unit=unit, layout=layout)
+        allocation = allocate(self.hardware, workload, compute=self.precision(compute), unit=unit, layout=layout)
         if full and figure in _OF_FULL:
             return float(_OF_FULL[figure](allocation)), "every unit is said to hold work"
         values = FIGURES[figure](allocation)
@@ -133,12 +157,13 @@ class Assumed:
     def sourced_estimate(self, workload: Workload, compute: str) -> Estimate:
         """The same workload on the documented device: storage in the precision of the arithmetic."""
         able = [self.sourced.units[name] for name in self.units if name in self.sourced.units]
-        best = max(able, key=lambda unit: unit.peak_ops_per_s(compute), default=None)
-        return estimate(self.sourced, workload, compute=compute, unit=best)
+        meant = self.precision(compute)
+        best = max(able, key=lambda unit: unit.peak_ops_per_s(meant), default=None)
+        return estimate(self.sourced, workload, compute=meant, unit=best)
 
     def sourced_peak(self, precision: str) -> float:
         """The documented peak of the same units. [op/s]"""
-        return sum(self.sourced.unit(name).peak_ops_per_s(precision) for name in self.units)
+        return sum(self.sourced.unit(name).peak_ops_per_s(self.precision(precision)) for name in self.units)
 
 
 def fraction(value: Any) -> float:
@@ -168,10 +193,12 @@ def _assume(label: str, spec: GivenSpec, golden: Golden, registry: Registry) -> 
         if (wrong := _wrong_convention(name, value))
     ]
     typed = _typed_peak(spec, sources, golden, (*path, "peak"), problems)
+    formulas, wrong_ones = read_formulas(spec.formula, sources, document, path)
+    problems += wrong_ones
     if problems:
         raise InputError(problems)
     overlay = {dotted: fact for dotted, fact in found.items() if isinstance(fact, Fact)}
-    return Assumed(label, spec, sourced, sourced.with_facts(overlay), typed, spec.conventions)
+    return Assumed(label, spec, sourced, sourced.with_facts(overlay), typed, spec.conventions, formulas)
 
 
 def _typed_peak(
@@ -192,97 +219,11 @@ def _typed_peak(
     return Fact("peak", raw.quantity, sources[raw.source], raw.where, golden.file, golden.document.line(path))
 
 
-# ---- what they part from, for the report
-
-
-def assumptions(assumed: Assumed, precision: str, storage: str) -> Iterator[dict[str, Any]]:
-    """Each assumption beside the sourced fact, with the factor between them; last the peak, with the factor's parts."""
-    parts = []
-    for dotted in assumed.spec.facts:
-        row = _row(assumed, dotted)
-        if row["factor"] and dotted.startswith(tuple(f"units.{name}." for name in assumed.units)):
-            parts.append(f"{row['factor_text']} ({dotted.split('.', 2)[2]})")
-        yield row
-    for row in _conventions(assumed, precision, storage):
-        if row["what"] == "ops_per_mac":
-            parts.append(f"{row['factor_text']} (a MAC counted as one op)")
-        yield row
-    yield _peak_row(assumed, precision, parts)
-
-
-def _row(assumed: Assumed, dotted: str) -> dict[str, Any]:
-    taken, documented = assumed.hardware.facts[dotted], assumed.sourced.facts.get(dotted)
-    if dotted.endswith(".bandwidth") and documented is None:
-        memory = assumed.sourced.memory(dotted.split(".")[1])
-        shown = format_quantity(memory.bandwidth_bytes_per_s, taken.quantity.dimension)
-        return _beside(
-            assumed,
-            dotted,
-            taken.display,
-            shown,
-            taken.value / memory.bandwidth_bytes_per_s,
-            memory.derivation().facts[0],
-        )
-    factor = taken.value / documented.value if documented else None
-    return _beside(assumed, dotted, taken.display, documented.display if documented else None, factor, documented)
-
-
-def _beside(
-    assumed: Assumed, what: str, taken: str, sourced: str | None, factor: float | None, fact: Fact | None
-) -> dict[str, Any]:
-    return {
-        "what": what,
-        "assumed": taken,
-        "sourced": sourced,
-        "factor": factor,
-        "factor_text": None if factor is None else ratio_text(factor),
-        "parts": [],
-        "source": {"document": fact.source.document, "where": fact.where, "grade": fact.source.grade} if fact else None,
-        "why": assumed.spec.why.get(what),
-    }
-
-
-def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[dict[str, Any]]:
-    if "ops_per_mac" in assumed.conventions:
-        yield _beside(
-            assumed,
-            "ops_per_mac",
-            f"{assumed.ops_per_mac:g} op/MAC",
-            f"{OPS_PER_MAC} op/MAC",
-            assumed.ops_per_mac / OPS_PER_MAC,
-            None,
-        )
-    if "bandwidth_share" in assumed.conventions:
-        yield _beside(
-            assumed, "bandwidth_share", str(assumed.conventions["bandwidth_share"]), "1", assumed.bandwidth_share, None
-        )
-    if "layout" in assumed.conventions:
-        yield _beside(assumed, "layout", assumed.layout, LAYOUTS[0], None, None)
-    stored = str(assumed.conventions.get("storage", storage))
-    if stored != precision:
-        yield _beside(
-            assumed,
-            "storage",
-            f"{stored}, {bytes_per_element(stored):g} B",
-            f"{precision}, {bytes_per_element(precision):g} B",
-            bytes_per_element(stored) / bytes_per_element(precision),
-            None,
-        )
-
-
-def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> dict[str, Any]:
-    taken = assumed.peak_ops_per_s(precision)
-    documented = assumed.sourced_peak(precision)
-    fact = assumed.typed_peak
-    row = _beside(
-        assumed,
-        "peak",
-        fact.display if fact else format_quantity(taken, OPS_PER_S, unit=rate_unit(precision)),
-        format_quantity(documented, OPS_PER_S, unit=rate_unit(precision)),
-        taken / documented,
-        None,
-    )
-    return {**row, "what": f"peak {assumed.spec.unit} {precision}", "parts": parts, "why": assumed.spec.why.get("peak")}
+def subject_of(claim: Claim) -> tuple[str, list[str]]:
+    """The figure that a replayed claim speaks of, and of which labels, in its order."""
+    words = claim.subject.replace("<", " ").split()
+    named = words if claim.kind != "figure" else words[1:]
+    return (words[0] if claim.kind == "figure" and words else claim.kind), named
 
 
 def uses(claim: Claim) -> list[str]:

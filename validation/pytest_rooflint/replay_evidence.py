@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_rooflint.assumptions import assumptions
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import Golden
-from pytest_rooflint.replay import Assumed, assumptions, uses
+from pytest_rooflint.replay import Assumed, subject_of, uses
 from pytest_rooflint.suite import Suite
 from rooflint.diagnosis import ratio_text
 from rooflint.errors import RooflintError, shown
@@ -33,7 +34,7 @@ def replays(golden: Golden, suite: Suite, rows: Sequence[Row]) -> Iterator[dict[
             "hardware": one.sourced.id,
             "at": one.spec.at,
             "assumptions": _assumptions(golden, one),
-            "figures": [_figure(claim, mine[claim.id], one, golden, suite) for claim in claims if claim.id in mine],
+            "figures": [_figure(claim, mine[claim.id], one, suite) for claim in claims if claim.id in mine],
         }
 
 
@@ -56,8 +57,8 @@ def _assumptions(golden: Golden, one: Assumed) -> list[dict[str, Any]]:
         ]
 
 
-def _figure(claim: Claim, row: Row, one: Assumed, golden: Golden, suite: Suite) -> dict[str, Any]:
-    sourced, factor = _sourced_figure(claim, one, golden, suite)
+def _figure(claim: Claim, row: Row, one: Assumed, suite: Suite) -> dict[str, Any]:
+    sourced, factor = _sourced_figure(claim, one, suite)
     obtained = row["obtained"]
     return {
         "what": claim.subject,
@@ -72,15 +73,18 @@ def _figure(claim: Claim, row: Row, one: Assumed, golden: Golden, suite: Suite) 
     }
 
 
-def _sourced_figure(claim: Claim, one: Assumed, golden: Golden, suite: Suite) -> tuple[str | None, float | None]:
+def _sourced_figure(claim: Claim, one: Assumed, suite: Suite) -> tuple[str | None, float | None]:
     """The same figure by the documented facts, where it can be had."""
     from pytest_rooflint.claims import figure  # noqa: PLC0415  # a kind, imported when its claims are there
 
-    name, _, label = claim.subject.partition(" ")
-    compute = golden.spec.compute
-    if label != one.label or compute is None:
+    name, labels = subject_of(claim)
+    compute = claim.option("compute")
+    if compute is None:
         return None, None
     try:
+        if len(labels) > 1:
+            assumed = suite.assumed(claim)
+            return figure.sourced_order(name, labels, assumed, compute, lambda: suite.workload(claim)), None
         return figure.sourced(name, one, compute, lambda: suite.workload(claim))
     except RooflintError:
         return None, None

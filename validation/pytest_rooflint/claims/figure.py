@@ -1,36 +1,34 @@
-"""`figure: latency GPU`: a figure that somebody printed, replayed under their assumptions (only with `given:`)."""
+"""`figure: latency GPU`: a figure that somebody printed, replayed under their assumptions (only with `given:`).
 
-from collections.abc import Callable
+`figure: energy A < B` is an order of labels by a figure, and has no `expect`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 
 from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD
+from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.replay import Assumed
-from rooflint.errors import RooflintError
+from pytest_rooflint.replay import Assumed, subject_of
 from rooflint.precision import rate_unit
-from rooflint.roofline import Estimate, breakpoint_ops_per_byte
+from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s
 from rooflint.units import (
     BYTES_PER_S,
     DIMENSIONLESS,
     HERTZ,
+    JOULES,
     OPS_PER_BYTE,
     OPS_PER_J,
     OPS_PER_S,
     SECONDS,
+    WATTS,
     Dimension,
     format_quantity,
 )
 from rooflint.workload import Workload
 
-
-class NoPowerError(RooflintError):
-    """A figure per watt of a device whose assumed power is not given."""
-
-
-def _power_w(assumed: Assumed) -> float:
-    if "tdp" not in assumed.hardware.facts:
-        raise NoPowerError(f"{assumed.label} has no tdp; give it under 'facts'")
-    return assumed.hardware.facts["tdp"].value
+_ORDER = re.compile(r"\S+ \S+( < \S+)*")
 
 
 #: What can be said of a device alone.
@@ -43,7 +41,7 @@ OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
             assumed.peak_ops_per_s(precision), assumed.bandwidth_bytes_per_s
         ),
     ),
-    "tops_per_w": (OPS_PER_J, lambda assumed, precision: assumed.peak_ops_per_s(precision) / _power_w(assumed)),
+    "tops_per_w": (OPS_PER_J, lambda assumed, precision: assumed.peak_ops_per_s(precision) / assumed.tdp_w),
 }
 
 #: What needs a workload, too.
@@ -54,56 +52,95 @@ OF_ESTIMATE: dict[str, tuple[Dimension, Callable[[Estimate], float]]] = {
     "intensity": (OPS_PER_BYTE, lambda estimate: estimate.intensity_ops_per_byte),
     "memory_time": (SECONDS, lambda estimate: float(estimate.memory_s.sum())),
     "compute_time": (SECONDS, lambda estimate: float(estimate.compute_s.sum())),
+    "attained": (OPS_PER_S, lambda estimate: estimate.efficiency * estimate.peak_ops_per_s),
+    "bandwidth_efficiency": (
+        DIMENSIONLESS,
+        lambda estimate: (
+            float(memory_time_s(estimate.bytes_moved.sum(), estimate.bandwidth_bytes_per_s)) / estimate.latency_s
+        ),
+    ),
 }
 
+#: What needs the power that the device draws, besides.
+OF_POWER: dict[str, tuple[Dimension, Callable[[Assumed, Estimate], float]]] = {
+    "energy": (JOULES, lambda assumed, estimate: assumed.energy_j(estimate)),
+    "power": (WATTS, lambda assumed, estimate: assumed.energy_j(estimate) / estimate.latency_s),
+    "tops_per_w_attained": (
+        OPS_PER_J,
+        lambda assumed, estimate: estimate.efficiency * estimate.peak_ops_per_s / assumed.tdp_w,
+    ),
+}
 
 #: What is said of each op of a workload.
 OF_ALLOCATION = ("utilization", "units", "blocks")
 
 
+def _dimensions() -> dict[str, Dimension]:
+    of_workload = (*OF_ESTIMATE.items(), *OF_POWER.items())
+    known = {name: dimension for name, (dimension, _) in (*OF_DEVICE.items(), *of_workload)}
+    return known | dict.fromkeys(OF_ALLOCATION, DIMENSIONLESS)
+
+
 def check(claim: Claim) -> None:
     """Refuse a figure that cannot be replayed."""
-    words = claim.subject.split()
-    known = {name: dimension for name, (dimension, _) in (*OF_DEVICE.items(), *OF_ESTIMATE.items())}
-    known |= dict.fromkeys(OF_ALLOCATION, DIMENSIONLESS)
     if not claim.given:
         raise ClaimError("a figure is replayed under 'given:' assumptions; this file has none")
-    if len(words) != 2 or words[0] not in known or words[1] not in claim.given:
+    known, (name, labels) = _dimensions(), subject_of(claim)
+    readable = _ORDER.fullmatch(claim.subject) and len(set(labels)) == len(labels)
+    if not readable or name not in known or not set(labels) <= set(claim.given):
         raise ClaimError(
-            f"want one of {', '.join(known)} and one of the labels {', '.join(claim.given)}; found '{claim.subject}'"
+            f"want one of {', '.join(known)} and one of the labels {', '.join(claim.given)}, or several with '<' "
+            f"between them; found '{claim.subject}'"
         )
+    check_flag(claim, "refuted")
+    if claim.expectation and claim.option("refuted"):
+        raise ClaimError("refuted: is for orders; a figure is claimed as it is")
     if claim.option("compute") is None:
         raise ClaimError("a figure needs 'compute:', the precision that it was printed for")
-    wanted = known[words[0]]
-    if claim.expectation and claim.expectation.dimension != wanted:
-        raise ClaimError(f"expect: '{claim.expectation.text}' is not a {words[0]}")
+    if claim.expectation and claim.expectation.dimension != known[name]:
+        raise ClaimError(f"expect: '{claim.expectation.text}' is not a {name}")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Compute it under the assumptions, and name what the documented facts give instead."""
-    name, label = claim.subject.split()
-    assumed, precision = context.assumed(claim)[label], str(claim.option("compute"))
-    if name in OF_DEVICE:
-        dimension, formula = OF_DEVICE[name]
-        value, text = formula(assumed, precision), ""
-    elif name in OF_ALLOCATION:
-        dimension, (value, text) = DIMENSIONLESS, assumed.laid_out(name, context.workload(claim), precision)
-    else:
-        dimension, of_estimate = OF_ESTIMATE[name]
-        estimate = assumed.estimate(context.workload(claim), precision, str(claim.option("storage", precision)))
-        value, text = of_estimate(estimate), _said(estimate)
+    """Compute it under the assumptions; of several labels, compare neighbours."""
+    name, labels = subject_of(claim)
+    assumed, precision = context.assumed(claim), str(claim.option("compute"))
+    found = [_value(name, assumed[label], claim, context) for label in labels]
+    values = [value for value, _ in found]
+    dimension, first = _dimensions()[name], assumed[labels[0]]
+    rising = all(low < high for low, high in pairwise(values))
+    shown = [f"{label} {_shown(name, value, precision)}" for label, value in zip(labels, values, strict=True)]
     return Obtained(
-        value,
-        dimension,
-        text,
-        tuple(assumed.hardware.facts[path] for path in assumed.spec.facts),
-        written=lambda shown: _shown(name, shown, dimension, precision),
-        hardware=assumed.hardware,
+        value=values[0],
+        dimension=dimension,
+        display=(" < " if rising else ", ").join(shown) if len(labels) > 1 else "",
+        formula=found[0][1] if len(labels) == 1 else "",
+        facts=(*(first.hardware.facts[path] for path in first.spec.facts), *first.formulas.facts.values())
+        if len(labels) == 1
+        else (),
+        holds=None if claim.expectation else rising is not bool(claim.option("refuted")),
+        expected=f"not {claim.subject}" if claim.option("refuted") else claim.subject,
+        written=lambda shown: _shown(name, shown, precision),
+        hardware=first.hardware,
         precision=precision,
     )
 
 
-def _shown(name: str, value: float, dimension: Dimension, precision: str) -> str:
+def _value(name: str, assumed: Assumed, claim: Claim, context: Context) -> tuple[float, str]:
+    """The figure of one label in base units, and how it came about."""
+    precision = str(claim.option("compute"))
+    if name in OF_DEVICE:
+        return OF_DEVICE[name][1](assumed, precision), ""
+    if name in OF_ALLOCATION:
+        return assumed.laid_out(name, context.workload(claim), precision)
+    estimate = assumed.estimate(context.workload(claim), precision, str(claim.option("storage", precision)))
+    if name in OF_POWER:
+        return OF_POWER[name][1](assumed, estimate), ""
+    return OF_ESTIMATE[name][1](estimate), _said(estimate)
+
+
+def _shown(name: str, value: float, precision: str) -> str:
+    dimension = _dimensions()[name]
     if name in ("units", "blocks"):
         return f"{value:g}"
     if dimension == HERTZ:
@@ -125,32 +162,42 @@ def sourced(
     name: str, assumed: Assumed, precision: str, workload: Callable[[], Workload]
 ) -> tuple[str | None, float | None]:
     """The same figure by the documented facts, for a reader and in base units; None where it is no figure of ours."""
+    meant = assumed.precision(precision)
     documented = Assumed(
         assumed.label,
         assumed.spec.model_copy(update={"conventions": {}}),
         assumed.sourced,
         assumed.sourced,
-        conventions={},
     )
     if name in OF_DEVICE:
-        dimension, formula = OF_DEVICE[name]
-        value = formula(documented, precision)
+        value = OF_DEVICE[name][1](documented, meant)
     elif name in OF_ESTIMATE:
-        dimension, of_estimate = OF_ESTIMATE[name]
-        value = of_estimate(documented.sourced_estimate(workload(), precision))
+        value = OF_ESTIMATE[name][1](documented.sourced_estimate(workload(), meant))
     elif name in OF_ALLOCATION:
-        dimension, (value, _) = DIMENSIONLESS, documented.laid_out(name, workload(), precision)
+        value, _ = documented.laid_out(name, workload(), meant)
+    elif name == "tops_per_w_attained":
+        value = OF_POWER[name][1](documented, documented.sourced_estimate(workload(), meant))
     else:
-        return None, None
-    return _shown(name, value, dimension, precision), value
+        return None, None  # energies were counted by formulas that are not ours
+    return _shown(name, value, meant), value
+
+
+def sourced_order(
+    name: str, labels: Iterable[str], assumed: Mapping[str, Assumed], precision: str, workload: Callable[[], Workload]
+) -> str | None:
+    """The order of the labels by the documented facts, smallest first; None where one of them has no such figure."""
+    found = [(label, *sourced(name, assumed[label], precision, workload)) for label in labels]
+    known = [(value, f"{label} {text}") for label, text, value in found if value is not None]
+    return " < ".join(text for _, text in sorted(known)) if len(known) == len(found) else None
 
 
 KIND = Kind(
     "figure",
-    "a figure that somebody printed, replayed under their assumptions",
+    "a figure that somebody printed, replayed under their assumptions, or the order of several labels by it",
     obtain,
+    expects=lambda subject: "<" not in subject,
     scopes=(),
     modes=False,
     check=check,
-    options={**STORAGE, **WORKLOAD},
+    options={**STORAGE, **WORKLOAD, "refuted": {"type": "boolean", "description": "the order must not hold"}},
 )

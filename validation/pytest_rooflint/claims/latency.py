@@ -4,11 +4,16 @@ import re
 from itertools import chain, pairwise
 
 from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag
+from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag, check_precisions
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.facts import Fact
-from rooflint.precision import UnknownPrecisionError, precision
-from rooflint.processor import working_units
+    return rests_on(context.device(claim, name), one.compute)
+
+
+def rests_on(hardware: Hardware, precision: str) -> tuple[Fact, ...]:
+    """Facts of the peak and of the bandwidth that an estimate uses."""
+    peaks = (unit.derivation(precision).facts for unit in working_units(hardware, precision))
+    return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
 from rooflint.roofline import Estimate, estimate
 from rooflint.units import SECONDS, format_quantity
 
@@ -23,11 +28,7 @@ def check(claim: Claim) -> None:
     names = _SIGN.split(claim.subject)
     if not all(names) or len(set(names)) < len(names):
         raise ClaimError(f"want devices with '<' between them, each once; found '{claim.subject}'")
-    for option in ("compute", "storage"):
-        try:
-            precision(str(claim.option(option, "int8")))
-        except UnknownPrecisionError as error:
-            raise ClaimError(f"{option}: {error}") from error
+    check_precisions(claim)
     if claim.option("compute") is None:
         raise ClaimError("a latency needs 'compute:', the precision of the arithmetic")
 
@@ -76,9 +77,18 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
 
 def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
     """What such an estimate rests on."""
+<<<<<<< HEAD
     hardware = context.device(claim, name)
     peaks = (unit.derivation(one.compute).facts for unit in working_units(hardware, one.compute))
     return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
+=======
+    return rests_on(context.device(claim, name), one.compute)
+
+
+def rests_on(hardware: Hardware, precision: str) -> tuple[Fact, ...]:
+    """Facts of the peak and of the bandwidth that an estimate uses."""
+    return (*hardware.best_unit(precision).derivation(precision).facts, *hardware.main_memory().derivation().facts)
+>>>>>>> replays
 
 
 KIND = Kind(

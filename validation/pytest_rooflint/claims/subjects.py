@@ -41,3 +41,12 @@ def check_flag(claim: Claim, name: str) -> None:
     """An option that is yes or no. Raises ClaimError."""
     if not isinstance(claim.option(name, False), bool):
         raise ClaimError(f"{name}: want true or false, found '{claim.option(name)}'")
+
+
+def check_precisions(claim: Claim) -> None:
+    """Options that name a precision name one that exists. Raises ClaimError."""
+    for option in ("compute", "storage"):
+        try:
+            precision(str(claim.option(option, "int8")))
+        except UnknownPrecisionError as error:
+            raise ClaimError(f"{option}: {error}") from error
