@@ -13,6 +13,7 @@ import numpy as np
 from rooflint.errors import RooflintError, shown
 from rooflint.hardware import Hardware
 from rooflint.precision import bytes_per_element, rate_unit
+from rooflint.processor import working_peak_ops_per_s
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
 from rooflint.units import OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.workload import Workload
@@ -66,7 +67,7 @@ def precisions(hardware: Hardware, setting: Setting) -> list[str]:
 
 def _is_known(hardware: Hardware, setting: Setting, precision: str) -> bool:
     try:
-        hardware.best_unit(precision).peak_ops_per_s(precision)
+        working_peak_ops_per_s(hardware, precision)
         return not setting.workloads or hardware.main_memory().bandwidth_bytes_per_s > 0
     except RooflintError:
         return False
@@ -165,7 +166,7 @@ def _no_longer(precision: str, before: Estimate, after: Estimate) -> Iterator[st
 def _bound_intensity(hardware: Hardware, setting: Setting) -> Iterator[str]:
     for name in precisions(hardware, setting):
         one = setting.estimate(hardware, name)
-        peak, memory = hardware.best_unit(name).peak_ops_per_s(name), hardware.main_memory()
+        peak, memory = working_peak_ops_per_s(hardware, name), hardware.main_memory()
         ridge = breakpoint_ops_per_byte(peak, memory.bandwidth_bytes_per_s)
         at_ridge = ridge * one.bytes_moved
         computes = one.compute_s >= one.memory_s

@@ -7,13 +7,8 @@ from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag, check_precisions
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.facts import Fact
-    return rests_on(context.device(claim, name), one.compute)
-
-
-def rests_on(hardware: Hardware, precision: str) -> tuple[Fact, ...]:
-    """Facts of the peak and of the bandwidth that an estimate uses."""
-    peaks = (unit.derivation(precision).facts for unit in working_units(hardware, precision))
-    return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
+from rooflint.hardware import Hardware
+from rooflint.processor import working_units
 from rooflint.roofline import Estimate, estimate
 from rooflint.units import SECONDS, format_quantity
 
@@ -77,18 +72,13 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
 
 def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
     """What such an estimate rests on."""
-<<<<<<< HEAD
-    hardware = context.device(claim, name)
-    peaks = (unit.derivation(one.compute).facts for unit in working_units(hardware, one.compute))
-    return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
-=======
     return rests_on(context.device(claim, name), one.compute)
 
 
 def rests_on(hardware: Hardware, precision: str) -> tuple[Fact, ...]:
     """Facts of the peak and of the bandwidth that an estimate uses."""
-    return (*hardware.best_unit(precision).derivation(precision).facts, *hardware.main_memory().derivation().facts)
->>>>>>> replays
+    peaks = (unit.derivation(precision).facts for unit in working_units(hardware, precision))
+    return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
 
 
 KIND = Kind(
