@@ -223,3 +223,25 @@ def test_what_is_asked_wrongly_is_refused(run):
 def test_every_shipped_device_has_a_sheet(run, device):
     hardware = REGISTRY.get(device)
     assert run("show", device).startswith(f"{hardware.name}  ({device})\n")
+
+
+# ------------------------------------------------------------------------------------------------------------- filters
+
+
+def test_a_precision_leaves_what_computes_in_it_with_that_peak(run):
+    rows = listed(run, "--precision", "FP8")
+    assert rows
+    assert {row["precision"] for row in rows} == {"fp8"}
+    able = [one.id for one in REGISTRY.readable() if any("fp8" in unit.precisions for unit in one.units.values())]
+    assert [row["id"] for row in rows] == able
+
+
+def test_an_architecture_is_a_part_of_its_name(run):
+    rows = listed(run, "--architecture", "Hopper")
+    assert rows
+    assert all("hopper" in row["architecture"] for row in rows)
+
+
+def test_filters_that_leave_nothing_are_named(run):
+    with pytest.raises(RooflintError, match=r"no device matches 'cpu, fp8' \(\d+ are known\)"):
+        run("list", "--kind", "cpu", "-p", "fp8")

@@ -11,6 +11,7 @@ from rooflint.commands.options import Format, Specs, chosen, registry
 from rooflint.errors import RooflintError, shown
 from rooflint.facts import Grade, weakest
 from rooflint.hardware import Hardware
+from rooflint.precision import precision as precision_named
 from rooflint.precision import rate_unit
 from rooflint.table import Table, write
 from rooflint.units import BYTES_PER_S, OPS_PER_S, format_quantity
@@ -36,27 +37,37 @@ class Best:
 def list_devices(
     pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'.")] = "",
     kind: Annotated[str, typer.Option(help="Only cpu, gpu, tpu, kpu or npu.")] = "",
+    precision: Annotated[str, typer.Option("--precision", "-p", help="Only what computes in it, with that peak.")] = "",
+    architecture: Annotated[str, typer.Option(help="Part of an architecture, such as hopper.")] = "",
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """All devices in a table: the highest dense peak of each in any precision, bandwidth and power."""
+    """All devices in a table: the highest dense peak of each in any precision or in one, bandwidth and power."""
     devices = registry(specs)
+    wanted = precision_named(precision).name if precision else ""
     ids = devices.match(pattern) if pattern else devices.ids()
-    found = [hardware for hardware in map(devices.get, ids) if not kind or hardware.kind == kind]
+    found = [
+        hardware
+        for hardware in map(devices.get, ids)
+        if (not kind or hardware.kind == kind)
+        and architecture.lower() in (hardware.architecture or "")
+        and (not wanted or _best(hardware, wanted))
+    ]
     if not found:
-        raise RooflintError(f"no device matches '{pattern or kind}' ({len(devices.ids())} are known)")
-    typer.echo(write(_overview(found) if form in ("text", "md") else _figures(found), form), nl=False)
+        asked = ", ".join(word for word in (pattern, kind, wanted, architecture) if word)
+        raise RooflintError(f"no device matches '{asked}' ({len(devices.ids())} are known)")
+    typer.echo(write(_overview(found, wanted) if form in ("text", "md") else _figures(found, wanted), form), nl=False)
     if form == "text":
         typer.echo("\n≈ rests on an estimate; rooflint peaks DEVICE shows how each peak is derived")
 
 
-def _overview(found: list[Hardware]) -> Table:
+def _overview(found: list[Hardware], wanted: str) -> Table:
     """For people."""
-    rows = [(one.id, one.kind, _best_text(one), _bandwidth_text(one), _display(one, "tdp")) for one in found]
+    rows = [(one.id, one.kind, _best_text(one, wanted), _bandwidth_text(one), _display(one, "tdp")) for one in found]
     return Table(("device", "kind", "highest dense peak", "bandwidth", "TDP"), tuple(rows))
 
 
-def _figures(found: list[Hardware]) -> Table:
+def _figures(found: list[Hardware], wanted: str) -> Table:
     """For programs: SI base units, empty where nothing is known."""
     columns = (
         "id",
@@ -71,14 +82,15 @@ def _figures(found: list[Hardware]) -> Table:
     )
     rows = []
     for one in found:
-        best = _best(one)
+        best = _best(one, wanted)
         peak = (best.precision, best.ops_per_s, best.grade) if best else (None, None, None)
         rows.append((one.id, one.name, one.kind, one.architecture, *peak[:2], _bandwidth(one), one.tdp_w, peak[2]))
     return Table(columns, tuple(rows))
 
 
-def _best(hardware: Hardware) -> Best | None:
-    return max(_peaks(hardware), key=lambda best: best.ops_per_s, default=None)
+def _best(hardware: Hardware, wanted: str) -> Best | None:
+    peaks = (best for best in _peaks(hardware) if wanted in ("", best.precision))
+    return max(peaks, key=lambda best: best.ops_per_s, default=None)
 
 
 def _peaks(hardware: Hardware) -> Iterator[Best]:
@@ -91,8 +103,8 @@ def _peaks(hardware: Hardware) -> Iterator[Best]:
             yield Best(ladder.result, precision, weakest(ladder.facts))
 
 
-def _best_text(hardware: Hardware) -> str:
-    return str(_best(hardware) or ("undisclosed" if hardware.undisclosed else "—"))
+def _best_text(hardware: Hardware, wanted: str) -> str:
+    return str(_best(hardware, wanted) or ("undisclosed" if hardware.undisclosed else "—"))
 
 
 def _bandwidth(hardware: Hardware) -> float | None:
