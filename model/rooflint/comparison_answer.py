@@ -93,18 +93,24 @@ def _shown(one: Contender, by: str) -> str:
 
 
 def _overview(found: Comparison, baseline: Contender | None) -> Grid:
-    columns = ["device", "energy", "latency", "memory", "power", "units", "peak %"]
-    by = ("energy", "latency", "memory", "power")
-    rows = [[one.short, *(_shown(one, name) for name in by), *_use(one)] for one in found.able]
-    note = "energy per inference; units that hold work over the latency; peak %: attained over dense peak"
-    if baseline:
-        columns += ["× energy", "× time"]
-        note += f"; ×: as multiples of {baseline.short}"
-        for row, one in zip(rows, found.able, strict=True):
-            row += [_against(one, baseline, "energy"), _against(one, baseline, "latency")]
     winner = found.winner("balance")
     strong = tuple(place for place, one in enumerate(found.able) if one is winner)
-    return Grid("Comparison", Table(tuple(columns), tuple(map(tuple, rows))), note, strong)
+    note = "energy per inference; units that hold work over the latency"
+    if baseline:
+        table = Table(AGAINST, tuple(_row_against(one, baseline) for one in found.able))
+        return Grid("Comparison", table, f"{note}; ×: as multiples of {baseline.short}", strong)
+    rows = tuple((one.short, *(_shown(one, by) for by in PLAIN), *_use(one)) for one in found.able)
+    table = Table(("device", *PLAIN, "units", "peak %"), rows)
+    return Grid("Comparison", table, f"{note}; peak %: attained over dense peak", strong)
+
+
+PLAIN = ("energy", "latency", "memory", "power")
+AGAINST = ("device", "energy", "×", "latency", "×", "memory", "×", "units")
+
+
+def _row_against(one: Contender, baseline: Contender) -> tuple[str, ...]:
+    pairs = (cell for by in PLAIN[:3] for cell in (_shown(one, by), _against(one, baseline, by)))
+    return one.short, *pairs, _use(one)[0]
 
 
 def _use(one: Contender) -> tuple[str, str]:
