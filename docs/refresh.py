@@ -3,7 +3,7 @@
     python docs/refresh.py            # rewrites the blocks
     python docs/refresh.py --check    # says which are stale, with file and line; exit status 1
 
-A block begins with "```console" and one line "$ rooflint …"; "```console 12" shows the first twelve lines of the output.
+A block begins with "```console" and one line "$ rooflint …"; "```console 12" shows the first twelve lines of it.
 """
 
 import os
@@ -21,7 +21,8 @@ os.environ |= {"COLUMNS": "80", "NO_COLOR": "1"}
 
 def main() -> int:
     """Refresh all documents, or say what is stale."""
-    stale = [place for file in sorted(HERE.glob("*.md")) for place in refreshed(file, write="--check" not in sys.argv)]
+    files = [HERE.parent / "README.md", *sorted(HERE.glob("*.md"))]
+    stale = [place for file in files for place in refreshed(file, write="--check" not in sys.argv)]
     for place in stale if "--check" in sys.argv else ():
         print(f"{place}  differs from what the command prints; run: python docs/refresh.py")
     return int(bool(stale) and "--check" in sys.argv)
@@ -35,7 +36,7 @@ def refreshed(file: Path, write: bool) -> Iterator[str]:
     def block(found: re.Match[str]) -> str:
         fresh = shown(found["command"], int(found["most"] or 0))
         if fresh != found["output"]:
-            stale.append(f"docs/{file.name}:{text.count(chr(10), 0, found.start()) + 1}")
+            stale.append(f"{file.relative_to(HERE.parent)}:{text.count(chr(10), 0, found.start()) + 1}")
         head = found[0][: found.start("output") - found.start()]
         return f"{head}{fresh}```\n"
 
