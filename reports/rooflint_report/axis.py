@@ -42,3 +42,42 @@ def decade_axis(values: Iterable[float | None]) -> DecadeAxis:
     logs = [math.log10(v) for v in values if v is not None and 0 < v < math.inf]
     low = math.floor(min(logs, default=0.0))
     return DecadeAxis(low, max(math.ceil(max(logs, default=1.0)), low + 1))
+
+
+@dataclass(frozen=True)
+class LogAxis:
+    """From 10**low at pixel `start` to 10**high at pixel `end`, which may lie to the left or above."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Pixel of a positive value, to a tenth."""
+        share = (math.log10(value) - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self, most: int) -> list[float]:
+        """Round values inside, at most so many: 1-2-5 where they fit, else every decade, every second one, …"""
+        fine = self._multiples(1, 2, 5)
+        decades = self._multiples(1)
+        return fine if len(fine) <= most else decades[:: -(-len(decades) // most)]
+
+    def _multiples(self, *digits: int) -> list[float]:
+        exponents = range(math.floor(self.low), math.floor(self.high) + 1)
+        logs = [(exponent + math.log10(digit), f"{digit}e{exponent}") for exponent in exponents for digit in digits]
+        return [float(text) for log, text in logs if self.low <= log <= self.high and drawable(float(text))]
+
+
+def log_axis(values: Iterable[float], start: float, end: float) -> LogAxis:
+    """The axis that holds all positive values with a margin, a decade at least."""
+    logs = [math.log10(value) for value in values if drawable(value)]
+    low, high = min(logs, default=0.0), max(logs, default=0.0)
+    spare = max(0.04 * (high - low), (1 - (high - low)) / 2)
+    return LogAxis(low - spare, high + spare, start, end)
+
+
+def drawable(value: float) -> bool:
+    """Has a place on a logarithmic axis."""
+    return 0 < value < math.inf

@@ -1,0 +1,248 @@
+"""An answer as an HTML page of its own: one file, nothing fetched, no script."""
+
+import math
+import re
+import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rooflint_report import answer as shapes
+from rooflint_report.anchor import Anchors
+from rooflint_report.axis import drawable
+from rooflint_report.cell import are_figures, breakable
+from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings
+from rooflint_report.page import environment
+from rooflint_report.quantity import engineering
+
+BAR_WIDTH = 1000
+SMALL = 8
+"""Tables of figures with so many rows at most are open."""
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=[^\s\d]{1,10}(?:[\s,;.:)]|$))")
+
+
+def as_html(answer: shapes.Answer) -> str:
+    """The answer as one self-contained HTML document."""
+    anchors = Anchors()
+    views = [
+        {"kind": section.kind, "heading": section.heading, "note": getattr(section, "note", "")}
+        | {"anchor": anchors.new("section", section.heading), "view": _VIEWS[section.kind](section)}
+        for section in answer.sections
+    ]
+    page = environment().get_template("answer.html.j2").render(answer=answer, sections=views, colours=COLOURS)
+    return "\n".join(line for line in map(str.strip, page.splitlines()) if line) + "\n"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> Mapping[str, Any]:
+    """A table with its figures known, so that they stand right and never wrap."""
+    figures = [are_figures(row[number] for row in rows) for number in range(len(columns))]
+    return {
+        "columns": [breakable(column) for column in columns],
+        "rows": [
+            [cell if figure else breakable(cell) for cell, figure in zip(row, figures, strict=True)] for row in rows
+        ],
+        "figures": figures,
+        "strong": strong,
+        "open": len(rows) <= SMALL,
+    }
+
+
+def _prose(section: Any) -> list[str]:
+    """Sentences in which a number stays with its unit."""
+    return [_glued(sentence) for sentence in section.sentences]
+
+
+def _glued(text: str) -> str:
+    return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
+
+
+def _grid(section: shapes.Grid) -> Mapping[str, Any]:
+    return _table(section.table.columns, section.table.rows, section.strong)
+
+
+# ---- bars
+
+
+def _bars(section: shapes.Bars) -> Mapping[str, Any]:
+    names = list(dict.fromkeys(part.name for bar in section.bars for part in bar.parts))
+    longest = max((bar.value for bar in section.bars), default=0.0)
+    rows = [[bar.label, *(_shown(bar, name) for name in names), bar.shown] for bar in section.bars]
+    return {
+        "names": names,
+        "bars": [(bar, breakable(bar.label), _stacked(bar, names, longest)) for bar in section.bars],
+        "table": _table(["", *names, "total"], rows),
+    }
+
+
+def _shown(bar: shapes.Bar, name: str) -> str:
+    return " + ".join(part.shown for part in bar.parts if part.name == name)
+
+
+def _stacked(bar: shapes.Bar, names: Sequence[str], longest: float) -> list[tuple[float, float, int, shapes.Part]]:
+    """Start, width, number of the part, part."""
+    pieces, reached = [], 0.0
+    for part in bar.parts:
+        width = BAR_WIDTH * max(part.value, 0.0) / longest if longest > 0 else 0.0
+        if width > 0:
+            pieces.append((round(reached, 2), round(max(width, 1.0), 2), names.index(part.name), part))
+        reached += width
+    return pieces
+
+
+# ---- heat
+
+
+def _heat(section: shapes.Heat) -> Mapping[str, Any]:
+    known = [value for row in section.values for value in row if value is not None and drawable(value)]
+    low, high = min(known, default=1.0), max(known, default=1.0)
+    rows = [_heat_row(section, number, low, high) for number in range(len(section.rows))]
+    return {
+        "columns": [breakable(column) for column in section.columns],
+        "rows": [(breakable(name), cells) for name, cells in zip(section.rows, rows, strict=True)],
+        "ends": [_text_of(section, end) for end in (low, high)] if low < high else [],
+    }
+
+
+def _heat_row(section: shapes.Heat, row: int, low: float, high: float) -> list[Mapping[str, Any]]:
+    cells = zip(section.values[row], section.shown[row], strict=True)
+    return [
+        {"shown": shown, "share": _share(value, low, high), "none": value is None, "best": column == section.best(row)}
+        for column, (value, shown) in enumerate(cells)
+    ]
+
+
+def _share(value: float | None, low: float, high: float) -> int:
+    """Between the least and the greatest, on a logarithmic scale; what is zero is the least. [%]"""
+    if value is None or not drawable(value) or low == high:
+        return 0
+    return round(100 * math.log(value / low) / math.log(high / low))
+
+
+def _text_of(section: shapes.Heat, wanted: float) -> str:
+    cells = zip(section.values, section.shown, strict=True)
+    return next(text for row, texts in cells for value, text in zip(row, texts, strict=True) if value == wanted)
+
+
+# ---- charts
+
+
+def _letters(count: int) -> list[str]:
+    return [string.ascii_uppercase[number % 26] for number in range(count)]
+
+
+def _rooflines(section: shapes.Rooflines) -> Mapping[str, Any]:
+    several = len(section.roofs) > 1
+    points = sorted(section.points, key=lambda point: -point.weight)
+    numbers = {roof.name: number for number, roof in enumerate(section.roofs)}
+    lines = _roofs(section)
+    marks = [_mark(point, points, numbers, several) for point in points]
+    return {
+        "charts": drawings(lines, marks, Scale("intensity", "op/B", prefixed=False), Scale("attained", "OP/s")),
+        "named": False,
+        "legend": list(zip(_letters(len(lines)), [_glued(line.title) for line in lines], strict=True)),
+        "hidden": sum(not (drawable(p.intensity_ops_per_byte) and drawable(p.attained_ops_per_s)) for p in points),
+        "count": len(points),
+        "table": _points_table(points, several),
+    }
+
+
+def _ridge(roof: shapes.Roof) -> float:
+    return roof.peak_ops_per_s / roof.bandwidth_bytes_per_s if roof.bandwidth_bytes_per_s else math.inf
+
+
+def _roofs(section: shapes.Rooflines) -> list[Line]:
+    letters = _letters(len(section.roofs))
+    return [
+        Line(roof.name, letter, _around_knee(roof), _roof_title(roof), _knee(roof))
+        for roof, letter in zip(section.roofs, letters, strict=True)
+    ]
+
+
+def _around_knee(roof: shapes.Roof) -> list[tuple[float, float]]:
+    """What the axes have to show of a roof: a bit of its slope and of its plateau."""
+    ridge, peak = _ridge(roof), roof.peak_ops_per_s
+    return [(ridge / 4, peak / 4), (ridge, peak), (ridge * 2, peak)] if _knee(roof) else []
+
+
+def _knee(roof: shapes.Roof) -> tuple[float, float, str] | None:
+    ridge = _ridge(roof)
+    if not drawable(ridge) or not drawable(roof.peak_ops_per_s):
+        return None
+    return ridge, roof.peak_ops_per_s, f"ridge {engineering(ridge, 'op/B', prefixed=False)}"
+
+
+def _roof_title(roof: shapes.Roof) -> str:
+    ridge = _ridge(roof)
+    figures = [engineering(roof.peak_ops_per_s, "OP/s"), engineering(roof.bandwidth_bytes_per_s, "B/s")]
+    if drawable(ridge):
+        figures.append(f"ridge {engineering(ridge, 'op/B', prefixed=False)}")
+    return f"{roof.name}: {', '.join(figures)}"
+
+
+def _mark(point: shapes.Point, points: Sequence[shapes.Point], numbers: Mapping[str, int], several: bool) -> Mark:
+    heaviest = max(other.weight for other in points)
+    weighed = any(other.weight != points[0].weight for other in points)
+    size = point.weight / heaviest if weighed and heaviest > 0 else 0.3
+    alike = several and all(other.label == point.label for other in points)
+    return Mark(
+        point.intensity_ops_per_byte,
+        point.attained_ops_per_s,
+        numbers.get(point.roof, 0),
+        ", ".join(str(cell) for cell in _point_row(point, several)),
+        "" if alike else point.label,
+        size,
+    )
+
+
+def _points_table(points: Sequence[shapes.Point], several: bool) -> Mapping[str, Any]:
+    columns = ["point", *["roof"] * several, "intensity", "attained", "share"]
+    rows = [_point_row(point, several) for point in points]
+    if all(point.weight == 1 for point in points):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    return _table(columns, rows)
+
+
+def _point_row(point: shapes.Point, several: bool) -> list[str]:
+    return [
+        point.label,
+        *[point.roof] * several,
+        engineering(point.intensity_ops_per_byte, "op/B", prefixed=False),
+        engineering(point.attained_ops_per_s, "OP/s"),
+        f"{100 * point.weight:.2g} %",
+    ]
+
+
+def _curves(section: shapes.Curves) -> Mapping[str, Any]:
+    x, y = Scale(section.x_label, section.x_unit), Scale(section.y_label, section.y_unit)
+    letters = _letters(len(section.curves))
+    lines, marks = [], []
+    for number, (curve, letter) in enumerate(zip(section.curves, letters, strict=True)):
+        places = sorted(zip(curve.x, curve.y, strict=True))
+        lines.append(Line(curve.name, letter, places, curve.name))
+        marks += [Mark(a, b, number, f"{curve.name}: {x.text(a)}, {y.text(b)}") for a, b in places]
+    return {
+        "charts": drawings(lines, marks, x, y),
+        "named": True,
+        "legend": [(letter, curve.name) for letter, curve in zip(letters, section.curves, strict=True)],
+        "hidden": sum(not (drawable(mark.x) and drawable(mark.y)) for mark in marks),
+        "count": len(marks),
+        "table": _curves_table(section, x, y),
+    }
+
+
+def _curves_table(section: shapes.Curves, x: Scale, y: Scale) -> Mapping[str, Any]:
+    known = [dict(zip(curve.x, curve.y, strict=True)) for curve in section.curves]
+    rows = [
+        [x.text(a), *(y.text(curve[a]) if a in curve else "" for curve in known)]
+        for a in sorted({a for curve in known for a in curve})
+    ]
+    return _table([section.x_label, *(curve.name for curve in section.curves)], rows)
+
+
+_VIEWS: dict[str, Callable[[Any], Any]] = {
+    "prose": _prose,
+    "grid": _grid,
+    "bars": _bars,
+    "heat": _heat,
+    "rooflines": _rooflines,
+    "curves": _curves,
+}

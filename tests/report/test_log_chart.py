@@ -1,0 +1,95 @@
+"""Charts on logarithmic axes: figures of axes are those of the model, and labels do not touch."""
+
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rooflint.log_axis import LogAxis as ModelAxis
+from rooflint.units import OPS_PER_BYTE, OPS_PER_S, format_quantity
+from rooflint_report.axis import log_axis
+from rooflint_report.log_chart import LETTER_WIDTH, LINE_HEIGHT, Label, Line, Mark, Scale, drawings, shape, spread
+from rooflint_report.quantity import engineering
+
+VALUES = st.floats(1e-12, 1e17)
+
+
+@given(VALUES)
+@settings(deadline=None)
+def test_a_figure_is_written_as_the_model_writes_it(value):
+    assert engineering(value, "OP/s") == format_quantity(value, OPS_PER_S)
+    if 1e-3 <= value < 1e7:
+        assert engineering(value, "op/B", prefixed=False) == format_quantity(value, OPS_PER_BYTE)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=5), st.integers(1, 8))
+@settings(deadline=None)
+def test_ticks_are_those_of_the_terminal(values, most):
+    assert log_axis(values, 0, 100).ticks(most) == ModelAxis.around(values).ticks(most)
+
+
+def test_an_axis_may_run_upwards():
+    axis = log_axis([10.0, 1000.0], 300, 0)
+    assert axis.at(100.0) == 150
+    assert axis.at(10.0) > axis.at(1000.0)
+
+
+@given(st.lists(st.floats(0, 300), max_size=12))
+@settings(deadline=None)
+def test_labels_of_lines_keep_their_distance_and_their_order(wanted):
+    placed = spread(wanted, 15, 0, 300)
+    order = [place for _, place in sorted(zip(wanted, placed, strict=True))]
+    assert all(later - earlier >= 15 - 1e-9 for earlier, later in pairwise(sorted(order)))
+    assert all(-1e-9 <= place <= 300 + 1e-9 for place in placed)
+    if len(wanted) == 1:
+        assert placed == wanted
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 1000), st.floats(1e9, 1e15), st.floats(0, 1)), max_size=40))
+@settings(deadline=None, max_examples=50)
+def test_labels_of_points_do_not_touch(places):
+    marks = [Mark(x, y, 0, "", f"layer{n}.conv{n}", size) for n, (x, y, size) in enumerate(places)]
+    for drawing in drawings([], marks, Scale("x"), Scale("y")):
+        boxes = [_box(label) for label in drawing.labels]
+        assert not any(_overlap(one, other) for one, other in combinations(boxes, 2))
+        assert all(box[0] >= 0 and box[2] <= drawing.width for box in boxes)
+
+
+def _box(label: Label) -> tuple[float, float, float, float]:
+    width = LETTER_WIDTH * len(label.text)
+    left = label.x - {"start": 0, "middle": width / 2, "end": width}[label.anchor]
+    return left, label.y - 10, left + width, label.y + 3
+
+
+def _overlap(one, other) -> bool:
+    slack = 0.2  # coordinates are rounded to tenths
+    return (
+        one[0] < other[2] - slack
+        and other[0] < one[2] - slack
+        and one[1] < other[3] - slack
+        and other[1] < one[3] - slack
+    )
+
+
+def test_a_lone_point_has_its_name():
+    wide, narrow = drawings([], [Mark(1.0, 1e12, 0, "", "conv1", 1.0)], Scale("x"), Scale("y"))
+    assert [label.text for label in wide.labels] == [label.text for label in narrow.labels] == ["conv1"]
+
+
+def test_a_narrow_chart_has_letters_where_a_wide_one_has_names():
+    wide, narrow = drawings([Line("acme/x1", "A", [(1.0, 1.0), (2.0, 2.0)], "")], [], Scale("x"), Scale("y"))
+    assert [label.text for label in wide.labels] == ["x1"]
+    assert [label.text for label in narrow.labels] == ["A"]
+
+
+@pytest.mark.parametrize("series", range(5))
+def test_neighbouring_series_differ_in_shape(series):
+    assert shape(series, 0, 0, 5) != shape(series + 1, 0, 0, 5)
+    assert shape(series, 0, 0, 5) == shape(series + 5, 0, 0, 5)
+
+
+def test_lines_that_end_together_are_told_apart():
+    lines = [Line(f"acme/x{n}", "A", [(1.0, 1.0), (2.0, 2.0)], "") for n in range(3)]
+    heights = sorted(label.y for label in drawings(lines, [], Scale("x"), Scale("y"))[0].labels)
+    assert heights[1] - heights[0] >= LINE_HEIGHT
