@@ -66,7 +66,7 @@ def _memory(basis: Basis, work: Workload, inside: NDArray[np.float64]) -> Iterat
     hardware, storage = basis.hardware, basis.storage
     outside = hardware.main_memory()
     moved = np.asarray(work.bytes_moved(storage), dtype=np.float64)
-    yield Term(outside.name, "memory", moved, "B", basis.energies.access(outside.name))
+    yield Term("off-chip memory", "memory", moved, "B", basis.energies.access(outside.name))
     yield Term("on-chip memory", "memory", inside, "B", basis.node.sram(LARGE_ARRAY))
     if hardware.kind == "cpu":
         yield Term("L1", "memory", operand_bytes(work, storage), "B", basis.node.sram(CORE_ARRAY))

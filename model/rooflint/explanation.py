@@ -67,7 +67,7 @@ def energy_bar(one: Contender) -> Bar:
 
 
 def _energy_differences(one: Contender, two: Contender) -> Iterator[tuple[float, str]]:
-    """Each cause of energy with what it makes of the difference, per inference; memories outside are one cause."""
+    """Each cause of energy with what it makes of the difference, per inference."""
     mine, theirs = (_causes(each.prediction) for each in (one, two))
     whole = two.prediction.energy_per_sample_j - one.prediction.energy_per_sample_j
     for name in dict.fromkeys((*mine, *theirs)):
@@ -97,11 +97,7 @@ class _Cause:
 
 
 def _causes(found: Prediction) -> dict[str, _Cause]:
-    outside = found.hardware.main_memory().name
-    return {
-        f"{'memory outside' if term.name == outside else term.name}": _Cause(term, found.batch)
-        for term in found.energy.terms
-    }
+    return {term.name: _Cause(term, found.batch) for term in found.energy.terms}
 
 
 def _told(who: Contender, cause: _Cause | None) -> str:

@@ -35,6 +35,15 @@ class Launches:
                 return Spread(f"{owner} {kind} {name} launch", ranges)
         return None
 
+    def of_kind(self, kind: str, mode: str) -> Spread | None:
+        """What documents say of any vendor's devices of a kind, the first that the file lists; None without one. [s]
+
+        Raises UnknownCoefficientError for a mode that there is not.
+        """
+        owners = next((owners for name, owners in self.spec.launches.items() if name == kind), {})
+        found = (self.overhead(kind, vendor, mode) for vendor in owners)
+        return next((spread for spread in found if spread), None)
+
     def what(self, kind: str, vendor: str, mode: str) -> str | None:
         """What is launched and timed, in a sentence; None where nobody says anything.
 

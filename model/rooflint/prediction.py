@@ -24,6 +24,7 @@ from rooflint.hardware import Hardware
 from rooflint.mapping import allocate
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
 from rooflint.terms import Energy
+from rooflint.units import SECONDS, format_quantity
 from rooflint.workload import Workload
 
 T = TypeVar("T")
@@ -279,8 +280,8 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
         return energy_of(hardware, run, laid, times.kernel_s, energies, storage=times.storage)
 
     energy = _or_reason(reasons, "energy", spent)
-    if overhead is None and setting.launch != FREE:
-        reasons["launch"] = f"no launch overhead of a {hardware.kind} like {hardware.id} is known; counted as none"
+    if setting.launch != FREE and (said := _launch_said(hardware, energies, setting.launch, overhead)):
+        reasons["launch"] = said
     return Prediction(hardware, work, run, times, MappingProxyType(reasons), overhead, laid, energy, live)
 
 
@@ -288,8 +289,21 @@ def _overhead(hardware: Hardware, energies: Energies, launch: str) -> Coefficien
     """Time that a launch costs. [s]"""
     if launch == FREE:
         return None
-    found = energies.coefficients.launch_overhead(hardware, launch)
+    coefficients = energies.coefficients
+    found = coefficients.launch_overhead(hardware, launch)
+    found = found or coefficients.launches().of_kind(hardware.kind, launch)
     return of_spread(found) if found else None
+
+
+def _launch_said(hardware: Hardware, energies: Energies, launch: str, overhead: Coefficient | None) -> str:
+    """What a reader must know of a launch overhead that is not the vendor's own."""
+    if overhead is None:
+        return f"no launch overhead of a {hardware.kind} like {hardware.id} is known; counted as none"
+    if energies.coefficients.launch_overhead(hardware, launch):
+        return ""
+    seconds = format_quantity(overhead.typical, SECONDS)
+    others = f"{seconds} of others ({overhead.said}) is taken"
+    return f"no launch overhead of a {hardware.kind} like {hardware.id} is known; {others}"
 
 
 def _or_reason(reasons: dict[str, str], what: str, found: Callable[[], T]) -> T | None:

@@ -18,7 +18,7 @@ class Term:
     """One cause of energy; `counts` has the shape (ops,)."""
 
     name: str
-    """`arithmetic`, `hbm3`, `instruction issue`, `idle power`, …"""
+    """`arithmetic`, `off-chip memory`, `instructions`, `idle power`, …"""
     group: Group
     counts: NDArray[np.float64]
     """Events in each op."""

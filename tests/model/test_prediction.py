@@ -135,6 +135,13 @@ def test_a_launch_overhead_that_nobody_published_is_none_and_said():
     assert "launch" not in prediction("intel/xeon-8490h", compute="bf16", launch=FREE).reasons
 
 
+def test_a_launch_of_another_vendor_of_the_kind_is_taken_and_said():
+    # nobody printed what a stream costs on an AMD GPU; without one it would race NVIDIA's for nothing
+    found = prediction("amd/mi300x", compute="bf16")
+    assert found.launch.typical == prediction("nvidia/h100-sxm5-80gb", compute="bf16").launch.typical
+    assert "2.1 us of others (nvidia gpu stream launch) is taken" in found.reasons["launch"]
+
+
 def test_a_mode_of_launching_that_there_is_not_is_refused():
     with pytest.raises(UnknownCoefficientError, match="unknown way of launching 'psychic'"):
         prediction(launch="psychic")
