@@ -48,8 +48,13 @@ def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: 
 
 
 def _of_cpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
-    lanes = basis.unit.macs_per_clock(basis.compute)
+    lanes = _macs_of_lane(basis)
     yield Term("instructions", "control", issued(work, lanes, lanes), "instruction", _core(basis))
+
+
+def _macs_of_lane(basis: Basis) -> float:
+    """MACs of one instruction of a lane: what it finishes in a clock, or one that takes it several clocks."""
+    return max(1.0, basis.unit.macs_per_clock(basis.compute))
 
 
 def _core(basis: Basis) -> Coefficient:
@@ -65,7 +70,7 @@ def _core(basis: Basis) -> Coefficient:
 def _of_gpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
     events = basis.energies.events("gpu")
     macs, others = (column.astype(np.float64) for column in (work.macs, work.other_ops))
-    rate = basis.unit.macs_per_clock(basis.compute)
+    rate = _macs_of_lane(basis)
     if basis.unit.circuit == "tensor_core":
         steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(basis.compute).bits > 8])), others
     else:
