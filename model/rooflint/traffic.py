@@ -18,22 +18,21 @@ def chip_bytes(allocation: Allocation, work: Workload, storage: str) -> NDArray[
     elements = np.asarray(work.elements_in + work.elements_weight + work.elements_out, dtype=np.float64)
     for part in allocation.parts:
         if part.blocks.noun == "output tile":
-            streamed = _streamed(part, work) if part.fill_drain_clocks else _tiled(part, work)
-            elements[part.ops] = np.maximum(elements[part.ops], streamed + work.elements_out[part.ops])
+            read = _read(part, work) + work.elements_out[part.ops]
+            elements[part.ops] = np.maximum(elements[part.ops], read)
     return elements * bytes_per_element(storage)
 
 
-def _tiled(part: Part, work: Workload) -> NDArray[np.float64]:
-    """Each output tile reads its rows and its columns over the whole sum: blocks × (rows + columns) × k."""
-    sides = part.blocks.rows + part.blocks.columns
-    return np.asarray(part.blocks.count.astype(np.float64) * sides * work.k[part.ops])
+def _read(part: Part, work: Workload) -> NDArray[np.float64]:
+    """Elements that tiles read: each its own rows and columns, over the whole sum; what lies beyond an edge is not read.
 
-
-def _streamed(part: Part, work: Workload) -> NDArray[np.float64]:
-    """A systolic array holds its weights: rows stream past once for each tile of columns, weights are read once."""
+    All rows once for each tile across, all columns once for each tile down. A systolic array holds its weights, so it
+    reads the columns once.
+    """
     m, n, k, groups = (column[part.ops].astype(np.float64) for column in (work.m, work.n, work.k, work.groups))
     across = np.ceil(n / part.blocks.columns)
-    return np.asarray(groups * k * (m * across + n))
+    down = 1.0 if part.fill_drain_clocks else np.ceil(m / part.blocks.rows)
+    return np.asarray(groups * k * (m * across + n * down))
 
 
 def operand_bytes(work: Workload, storage: str) -> NDArray[np.float64]:
