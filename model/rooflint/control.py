@@ -75,10 +75,10 @@ def _of_gpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes)
         steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(basis.compute).bits > 8])), others
     else:
         steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
-    each = _event(basis, events, "instruction")
+    each = _event(basis, events, "instruction")  # operands are in it, so of a warp only scheduling is added
     yield Term("instructions", "control", steps + lanes, "instruction", each)
     warps = np.ceil(lanes / WARP_LANES) + np.ceil(steps / STEPS_PER_WARP)
-    yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "issue"))
+    yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "schedule"))
     yield Term("coherence", "control", np.ceil(inside / REQUEST_BYTES), "request", _event(basis, events, "coherence"))
 
 
