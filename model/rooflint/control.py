@@ -32,9 +32,6 @@ are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
 REQUEST_BYTES = 128
 """A warp's request to memory: 32 lanes × 4 B."""
 
-IN_ORDER = ("arm_efficiency", "x86_efficiency")
-"""Circuits of cores that a published figure of an in-order core stands for."""
-
 
 def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> list[Term]:
     """The events of the device's own architecture; `inside` are the bytes of `chip_bytes`.
@@ -43,7 +40,7 @@ def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: 
     """
     tell = _KINDS.get(basis.hardware.kind)
     if tell is None:
-        raise UnknownCoefficientError(f"no events of a {basis.hardware.kind} like {basis.hardware.id} are known")
+        raise UnknownCoefficientError(f"nobody says which events a device of kind {basis.hardware.kind} spends it on")
     return list(tell(basis, work, allocation, inside))
 
 
@@ -58,11 +55,9 @@ def _macs_of_lane(basis: Basis) -> float:
 
 
 def _core(basis: Basis) -> Coefficient:
-    """An instruction of a core: in order as printed, out of order as measured. [J]"""
+    """An instruction of a core: as measured on one out of order, at the least what one in order is said to take. [J]"""
     events = basis.energies.events("cpu")
     simple = _event(basis, events, "instruction")
-    if basis.unit.circuit in IN_ORDER:
-        return simple
     measured = of_spread(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
     return Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
 
