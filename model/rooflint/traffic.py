@@ -4,10 +4,13 @@ An operand that several tiles need is read once from outside and once for each o
 tile sizes are those of the allocation. docs/method-energy.md has the formulas.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.allocation import Allocation, Part
+from rooflint.hardware import ComputeUnit
 from rooflint.layouts import is_product
 from rooflint.precision import bytes_per_element
 from rooflint.workload import Workload
@@ -24,7 +27,7 @@ def chip_bytes(allocation: Allocation, work: Workload, storage: str) -> NDArray[
 
 
 def _read(part: Part, work: Workload) -> NDArray[np.float64]:
-    """Elements that tiles read: each its own rows and columns, over the whole sum; what lies beyond an edge is not read.
+    """Elements that tiles read: each its own rows and columns, over the whole sum; nothing lies beyond an edge.
 
     All rows once for each tile across, all columns once for each tile down. A systolic array holds its weights, so it
     reads the columns once.
@@ -35,9 +38,19 @@ def _read(part: Part, work: Workload) -> NDArray[np.float64]:
     return np.asarray(groups * k * (m * across + n * down))
 
 
-def operand_bytes(work: Workload, storage: str) -> NDArray[np.float64]:
-    """One operand for each multiply-accumulate and each other op, from the nearest memory. [B], shape (ops,)"""
-    return np.asarray((work.macs + work.other_ops) * bytes_per_element(storage), dtype=np.float64)
+def operand_bytes(work: Workload, storage: str, operands_per_mac: float) -> NDArray[np.float64]:
+    """Operands of the multiply-accumulates, and one for each other op, from the nearest memory. [B], shape (ops,)"""
+    return np.asarray((work.macs * operands_per_mac + work.other_ops) * bytes_per_element(storage), dtype=np.float64)
+
+
+def operands_per_mac(unit: ComputeUnit, compute: str) -> float:
+    """What a unit reads for a multiply-accumulate, the other operand staying in a register. [1]
+
+    One for each MAC of a lane; of a matrix unit the rows and the columns of a square: 2·√rate for rate MACs a clock.
+    """
+    if unit.circuit != "systolic_mac":
+        return 1.0
+    return min(1.0, 2 / math.sqrt(unit.macs_per_clock(compute)))
 
 
 def issued(work: Workload, macs_per_issue: float, ops_per_issue: float) -> NDArray[np.float64]:
