@@ -13,7 +13,7 @@ from rooflint.allocation import Allocation, Part
 from rooflint.basis import Basis
 from rooflint.coefficient import Coefficient, of_spread
 from rooflint.events import Events
-from rooflint.precision import precision
+from rooflint.precision import bytes_per_element, precision
 from rooflint.spread import UnknownCoefficientError
 from rooflint.terms import Term
 from rooflint.traffic import issued
@@ -103,11 +103,12 @@ def _fed(part: Part, work: Workload) -> tuple[Bytes, Bytes, Bytes]:
 
 
 def _of_kpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    """What is read from the chip's memory enters an array, as often as it is read."""
     events = basis.energies.events("kpu")
     yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(basis, events, "tracking"))
-    entering = np.asarray(work.elements_in + work.elements_weight, dtype=np.float64)
-    yield Term("injection", "memory", entering, "element", _event(basis, events, "injection"))
     leaving = work.elements_out.astype(np.float64)
+    entering = inside / bytes_per_element(basis.storage) - leaving
+    yield Term("injection", "memory", entering, "element", _event(basis, events, "injection"))
     yield Term("extraction", "memory", leaving, "element", _event(basis, events, "extraction"))
 
 
