@@ -13,9 +13,10 @@ from rooflint.node_energy import NodeEnergies
 from rooflint.processor import working_units
 from rooflint.spread import Spread, UnknownCoefficientError
 
-SCOPES: tuple[Scope, ...] = ("device", "access", "interface", "unstated", "core")
-"""Of what documents say of a memory, the scope that is taken: the first of these. The way over the chip is a term of
-its own, so `path`, which includes it, is none of them."""
+SCOPES: tuple[Scope, ...] = ("access", "device", "unstated", "core")
+"""Of what documents say of a memory, the scope that is taken: the first of these, which is the most that is said of what
+is between the cells and the chip. A `path`, which goes on to the core, was measured of one memory alone and is none of
+them, lest that one look three times as dear as those beside it."""
 
 
 class EnergyError(RooflintError):
@@ -72,7 +73,7 @@ class Basis:
 
 
 def _access(memory: MemoryEnergy) -> Coefficient:
-    """An access to the memory outside, by the scope that includes least of what is counted elsewhere. [J/B]"""
+    """An access to the memory outside, by the scope that includes most without the way over the chip. [J/B]"""
     found = next((spread for scope in SCOPES if (spread := _of_scope(memory, scope))), None)
     if found is None:
         raise UnknownCoefficientError(f"{memory.id}: no document says what an access costs")

@@ -13,7 +13,7 @@ from rooflint.allocation import Allocation, Part
 from rooflint.basis import Basis
 from rooflint.coefficient import Coefficient, of_spread
 from rooflint.events import Events
-from rooflint.precision import precision
+from rooflint.precision import bytes_per_element, precision
 from rooflint.spread import UnknownCoefficientError
 from rooflint.terms import Term
 from rooflint.traffic import issued
@@ -32,9 +32,6 @@ are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
 REQUEST_BYTES = 128
 """A warp's request to memory: 32 lanes × 4 B."""
 
-IN_ORDER = ("arm_efficiency", "x86_efficiency")
-"""Circuits of cores that a published figure of an in-order core stands for."""
-
 
 def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> list[Term]:
     """The events of the device's own architecture; `inside` are the bytes of `chip_bytes`.
@@ -43,21 +40,24 @@ def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: 
     """
     tell = _KINDS.get(basis.hardware.kind)
     if tell is None:
-        raise UnknownCoefficientError(f"no events of a {basis.hardware.kind} like {basis.hardware.id} are known")
+        raise UnknownCoefficientError(f"nobody says which events a device of kind {basis.hardware.kind} spends it on")
     return list(tell(basis, work, allocation, inside))
 
 
 def _of_cpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
-    lanes = basis.unit.macs_per_clock(basis.compute)
+    lanes = _macs_of_lane(basis)
     yield Term("instructions", "control", issued(work, lanes, lanes), "instruction", _core(basis))
 
 
+def _macs_of_lane(basis: Basis) -> float:
+    """MACs of one instruction of a lane: what it finishes in a clock, or one that takes it several clocks."""
+    return max(1.0, basis.unit.macs_per_clock(basis.compute))
+
+
 def _core(basis: Basis) -> Coefficient:
-    """An instruction of a core: in order as printed, out of order as measured. [J]"""
+    """An instruction of a core: as measured on one out of order, at the least what one in order is said to take. [J]"""
     events = basis.energies.events("cpu")
     simple = _event(basis, events, "instruction")
-    if basis.unit.circuit in IN_ORDER:
-        return simple
     measured = of_spread(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
     return Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
 
@@ -65,15 +65,15 @@ def _core(basis: Basis) -> Coefficient:
 def _of_gpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
     events = basis.energies.events("gpu")
     macs, others = (column.astype(np.float64) for column in (work.macs, work.other_ops))
-    rate = basis.unit.macs_per_clock(basis.compute)
+    rate = _macs_of_lane(basis)
     if basis.unit.circuit == "tensor_core":
         steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(basis.compute).bits > 8])), others
     else:
         steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
-    each = _event(basis, events, "instruction")
+    each = _event(basis, events, "instruction")  # operands are in it, so of a warp only scheduling is added
     yield Term("instructions", "control", steps + lanes, "instruction", each)
     warps = np.ceil(lanes / WARP_LANES) + np.ceil(steps / STEPS_PER_WARP)
-    yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "issue"))
+    yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "schedule"))
     yield Term("coherence", "control", np.ceil(inside / REQUEST_BYTES), "request", _event(basis, events, "coherence"))
 
 
@@ -103,11 +103,12 @@ def _fed(part: Part, work: Workload) -> tuple[Bytes, Bytes, Bytes]:
 
 
 def _of_kpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    """What is read from the chip's memory enters an array, as often as it is read."""
     events = basis.energies.events("kpu")
     yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(basis, events, "tracking"))
-    entering = np.asarray(work.elements_in + work.elements_weight, dtype=np.float64)
-    yield Term("injection", "memory", entering, "element", _event(basis, events, "injection"))
     leaving = work.elements_out.astype(np.float64)
+    entering = inside / bytes_per_element(basis.storage) - leaving
+    yield Term("injection", "memory", entering, "element", _event(basis, events, "injection"))
     yield Term("extraction", "memory", leaving, "element", _event(basis, events, "extraction"))
 
 

@@ -17,7 +17,7 @@ from rooflint.control import control_terms
 from rooflint.hardware import Hardware
 from rooflint.spread import Spread, UnknownCoefficientError
 from rooflint.terms import Energy, Term
-from rooflint.traffic import chip_bytes, operand_bytes
+from rooflint.traffic import chip_bytes, operand_bytes, operands_per_mac
 from rooflint.workload import Workload
 
 RATED = ("tdp", "powers.limit", "powers.measured_max")
@@ -69,7 +69,8 @@ def _memory(basis: Basis, work: Workload, inside: NDArray[np.float64]) -> Iterat
     yield Term("off-chip memory", "memory", moved, "B", basis.energies.access(outside.name))
     yield Term("on-chip memory", "memory", inside, "B", basis.node.sram(LARGE_ARRAY))
     if hardware.kind == "cpu":
-        yield Term("L1", "memory", operand_bytes(work, storage), "B", basis.node.sram(CORE_ARRAY))
+        operands = operand_bytes(work, storage, operands_per_mac(basis.unit, basis.compute))
+        yield Term("L1", "memory", operands, "B", basis.node.sram(CORE_ARRAY))
 
 
 def _static(basis: Basis, latency_s: NDArray[np.float64]) -> Term:

@@ -1,0 +1,81 @@
+"""Coefficients: products and sums keep the order of their ends, and remember what they rest on."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooflint.coefficient import Coefficient, of_fact, of_spread
+from rooflint.coefficients import Coefficients
+from rooflint.specs import Registry
+
+SHIPPED = Coefficients(Registry())
+ADD = SHIPPED.process("7nm").energy("add", "fp16")
+MULTIPLY = SHIPPED.process("7nm").energy("multiply", "fp16")
+
+
+@st.composite
+def coefficients(draw):
+    ends = sorted(draw(st.lists(st.floats(0, 1e3), min_size=3, max_size=3)))
+    spread = draw(st.sampled_from((ADD, MULTIPLY)))
+    return Coefficient(*ends, "any", spread.best.facts)
+
+
+def ordered(one):
+    return one.low <= one.typical <= one.high
+
+
+def test_a_spread_is_carried_with_its_ends_and_with_the_facts_of_its_typical_value():
+    # HBM3E: 3.44 pJ/bit by its maker, 2.5 to 3.0 by an estimate
+    found = of_spread(SHIPPED.memory("hbm3e").energy("device"))
+    per_bit = [end / 8e-12 for end in (found.low, found.typical, found.high)]
+    assert per_bit == pytest.approx([2.5, 3.44, 3.44])
+    assert [fact.source.grade for fact in found.facts] == ["quoted"]
+    assert found.said == "hbm3e device"
+
+
+def test_one_fact_has_no_range():
+    (fact,) = ADD.best.facts
+    found = of_fact(fact, "an add")
+    assert found.low == found.typical == found.high == pytest.approx(0.16e-12)
+    assert found.facts == (fact,)
+
+
+def test_a_sum_is_end_by_end():
+    # 0.34 + 0.16 = 0.5 pJ
+    whole = of_spread(MULTIPLY).plus(of_spread(ADD))
+    assert whole.typical == pytest.approx(0.5e-12)
+    assert whole.said == "7nm multiply fp16 + 7nm add fp16"
+    assert len(whole.facts) == 2
+
+
+def test_a_product_is_end_by_end_and_a_number_has_one_end():
+    one = Coefficient(1.0, 2.0, 4.0, "one")
+    assert one.times(0.5) == Coefficient(0.5, 1.0, 2.0, "one")
+    assert one.times(Coefficient(0.5, 1.0, 3.0, "other")) == Coefficient(0.5, 2.0, 12.0, "one × other")
+
+
+def test_other_words_change_nothing_else():
+    one = of_spread(ADD)
+    assert one.called("an add").said == "an add"
+    assert one.called(one.said) == one
+
+
+def test_it_is_as_good_as_the_weakest_that_it_rests_on():
+    quoted, estimate = SHIPPED.memory("hbm2").energy("device"), SHIPPED.memory("hbm3").energy("device")
+    assert of_spread(quoted).grade == "quoted"
+    assert of_spread(estimate).grade == "estimate"
+    assert of_spread(quoted).plus(of_spread(estimate)).grade == "estimate"
+    assert of_spread(quoted).times(of_spread(estimate)).grade == "estimate"
+
+
+@given(coefficients(), coefficients())
+def test_sums_and_products_keep_the_order_of_their_ends(one, other):
+    assert ordered(one.plus(other))
+    assert ordered(one.times(other))
+
+
+@given(coefficients(), coefficients())
+def test_a_fact_is_named_once_however_often_it_is_used(one, other):
+    facts = one.plus(other).times(one).facts
+    assert len(facts) == len(set(facts))
+    assert set(facts) == set(one.facts) | set(other.facts)
