@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rooflint.hardware import UndisclosedError, UnsupportedError
+from rooflint.processor import working_units
 from rooflint.roofline import (
     Estimate,
     attainable_ops_per_s,
@@ -199,9 +200,9 @@ def faster(device, paths, factor=2.0):
     return device.with_facts({path: device.facts[path].with_value(device.facts[path].value * factor) for path in paths})
 
 
-def clock_of(device, precision):
-    """Path of the clock that the best unit runs a precision at."""
-    return device.best_unit(precision).derivation(precision).facts[-1].path
+def clocks_of(device, precision):
+    """Paths of the clocks that the working units run a precision at."""
+    return {unit.derivation(precision).facts[-1].path for unit in working_units(device, precision)}
 
 
 @given(st.sampled_from(PAIRS), WORKLOADS)
@@ -241,7 +242,7 @@ def test_more_bandwidth_never_hurts(pair, workload, factor):
 @given(st.sampled_from(PAIRS), WORKLOADS)
 def test_twice_the_clock_halves_compute_time_and_leaves_memory_time(pair, workload):
     device, precision = REGISTRY.get(pair[0]), pair[1]
-    doubled = faster(device, [clock_of(device, precision)])
+    doubled = faster(device, clocks_of(device, precision))
     before, after = (estimate(d, workload, compute=precision) for d in (device, doubled))
     np.testing.assert_allclose(after.compute_s, before.compute_s / 2, rtol=1e-12)
     assert after.memory_s.tolist() == before.memory_s.tolist()
@@ -282,7 +283,7 @@ def test_an_estimate_is_the_slow_sum_over_its_ops(workload, pair):
     # the slow twin: one op after the other, in Python floats
     device, precision = REGISTRY.get(pair[0]), pair[1]
     found = estimate(device, workload, compute=precision)
-    peak = device.best_unit(precision).peak_ops_per_s(precision)
+    peak = sum(unit.peak_ops_per_s(precision) for unit in working_units(device, precision))
     bandwidth = device.main_memory().bandwidth_bytes_per_s
     total = 0.0
     for ops, moved in zip(workload.ops.tolist(), workload.bytes_moved(precision).tolist(), strict=True):
