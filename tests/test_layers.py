@@ -27,6 +27,7 @@ MODEL = (
     "rooflint.yaml_text",
     "rooflint.schema",
     "rooflint.energy_schema",
+    "rooflint.answer_schema",
     "rooflint.event_schema",
     "rooflint.economics_schema",
     "rooflint.hardware",

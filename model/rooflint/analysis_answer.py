@@ -245,5 +245,5 @@ def _record(one: Contender, single: Prediction | None, spent: Sequence[Figure]) 
         "batch_efficiency": batch_efficiency(single, found) if single else 1.0,
         "power_efficiency_ops_per_j": known(lambda: power_efficiency_ops_per_j(found)),
         "money_and_carbon": recorded(tuple(spent)),
-        "kernels": kernels.records(),
+        "per_kernel": kernels.records(),
     }

@@ -8,6 +8,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+from rooflint.answer_schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
 from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
 from rooflint.commands import analyze, compare, models, sweep
@@ -19,6 +20,7 @@ from rooflint.table import UnknownFormatError
 from rooflint.workload_tables import load_workload, workload_ids
 
 APPS = {"compare": compare.app, "analyze": analyze.app, "models": models.app, "sweep": sweep.app}
+SHAPES = {"compare": CompareRecord, "analyze": AnalyzeRecord, "models": ModelsRecord, "sweep": SweepRecord}
 REGISTRY = Registry()
 QUESTIONS = [
     ("compare", "resnet18"),
@@ -66,6 +68,7 @@ def test_json_names_its_schema_and_holds_plain_values(question):
     assert found["schema"] == f"rooflint.{question[0]}/1"
     assert "NaN" not in json.dumps(found)
     assert "Infinity" not in json.dumps(found)
+    SHAPES[question[0]].model_validate_json(json.dumps(found))
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
@@ -195,8 +198,10 @@ def test_what_cannot_be_answered_is_refused_in_one_sentence(arguments, message):
 
 def test_an_analysis_has_every_kernel():
     found = asked("analyze", "resnet18", "nvidia/t4", "-p", "fp16", "-b", "4")
-    assert len(found["kernels"]) == 68
-    assert sum(kernel["energy_j"] for kernel in found["kernels"]) == pytest.approx(found["energy"]["batch_j"], rel=1e-9)
+    assert found["kernels"] == len(found["per_kernel"]) == 68
+    assert sum(kernel["energy_j"] for kernel in found["per_kernel"]) == pytest.approx(
+        found["energy"]["batch_j"], rel=1e-9
+    )
     single, many = (prediction("nvidia/t4", "fp16", batch) for batch in (1, 4))
     assert found["batch_efficiency"] == pytest.approx(many.throughput_per_s / (4 * single.throughput_per_s), rel=1e-12)
     assert {row["name"] for row in found["money_and_carbon"]} >= {"carbon of 10⁶ inferences"}

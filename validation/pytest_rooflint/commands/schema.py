@@ -1,4 +1,4 @@
-"""`rooflint schema`: JSON Schemas of spec and golden files, so that editors complete and check the YAML."""
+"""`rooflint schema`: JSON Schemas of spec and golden files, so that editors complete the YAML, and of JSON answers."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ import pytest_rooflint
 import rooflint
 from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
+from rooflint.answer_schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
 from rooflint.economics_schema import GridSpec, PricesSpec
 from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import shown
@@ -34,6 +35,10 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "launches.json": {"$schema": _DRAFT, **LaunchesSpec.model_json_schema()},
         model / "prices.json": {"$schema": _DRAFT, **PricesSpec.model_json_schema()},
         model / "grid.json": {"$schema": _DRAFT, **GridSpec.model_json_schema()},
+        model / "compare.json": {"$schema": _DRAFT, **CompareRecord.model_json_schema()},
+        model / "analyze.json": {"$schema": _DRAFT, **AnalyzeRecord.model_json_schema()},
+        model / "models.json": {"$schema": _DRAFT, **ModelsRecord.model_json_schema()},
+        model / "sweep.json": {"$schema": _DRAFT, **SweepRecord.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
     }
 
