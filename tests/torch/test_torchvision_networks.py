@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from rooflint.aten import NMS_RIVALS
 from rooflint.candidates import every_box_passes
 from rooflint.capture import CaptureError, capture_torchvision, write_torchvision
+from rooflint.footprint import footprint
 from rooflint.torchvision_import import import_torchvision
 from rooflint.torchvision_networks import FAMILIES, build, example, family, input_shape, networks, trace_torchvision
 from rooflint.workload_tables import read_table
@@ -180,6 +181,21 @@ def test_a_trace_at_batch_two_is_the_table_at_batch_two(any_network):
         assert totals(table) == totals(traced)
     else:
         assert list(table.rows()) == list(traced.rows())
+        assert table.flow == traced.flow
+
+
+def test_a_network_knows_its_data_flow_and_runs_in_fewer_kernels(any_network):
+    # every op reads something; whatever is written into memory is read, or returned, or dead code of a detector or RAFT
+    table = captured(any_network)
+    fused = table.fused()
+    assert all(table.flow.reads)
+    unread = [row for row, readers in enumerate(table.flow.readers()) if not readers and row not in table.flow.returns]
+    assert not unread or family(any_network) in ("detection", "optical_flow")
+    assert len(fused) < len(table)
+    assert (fused.total_ops, fused.elements_weight.sum()) == (table.total_ops, table.elements_weight.sum())
+    assert fused.total_bytes("int8") < table.total_bytes("int8")
+    assert fused.at_batch(3) == table.at_batch(3).fused()
+    assert footprint(fused).weight_elements == footprint(table).weight_elements > 0
 
 
 def totals(workload):
