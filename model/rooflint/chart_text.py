@@ -14,6 +14,8 @@ from rooflint.log_axis import LogAxis, drawable
 
 ROWS = 18
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
+DOT = "·"
+"""A point without a letter: it shares a place with others, and leaves it to letters."""
 _BESIDE = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (2, 0), (-2, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
 """Where a letter goes when its place is taken. [columns, rows]"""
 
@@ -83,7 +85,9 @@ def _drawing(lines: Iterable[Line], letters: Iterable[Letter], x: Axis, y: Axis,
     for letter in letters:
         if drawable(letter.x) and drawable(letter.y):
             column, row = _place(x, letter.x, columns, 2), _row(y, letter.y)
-            place = _free(column, row, columns, taken)
+            place = (column, row) if letter.sign == DOT else _free(column, row, columns, taken)
+            if letter.sign == DOT and place in taken:
+                continue
             taken.add(place)
             canvas.text(2 * place[0], 4 * place[1], letter.sign, color=letter.colour)
     return "\n".join(row.replace("\u2800", " ") for row in canvas.plot("\n").split("\n"))

@@ -186,6 +186,7 @@ class _Frame:
 
 def shape(series: int, a: float, b: float, r: float) -> str:
     """A circle, square, diamond or triangle of the same area, so that a series is known without its colour."""
+    r = round(r, 1)
     half = r * math.sqrt(math.pi) / 2
     side = r * math.sqrt(4 * math.pi / math.sqrt(3))
     reach, high = half * math.sqrt(2), side * math.sqrt(3) / 2
