@@ -15,7 +15,7 @@ from rooflint.column_text import GLUE, broken, columns, fitted, plain
 from rooflint.table import Table
 
 FILLS = "█▓▒░▞▤#=+~" + string.ascii_lowercase
-LONGEST_LABEL = 20
+LONGEST_LABEL = 24
 
 
 def bars_text(section: Bars, width: int) -> Iterator[RenderableType]:

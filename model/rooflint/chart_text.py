@@ -1,6 +1,6 @@
 """Charts in a terminal, on logarithmic axes: lines of braille dots, letters at points. Needs Rich."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,8 @@ from rooflint.log_axis import LogAxis, drawable
 
 ROWS = 18
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
+DOT = "·"
+"""A point without a letter: it shares a place with others, and leaves it to letters."""
 _BESIDE = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (2, 0), (-2, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
 """Where a letter goes when its place is taken. [columns, rows]"""
 
@@ -74,22 +76,32 @@ def _drawing(lines: Iterable[Line], letters: Iterable[Letter], x: Axis, y: Axis,
     wide, high = 2 * columns, 4 * ROWS
     canvas = Canvas(columns, ROWS, 0, 0, wide, high)
     for line in lines:
-        places = [
-            (x.scale.share(a) * wide, y.scale.share(b) * high) for a, b in line.points if drawable(a) and drawable(b)
-        ]
+        places = [(x.scale.share(a) * wide, y.scale.share(b) * high) for a, b in line.points if _drawable(a, b)]
         for (x0, y0), (x1, y1) in pairwise(places):
             canvas.line(x0, y0, x1, y1, color=line.colour)
-    taken: set[tuple[int, int]] = set()
+    for (column, row), letter in _placed(letters, x, y, columns).items():
+        canvas.text(2 * column, 4 * row, letter.sign, color=letter.colour)
+    return str(canvas.plot("\n")).replace("\u2800", " ")
+
+
+def _placed(letters: Iterable[Letter], x: Axis, y: Axis, columns: int) -> dict[tuple[int, int], Letter]:
+    """Letters by column and row."""
+    placed: dict[tuple[int, int], Letter] = {}
     for letter in letters:
-        if drawable(letter.x) and drawable(letter.y):
-            column, row = _place(x, letter.x, columns, 2), _row(y, letter.y)
-            place = _free(column, row, columns, taken)
-            taken.add(place)
-            canvas.text(2 * place[0], 4 * place[1], letter.sign, color=letter.colour)
-    return "\n".join(row.replace("\u2800", " ") for row in canvas.plot("\n").split("\n"))
+        if _drawable(letter.x, letter.y):
+            place = _place(x, letter.x, columns, 2), _row(y, letter.y)
+            if letter.sign == DOT:
+                placed.setdefault(place, letter)
+            else:
+                placed[_free(*place, columns, placed)] = letter
+    return placed
 
 
-def _free(column: int, row: int, columns: int, taken: set[tuple[int, int]]) -> tuple[int, int]:
+def _drawable(x: float, y: float) -> bool:
+    return drawable(x) and drawable(y)
+
+
+def _free(column: int, row: int, columns: int, taken: Collection[tuple[int, int]]) -> tuple[int, int]:
     """The place, or a free one beside it, or the place after all."""
     for right, up in _BESIDE:
         place = column + right, row + up

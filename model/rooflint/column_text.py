@@ -22,6 +22,8 @@ LONGEST_FIGURE = 24
 """Whatever is longer folds like text. [columns]"""
 LONGEST_PIECE = 20
 """Pieces of words are cut where they are longer and there is no room. [columns]"""
+SENTENCE = 32
+"""Least for a column of sentences; where there is no room for it, it stands in a block of its own. [columns]"""
 STRONG = "▸ "
 """In front of rows that stand out, so that they do without colour, too."""
 
@@ -92,15 +94,21 @@ class Column:
         return bool(known) and all(_FIGURE.match(cell) and cell_len(cell) <= LONGEST_FIGURE for cell in known)
 
     @cached_property
+    def body(self) -> int:
+        """Width without breaks, of the cells."""
+        return max(map(cell_len, self.cells), default=0)
+
+    @cached_property
     def natural(self) -> int:
         """Width without breaks."""
-        return max(map(cell_len, (self.head, *self.cells)))
+        return max(self.body, cell_len(self.head))
 
     @cached_property
     def least(self) -> int:
-        """Width that cuts no figure, and no piece of a word that is not very long."""
-        whole = max(map(cell_len, self.cells), default=0) if self.figures else 0
-        return max(whole, _longest_piece([self.head] if self.figures else [self.head, *self.cells]))
+        """Width that cuts no figure and no piece of a word that is not very long, and leaves sentences readable."""
+        if self.figures:
+            return max(self.body, _longest_piece([self.head]))
+        return max(_longest_piece([self.head, *self.cells]), SENTENCE if self.body > 2 * SENTENCE else 0)
 
     def lines(self, row: int, width: int) -> list[str]:
         """A cell."""
@@ -128,13 +136,19 @@ def columns(table: Table) -> list[Column]:
 
 
 def blocks(found: list[Column], width: int) -> Iterator[list[Column]]:
-    """Columns that fit side by side; the first one, which names the rows, is repeated in each block."""
+    """Columns that fit side by side; the first one, which names the rows, is repeated in each block.
+
+    Where one block is not enough, names may take a third of the width before they fold.
+    """
     if _total(column.natural for column in found) > width:
         found = _short(found)
     first, *rest = found
+    names = first.least
+    if _total(column.least for column in found) > width:
+        names = max(names, min(first.natural, width // 3))
     block = [first]
     for column in rest:
-        if len(block) > 1 and _total(one.least for one in [*block, column]) > width:
+        if len(block) > 1 and _total([names, *(one.least for one in [*block[1:], column])]) > width:
             yield block
             block = [first]
         block.append(column)
@@ -154,14 +168,15 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def widths(block: list[Column], width: int) -> list[int]:
-    """The least of each, and what is left over in turns."""
+    """The least of each; what is left over goes to cells before headers, and first to those that lack little."""
     given = [column.least for column in block]
-    spare = width - _total(given)
-    while spare > 0 and any(now < column.natural for now, column in zip(given, block, strict=True)):
-        for position, column in enumerate(block):
-            if spare > 0 and given[position] < column.natural:
-                given[position] += 1
-                spare -= 1
+    spare = max(width - _total(given), 0)
+    for wanted in ([column.body for column in block], [column.natural for column in block]):
+        lacking = [max(want - now, 0) for want, now in zip(wanted, given, strict=True)]
+        for position in sorted(range(len(block)), key=lambda number: lacking[number]):
+            more = min(lacking[position], spare)
+            given[position] += more
+            spare -= more
     return given
 
 

@@ -9,14 +9,13 @@ from rich.text import Text
 
 from rooflint.answer import Point, Roof, Rooflines
 from rooflint.answer_tables import heaviest, points_table, roofs_table, share_text
-from rooflint.chart_text import COLOURS, Axis, Letter, Line, chart
-from rooflint.column_text import GLUE, fitted, paragraph
+from rooflint.chart_text import COLOURS, DOT, Axis, Letter, Line, chart
+from rooflint.column_text import fitted, paragraph
 from rooflint.log_axis import LogAxis, drawable
 from rooflint.table import Table
 
 SHOWN = 16
 """Points that are listed; all of them are in the other formats."""
-UNNAMED = "·"
 
 
 def roofline_text(section: Rooflines, width: int) -> Iterator[RenderableType]:
@@ -35,16 +34,15 @@ def roofline_text(section: Rooflines, width: int) -> Iterator[RenderableType]:
 def _signs(section: Rooflines, points: Sequence[Point]) -> Sequence[str]:
     """Of each point: the letter of its roof, or one of its own where there is one roof."""
     if len(section.roofs) <= 1:
-        return string.ascii_lowercase[: min(SHOWN, len(points))] + UNNAMED * (len(points) - SHOWN)
+        return string.ascii_lowercase[: min(SHOWN, len(points))] + DOT * (len(points) - SHOWN)
     letters = dict(zip((roof.name for roof in section.roofs), string.ascii_lowercase, strict=False))
-    return [letters.get(point.roof, UNNAMED) for point in points]
+    return [letters.get(point.roof, DOT) for point in points]
 
 
 def _signed(table: Table, signs: Iterable[str]) -> Table:
     """With a column of letters in front."""
-    first, *heads = table.columns
-    rows = [(f"{sign}{GLUE}{row[0]}", *row[1:]) for sign, row in zip(signs, table.rows, strict=False)]
-    return replace(table, columns=(f"{GLUE}{GLUE}{first}", *heads), rows=tuple(rows))
+    rows = [(sign, *row) for sign, row in zip(signs, table.rows, strict=False)]
+    return replace(table, columns=("", *table.columns), rows=tuple(rows))
 
 
 def _left_out(points: Sequence[Point], width: int) -> Iterator[RenderableType]:
@@ -67,7 +65,7 @@ def _chart(section: Rooflines, points: Sequence[Point], signs: Iterable[str], wi
         Letter(sign, point.intensity_ops_per_byte, point.attained_ops_per_s, colours.get(point.roof, COLOURS[0]))
         for sign, point in zip(signs, points, strict=True)
     ]
-    return chart(lines, letters, Axis(x, "intensity", "op/B"), Axis(y, "attained", "OP/s"), width)
+    return chart(lines, letters, Axis(x, "intensity [op/B]", ""), Axis(y, "attained", "OP/s"), width)
 
 
 def _capitals(section: Rooflines, drawn: Sequence[Roof], x: LogAxis, colours: dict[str, str]) -> list[Letter]:

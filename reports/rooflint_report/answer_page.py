@@ -15,6 +15,9 @@ from rooflint_report.page import environment
 from rooflint_report.quantity import engineering
 
 BAR_WIDTH = 1000
+SENTENCE = 40
+"""A column with longer cells is given room to be read."""
+LONG_NAME = 22
 SMALL = 8
 """Tables of figures with so many rows at most are open."""
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[^\s\d]{1,10}(?:[\s,;.:)]|$))")
@@ -41,6 +44,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], strong: Sequen
             [cell if figure else breakable(cell) for cell, figure in zip(row, figures, strict=True)] for row in rows
         ],
         "figures": figures,
+        "sentences": [any(len(str(row[number])) > SENTENCE for row in rows) for number in range(len(columns))],
         "strong": strong,
         "open": len(rows) <= SMALL,
     }
@@ -78,12 +82,12 @@ def _shown(bar: shapes.Bar, name: str) -> str:
 
 
 def _stacked(bar: shapes.Bar, names: Sequence[str], longest: float) -> list[tuple[float, float, int, shapes.Part]]:
-    """Start, width, number of the part, part."""
+    """Start, width, number of the part, part; what is not nothing is a hair wide."""
     pieces, reached = [], 0.0
     for part in bar.parts:
         width = BAR_WIDTH * max(part.value, 0.0) / longest if longest > 0 else 0.0
         if width > 0:
-            pieces.append((round(reached, 2), round(max(width, 1.0), 2), names.index(part.name), part))
+            pieces.append((round(reached, 2), round(max(width, 1.5), 2), names.index(part.name), part))
         reached += width
     return pieces
 
@@ -97,6 +101,7 @@ def _heat(section: shapes.Heat) -> Mapping[str, Any]:
     rows = [_heat_row(section, number, low, high) for number in range(len(section.rows))]
     return {
         "columns": [breakable(column) for column in section.columns],
+        "long": any(len(name) > LONG_NAME for name in section.rows),
         "rows": [(breakable(name), cells) for name, cells in zip(section.rows, rows, strict=True)],
         "ends": [_text_of(section, end) for end in (low, high)] if low < high else [],
     }

@@ -142,6 +142,16 @@ def shortest(name: str, longest: int) -> str:
     return last if len(last) <= longest else f"{last[: longest - 1]}…"
 
 
+def ending(name: str, longest: int) -> str:
+    """The end of the name of an op, which says more than its beginning: `…denselayer5.conv2`."""
+    last = name.rpartition("/")[2] or name
+    if len(last) <= longest:
+        return last
+    tail = last[1 - longest :]
+    whole = tail.partition(".")[2]
+    return f"…{whole or tail}"
+
+
 @dataclass(frozen=True)
 class _Frame:
     """Axes, and how large the heaviest point is."""
@@ -186,6 +196,7 @@ class _Frame:
 
 def shape(series: int, a: float, b: float, r: float) -> str:
     """A circle, square, diamond or triangle of the same area, so that a series is known without its colour."""
+    r = round(r, 1)
     half = r * math.sqrt(math.pi) / 2
     side = r * math.sqrt(4 * math.pi / math.sqrt(3))
     reach, high = half * math.sqrt(2), side * math.sqrt(3) / 2
@@ -265,7 +276,7 @@ def _box(left: float, base: float, text: str) -> _Box:
 
 def _free_label(frame: _Frame, mark: Mark, taken: list[_Box]) -> Label | None:
     """The label where nothing else stands, remembered; None where there is no such place."""
-    text = shortest(mark.label, 24)
+    text = ending(mark.label, 24)
     (a, b), r, width = frame.at((mark.x, mark.y)), frame.radius(mark) + 4, LETTER_WIDTH * len(text)
     for left, base, anchor in (
         (a + r, b + 4, "start"),

@@ -18,8 +18,9 @@ def engineering(value: float, unit: str, prefixed: bool = True) -> str:
 def _number(value: float) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if abs(value) >= 1e7 or abs(value) < 1e-3:
-        return f"{value:.{_DIGITS}g}"
-    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{decimals}f}" if value != int(value) else str(int(value))
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if value == int(value) and abs(value) < 1e7:
+        return str(int(value))
+    text = f"{value:.{_DIGITS}g}"
+    if "e" in text and 1e-3 <= abs(value) < 1e7:
+        text = f"{float(text):.0f}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text

@@ -199,6 +199,17 @@ def test_a_point_below_its_roof_is_drawn_below_it():
     assert max(roof) < point
 
 
+def test_points_at_one_place_stand_side_by_side():
+    chart = "\n".join(lines(Rooflines("R", (Roof("r", 1e12, 1e10),), (Point("p", "r", 1.0, 1e9),) * 3)))
+    assert "cab" in chart
+
+
+def test_more_points_than_letters_are_counted():
+    points = tuple(Point(f"p{n}", "r", 1.0 + n, 1e9, 1 / 20) for n in range(20))
+    found = lines(Rooflines("R", (Roof("r", 1e12, 1e10),), points))
+    assert "4 more points, together 20 % of the latency; other formats list them all" in found
+
+
 def test_a_point_at_zero_is_said_to_be_missing():
     found = lines(Rooflines("R", (Roof("r", 1e12, 1e10),), (Point("p", "r", 0.0, 0.0), Point("q", "r", 1.0, 1e9))))
     assert "1 of 2 points are zero, and have no place on these axes" in found

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from rooflint.log_axis import LogAxis as ModelAxis
 from rooflint.units import OPS_PER_BYTE, OPS_PER_S, format_quantity
 from rooflint_report.axis import log_axis
-from rooflint_report.log_chart import LETTER_WIDTH, LINE_HEIGHT, Label, Line, Mark, Scale, drawings, shape, spread
+from rooflint_report.log_chart import (
+    LETTER_WIDTH,
+    LINE_HEIGHT,
+    Label,
+    Line,
+    Mark,
+    Scale,
+    drawings,
+    ending,
+    shape,
+    spread,
+)
 from rooflint_report.quantity import engineering
 
 VALUES = st.floats(1e-12, 1e17)
@@ -93,3 +104,16 @@ def test_lines_that_end_together_are_told_apart():
     lines = [Line(f"acme/x{n}", "A", [(1.0, 1.0), (2.0, 2.0)], "") for n in range(3)]
     heights = sorted(label.y for label in drawings(lines, [], Scale("x"), Scale("y"))[0].labels)
     assert heights[1] - heights[0] >= LINE_HEIGHT
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [
+        ("layer4.1.conv2", "layer4.1.conv2"),
+        ("torchvision/resnet18", "resnet18"),
+        ("features.denseblock0.denselayer5.conv2", "…denselayer5.conv2"),
+        ("x" * 30, "…" + "x" * 23),
+    ],
+)
+def test_a_long_op_is_known_by_its_end(name, want):
+    assert ending(name, 24) == want
