@@ -14,9 +14,9 @@ from rooflint.processor import working_units
 from rooflint.spread import Spread, UnknownCoefficientError
 
 SCOPES: tuple[Scope, ...] = ("access", "device", "unstated", "core")
-"""Of what documents say of a memory, the scope that is taken: the first of these, which is the most that is said of what
-is between the cells and the chip. A `path`, which goes on to the core, was measured of one memory alone and is none of
-them, lest that one look three times as dear as those beside it."""
+"""Of what documents say of a memory, the scope that is taken: the first of these, which is the most that is said of
+what is between the cells and the chip. A `path`, which goes on to the core, was measured of one memory alone and is
+none of them, lest that one look three times as dear as those beside it."""
 
 
 class EnergyError(RooflintError):

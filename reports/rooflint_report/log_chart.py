@@ -8,7 +8,7 @@ from itertools import pairwise
 from rooflint_report.axis import LogAxis, drawable, log_axis
 from rooflint_report.quantity import engineering
 
-COLOURS = 8
+COLOURS = 12
 LETTER_WIDTH = 6.6
 """Of the chart's text at 12 px, on average. [px]"""
 LINE_HEIGHT = 15.0

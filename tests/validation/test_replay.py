@@ -11,8 +11,10 @@ from pytest_rooflint.claims.figure import sourced, sourced_order
 from pytest_rooflint.judge import judge
 from pytest_rooflint.replay import fraction, uses
 from pytest_rooflint.suite import Suite
+from rooflint.basis import Energies
+from rooflint.coefficients import Coefficients
 from rooflint.errors import InputError
-from rooflint.specs import PACKAGED
+from rooflint.specs import PACKAGED, Registry
 
 SHIPPED = Path(__file__).parents[2] / "golden" / "replays"
 LOG = "golden/001-latency-30w.yaml"
@@ -97,6 +99,7 @@ def test_one_other_assumption_turns_exactly_its_figures_red(log, old, new, chang
     assert red(log.outcomes()) == changed
 
 
+ENERGIES = Energies(Coefficients(Registry()))
 RESNET = "golden/000-resnet18.yaml"
 OF_CPU = {"attained", "efficiency", "bandwidth_efficiency", "latency", "throughput"}
 
@@ -216,10 +219,13 @@ def test_the_order_by_the_documented_facts_stands_beside_the_replayed_one(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     claim = suite.read(log.root / RESNET).claims[0]
     labels = ["GPU", "KPU", "TPU", "CPU"]
-    order = sourced_order("latency", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim))
+    order = sourced_order("latency", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim), ENERGIES)
     # BF16 on the whole TPU, no launches on the GPU, twice the ports of the CPU
     assert [part.split()[0] for part in order.split(" < ")] == ["TPU", "GPU", "KPU", "CPU"]
-    assert sourced_order("energy", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim)) is None
+    # by our own terms, which have idle power as measured and no launches either
+    order = sourced_order("energy", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim), ENERGIES)
+    assert {part.split()[0] for part in order.split(" < ")} == set(labels)
+    assert " mJ" in order
 
 
 def test_a_precision_that_was_taken_for_another_is_said(log):
@@ -515,5 +521,5 @@ def test_the_documented_device_is_laid_out_as_hardware_deals_it(acme):
     suite = acme.suite()
     claim = suite.read(acme.root / "golden/old.yaml").claims[0]
     assumed = suite.assumed(claim)["OLD"]
-    assert sourced("units", assumed, "int8", lambda: suite.workload(claim)) == ("1", 1.0)
-    assert sourced("utilization", assumed, "int8", lambda: suite.workload(claim)) == ("12.50 %", 0.125)
+    assert sourced("units", assumed, "int8", lambda: suite.workload(claim), ENERGIES) == ("1", 1.0)
+    assert sourced("utilization", assumed, "int8", lambda: suite.workload(claim), ENERGIES) == ("12.50 %", 0.125)

@@ -8,6 +8,8 @@ from pytest_rooflint.claim import Claim
 from pytest_rooflint.golden_schema import Golden
 from pytest_rooflint.replay import Assumed, subject_of, uses
 from pytest_rooflint.suite import Suite
+from rooflint.basis import Energies
+from rooflint.coefficients import Coefficients
 from rooflint.diagnosis import ratio_text
 from rooflint.errors import RooflintError, shown
 
@@ -81,10 +83,11 @@ def _sourced_figure(claim: Claim, one: Assumed, suite: Suite) -> tuple[str | Non
     compute = claim.option("compute")
     if compute is None:
         return None, None
+    energies = Energies(Coefficients(suite.registry))
     try:
         if len(labels) > 1:
             assumed = suite.assumed(claim)
-            return figure.sourced_order(name, labels, assumed, compute, lambda: suite.workload(claim)), None
-        return figure.sourced(name, one, compute, lambda: suite.workload(claim))
+            return figure.sourced_order(name, labels, assumed, compute, lambda: suite.workload(claim), energies), None
+        return figure.sourced(name, one, compute, lambda: suite.workload(claim), energies)
     except RooflintError:
         return None, None

@@ -11,7 +11,9 @@ from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from pytest_rooflint.replay import Assumed, subject_of
+from rooflint.basis import Energies
 from rooflint.precision import rate_unit
+from rooflint.prediction import FREE, Setting, predict
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s
 from rooflint.units import (
     BYTES_PER_S,
@@ -159,9 +161,13 @@ def _said(estimate: Estimate) -> str:
 
 
 def sourced(
-    name: str, assumed: Assumed, precision: str, workload: Callable[[], Workload]
+    name: str, assumed: Assumed, precision: str, workload: Callable[[], Workload], energies: Energies
 ) -> tuple[str | None, float | None]:
-    """The same figure by the documented facts, for a reader and in base units; None where it is no figure of ours."""
+    """The same figure by the documented facts, for a reader and in base units.
+
+    An energy is that of our own terms, which are others than those of the formula that is replayed.
+    Raises RooflintError where nobody can tell.
+    """
     meant = assumed.precision(precision)
     documented = Assumed(
         assumed.label,
@@ -178,15 +184,21 @@ def sourced(
     elif name == "tops_per_w_attained":
         value = OF_POWER[name][1](documented, documented.sourced_estimate(workload(), meant))
     else:
-        return None, None  # energies were counted by formulas that are not ours
+        found = predict(assumed.sourced, workload(), energies, Setting(meant, launch=FREE))
+        value = found.energy_j if name == "energy" else found.power_w
     return _shown(name, value, meant), value
 
 
 def sourced_order(
-    name: str, labels: Iterable[str], assumed: Mapping[str, Assumed], precision: str, workload: Callable[[], Workload]
+    name: str,
+    labels: Iterable[str],
+    assumed: Mapping[str, Assumed],
+    precision: str,
+    workload: Callable[[], Workload],
+    energies: Energies,
 ) -> str | None:
     """The order of the labels by the documented facts, smallest first; None where one of them has no such figure."""
-    found = [(label, *sourced(name, assumed[label], precision, workload)) for label in labels]
+    found = [(label, *sourced(name, assumed[label], precision, workload, energies)) for label in labels]
     known = [(value, f"{label} {text}") for label, text, value in found if value is not None]
     return " < ".join(text for _, text in sorted(known)) if len(known) == len(found) else None
 
