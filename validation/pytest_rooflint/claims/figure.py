@@ -163,7 +163,7 @@ def _said(estimate: Estimate) -> str:
 def sourced(
     name: str, assumed: Assumed, precision: str, workload: Callable[[], Workload], energies: Energies
 ) -> tuple[str | None, float | None]:
-    """The same figure by the documented facts, for a reader and in base units.
+    """The same figure by the documented facts, for a reader and in base units; None where it is no figure of ours.
 
     An energy is that of our own terms, which are others than those of the formula that is replayed.
     Raises RooflintError where nobody can tell.
@@ -183,6 +183,8 @@ def sourced(
         value, _ = documented.laid_out(name, workload(), meant)
     elif name == "tops_per_w_attained":
         value = OF_POWER[name][1](documented, documented.sourced_estimate(workload(), meant))
+    elif name not in OF_POWER:
+        return None, None  # a claim of another kind that is replayed, too
     else:
         found = predict(assumed.sourced, workload(), energies, Setting(meant, launch=FREE))
         value = found.energy_j if name == "energy" else found.power_w
