@@ -15,6 +15,12 @@ from rooflint.traffic import chip_bytes, issued, operand_bytes, operands_per_mac
 from rooflint.unit_array import Pool, UnitArray
 from rooflint.workload import Op, Workload, gemm, matrix_op
 
+
+def near(value):
+    """Energies of single events are far below the absolute tolerance that approx has by default."""
+    return pytest.approx(value, rel=1e-9, abs=0)
+
+
 REGISTRY = Registry()
 ARRAY = UnitArray("SM", (Pool(4),))
 sizes = st.integers(1, 40)
@@ -121,7 +127,7 @@ def test_a_core_reads_an_operand_for_each_mac_of_a_lane():
 def test_a_matrix_unit_reads_the_rows_and_columns_of_a_square():
     # AMX: 512 MAC of BF16 a clock, 2 · √512 = 45.3 operands
     xeon = REGISTRY.get("intel/xeon-8490h")
-    assert operands_per_mac(xeon.units["amx"], "bf16") == pytest.approx(2 / math.sqrt(512))
+    assert operands_per_mac(xeon.units["amx"], "bf16") == near(2 / math.sqrt(512))
     assert operands_per_mac(xeon.units["simd"], "fp32") == 1
 
 
