@@ -50,7 +50,7 @@ def test_a_root_before_the_packaged_one_wins_and_the_rest_is_still_there(energie
     energies.edit("process/45nm", "[1.1 pJ/op", "[1.3 pJ/op")
     root = energies.read().registry.roots[0]
     layered = Coefficients(Registry((root, PACKAGED)))
-    assert layered.process("45nm").energy("multiply", "fp16").typical == pytest.approx(1.3e-12)
+    assert layered.process("45nm").energy("multiply", "fp16").typical == pytest.approx(1.3e-12, rel=1e-9, abs=0)
     assert layered.memory("hbm2").id == "hbm2"
     assert layered.circuits().facts["overhead"].file == root / "circuits.yaml"
 
@@ -70,7 +70,7 @@ def test_a_text_stands_in_for_its_file(energies):
     registry = energies.read().registry
     file = registry.files_of("memory")["hbm9"]
     other = registry.with_texts({file: energies.texts["memory/hbm9"].replace("typical: [4 ", "typical: [4.5 ")})
-    assert Coefficients(other).memory("hbm9").energy("device").typical == pytest.approx(4.5 * 8e-12)
+    assert Coefficients(other).memory("hbm9").energy("device").typical == pytest.approx(4.5 * 8e-12, rel=1e-9, abs=0)
 
 
 def test_a_file_that_is_no_mapping_is_refused(energies):
@@ -125,7 +125,7 @@ def test_the_parts_of_hbm2_add_up_to_its_device_but_for_ecc():
     # 1.21 + 2.24 + 0.30 = 3.75; the paper's 3.92 has ECC in it, 3.97 is its round figure
     hbm2 = SHIPPED.memory("hbm2")
     low, typical, high = together(map(hbm2.energy, ("activation", "movement", "io")))
-    assert low == typical == high == pytest.approx(3.75 * 8e-12)
+    assert low == typical == high == pytest.approx(3.75 * 8e-12, rel=1e-9, abs=0)
     assert typical < hbm2.energy("device").low
     assert hbm2.energy("device").high < hbm2.energy("path").low
 

@@ -26,7 +26,7 @@ def test_readings_of_a_memory_that_cannot_both_be_true_are_refused(energies, old
 def test_documents_that_merely_disagree_stand_side_by_side(energies):
     # 3 to 9: a factor of 3, where a unit that slipped is 8
     energies.edit("memory/hbm9", "typical: [4 pJ/bit", "typical: [9 pJ/bit")
-    assert energies.read().memory("hbm9").energy("device").high == pytest.approx(9 * 8e-12)
+    assert energies.read().memory("hbm9").energy("device").high == pytest.approx(9 * 8e-12, rel=1e-9, abs=0)
 
 
 def test_a_part_of_one_document_may_exceed_the_whole_of_another(energies):
@@ -45,7 +45,7 @@ def test_a_transition_costs_about_twice_a_random_bit(energies):
 def test_two_readings_of_one_operation_are_held_together(energies):
     # 1.1 / 16 = 0.06875
     energies.texts["process/45nm"] += "  two: {multiply: {fp16: [1.2 pJ/op, b, t. 9]}}\n"
-    assert energies.read().process("45nm").energy("multiply", "fp16").high == pytest.approx(1.2e-12)
+    assert energies.read().process("45nm").energy("multiply", "fp16").high == pytest.approx(1.2e-12, rel=1e-9, abs=0)
     said = energies.refused("process/45nm", "[1.1 pJ/op", "[0.06875 pJ/op")
     assert "readings.two.multiply.fp16: 1.2 pJ/op is 17.5 times the 0.06875 pJ/op in line" in said
 

@@ -44,13 +44,13 @@ def test_figures_that_cannot_all_be_true_are_refused(energies, file, old, new, s
 def test_documents_that_merely_disagree_stand_side_by_side(energies):
     # 100 against 20: a factor of 5 at one node
     energies.edit("events/gpu", "[30 pJ,", "[100 pJ,")
-    assert energies.read().events("gpu").energy("instruction").high == pytest.approx(100e-12)
+    assert energies.read().events("gpu").energy("instruction").high == pytest.approx(100e-12, rel=1e-9, abs=0)
 
 
 def test_a_reading_without_a_node_is_held_against_none_with_one(energies):
     # 0.1 pJ without a node beside 30 pJ at 45 nm: by documents that may speak of other circuits
     energies.edit("events/gpu", "[1 pJ, b, p. 3]", "[0.1 pJ, b, p. 3]")
-    assert energies.read().events("gpu").energy("instruction").typical == pytest.approx(30e-12)
+    assert energies.read().events("gpu").energy("instruction").typical == pytest.approx(30e-12, rel=1e-9, abs=0)
 
 
 def test_a_part_of_one_document_may_exceed_the_whole_of_another(energies):

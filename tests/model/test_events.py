@@ -13,14 +13,14 @@ def events(energies):
 
 def test_an_event_is_in_joules_at_the_node_of_its_best_reading(events):
     spread = events.energy("instruction")
-    assert (spread.low, spread.typical, spread.high) == pytest.approx((20e-12, 30e-12, 40e-12))
+    assert (spread.low, spread.typical, spread.high) == pytest.approx((20e-12, 30e-12, 40e-12), rel=1e-9, abs=0)
     assert spread.dimension == JOULES
     assert events.node("instruction") == "45nm"
 
 
 def test_figures_of_several_nodes_are_never_in_one_spread(events):
     assert events.nodes("instruction") == ["45nm", "7nm", None]
-    assert events.energy("instruction", "7 nm").high == pytest.approx(5e-12)
+    assert events.energy("instruction", "7 nm").high == pytest.approx(5e-12, rel=1e-9, abs=0)
     # for comparing: 40 pJ at 45 nm over 1 pJ without a node
     everything = events.everything("instruction")
     assert everything.high / everything.low == pytest.approx(40)
@@ -28,7 +28,7 @@ def test_figures_of_several_nodes_are_never_in_one_spread(events):
 
 def test_an_event_of_no_stated_node_says_so(events):
     assert events.node("hop") is None
-    assert events.energy("hop").typical == pytest.approx(3e-12)
+    assert events.energy("hop").typical == pytest.approx(3e-12, rel=1e-9, abs=0)
 
 
 def test_an_event_says_what_it_is_counted_by_and_what_it_covers(events):
@@ -41,7 +41,7 @@ def test_an_event_says_what_it_is_counted_by_and_what_it_covers(events):
 def test_events_that_cover_the_same_are_not_added(events):
     # 12 + 9 = 21 of disjoint parts; an instruction has both in it
     fetch, operands, whole = (events.energy(name) for name in ("fetch", "operands", "instruction"))
-    assert together([fetch, operands])[1] == pytest.approx(21e-12)
+    assert together([fetch, operands])[1] == pytest.approx(21e-12, rel=1e-9, abs=0)
     with pytest.raises(ScopeError, match="gpu instruction and gpu fetch both include fetch; they cannot be added"):
         together([whole, fetch])
 

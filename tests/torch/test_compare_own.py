@@ -39,7 +39,9 @@ def asked(tmp_path):
 
     def run(*arguments):
         command = [sys.executable, "-m", "rooflint", *map(str, arguments), "-f", "json"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False, encoding="utf-8")
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, check=False, encoding="utf-8"
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
