@@ -46,6 +46,7 @@ class Coefficients:
 
     registry: Registry
     _read: dict[Path, tuple[Document, EnergySpec, Facts]] = field(default_factory=dict, repr=False, compare=False)
+    _sections: dict[str, Mapping[str, Path]] = field(default_factory=dict, repr=False, compare=False)
 
     def ids(self, section: str) -> list[str]:
         """Names of all nodes (`process`), memories (`memory`) or kinds of processor (`events`).
@@ -116,7 +117,9 @@ class Coefficients:
         raise UnknownCoefficientError(f"no {name}.yaml in {', '.join(map(shown, self.registry.roots))}")
 
     def _file(self, section: str, name: str) -> Path:
-        files = self.registry.files_of(section)
+        if section not in self._sections:
+            self._sections[section] = self.registry.files_of(section)
+        files = self._sections[section]
         if name not in files:
             raise UnknownCoefficientError(f"unknown {section} '{name}'{_near(name, files)}")
         return files[name]
