@@ -108,6 +108,8 @@ def compare(old: Side, new: Side) -> Comparison:
     """What moved between two sides. Raises RooflintError for files that cannot be read."""
     if not isinstance(old, Specs) or not isinstance(new, Specs):
         return Comparison(old, new, Difference.of(old.ledger(), new.ledger()), ())
+    old.check()
+    new.check()
     found, files = changes(old, new), file_changes(old, new)
     common = sorted(set(old.devices) & set(new.devices))
     touched = common if files else sorted({name for holders in found.values() for name in holders})

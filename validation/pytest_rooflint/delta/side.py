@@ -1,6 +1,6 @@
 """A side of a comparison: the working tree, a revision, a folder of specs, or a ledger that was written before."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,11 +34,12 @@ class Specs:
 
     @cached_property
     def energies(self) -> Energies:
-        """Coefficients of these specs. Raises InputError for a file that cannot be read."""
+        """Coefficients of these specs. Raises RooflintError for a file that cannot be read."""
         coefficients = Coefficients(self.registry)
-        for root in self.registry.roots:
-            for file in coefficients.files(root):
-                coefficients.check(file)
+        with self._telling():
+            for root in self.registry.roots:
+                for file in coefficients.files(root):
+                    coefficients.check(file)
         return Energies(coefficients)
 
     @property
@@ -49,8 +50,9 @@ class Specs:
 
     @cached_property
     def networks(self) -> Mapping[str, Workload]:
-        """The committed op tables. Raises InputError for one that cannot be read."""
-        return {name: load_workload(name, self.tables) for name in workload_ids(self.tables)}
+        """The committed op tables. Raises RooflintError for one that cannot be read."""
+        with self._telling():
+            return {name: load_workload(name, self.tables) for name in workload_ids(self.tables)}
 
     @cached_property
     def works(self) -> tuple[Table, ...]:
@@ -59,7 +61,8 @@ class Specs:
 
     @cached_property
     def _read(self) -> tuple[Mapping[str, Hardware], tuple[Problem, ...]]:
-        names = dict.fromkeys(name for root in self.roots for name in self.registry.ids(root))
+        with self._telling():
+            names = dict.fromkeys(name for root in self.roots for name in self.registry.ids(root))
         devices: dict[str, Hardware] = {}
         problems: dict[Problem, None] = {}
         for name in sorted(names):
@@ -71,7 +74,7 @@ class Specs:
 
     @property
     def devices(self) -> Mapping[str, Hardware]:
-        """Those that can be read. Raises InputError for two files of one id."""
+        """Those that can be read. Raises RooflintError for two files of one id."""
         return self._read[0]
 
     @property
@@ -84,8 +87,20 @@ class Specs:
         """What is wrong with the others, in sentences."""
         return [self.sentence(problem) for problem in self._read[1]]
 
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What is wrong with a file that all devices rest on, told with the place that a reader knows."""
+        try:
+            yield
+        except InputError as error:
+            raise RooflintError("\n".join(map(self.sentence, error.problems))) from error
+
+    def check(self) -> None:
+        """Read what all devices rest on. Raises RooflintError."""
+        _ = self.energies, self.networks
+
     def ledger(self, devices: Sequence[str] | None = None) -> Ledger:
-        """Predictions of some devices, or of all. Raises InputError."""
+        """Predictions of some devices, or of all. Raises RooflintError."""
         wanted = self.devices.values() if devices is None else [self.devices[name] for name in devices]
         return record(wanted, self.works, self.energies)
 
@@ -169,15 +184,3 @@ def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -
     }
     own = tuple(then[Path(root).resolve()] for root in roots)
     return Specs(label, own, Registry(tuple(then[root] for root in every)), commit, into)
-
-
-@contextmanager
-def told(side: Side) -> Iterator[None]:
-    """Problems in the files of a side are told with the places that a reader knows."""
-    try:
-        yield
-    except InputError as error:
-        if isinstance(side, Kept):
-            raise
-        say: Callable[[Problem], str] = side.sentence
-        raise RooflintError("\n".join(map(say, error.problems))) from error
