@@ -96,7 +96,10 @@ def test_one_fact_moves_what_rests_on_it_by_its_factor(acme):
     assert (change["old"]["text"], change["new"]["text"]) == ("6.4 Gbit/s", "12.8 Gbit/s")
     assert (change["new"]["document"], change["new"]["grade"]) == ("Acme X1 architecture brief, 2025", "read")
     assert (change["devices"], change["predictions"]) == (["acme/x1"], ROWS)
-    assert change["moves"][0] == {"quantity": "latency_s", "rows": ROWS, "low": 0.5, "high": 0.5, "factor": "×0.5"}
+    assert change["moves"][0] == {
+        **{"quantity": "latency_s", "word": "latency", "rows": ROWS},
+        **{"low": 0.5, "high": 0.5, "factor": "×0.5"},
+    }
 
 
 def test_a_fact_that_nothing_waits_for_is_said_to_move_nothing(acme):

@@ -6,23 +6,12 @@ from typing import Any
 from pytest_rooflint.delta.change import Change, Said
 from pytest_rooflint.delta.comparison import Comparison, Effect, Share
 from pytest_rooflint.delta.files import FileChange
+from pytest_rooflint.delta.sentences import WORDS, alone, headline, knowledge, others, source, span
 from pytest_rooflint.delta.side import Side
 from rooflint.ledger import PRECISIONS, QUANTITIES, RUNS
 from rooflint.moves import Move
 
 SCHEMA = "rooflint-delta/1"
-
-#: The quantities of the ledger as they are spoken of.
-WORDS: Mapping[str, str] = {
-    "latency_s": "latency",
-    "compute_wait_s": "wait for compute",
-    "memory_wait_s": "wait for memory",
-    "launch_wait_s": "wait for launches",
-    "energy_j": "energy",
-    "power_w": "power",
-    "utilization": "utilization",
-    "peak_memory_bytes": "peak memory",
-}
 
 _MANY = 4
 """Shares that a sentence names."""
@@ -32,7 +21,7 @@ def summary(found: Comparison) -> dict[str, Any]:
     """What moved, and what moved it."""
     before, after = {name for name, _ in found.old.points}, {name for name, _ in found.new.points}
     effects = [_effect(effect) for effect in found.effects]
-    return {
+    plain = {
         "schema": SCHEMA,
         "old": _side(found.old),
         "new": _side(found.new),
@@ -56,6 +45,7 @@ def summary(found: Comparison) -> dict[str, Any]:
         "changes": effects,
         "moves": [_move(found, move, effects) for move in found.moves],
     }
+    return {**plain, "said": headline(plain), "also": list(others(plain))}
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -77,14 +67,15 @@ def _points(side: Side, devices: set[str]) -> list[str]:
 
 def _effect(effect: Effect) -> dict[str, Any]:
     said = _of_file(effect.change) if isinstance(effect.change, FileChange) else _of_fact(effect.change)
-    alone = effect.alone
-    return {
+    tried = effect.alone
+    plain = {
         **said,
         "devices": list(effect.holders),
-        "predictions": None if alone is None else alone.predictions,
+        "predictions": None if tried is None else tried.predictions,
         "untried": effect.untried,
-        "moves": [] if alone is None else _overall(alone.moves()),
+        "moves": [] if tried is None else _overall(tried.moves()),
     }
+    return {**plain, "source": source(plain), "alone": alone(plain)}
 
 
 def _of_fact(change: Change) -> dict[str, Any]:
@@ -140,6 +131,7 @@ def _overall(moves: Sequence[Move]) -> list[dict[str, Any]]:
             found.append(
                 {
                     "quantity": quantity,
+                    "word": WORDS[quantity],
                     "rows": sum(move.rows for move in of_it),
                     "low": low,
                     "high": high,
@@ -162,6 +154,7 @@ def _move(found: Comparison, move: Move, effects: Sequence[Mapping[str, Any]]) -
     return {
         "device": move.device,
         "quantity": move.quantity,
+        "word": WORDS[move.quantity],
         "rows": move.rows,
         "of": move.of,
         "low": move.low,
@@ -169,6 +162,7 @@ def _move(found: Comparison, move: Move, effects: Sequence[Mapping[str, Any]]) -
         "factor": span(move.low, move.high),
         "known": move.known,
         "unknown": move.unknown,
+        "knowledge": knowledge(move.known, move.unknown),
         "alone": [{"change": share.effect, "low": share.low, "high": share.high} for share in shares],
         "together": _together(found, move, shares, effects),
     }
@@ -179,23 +173,7 @@ def _together(found: Comparison, move: Move, shares: Sequence[Share], effects: S
     whole = found.multiplies(move)
     if not shares or (len(shares) == 1 and whole):
         return ""
-    alone = [f"{span(share.low, share.high)} ({effects[share.effect]['path']})" for share in shares[:_MANY]]
+    each = [f"{span(share.low, share.high)} ({effects[share.effect]['path']})" for share in shares[:_MANY]]
     more = f" and {len(shares) - _MANY} more" if len(shares) > _MANY else ""
-    sentence = f"together {span(move.low, move.high)}, alone {' and '.join(alone)}{more}"
+    sentence = f"together {span(move.low, move.high)}, alone {' and '.join(each)}{more}"
     return sentence if whole else f"{sentence}; the rest is interplay"
-
-
-def span(low: float | None, high: float | None) -> str:
-    """`×0.92 … ×1.07`, or one factor where both are the same as printed."""
-    if low is None or high is None:
-        return ""
-    ends = [_factor(low), _factor(high)]
-    return ends[0] if ends[0] == ends[1] else " … ".join(ends)
-
-
-def _factor(factor: float) -> str:
-    """To three digits, and to as many more as it takes to be another than 1."""
-    digits = 3
-    while factor != 1 and float(f"{factor:.{digits}g}") == 1 and digits < 9:
-        digits += 1
-    return f"×{factor:.{digits}g}"
