@@ -243,21 +243,48 @@ def test_an_op_table_that_changed_is_tried_alone(acme):
     assert of(found)["together"] == ""
 
 
-def test_energies_that_changed_are_tried_alone(acme):
-    seven = "specs/process/7nm.yaml"
-    acme.write(seven, (PACKAGED / "process/7nm.yaml").read_text(encoding="utf-8"))
-    assert diffed(acme)["changes"] == []  # the same file from nearer by
+def keep(acme, name: str) -> str:
+    """A packaged file, brought nearer by and committed; which changes nothing."""
+    acme.write(f"specs/{name}", (PACKAGED / name).read_text(encoding="utf-8"))
+    assert diffed(acme)["changes"] == []
     git(acme.root, "add", "-A")
     git(acme.root, "commit", "-q", "-m", "Energies")
+    return f"specs/{name}"
+
+
+def test_energies_that_changed_are_tried_alone(acme):
+    seven = keep(acme, "process/7nm.yaml")
     acme.write(seven, f"# a comment\n{acme.read(seven)}")
     assert diffed(acme)["changes"] == []
     acme.edit(seven, "int8: [0.07 pJ/op", "int8: [7 pJ/op")
     found = diffed(acme)
     (change,) = found["changes"]
-    assert (change["text"], change["devices"]) == ("process/7nm.yaml changed", ["acme/x1"])
+    assert change["text"] == "readings.tpu.multiply.int8 0.07 pJ/op → 7 pJ/op"
+    assert (change["file"], change["line"]) == (seven, acme.line(seven, "[7 pJ/op"))
+    assert (change["what"], change["devices"]) == ("fact", ["acme/x1"])
     assert of(found, "energy_j")["low"] > 1
     assert of(found, "energy_j")["together"] == ""
     assert {one["quantity"] for one in found["moves"]} == {"energy_j", "power_w"}
+
+
+def test_two_energies_are_told_apart(acme):
+    seven = keep(acme, "process/7nm.yaml")
+    acme.edit(seven, "int8: [0.07 pJ/op", "int8: [7 pJ/op")
+    acme.edit(seven, "fp16: [0.34 pJ/op", "fp16: [3.4 pJ/op")
+    found = diffed(acme)
+    assert {one["path"]: one["predictions"] for one in found["changes"]} == {
+        "readings.tpu.multiply.int8": ROWS // 2,
+        "readings.tpu.multiply.fp16": ROWS // 2,
+    }
+    assert of(found, "energy_j")["rows"] == ROWS
+
+
+def test_a_file_of_energies_that_is_built_otherwise_is_tried_as_a_whole(acme):
+    seven = keep(acme, "process/7nm.yaml")
+    acme.edit(seven, "int8: [0.07 pJ/op", "int16: [0.07 pJ/op")
+    acme.edit(seven, "    op: {fp32:", "    multiply: {int8: [7 pJ/op, log, nowhere]}\n    op: {fp32:")
+    (change,) = diffed(acme)["changes"]
+    assert (change["what"], change["text"], change["predictions"]) == ("file", "process/7nm.yaml changed", ROWS // 2)
 
 
 # ---- sides

@@ -88,6 +88,11 @@ def _of_facts(old: Specs, new: Specs, mode: str | None, before: Facts, after: Fa
             yield Change(path, mode, _fact(old, one), _fact(new, other))
 
 
+def of_pair(old: Specs, new: Specs, one: Fact, other: Fact) -> Change:
+    """A fact that both sides have."""
+    return Change(one.path, None, _fact(old, one), _fact(new, other))
+
+
 def _fact(side: Specs, fact: Fact | None) -> Said | None:
     if fact is None:
         return None

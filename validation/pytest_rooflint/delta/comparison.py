@@ -6,14 +6,16 @@ same predictions. A test holds that against predicting everything.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from pytest_rooflint.delta.change import Change, changes, recited
-from pytest_rooflint.delta.files import FileChange, file_changes, with_file
+from pytest_rooflint.delta.change import Change, changes, of_pair, recited
+from pytest_rooflint.delta.files import FileChange, changed_facts, file_changes, with_file
 from pytest_rooflint.delta.side import Side, Specs
+from rooflint.basis import Energies
 from rooflint.errors import RooflintError
+from rooflint.facts import Fact
 from rooflint.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, record, tables
 from rooflint.moves import Difference, Floats, Move, ends
 
@@ -117,7 +119,7 @@ def compare(old: Side, new: Side) -> Comparison:
     difference = Difference.of(before, new.ledger(touched))
     trial = _Trial(old, new, before, set(difference.keys))
     effects = [trial.of_change(change, holders) for change, holders in found.items()]
-    effects += [trial.of_file(change, _moved(difference)) for change in files]
+    effects += [effect for change in files for effect in trial.of_file(change, _moved(difference))]
     return Comparison(old, new, difference, tuple(effects), recited(old, new))
 
 
@@ -149,9 +151,18 @@ class _Trial:
             ),
         )
 
-    def of_file(self, change: FileChange, holders: tuple[str, ...]) -> Effect:
-        """What a file does alone to the devices that moved."""
-        return self._effect(change, holders, lambda: self._with_file(change, holders))
+    def of_file(self, change: FileChange, holders: tuple[str, ...]) -> Iterator[Effect]:
+        """What a file does alone to the devices that moved; fact by fact where only facts changed in it."""
+        pairs = changed_facts(change, self.old, self.new)
+        for one, other in pairs:
+            said = of_pair(self.old, self.new, one, other)
+            yield self._effect(said, holders, partial(self._with_fact, one, other, holders))
+        if not pairs:
+            yield self._effect(change, holders, lambda: self._with_file(change, holders))
+
+    def _with_fact(self, one: Fact, other: Fact, holders: Sequence[str]) -> Ledger:
+        coefficients = self.old.energies.coefficients.with_facts(one.file, {one.path: other})
+        return record([self.old.devices[name] for name in holders], self.old.works, Energies(coefficients))
 
     def _with_file(self, change: FileChange, holders: Sequence[str]) -> Ledger:
         devices = [self.old.devices[name] for name in holders]

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_rooflint.delta.side import Specs
 from rooflint import strict_yaml
 from rooflint.basis import Energies
 from rooflint.coefficients import SECTIONS, SINGLES, Coefficients
+from rooflint.facts import Fact
 from rooflint.specs import Registry
 
 WORKLOADS = "workloads/"
@@ -63,6 +64,27 @@ def _files(side: Specs) -> dict[str, Path]:
 
 def _of_section(side: Specs, section: str) -> Iterator[tuple[str, Path]]:
     yield from side.registry.files_of(section).items()
+
+
+def changed_facts(change: FileChange, old: Specs, new: Specs) -> list[tuple[Fact, Fact]]:
+    """The facts of which a file says another value or grade; none where it says other things differently, too."""
+    if change.network is not None or change.old is None or change.new is None:
+        return []
+    if _blank(strict_yaml.load(change.old).data) != _blank(strict_yaml.load(change.new).data):
+        return []
+    before, after = old.energies.coefficients.facts(change.old), new.energies.coefficients.facts(change.new)
+    return [
+        (fact, after[path])
+        for path, fact in before.items()
+        if (fact.quantity, fact.source.grade) != (after[path].quantity, after[path].source.grade)
+    ]
+
+
+def _blank(value: Any) -> Any:
+    """What a file says beside its facts and their sources."""
+    if isinstance(value, dict):
+        return {key: _blank(child) for key, child in value.items() if key != "sources"}
+    return "fact" if isinstance(value, list) and len(value) == 3 else value
 
 
 @contextmanager
