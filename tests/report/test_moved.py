@@ -42,7 +42,7 @@ def still():
 @pytest.fixture
 def delta(still):
     """Two facts and a file, three moves."""
-    file = change("workloads/layer.yaml changed", what="file", line=None, source="", alone="alone moves nothing")
+    file = change("workloads/layer.yaml changed", what="file", line=None, source="", alone="alone moves no prediction")
     moves = [
         shift("nvidia/t4", "latency", 0.25, 1.0, together="together ×0.25 … ×1, alone ×0.5 (bus) and ×0.5 (clock)"),
         shift("nvidia/t4", "energy", None, None, knowledge=["3 no longer known", "2 newly known"]),
@@ -78,7 +78,7 @@ def test_facts_stand_with_line_source_and_what_they_move_alone(green, delta):
     assert "Facts that changed 2" in words
     fact = "memories.gddr6.bus 256 bit → 512 bit specs/hardware/nvidia/t4.yaml:18"
     assert f"{fact} alone moves 45 predictions of nvidia/t4: latency ×0.5 T4 data sheet, p. 1 (read)" in words
-    assert "Files that all devices may rest on 1 workloads/layer.yaml changed alone moves nothing" in words
+    assert "Files that all devices may rest on 1 workloads/layer.yaml changed alone moves no prediction" in words
 
 
 def test_moves_stand_in_a_table_with_factor_and_interplay(green, delta):

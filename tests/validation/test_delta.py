@@ -98,7 +98,7 @@ def test_one_fact_moves_what_rests_on_it_by_its_factor(acme):
     assert (change["devices"], change["predictions"]) == (["acme/x1"], ROWS)
     assert change["moves"][0] == {
         **{"quantity": "latency_s", "word": "latency", "rows": ROWS},
-        **{"low": 0.5, "high": 0.5, "factor": "×0.5"},
+        **{"low": 0.5, "high": 0.5, "factor": "×0.5", "knowledge": []},
     }
 
 
@@ -149,6 +149,28 @@ def test_facts_that_act_only_together_are_said_to(acme):
     assert (of(found)["low"], of(found)["high"] > 0.15) == (0.125, True)
     said = f"together {of(found)['factor']}, alone ×0.125 (memories.lpddr5.pin_rate); the rest is interplay"
     assert of(found)["together"] == said
+
+
+def test_what_a_device_no_longer_supports_is_no_longer_known(acme):
+    acme.edit(X1, ", fp16: [1024 MAC, brief, p. 2]", "")
+    found = diffed(acme)
+    latency = of(found)
+    assert (latency["rows"], latency["of"], latency["unknown"], latency["factor"]) == (ROWS // 2, ROWS, ROWS // 2, "")
+    assert latency["knowledge"] == [f"{ROWS // 2} no longer known"]
+    assert found["changes"][0]["text"] == "units.mac_array.macs_per_clock.fp16 1024 MAC → nothing"
+    assert f"latency {ROWS // 2} no longer known" in found["changes"][0]["alone"]
+    back = diffed(acme, "specs", "HEAD")
+    assert of(back)["knowledge"] == [f"{ROWS // 2} newly known"]
+
+
+def test_beyond_some_number_of_trials_changes_are_listed_and_not_tried(acme, monkeypatch):
+    monkeypatch.setattr("pytest_rooflint.delta.comparison.MOST_TRIALS", 1)
+    acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    acme.edit(X1, "128 bit", "512 bit")
+    first, second = diffed(acme)["changes"]
+    assert (first["predictions"], first["untried"]) == (ROWS, "")
+    assert (second["predictions"], second["moves"]) == (None, [])
+    assert second["alone"] == "not tried alone: more than 1 devices would be predicted again"
 
 
 def test_what_is_no_fact_but_decides_is_named(acme):

@@ -46,9 +46,14 @@ def alone(change: Mapping[str, Any]) -> str:
     if change["untried"]:
         return f"not tried alone: {change['untried']}"
     if not change["predictions"]:
-        return f"alone moves nothing{_of(change['devices'])}"
-    spans = [f"{WORDS[one['quantity']]} {one['factor'] or 'from or to nothing'}" for one in change["moves"]]
-    return f"alone moves {counted(change['predictions'], 'prediction')}{_of(change['devices'])}: {', '.join(spans)}"
+        return f"alone moves no prediction{_of(change['devices'])}"
+    said = [f"{one['word']} {' and '.join(parts(one)) or 'from or to nothing'}" for one in change["moves"]]
+    return f"alone moves {counted(change['predictions'], 'prediction')}{_of(change['devices'])}: {', '.join(said)}"
+
+
+def parts(move: Mapping[str, Any]) -> list[str]:
+    """Factor and knowledge of a move, as far as there is something to say."""
+    return [*filter(None, [move["factor"]]), *move["knowledge"]]
 
 
 def _of(devices: Sequence[str]) -> str:

@@ -136,6 +136,7 @@ def _overall(moves: Sequence[Move]) -> list[dict[str, Any]]:
                     "low": low,
                     "high": high,
                     "factor": span(low, high),
+                    "knowledge": knowledge(sum(move.known for move in of_it), sum(move.unknown for move in of_it)),
                 }
             )
     return found

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pytest_rooflint.delta.sentences import parts
 from rooflint.table import Table, as_markdown
 
 Summary = Mapping[str, Any]
@@ -52,14 +53,10 @@ def _grid(moves: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     head = _COLUMNS.format("device", "quantity", "moved")
     yield f"{head}factor"
     for move in moves:
-        first, *more = _said(move) or [""]
+        first, *more = parts(move) or [""]
         rows = f"{move['rows']}/{move['of']}"
         yield f"{_COLUMNS.format(move['device'], move['word'], rows)}{first}".rstrip()
         yield from (" " * len(head) + said for said in more)
-
-
-def _said(move: Mapping[str, Any]) -> list[str]:
-    return [*filter(None, [move["factor"]]), *move["knowledge"]]
 
 
 def _wrapped(text: str, indent: int = 0) -> list[str]:
@@ -72,20 +69,20 @@ def _wrapped(text: str, indent: int = 0) -> list[str]:
 def as_md(found: Summary, most: int | None = MOST) -> str:
     """A heading, what changed, and the table of moves."""
     moves = found["moves"][:most]
-    parts = ["## What moved", "\n".join(f"- {said}" for said in (found["said"], *found["also"]))]
+    blocks = ["## What moved", "\n".join(f"- {said}" for said in (found["said"], *found["also"]))]
     if found["changes"]:
         head = ("where", "change", "source", "alone")
         rows = ((_place(one), one["text"], one["source"], one["alone"]) for one in found["changes"])
-        parts.append(as_markdown(Table(head, tuple(rows))).rstrip("\n"))
+        blocks.append(as_markdown(Table(head, tuple(rows))).rstrip("\n"))
     if moves:
-        parts.append(as_markdown(_moves(moves)).rstrip("\n"))
-    return "\n\n".join([*parts, *_rest(found, moves)]) + "\n"
+        blocks.append(as_markdown(_moves(moves)).rstrip("\n"))
+    return "\n\n".join([*blocks, *_rest(found, moves)]) + "\n"
 
 
 def _moves(moves: Iterable[Mapping[str, Any]]) -> Table:
     head = ("device", "quantity", "moved", "of", "factor", "together")
     rows = (
-        (move["device"], move["word"], move["rows"], move["of"], ", ".join(_said(move)), move["together"])
+        (move["device"], move["word"], move["rows"], move["of"], ", ".join(parts(move)), move["together"])
         for move in moves
     )
     return Table(head, tuple(rows))
