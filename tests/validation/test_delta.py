@@ -345,7 +345,7 @@ def test_a_ledger_may_be_a_side_and_lists_moves_only(acme):
 
 
 def test_a_revision_that_does_not_exist_is_one_sentence(acme):
-    with pytest.raises(RevisionError, match=r"^'nowhere' is no revision of \S+, no folder of specs and no ledger$"):
+    with pytest.raises(RevisionError, match=r"^'nowhere' is no revision, no folder of specs and no ledger$"):
         diffed(acme, "nowhere")
     with pytest.raises(RevisionError, match="is no revision"):
         diffed(acme, "--output=x")
@@ -367,7 +367,7 @@ def test_a_broken_device_is_left_out_and_named_with_its_revision(acme):
     mended = diffed(acme, "HEAD")
     (left_out,) = mended["left_out"]
     assert left_out["side"] == "old"
-    assert left_out["said"].startswith(f"{commit}:{X1}:{line}  tdp: want [value, source, where]")
+    assert left_out["said"].startswith(f"left out: {commit}:{X1}:{line}  tdp: want [value, source, where]")
     assert mended["devices"]["appeared"] == ["acme/x1"]
     broken = diffed(acme, "HEAD^", "HEAD")
     assert [one["side"] for one in broken["left_out"]] == ["new"]
@@ -382,6 +382,21 @@ def test_a_broken_file_that_all_rest_on_is_refused_with_its_revision(acme):
     acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
     with pytest.raises(RooflintError, match=rf"^{commit}:specs/process/7nm\.yaml:1  "):
         diffed(acme)
+
+
+def test_what_a_revision_did_not_have_yet_is_lent_to_it_and_said(acme, monkeypatch):
+    # a repository that has everything itself, as the packaged specs have: nothing stands behind it
+    for single in ("circuits.yaml", "launches.yaml"):
+        shutil.copyfile(PACKAGED / single, acme.root / "specs" / single)
+    monkeypatch.setattr("rooflint.specs.PACKAGED", (acme.root / "specs").resolve())
+    acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    found = diffed(acme)
+    said = [one["said"] for one in found["left_out"]]
+    assert [one.partition(" has no ")[2] for one in said] == [
+        "circuits.yaml, so the installed one is taken for it",
+        "launches.yaml, so the installed one is taken for it",
+    ]
+    assert of(found)["low"] == 0.5
 
 
 # ---- the slow twin: predict everything on both sides

@@ -31,7 +31,7 @@ def ledger(
     with opened(of, roots_of(specs), Path.cwd()) as side:
         found = side.ledger()
         for said in side.left_out:
-            typer.echo(f"left out: {said}", err=True)
+            typer.echo(said, err=True)
     try:
         write_ledger(found, output)
     except OSError as error:

@@ -5,7 +5,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from rooflint.errors import RooflintError, shown
+from rooflint.errors import RooflintError
 
 BRANCHES = ("main", "master")
 """What a default branch is called where no remote says it."""
@@ -28,7 +28,7 @@ def commit_of(top: Path, revision: str) -> str:
     try:
         return _asked(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except RevisionError:
-        raise RevisionError(f"'{revision}' is no revision of {shown(top)}, no folder of specs and no ledger") from None
+        raise RevisionError(f"'{revision}' is no revision, no folder of specs and no ledger") from None
 
 
 def base_of(top: Path) -> str:

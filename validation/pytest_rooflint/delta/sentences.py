@@ -38,7 +38,7 @@ def others(found: Mapping[str, Any]) -> Iterator[str]:
     if found["recited"]:
         yield f"{counted(found['recited'], 'fact')} with the same value cited from another place"
     for one in found["left_out"]:
-        yield f"left out: {one['said']}"
+        yield str(one["said"])
 
 
 def alone(change: Mapping[str, Any]) -> str:

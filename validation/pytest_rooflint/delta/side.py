@@ -1,5 +1,6 @@
 """A side of a comparison: the working tree, a revision, a folder of specs, or a ledger that was written before."""
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from pytest_rooflint.delta import revision
 from rooflint.basis import Energies
-from rooflint.coefficients import Coefficients
+from rooflint.coefficients import SINGLES, Coefficients
 from rooflint.errors import InputError, Problem, RooflintError, shown
 from rooflint.hardware import Hardware
 from rooflint.ledger import Ledger, Table, record, tables
@@ -31,6 +32,8 @@ class Specs:
     commit: str | None = None
     home: Path | None = None
     """Where the files of a revision were put, which no reader wants to see."""
+    lent: tuple[str, ...] = ()
+    """Files without which nothing can be predicted, and which a revision did not have yet: the installed ones."""
 
     @cached_property
     def energies(self) -> Energies:
@@ -84,8 +87,9 @@ class Specs:
 
     @property
     def left_out(self) -> list[str]:
-        """What is wrong with the others, in sentences."""
-        return [self.sentence(problem) for problem in self._read[1]]
+        """What is wrong with the others, and what was missing, in sentences."""
+        lent = (f"{self.label} has no {name}, so the installed one is taken for it" for name in self.lent)
+        return [*lent, *(f"left out: {self.sentence(problem)}" for problem in self._read[1])]
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -183,4 +187,14 @@ def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -
         root: revision.export(top, commit, root, into) if revision.knows(top, commit, root) else root for root in every
     }
     own = tuple(then[Path(root).resolve()] for root in roots)
-    return Specs(label, own, Registry(tuple(then[root] for root in every)), commit, into)
+    had = tuple(then[root] for root in every)
+    lent = tuple(f"{name}.yaml" for name in SINGLES if not any((root / f"{name}.yaml").is_file() for root in had))
+    return Specs(label, own, Registry((*had, _lend(lent, into / ".lent"))), commit, into, lent)
+
+
+def _lend(names: Sequence[str], into: Path) -> Path:
+    """A root with some of the packaged files."""
+    into.mkdir()
+    for name in names:
+        shutil.copyfile(PACKAGED / name, into / name)
+    return into
