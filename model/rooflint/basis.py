@@ -31,6 +31,7 @@ class Energies:
     _nodes: dict[str, NodeEnergies] = field(default_factory=dict, repr=False, compare=False)
     _events: dict[str, Events] = field(default_factory=dict, repr=False, compare=False)
     _memories: dict[str, Coefficient] = field(default_factory=dict, repr=False, compare=False)
+    _costs: dict[tuple[str, str, str], Coefficient] = field(default_factory=dict, repr=False, compare=False)
 
     def node(self, hardware: Hardware) -> NodeEnergies:
         """Those of a device's process. Raises EnergyError for a device whose process nobody says."""
@@ -44,6 +45,18 @@ class Energies:
         if kind not in self._events:
             self._events[kind] = self.coefficients.events(kind)
         return self._events[kind]
+
+    def event(self, hardware: Hardware, events: Events, name: str) -> Coefficient:
+        """An event at the device's node; a figure without a node stands as it is. [J]
+
+        Raises EnergyError for a device whose process nobody says, or UnknownCoefficientError.
+        """
+        node = self.node(hardware)
+        key = (node.node, events.id, name)
+        if key not in self._costs:
+            each, printed = of_spread(events.energy(name)), events.node(name)
+            self._costs[key] = each if printed is None else node.control(each, printed)
+        return self._costs[key]
 
     def access(self, memory: str) -> Coefficient:
         """An access to a memory outside the chip. [J/B]. Raises UnknownCoefficientError."""

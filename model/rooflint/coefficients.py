@@ -12,7 +12,7 @@ of a node are what was published for that node.
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -46,6 +46,7 @@ class Coefficients:
 
     registry: Registry
     _read: dict[Path, tuple[Document, EnergySpec, Facts]] = field(default_factory=dict, repr=False, compare=False)
+    _sections: dict[str, Mapping[str, Path]] = field(default_factory=dict, repr=False, compare=False)
 
     def ids(self, section: str) -> list[str]:
         """Names of all nodes (`process`), memories (`memory`) or kinds of processor (`events`).
@@ -56,7 +57,7 @@ class Coefficients:
 
     def check(self, file: Path) -> None:
         """Read a file of one of the sections, or a single one, for what is wrong with it. Raises InputError."""
-        self._load(file, SECTIONS.get(file.parent.name) or SINGLES[file.stem])
+        self._load(file, _shape(file))
 
     def files(self, root: Path) -> list[Path]:
         """Files of one root. Raises InputError for a file whose name is no id."""
@@ -64,6 +65,15 @@ class Coefficients:
         found = [file.resolve() for section in SECTIONS for file in self.registry.files_of(section).values()]
         single = [home / f"{name}.yaml" for name in SINGLES]
         return [file for file in (*found, *single) if file.is_relative_to(home) and file.is_file()]
+
+    def facts(self, file: Path) -> Facts:
+        """All facts of a file of one of the sections, or of a single one. Raises InputError."""
+        return self._load(file, _shape(file))[2]
+
+    def with_facts(self, file: Path, facts: Facts) -> "Coefficients":
+        """The same, where a file's facts at some of its paths are others. Raises InputError."""
+        document, spec, own = self._load(file, _shape(file))
+        return replace(self, _read={**self._read, file: (document, spec, {**own, **facts})})
 
     def process(self, node: str) -> Process:
         """The node of that name, `4 nm` or `4nm`. Raises UnknownCoefficientError or InputError."""
@@ -116,7 +126,9 @@ class Coefficients:
         raise UnknownCoefficientError(f"no {name}.yaml in {', '.join(map(shown, self.registry.roots))}")
 
     def _file(self, section: str, name: str) -> Path:
-        files = self.registry.files_of(section)
+        if section not in self._sections:
+            self._sections[section] = self.registry.files_of(section)
+        files = self._sections[section]
         if name not in files:
             thing = "kind of processor" if section == "events" else section
             raise UnknownCoefficientError(f"unknown {thing} '{name}'{_near(name, files)}")
@@ -133,6 +145,10 @@ class Coefficients:
         if not isinstance(spec, model):
             raise refuse(file, 1, f"want a {model.__name__}")
         return document, spec, facts
+
+
+def _shape(file: Path) -> type[EnergySpec]:
+    return SECTIONS.get(file.parent.name) or SINGLES[file.stem]
 
 
 def _near(name: str, files: Mapping[str, Path]) -> str:

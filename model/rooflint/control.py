@@ -114,8 +114,7 @@ def _of_kpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes)
 
 def _event(basis: Basis, events: Events, name: str) -> Coefficient:
     """An event at the device's node; a figure without a node stands as it is. [J]"""
-    each, node = of_spread(events.energy(name)), events.node(name)
-    return each if node is None else basis.node.control(each, node)
+    return basis.energies.event(basis.hardware, events, name)
 
 
 Tell = Callable[[Basis, Workload, Allocation, Bytes], Iterator[Term]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -48,6 +49,26 @@ class Flow:
                 if source != INPUT:
                     found[source].add(row)
         return found
+
+    @cached_property
+    def until(self) -> tuple[int, ...]:
+        """For each row the last one that needs its result: what the network returns is needed to its end."""
+        found = list(range(len(self.reads)))
+        for row, read in enumerate(self.reads):
+            for source in read:
+                if source != INPUT:
+                    found[source] = row
+        for row in self.returns:
+            if row != INPUT:
+                found[row] = len(self.reads) - 1
+        return tuple(found)
+
+    @cached_property
+    def input_until(self) -> int:
+        """The last row that needs the input; INPUT where none does."""
+        if INPUT in self.returns:
+            return len(self.reads) - 1
+        return max((row for row, read in enumerate(self.reads) if INPUT in read), default=INPUT)
 
     def misfits(self, rows: int) -> Iterator[Misfit]:
         """What of it no table with that many rows can have."""

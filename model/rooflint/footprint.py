@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.flow import INPUT, Flow
+from rooflint.flow import Flow
 from rooflint.precision import bytes_per_element
 from rooflint.workload import Counts, Workload, WorkloadError
 
@@ -58,17 +58,9 @@ def footprint(workload: Workload) -> Footprint:
 def live_elements(elements_out: Counts, flow: Flow) -> Counts:
     """Activations that live while each op runs: read by it, written by it, or still to be read. Shape [ops]."""
     ops = len(elements_out)
-    last_use = np.arange(ops)
-    input_until = INPUT
-    for row, read in enumerate(flow.reads):
-        last_use[[source for source in read if source != INPUT]] = row
-        input_until = row if INPUT in read else input_until
-    if INPUT in flow.returns:
-        input_until = ops - 1
-    last_use[[row for row in flow.returns if row != INPUT]] = ops - 1
     change = np.zeros(ops + 1, dtype=np.int64)
     change[:-1] += elements_out
-    np.subtract.at(change, last_use + 1, elements_out)
+    np.subtract.at(change, np.array(flow.until, dtype=np.int64) + 1, elements_out)
     live: Counts = change.cumsum()[:-1]
-    live[: input_until + 1] += flow.elements_input
+    live[: flow.input_until + 1] += flow.elements_input
     return live

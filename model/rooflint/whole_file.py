@@ -9,10 +9,15 @@ def write_whole(file: Path, text: str) -> None:
 
     Raises OSError where the place cannot be written, UnicodeEncodeError for text that is none; neither leaves a trace.
     """
+    write_whole_bytes(file, text.encode())
+
+
+def write_whole_bytes(file: Path, content: bytes) -> None:
+    """The same for what is not text. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.write_bytes(content)
         beside.replace(file)
     finally:
         beside.unlink(missing_ok=True)

@@ -443,6 +443,65 @@ class Mutation(TypedDict):
     survivors: list[Survivor]
 
 
+class Shift(TypedDict):
+    """By what factor a quantity moved, of how many predictions; no ends where one side knows nothing or zero."""
+
+    word: str
+    rows: int
+    low: float | None
+    high: float | None
+    factor: str
+
+
+class Moved(Shift):
+    """What one quantity of one device did; `together` says how several changes act."""
+
+    device: str
+    of: int
+    knowledge: list[str]
+    together: str
+
+
+class Changed(TypedDict):
+    """A fact, a trait or a file that is another on the new side, and what it moves alone."""
+
+    what: str
+    text: str
+    file: str | None
+    line: int | None
+    source: str
+    alone: str
+    devices: list[str]
+    moves: list[Shift]
+
+
+class Compared(TypedDict):
+    """One side of the comparison."""
+
+    label: str
+    commit: str | None
+
+
+class MovedCounts(TypedDict):
+    """How much moved."""
+
+    predictions: int
+    devices: int
+
+
+class Delta(TypedDict):
+    """What moved between two states of the specs."""
+
+    schema: Literal["rooflint-delta/1"]
+    old: Compared
+    new: Compared
+    said: str
+    also: list[str]
+    moved: MovedCounts
+    changes: list[Changed]
+    moves: list[Moved]
+
+
 class Evidence(TypedDict):
     """All that a report knows."""
 
@@ -457,6 +516,7 @@ class Evidence(TypedDict):
     coverage: list[Cell]
     replays: list[Replay]
     mutation: NotRequired[Mutation]
+    delta: NotRequired[Delta]
 
 
 _ADAPTER = TypeAdapter(Evidence)

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import axis, mutation, outcome, place
+from rooflint_report import axis, moved, mutation, outcome, place
 from rooflint_report.anchor import Anchors
 from rooflint_report.disagreement import disagreements
 from rooflint_report.dispute import disputes
@@ -41,6 +41,7 @@ def environment() -> Environment:
         "ratio": outcome.ratio_text,
         "deviation": outcome.deviation,
         "ruler_x": axis.ruler_x,
+        "extent": moved.extent,
     }
     environment.filters |= {"tied": outcome.tied, "tied_factors": outcome.tied_factors}
     environment.filters |= {"mended": place.mended, "broken": place.broken}
@@ -74,6 +75,7 @@ def _view(evidence: Evidence) -> dict[str, Any]:
         "sheet_anchors": {sheet.device["id"]: sheet.anchor for sheet in device_sheets},
         "sheets": device_sheets,
         "homeless": homeless(evidence),
+        "moved": moved.moves_of(evidence),
         "slipping": mutation.slipping(evidence),
         "disputes": disputes(evidence["replays"], anchors),
         "decades": axis.decade_axis(p["value"] for d in evidence["devices"] for p in d["peaks"]),

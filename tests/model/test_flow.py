@@ -1,6 +1,8 @@
 """Data flow: what a table says of it, and what is refused."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rooflint.flow import INPUT, Flow
 from rooflint.workload import Op, Workload, WorkloadError, conv2d, gemm, mlp
@@ -65,3 +67,22 @@ def test_a_flow_that_no_table_has_is_refused(reads, returns, elements, said, row
         Workload.from_ops("net", ROWS, 2, flow=Flow(reads, returns, elements))
     assert str(refused.value).startswith(said)
     assert refused.value.row == row
+
+
+def flows(ops: int) -> st.SearchStrategy[Flow]:
+    """Any data flow of so many rows."""
+    reads = st.tuples(*(st.sets(st.integers(INPUT, row - 1)).map(sorted).map(tuple) for row in range(ops)))
+    returns = st.sets(st.integers(INPUT, ops - 1)).map(sorted).map(tuple)
+    return st.builds(Flow, reads, returns, st.just(7))
+
+
+@given(st.integers(1, 12).flatmap(flows))
+def test_last_readers_are_those_that_a_walk_over_all_reads_finds(flow):
+    end = len(flow.reads) - 1
+
+    def last(source: int, unread: int) -> int:
+        readers = [row for row, read in enumerate(flow.reads) if source in read]
+        return end if source in flow.returns else max(readers, default=unread)
+
+    assert flow.until == tuple(last(row, row) for row in range(end + 1))
+    assert flow.input_until == last(INPUT, INPUT)

@@ -177,7 +177,7 @@ def test_a_red_card_says_all_that_the_red_test_said(evidence):
 def test_red_comes_before_everything_else(evidence):
     page = render_html(evidence)
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections == ["red", "open", "coverage", "slips", "slack", "devices", "disputed", "legend"]
+    assert sections == ["red", "open", "coverage", "slips", "moved", "slack", "devices", "disputed", "legend"]
 
 
 def test_the_farthest_red_comes_first(evidence):

@@ -213,7 +213,7 @@ def test_the_score_is_added_to_evidence_and_nothing_else_changes(small, mutate):
         (["--class=typo"], r"--class: unknown 'typo' \(known: sparse-for-dense, "),
         (["--survivors=few"], "--survivors: want a number or all, found 'few'"),
         (["--golden=nowhere"], "nowhere: want a folder, found none"),
-        (["--evidence=nowhere.json"], r"nowhere\.json: want the evidence of a run to add the score to: "),
+        (["--evidence=nowhere.json"], r"nowhere\.json: want the evidence of a run to add to: "),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(mutate, arguments, sentence):

@@ -34,6 +34,16 @@ def write(file: Path, evidence: Row) -> None:
     write_whole(file, json.dumps(evidence, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
+def add(file: Path, key: str, found: Row) -> None:
+    """Put what was found later into the evidence of a run. Raises RooflintError for a file that is none."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        document[key] = found
+    except (OSError, ValueError, TypeError) as error:
+        raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
+    write(file, document)
+
+
 def build(
     suite: Suite,
     rows: Sequence[Row],

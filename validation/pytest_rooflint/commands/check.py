@@ -30,6 +30,9 @@ def check(
     propose: Annotated[
         bool, typer.Option("--propose", help="Write proposal.patch beside the evidence: what would turn reds green.")
     ] = False,
+    against: Annotated[
+        str, typer.Option(metavar="REVISION", help="Then list what moved since then, and which fact moved it.")
+    ] = "",
     evidence: Annotated[Path, typer.Option(help="Where to write the evidence.")] = EVIDENCE,
 ) -> None:
     """Check the golden expectations against the specs. Further arguments go to pytest, such as -k int8 -x."""
@@ -45,6 +48,8 @@ def check(
         typer.echo("no mutation score: the suite is red")
     elif mutate:
         status = _mutated(evidence, folders)
+    if against and evidence.is_file():
+        status = _compared(against, evidence, specs or []) or status
     if report and evidence.is_file():
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered
@@ -54,6 +59,11 @@ def check(
 def _mutated(evidence: Path, folders: list[str]) -> int:
     """The score, into the evidence."""
     return _run("rooflint", "mutate", f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders))
+
+
+def _compared(against: str, evidence: Path, specs: list[Path]) -> int:
+    """What moved, into the evidence; only what cannot be compared is red."""
+    return _run("rooflint", "diff", against, f"--evidence={evidence}", *(f"--specs={folder}" for folder in specs))
 
 
 def _run(module: str, *arguments: str) -> int:

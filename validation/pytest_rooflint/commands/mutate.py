@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pytest_rooflint.evidence import add
 from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.engine import Progress, cores, run
 from pytest_rooflint.mutation.mutants import Group, groups
@@ -21,7 +22,6 @@ from pytest_rooflint.suite import Suite
 from rooflint.errors import RooflintError
 from rooflint.project import configured, share
 from rooflint.slips import CLASSES
-from rooflint.whole_file import write_whole
 
 FLOOR = "rooflint_mutation_floor"
 
@@ -67,7 +67,7 @@ def mutate(
     result = Result.of(all_groups, fates, baseline.backed, only_class or None)
     found = summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
     if evidence:
-        _add(evidence, found)
+        add(evidence, "mutation", found)
     typer.echo(_written(found, form, most), nl=False)
     if found["holds"] is False:
         raise typer.Exit(1)
@@ -149,13 +149,3 @@ def _said(found: dict[str, Any]) -> str:
     if floor is not None and percent(score) != percent(floor):
         return f"the floor can be raised to {percent(score).removesuffix(' %')} ({FLOOR})"
     return ""
-
-
-def _add(file: Path, found: dict[str, Any]) -> None:
-    """Put the score into the evidence of a run. Raises MutateError for a file that is none."""
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        document["mutation"] = found
-    except (OSError, ValueError, TypeError) as error:
-        raise MutateError(f"{file}: want the evidence of a run to add the score to: {error}") from error
-    write_whole(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

@@ -1,0 +1,100 @@
+"""What moved, in sentences: formatted once, for the terminal, the evidence and the report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+#: The quantities of the ledger as they are spoken of.
+WORDS: Mapping[str, str] = {
+    "latency_s": "latency",
+    "compute_wait_s": "compute wait",
+    "memory_wait_s": "memory wait",
+    "launch_wait_s": "launch wait",
+    "energy_j": "energy",
+    "power_w": "power",
+    "utilization": "utilization",
+    "peak_memory_bytes": "peak memory",
+}
+
+_NAMED = 6
+"""Devices that a sentence names."""
+
+
+def headline(found: Mapping[str, Any]) -> str:
+    """How much moved, between what, of how many."""
+    old, new, moved = found["old"]["label"], found["new"]["label"], found["moved"]
+    of = f"of {_grouped(found['matrix']['predictions'])} predictions"
+    if not moved["predictions"]:
+        return f"nothing moved between {old} and {new}: {of}, none"
+    devices = counted(moved["devices"], "device")
+    return f"{_grouped(moved['predictions'])} {of} moved between {old} and {new}, on {devices}"
+
+
+def others(found: Mapping[str, Any]) -> Iterator[str]:
+    """What appeared, vanished or was left out."""
+    for noun, key in (("device", "devices"), ("operating point", "points"), ("network", "networks")):
+        for fate, names in found[key].items():
+            if names:
+                yield f"{counted(len(names), noun)} {fate}: {', '.join(names)}"
+    if found["recited"]:
+        yield f"{counted(found['recited'], 'fact')} with the same value cited from another place"
+    for one in found["left_out"]:
+        yield str(one["said"])
+
+
+def alone(change: Mapping[str, Any]) -> str:
+    """What a change moves by itself."""
+    if change["untried"]:
+        return f"not tried alone: {change['untried']}"
+    if not change["predictions"]:
+        return f"alone moves no prediction{_of(change['devices'])}"
+    said = [f"{one['word']} {' and '.join(parts(one)) or 'from or to nothing'}" for one in change["moves"]]
+    return f"alone moves {counted(change['predictions'], 'prediction')}{_of(change['devices'])}: {', '.join(said)}"
+
+
+def parts(move: Mapping[str, Any]) -> list[str]:
+    """Factor and knowledge of a move, as far as there is something to say."""
+    return [*filter(None, [move["factor"]]), *move["knowledge"]]
+
+
+def _of(devices: Sequence[str]) -> str:
+    if not devices:
+        return ""
+    named = ", ".join(devices[:_NAMED])
+    return f" of {named}" + (f" and {len(devices) - _NAMED} more devices" if len(devices) > _NAMED else "")
+
+
+def source(change: Mapping[str, Any]) -> str:
+    """The source of the new value, or of the one that is gone; empty for what is no fact."""
+    said = change["new"] or change["old"]
+    return f"{said['document']}, {said['where']} ({said['grade']})" if said and said["document"] else ""
+
+
+def span(low: float | None, high: float | None) -> str:
+    """`×0.92 … ×1.07`, or one factor where both are the same as printed; empty where there is none."""
+    if low is None or high is None:
+        return ""
+    ends = [_factor(low), _factor(high)]
+    return ends[0] if ends[0] == ends[1] else " … ".join(ends)
+
+
+def _factor(factor: float) -> str:
+    """To three digits, and to as many more as it takes to be another than 1."""
+    digits = 3
+    while factor != 1 and float(f"{factor:.{digits}g}") == 1 and digits < 9:
+        digits += 1
+    return f"×{factor:.{digits}g}"
+
+
+def knowledge(known: int, unknown: int) -> list[str]:
+    """Predictions that only one side has a figure for."""
+    found = [f"{unknown} no longer known"] if unknown else []
+    return [*found, f"{known} newly known"] if known else found
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 device`, `18 480 predictions`."""
+    return f"{_grouped(number)} {noun}" + ("" if number == 1 else "s")
+
+
+def _grouped(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
