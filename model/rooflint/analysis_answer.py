@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from rooflint.answer import Answer, Bars, Grid, Point, Prose, Roof, Rooflines, Section
+from rooflint.caveats import caveats
 from rooflint.comparison import Contender
+from rooflint.criteria import UNKNOWN, per_second
 from rooflint.explanation import energy_bar, latency_bar
 from rooflint.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.precision import rate_unit
-from rooflint.prediction import Prediction
-from rooflint.prediction_record import known, record
+from rooflint.prediction import Prediction, Setting
+from rooflint.prediction_record import known, record, run_record, said_of_run
 from rooflint.spending import Figure, recorded
-from rooflint.table import Table
+from rooflint.table import Cell, Table
 from rooflint.units import (
     BYTES,
     BYTES_PER_S,
@@ -32,31 +36,24 @@ KERNELS = (
 )  # fmt: skip
 
 
-def answer(one: Contender, single: Prediction | None, spent: Sequence[Figure]) -> Answer:
-    """Of a device that can run the network; `single` is the same for one sample, where the batch is larger."""
+def answer(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Figure]) -> Answer:
+    """Of a device that can run the network; `single` is the same for one sample, where there is such a run."""
     found = one.prediction
-    how = "fused" if len(found.run) != len(found.network) else "not fused"
-    precision = found.compute if found.compute == found.storage else f"{found.compute} on {found.storage}"
+    kernels = Table(KERNELS, tuple(_kernels(found)))
     return Answer(
         title=f"{found.network.name} on {one.label}",
-        subtitle=f"{found.hardware.name}; batch {found.batch}, {precision}, {how}",
+        subtitle=f"{found.hardware.name}; {said_of_run(found.batch, setting)}",
         sections=tuple(_sections(one, single, spent)),
-        record={"schema": SCHEMA, **_record(one, single, spent)},
-        listing=Table(KERNELS, tuple(_kernels(found))),
+        record={"schema": SCHEMA, **_record(one, setting, single, spent), "per_kernel": kernels.records()},
+        listing=kernels,
     )
 
 
 def _sections(one: Contender, single: Prediction | None, spent: Sequence[Figure]) -> Iterator[Section]:
     found = one.prediction
     flags = tuple(flag.said for flag in red_flags(found))
-    if found.over_tdp and found.over_tdp > 1:
-        flags += (
-            f"{found.power_w:.4g} W by these terms is {found.over_tdp:.3g} times its TDP; it could not hold this rate",
-        )
-    yield Prose(
-        "Red flags", flags or ("none: more than 20 % of the peak, less than 90 % of the bandwidth, units at work",)
-    )
-    yield Grid("Time", Table(("", "", ""), tuple(_time(found, single))))
+    yield Prose("Red flags", flags or ("none",))
+    yield Grid("Time", Table(("", "", ""), tuple(_time(found, single))), "the roofline is the least that it can be")
     yield Bars("What the latency waits for", (latency_bar(one),), "seconds of a batch")
     yield Grid("Units", Table(("", "", ""), tuple(_units(found))))
     yield from _energy(one)
@@ -64,19 +61,29 @@ def _sections(one: Contender, single: Prediction | None, spent: Sequence[Figure]
         yield Grid("Memory", Table(("", "", ""), tuple(_memory(found))))
     if spent:
         yield Grid("Money and carbon", Table(("", "", "rests on"), tuple(map(_amount, spent))))
-    yield Grid("Where the time goes", Table(TIMES, tuple(_longest(found))), "the ten kernels that take longest")
+    yield Grid("Where the time goes", Table(TIMES, tuple(_longest(found))), LONGEST)
     yield _rooflines(one)
-    if found.reasons:
-        yield Prose("Not known", tuple(dict.fromkeys(found.reasons.values())))
+    if doubts := caveats((one,)):
+        yield Prose("Not known", doubts)
+    if found.hardware.notes:
+        yield Prose("Notes of its spec", (" ".join(found.hardware.notes.split()),))
 
 
 def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, str, str]]:
     flop = rate_unit(found.compute)
     yield "latency of a batch", format_quantity(found.latency_s, SECONDS), f"{len(found.run)} kernels"
-    yield "throughput", f"{found.throughput_per_s:,.4g}/s", f"batch {found.batch}"
-    if single:
+    if found.has("allocation"):
+        slower = found.latency_of_held_units_s
+        said = f"{slower / found.latency_s:.3g} times as long: idle slots of waves and padding are paid for"
+        yield "with the units that hold work", format_quantity(slower, SECONDS), said
+    yield "throughput", per_second(found.throughput_per_s), f"batch {found.batch}"
+    if single and single.batch != found.batch:
         efficiency = batch_efficiency(single, found)
-        yield "batch efficiency", f"{100 * efficiency:.3g} %", f"throughput over {found.batch} × that of batch 1"
+        yield (
+            "batch efficiency",
+            f"{100 * efficiency:.3g} %",
+            f"throughput over {found.batch} × that of batch {single.batch}",
+        )
     peak = format_quantity(found.peak_ops_per_s, OPS_PER_S, unit=flop)
     attained = format_quantity(found.attained_ops_per_s, OPS_PER_S, unit=flop)
     yield "attained", attained, f"{100 * found.compute_efficiency:.3g} % of {peak}"
@@ -90,9 +97,13 @@ def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, s
 
 def _units(found: Prediction) -> Iterator[tuple[str, str, str]]:
     if not found.has("allocation"):
-        yield "units", "—", found.reasons["allocation"]
+        yield "units", UNKNOWN, found.reasons["allocation"]
         return
-    yield "hold work", found.units, f"{100 * found.utilization:.3g} % of the units, over the latency"
+    for share in found.unit_shares:
+        where = (
+            f"{100 * share.utilization:.3g} % of them, in kernels that take {100 * share.of_latency:.3g} % of the time"
+        )
+        yield "hold work", str(share), where
     waves = found.allocation.waves
     yield "waves", str(int(waves.max())), "of the kernel with most"
     padding = float((found.allocation.padding * found.times.kernel_s).sum() / found.latency_s)
@@ -107,7 +118,7 @@ def _energy(one: Contender) -> Iterator[Section]:
     rows = [
         ("per inference", format_quantity(found.energy_per_sample_j, JOULES), _between(low, high)),
         ("per batch", format_quantity(found.energy_j, JOULES), f"{found.batch} inferences"),
-        ("power", format_quantity(found.power_w, WATTS), _of_tdp(found)),
+        ("power", format_quantity(found.power_w, WATTS), _of_limit(found)),
         ("efficiency", format_quantity(found.ops_per_j, OPS_PER_J), "attained ops per joule"),
         ("zone", zone(found.compute_efficiency), _zone_said(found)),
     ]
@@ -123,10 +134,11 @@ def _between(low: float, high: float) -> str:
     return f"{format_quantity(low, JOULES)} … {format_quantity(high, JOULES)} by the ends of the documents"
 
 
-def _of_tdp(found: Prediction) -> str:
-    if found.over_tdp is None or found.hardware.tdp_w is None:
+def _of_limit(found: Prediction) -> str:
+    limit = found.power_limit
+    if found.over_limit is None or limit is None:
         return "no TDP is known"
-    return f"{100 * found.over_tdp:.3g} % of its {format_number(found.hardware.tdp_w)} W TDP"
+    return f"{100 * found.over_limit:.3g} % of its {limit.display} ({limit.path.rpartition('.')[2].replace('_', ' ')})"
 
 
 def _zone_said(found: Prediction) -> str:
@@ -156,32 +168,32 @@ def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
     yield "activations", format_quantity(found.activation_bytes, BYTES), f"at {found.footprint.peak_op}"
     yield "weights", format_quantity(found.weight_bytes, BYTES), "read once a batch"
     memory = found.hardware.main_memory()
-    if "capacity" in memory.facts:
+    if found.fits is not None:
         share = found.peak_bytes / memory.capacity_bytes
-        fits = "fits" if share <= 1 else "DOES NOT FIT"
-        yield memory.name, memory.fact("capacity").display, f"{100 * share:.3g} % taken: {fits}"
+        said = f"{100 * share:.3g} % taken" if found.fits else f"does NOT fit: {share:.3g} times are needed"
+        yield memory.name, memory.fact("capacity").display, said
 
 
 def _amount(one: Figure) -> tuple[str, str, str]:
-    return one.name, "—" if one.value is None else f"{one.value:,.4g} {one.unit}", one.said
+    return one.name, UNKNOWN if one.value is None else f"{format_number(one.value)} {one.unit}", one.said
 
 
+LONGEST = "the kernels that take longest, alike ones together"
 TIMES = ("kernel", "time", "share", "waits for", "units", "why")
 
 
 def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
-    order = sorted(range(len(found.run)), key=lambda op: (-found.times.kernel_s[op], op))
-    laid = found.allocation if found.has("allocation") else None
-    for op in order[:most]:
-        seconds = float(found.times.kernel_s[op])
-        yield (
-            f"{found.run.op_names[op]} ({found.run.kinds[op]})",
-            format_quantity(seconds, SECONDS),
-            f"{100 * seconds / found.latency_s:.3g} %",
-            found.bound_of(op),
-            laid.display(op) if laid else "—",
-            laid.reason(op) if laid else "",
-        )
+    seconds, laid = found.times.kernel_s, found.allocation if found.has("allocation") else None
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for op in np.argsort(-seconds, kind="stable").tolist():
+        how = (laid.display(op), laid.reason(op)) if laid else (UNKNOWN, "")
+        key = (str(found.run.kinds[op]), format_quantity(float(seconds[op]), SECONDS), found.bounds[op], *how)
+        alike.setdefault(key, []).append(op)
+    for (kind, shown_s, bound, units, why), ops in list(alike.items())[:most]:
+        share = float(seconds[ops].sum()) / found.latency_s
+        others = f" and {len(ops) - 1} alike" if len(ops) > 1 else ""
+        name = f"{found.run.op_names[ops[0]]} ({kind}){others}"
+        yield name, shown_s, f"{100 * share:.3g} %", bound, units, why
 
 
 def _rooflines(one: Contender) -> Rooflines:
@@ -203,47 +215,42 @@ def _rooflines(one: Contender) -> Rooflines:
     return Rooflines("Roofline", (roof,), points, "one point a kernel, launches included")
 
 
-def _kernels(found: Prediction) -> Iterator[tuple[Any, ...]]:
-    laid = found.allocation if found.has("allocation") else None
-    energy = found.energy.energy_j if found.has("energy") else None
-    for op in range(len(found.run)):
-        lies = (
-            (
-                int(laid.units[op]),
-                int(laid.total[op]),
-                str(laid.unit_names[op]),
-                int(laid.blocks[op]),
-                int(laid.waves[op]),
-            )
-            if laid
-            else (None,) * 5
-        )
-        yield (
-            str(found.run.op_names[op]),
-            str(found.run.kinds[op]),
-            float(found.times.ops[op]),
-            float(found.times.bytes_moved[op]),
-            float(found.times.compute_s[op]),
-            float(found.times.memory_s[op]),
-            found.times.overhead_s,
-            found.bound_of(op),
-            None if energy is None else float(energy[op]),
-            *lies,
-            float(laid.padding[op]) if laid else None,
-        )
+def _kernels(found: Prediction) -> Iterator[tuple[Cell, ...]]:
+    """A row a kernel; columns that are not known are empty."""
+    times = found.times
+    energy = found.energy.energy_j.tolist() if found.has("energy") else None
+    columns: tuple[Sequence[Cell], ...] = (
+        found.run.op_names.tolist(),
+        found.run.kinds.tolist(),
+        times.ops.tolist(),
+        times.bytes_moved.tolist(),
+        times.compute_s.tolist(),
+        times.memory_s.tolist(),
+        [times.overhead_s] * len(found.run),
+        found.bounds,
+        energy or [None] * len(found.run),
+        *_laid(found),
+    )
+    yield from zip(*columns, strict=True)
 
 
-def _record(one: Contender, single: Prediction | None, spent: Sequence[Figure]) -> dict[str, Any]:
+def _laid(found: Prediction) -> tuple[Sequence[Cell], ...]:
+    """Units, total, kind, blocks, waves, padding."""
+    if not found.has("allocation"):
+        return tuple([None] * len(found.run) for _ in range(6))
+    laid = found.allocation
+    counts = (laid.units, laid.total, laid.unit_names, laid.blocks, laid.waves, laid.padding)
+    return tuple(column.tolist() for column in counts)
+
+
+def _record(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Figure]) -> dict[str, Any]:
     found = one.prediction
-    kernels = Table(KERNELS, tuple(_kernels(found)))
     return {
         "network": found.network.name,
-        "batch": found.batch,
-        "compute": found.compute,
-        "storage": found.storage,
+        **run_record(found.batch, setting),
         **record(one.label, found),
-        "batch_efficiency": batch_efficiency(single, found) if single else 1.0,
+        "batch_efficiency": batch_efficiency(single, found) if single else None,
         "power_efficiency_ops_per_j": known(lambda: power_efficiency_ops_per_j(found)),
         "money_and_carbon": recorded(tuple(spent)),
-        "per_kernel": kernels.records(),
+        "caveats": list(caveats((one,))),
     }

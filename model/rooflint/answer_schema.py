@@ -38,7 +38,7 @@ class EnergyRecord(Strict):
     batch_high_j: float
     per_inference_j: float
     power_w: float
-    over_tdp: float | None
+    over_limit: float | None
     ops_per_j: float
     grade: GradeName
     left_out: list[str]
@@ -62,10 +62,29 @@ class WaitsRecord(Strict):
     launch: float
 
 
+class UnitRecord(Strict):
+    """Units of one kind that hold work, over the time of the kernels on them."""
+
+    kind: str
+    held: float
+    total: int
+    share_of_latency: Share
+
+
+class RunRecord(Strict):
+    """How a network was run: in every answer."""
+
+    batch: int
+    compute: str
+    storage: str
+    fused: bool
+    launch: str
+
+
 class FlagRecord(Strict):
     """Something that should make a reader stop."""
 
-    name: Literal["compute", "bandwidth", "idle units"]
+    name: Literal["compute", "bandwidth", "idle units", "padding", "memory", "power"]
     value: float
     said: str
 
@@ -100,8 +119,10 @@ class DeviceRecord(Strict):
     peak_bandwidth_bytes_per_s: float
     attained_bandwidth_bytes_per_s: float
     bandwidth_efficiency: Share
+    latency_of_held_units_s: float | None
     utilization: Share | None
-    units: str | None
+    units: list[UnitRecord] | None
+    fits: bool | None
     memory: MemoryRecord | None
     energy: EnergyRecord | None
     red_flags: list[FlagRecord]
@@ -116,23 +137,28 @@ class ExplanationRecord(Strict):
     sentences: list[str]
 
 
-class CompareRecord(Strict):
+class KernelValuesRecord(Strict):
+    """What a kernel takes on each device: J of an inference, or s of a batch."""
+
+    kernel: str
+    values: dict[str, float | None]
+
+
+class CompareRecord(RunRecord):
     """`rooflint compare NETWORK -f json`."""
 
     schema_: Annotated[Literal["rooflint.compare/1"], Field(alias="schema")]
     network: str
-    batch: int
-    compute: str
-    storage: str
-    fused: bool
-    launch: str
     devices: list[DeviceRecord | RefusedRecord]
-    winners: dict[Literal["energy", "latency", "throughput", "memory", "balance"], str | None]
+    winners: dict[Literal["energy", "latency", "throughput", "memory", "balance"], list[str]]
+    winners_without_launches: dict[Literal["energy", "latency"], str]
     insights: list[str]
+    caveats: list[str]
     baseline: str | None = None
     requirements: list[str] | None = None
     meeting_all: list[str] | None = None
     explanation: ExplanationRecord | None = None
+    kernels: list[KernelValuesRecord] | None = None
 
 
 class AmountRecord(Strict):
@@ -164,18 +190,16 @@ class KernelRecord(Strict):
     padding: float | None
 
 
-class AnalyzeRecord(DeviceRecord):
+class AnalyzeRecord(DeviceRecord, RunRecord):
     """`rooflint analyze NETWORK DEVICE -f json`."""
 
     schema_: Annotated[Literal["rooflint.analyze/1"], Field(alias="schema")]
     network: str
-    batch: int
-    compute: str
-    storage: str
-    batch_efficiency: float
+    batch_efficiency: float | None
     power_efficiency_ops_per_j: float | None
     money_and_carbon: list[AmountRecord]
     per_kernel: list[KernelRecord]
+    caveats: list[str]
 
 
 class NetworkRecord(DeviceRecord):
@@ -190,13 +214,15 @@ class RefusedNetworkRecord(RefusedRecord):
     network: str
 
 
-class ModelsRecord(Strict):
+class ModelsRecord(RunRecord):
     """`rooflint models DEVICE NETWORK… -f json`."""
 
     schema_: Annotated[Literal["rooflint.models/1"], Field(alias="schema")]
     device: str
     networks: list[NetworkRecord | RefusedNetworkRecord]
     not_captured: list[str]
+    insights: list[str]
+    caveats: list[str]
 
 
 class BatchRecord(DeviceRecord):
@@ -222,13 +248,20 @@ class RefusedSweepRecord(RefusedRecord):
     compute: str
 
 
+class LeaderRecord(Strict):
+    """A combination of device and precision."""
+
+    device: str
+    compute: str
+
+
 class PairRecord(Strict):
-    """Which combination leads at a batch."""
+    """Which combination leads at a batch; null in a tie, and where it is known of none."""
 
     batch: int
-    latency: str | None
-    energy: str | None
-    balance: str | None
+    latency: LeaderRecord | None
+    energy: LeaderRecord | None
+    balance: LeaderRecord | None
 
 
 class SweepRecord(Strict):
@@ -236,7 +269,12 @@ class SweepRecord(Strict):
 
     schema_: Annotated[Literal["rooflint.sweep/1"], Field(alias="schema")]
     network: str
+    storage: str | None
+    """None where it is that of the arithmetic."""
+    fused: bool
+    launch: str
     requirements: list[str]
     sweeps: list[DeviceSweepRecord | RefusedSweepRecord]
     pairing: list[PairRecord]
     insights: list[str]
+    caveats: list[str]

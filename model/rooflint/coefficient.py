@@ -20,11 +20,13 @@ class Coefficient:
     said: str
     """Where it comes from, in words: `multiply + add fp16 at 7 nm`."""
     facts: tuple[Fact, ...] = ()
+    carried: bool = False
+    """Whether it was taken from something else than what it speaks of: another node, another device."""
 
     @property
     def grade(self) -> Grade:
-        """The weakest grade of what it rests on."""
-        return weakest(self.facts)
+        """The weakest grade of what it rests on; what was carried over is an estimate, however well it was read."""
+        return "estimate" if self.carried else weakest(self.facts)
 
     def times(self, factor: "Coefficient | float", said: str = "") -> "Coefficient":
         """Product with a factor, whose spread widens it."""
@@ -35,6 +37,7 @@ class Coefficient:
             self.high * other.high,
             said or f"{self.said} × {other.said}".removesuffix(" × "),
             _once((*self.facts, *other.facts)),
+            self.carried or other.carried,
         )
 
     def plus(self, other: "Coefficient", said: str = "") -> "Coefficient":
@@ -45,7 +48,12 @@ class Coefficient:
             self.high + other.high,
             said or f"{self.said} + {other.said}",
             _once((*self.facts, *other.facts)),
+            self.carried or other.carried,
         )
+
+    def as_estimate(self) -> "Coefficient":
+        """The same, carried over to something that no document speaks of."""
+        return replace(self, carried=True)
 
     def called(self, said: str) -> "Coefficient":
         """The same in other words."""

@@ -2,19 +2,24 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rooflint.basis import Energies
-from rooflint.criteria import CRITERIA, Criterion, Requirement
+from rooflint.criteria import CRITERIA, Requirement
 from rooflint.errors import RooflintError
+from rooflint.facts import weakest
 from rooflint.hardware import Hardware, UndisclosedError, UnsupportedError
-from rooflint.prediction import Prediction, Setting, predict
+from rooflint.prediction import FREE, Prediction, Setting, predict
+from rooflint.processor import working_units
 from rooflint.workload import Workload
 
 BALANCE = "balance"
 """Energy of an inference × latency, the energy-delay product. Gonzalez, Horowitz, IEEE JSSC 31(9), 1996."""
 
 WINS = ("energy", "latency", "throughput", "memory", BALANCE)
+
+OF_ENERGY = ("energy", "power", BALANCE)
+"""Criteria that an energy with a term left out says nothing of: it would win by what nobody counted."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,23 @@ class Contender:
         return self.label.rpartition("/")[2]
 
     @property
+    def typed(self) -> str:
+        """As a user names it: `jetson-agx-orin-64gb@30w`."""
+        return self.short.replace(" at ", "@")
+
+    @property
     def prediction(self) -> Prediction:
         """Of a device that can run it. Raises RooflintError with the reason."""
         if self.found is None:
             raise RooflintError(self.refused)
         return self.found
+
+    @property
+    def estimated(self) -> bool:
+        """Whether its peak rests on somebody's judgement, as that of a design without silicon does."""
+        units = working_units(self.hardware, self.prediction.compute)
+        facts = (fact for unit in units for fact in unit.derivation(self.prediction.compute).facts)
+        return weakest(tuple(facts)) == "estimate"
 
 
 @dataclass(frozen=True)
@@ -51,25 +68,24 @@ class Comparison:
     network: Workload
     setting: Setting
     contenders: tuple[Contender, ...]
+    without_launches: "Comparison | None" = None
+    """The same when no launch costs anything, where launches cost something."""
 
     @property
     def able(self) -> tuple[Contender, ...]:
         """Those that can run it."""
         return tuple(one for one in self.contenders if one.found)
 
-    def winner(self, by: str) -> Contender | None:
-        """The best by a criterion or by balance; the first of equals, None where it is known of nobody."""
+    def leaders(self, by: str) -> tuple[Contender, ...]:
+        """The best by a criterion or by balance, and all that equal it; none where it is known of nobody."""
         known = [(score, one) for one in self.able if (score := score_of(one.prediction, by)) is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else None
+        best = min((score for score, _ in known), default=0.0)
+        return tuple(one for score, one in known if math.isclose(score, best, rel_tol=1e-9))
 
-    def winners(self) -> Mapping[str, Contender | None]:
-        """By each of energy, latency, throughput, memory and balance."""
-        return {by: self.winner(by) for by in WINS}
-
-    def tied(self, by: str) -> bool:
-        """Whether all that it is known of are equal by a criterion."""
-        scores = [score for one in self.able if (score := score_of(one.prediction, by)) is not None]
-        return len(scores) > 1 and math.isclose(min(scores), max(scores), rel_tol=1e-12)
+    def winner(self, by: str) -> Contender | None:
+        """The one that leads alone; None in a tie, and where it is known of nobody."""
+        first = self.leaders(by)
+        return first[0] if len(first) == 1 else None
 
     def meets(self, wanted: Sequence[Requirement]) -> tuple[Contender, ...]:
         """Those of which all requirements are known to hold."""
@@ -78,7 +94,12 @@ class Comparison:
 
 def compare(devices: Iterable[Hardware], work: Workload, energies: Energies, setting: Setting) -> Comparison:
     """Predictions of a network on devices. A device that cannot run it is kept with its reason; the others go on."""
-    return Comparison(work, setting, tuple(contend(device, work, energies, setting) for device in devices))
+    found = Comparison(work, setting, tuple(contend(device, work, energies, setting) for device in devices))
+    if setting.launch == FREE or not any(one.prediction.shares["launch"] for one in found.able):
+        return found
+    free = replace(setting, launch=FREE)
+    again = (contend(one.hardware, work, energies, free) for one in found.able)
+    return replace(found, without_launches=Comparison(work, free, tuple(again)))
 
 
 def contend(device: Hardware, work: Workload, energies: Energies, setting: Setting) -> Contender:
@@ -86,16 +107,25 @@ def contend(device: Hardware, work: Workload, energies: Energies, setting: Setti
     try:
         return Contender(device, predict(device, work, energies, setting))
     except (UnsupportedError, UndisclosedError) as error:
-        return Contender(device, None, str(error))
+        said = str(error)
+        return Contender(device, None, said if device.id in said else f"{device.id}: {said}")
 
 
 def score_of(prediction: Prediction, by: str) -> float | None:
-    """A figure of which less is better, or None where it is not known."""
+    """A figure of which less is better; None where it is not known, or is of a run that the device has no room for."""
+    if prediction.fits is False or (by in OF_ENERGY and not prediction.complete):
+        return None
     if by == BALANCE:
-        energy, latency = (CRITERIA[name].of(prediction) for name in ("energy", "latency"))
-        return None if energy is None or latency is None else energy * latency
-    return _lowered(CRITERIA[by], CRITERIA[by].of(prediction))
+        return prediction.energy_per_sample_j * prediction.latency_s
+    value = CRITERIA[by].of(prediction)
+    return value if value is None or CRITERIA[by].less_is_better else -value
 
 
-def _lowered(criterion: Criterion, value: float | None) -> float | None:
-    return value if value is None or criterion.less_is_better else -value
+def flips(found: Comparison) -> Mapping[str, Contender]:
+    """Criteria that another device would win if launches cost nothing, with that device."""
+    free = found.without_launches
+    if free is None:
+        return {}
+    now = {by: found.winner(by) for by in ("latency", "energy")}
+    then = {by: free.winner(by) for by in now}
+    return {by: other for by, other in then.items() if other and now[by] and other.label != now[by].label}  # type: ignore[union-attr]

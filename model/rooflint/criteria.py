@@ -1,5 +1,6 @@
 """Criteria: the quantities by which predictions are compared, and what a user requires of them."""
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Criterion:
     def shown(self, value: float) -> str:
         """For a reader."""
         if self.dimension == HERTZ:
-            return f"{value:,.4g}/s" if value < 1e4 else f"{value:,.0f}/s"
+            return per_second(value)
         if self.dimension == DIMENSIONLESS:
             return f"{100 * value:.3g} %"
         return format_quantity(value, self.dimension)
@@ -65,7 +66,22 @@ CRITERIA: Mapping[str, Criterion] = MappingProxyType(
     }
 )
 
-_REQUIREMENT = re.compile(r"\s*(?P<name>[a-z]+)\s*(?P<sign>[<>])=?\s*(?P<number>[0-9.eE+-]+)\s*(?P<unit>\S*)\s*")
+UNKNOWN = "—"
+"""In a table, what nobody knows."""
+
+
+def shown(prediction: Prediction, by: str) -> str:
+    """A figure of a prediction for a reader, or a dash where it is not known."""
+    value = CRITERIA[by].of(prediction)
+    return UNKNOWN if value is None else CRITERIA[by].shown(value)
+
+
+def per_second(value: float) -> str:
+    """`17,388/s`: four digits at least, and never an exponent."""
+    return f"{value:,.0f}/s" if value >= 999.95 else f"{value:.4g}/s"
+
+
+_REQUIREMENT = re.compile(r"\s*(?P<name>[a-z]+)\s*(?P<sign>[<>]=?)\s*(?P<number>[0-9.eE+-]+)\s*(?P<unit>\S*)\s*")
 _EXAMPLE = "energy<100mJ,latency<50ms,memory<512MB,power<15W"
 
 
@@ -74,7 +90,8 @@ class Requirement:
     """A bound on a criterion."""
 
     criterion: Criterion
-    below: bool
+    sign: str
+    """`<`, `<=`, `>`, `>=`"""
     limit: float
     """In base units."""
     text: str
@@ -82,18 +99,12 @@ class Requirement:
     def met(self, prediction: Prediction) -> bool | None:
         """Whether it holds; None where the quantity is not known."""
         value = self.criterion.of(prediction)
-        if value is None:
-            return None
-        return value < self.limit if self.below else value > self.limit
+        return None if value is None else HOLDS[self.sign](value, self.limit)
 
-    def margin(self, prediction: Prediction) -> str:
-        """How far from it, in words: `latency 431.5 µs, 116 times within 50 ms`."""
-        value = self.criterion.of(prediction)
-        if value is None:
-            return f"{self.criterion.name} is not known"
-        good = self.limit / value if self.below else value / self.limit
-        within = f"{good:.3g} times within" if good >= 1 else f"{1 / good:.3g} times beyond"
-        return f"{self.criterion.name} {self.criterion.shown(value)}, {within} {self.criterion.shown(self.limit)}"
+
+HOLDS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+    {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+)
 
 
 def requirements(text: str) -> tuple[Requirement, ...]:
@@ -107,7 +118,7 @@ def _requirement(text: str) -> Requirement:
         raise CriterionError(f"'{text.strip()}': want {', '.join(CRITERIA)} with a bound, such as {_EXAMPLE}")
     criterion = CRITERIA[found["name"]]
     limit = _limit(criterion, found["number"], found["unit"], text)
-    return Requirement(criterion, found["sign"] == "<", limit, text.strip())
+    return Requirement(criterion, found["sign"], limit, text.strip())
 
 
 def _limit(criterion: Criterion, number: str, unit: str, text: str) -> float:

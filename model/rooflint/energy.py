@@ -89,7 +89,8 @@ def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
     rated = next((fact for path in RATED if (fact := hardware.facts.get(path))), None)
     if rated is None:
         raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
-    return of_spread(_idle_share(hardware.kind, coefficients)).times(of_fact(rated, "rated power"))
+    share = of_spread(_idle_share(hardware.kind, coefficients))
+    return share.times(of_fact(rated, "rated power"), f"{share.said}, of {rated.display} rated power").as_estimate()
 
 
 def _idle_share(kind: str, coefficients: Coefficients) -> Spread:

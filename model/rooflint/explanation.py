@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rooflint.answer import Bar, Part
 from rooflint.comparison import Contender
+from rooflint.metrics import red_flags
 from rooflint.prediction import Prediction
 from rooflint.roofline import Numbers, kernel_time_s
 from rooflint.terms import Term
@@ -102,16 +103,14 @@ def _causes(found: Prediction) -> dict[str, _Cause]:
 
 def _told(who: Contender, cause: _Cause | None) -> str:
     if cause is None:
-        return f"{who.short} has no such term"
+        left_out = who.prediction.energy.left_out
+        return f"of {who.short} it is not known" if left_out else f"{who.short} has no such term"
     return f"{who.short} {format_quantity(cause.per_sample_j, JOULES)} ({cause})"
 
 
 def _power(one: Contender, two: Contender) -> Iterator[str]:
     for each in (one, two):
-        found = each.prediction
-        if found.over_tdp and found.over_tdp > 1:
-            power = format_quantity(found.power_w, WATTS)
-            yield f"{each.short} would draw {power}, {found.over_tdp:.3g} times its TDP: it could not hold this rate"
+        yield from (f"{each.short}: {flag.said}" for flag in red_flags(each.prediction) if flag.name == "power")
 
 
 # ---- latency
@@ -135,9 +134,10 @@ def latency_bar(one: Contender) -> Bar:
 def _waits(found: Prediction) -> str:
     """What the time of a device goes to."""
     parts = [f"{name} {format_quantity(seconds, SECONDS)}" for name, seconds in found.shares.items() if seconds]
-    memory = sum(found.bound_of(op) == "memory" for op in range(len(found.run)))
+    memory = int((found.times.compute_s < found.times.memory_s).sum())
     where = f"{found.intensity_ops_per_byte:.3g} op/B against a breakpoint of {found.breakpoint_ops_per_byte:.3g}"
-    return f"waits for {', '.join(parts)}; {memory} of {len(found.run)} kernels wait for memory ({where})"
+    kernels = f"{memory} of {len(found.run)} kernels move longer than they compute"
+    return f"waits for {', '.join(parts)}; {kernels} ({where})"
 
 
 def _what_if(one: Contender, two: Contender) -> Iterator[str]:
@@ -154,6 +154,13 @@ def _what_if(one: Contender, two: Contender) -> Iterator[str]:
                 f"that alone {'closes' if change / gap > 0 else 'widens'} {abs(100 * change / gap):.3g} % of the gap"
             )
             yield f"with the {name} of {one.short} ({shown}) {two.short} would take {seconds}: {closed}"
+
+
+def _closed(share: float) -> str:
+    """What a change does to the gap, of which it is that share."""
+    if share < 0:
+        return f"that alone widens the gap by {-100 * share:.3g} %"
+    return f"that alone closes {100 * share:.3g} % of the gap" if share <= 1 else "that alone more than closes the gap"
 
 
 def _exchanges(mine: Prediction, theirs: Prediction) -> Iterator[tuple[str, str, float]]:
@@ -176,11 +183,9 @@ def _total(compute_s: Numbers, memory_s: Numbers, overhead_s: float) -> float:
 
 
 def _memory(one: Contender, two: Contender) -> Explanation:
-    mine, theirs = one.prediction, two.prediction
-    same = mine.peak_bytes == theirs.peak_bytes
-    reason = "memory follows from the network and its storage precision, not from the device" if same else "they differ"
+    mine = one.prediction
     parts = (
-        f"both need {_bytes(mine.peak_bytes)}: {reason}",
+        f"both need {_bytes(mine.peak_bytes)}: memory follows from the network and its storage, not from the device",
         f"weights {_bytes(mine.weight_bytes)}, activations at most {_bytes(mine.activation_bytes)} "
         f"(at {mine.footprint.peak_op}), of which more live at a larger batch; the weights stay",
         *(f"{each.short} {_fits(each.prediction)}" for each in (one, two)),
@@ -190,10 +195,11 @@ def _memory(one: Contender, two: Contender) -> Explanation:
 
 def _fits(found: Prediction) -> str:
     memory = found.hardware.main_memory()
-    if "capacity" not in memory.facts:
+    if found.fits is None:
         return "does not say how much memory it has"
-    share = found.peak_bytes / memory.capacity_bytes
-    return f"has {memory.fact('capacity').display} of {memory.name}: {100 * share:.3g} % of it is taken"
+    share = 100 * found.peak_bytes / memory.capacity_bytes
+    taken = f"{share:.3g} % of it is taken" if found.fits else f"it does NOT fit, {share / 100:.3g} times are needed"
+    return f"has {memory.fact('capacity').display} of {memory.name}: {taken}"
 
 
 def _utilization(one: Contender, two: Contender) -> Explanation:

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rooflint.prediction import Prediction
+from rooflint.units import BYTES, SECONDS, format_quantity
 
 LEAST_COMPUTE_EFFICIENCY = 0.20
 MOST_BANDWIDTH_EFFICIENCY = 0.90
 MOST_IDLE_UNITS = 0.80
+MOST_PADDING = 1.5
+"""Latency with idle slots and padding over that of the roofline."""
 
 ZONE_BEGINS, ZONE_ENDS = 0.40, 0.80
 """Between them lies the zone in which a device earns its power; below it idle silicon is fed, above it little is left
@@ -26,22 +29,49 @@ class Flag:
     """Something that should make a reader stop."""
 
     name: str
+    """compute, bandwidth, idle units, padding, memory or power"""
     value: float
-    limit: float
     said: str
 
 
 def red_flags(prediction: Prediction) -> Iterator[Flag]:
-    """Less than 20 % compute efficiency, more than 90 % bandwidth efficiency, more than 80 % idle units."""
+    """Too little of the peak, nearly all of the bandwidth, idle or padded units, too much power, too little memory."""
     compute, bandwidth = prediction.compute_efficiency, prediction.bandwidth_efficiency
     if compute < LEAST_COMPUTE_EFFICIENCY:
-        yield Flag("compute", compute, LEAST_COMPUTE_EFFICIENCY, _little_compute(prediction))
+        yield Flag("compute", compute, _little_compute(prediction))
     if bandwidth > MOST_BANDWIDTH_EFFICIENCY:
         said = f"{_percent(bandwidth)} of the bandwidth is taken: a larger batch helps only as far as it reuses weights"
-        yield Flag("bandwidth", bandwidth, MOST_BANDWIDTH_EFFICIENCY, said)
-    if prediction.has("allocation") and (idle := 1 - prediction.utilization) > MOST_IDLE_UNITS:
-        said = f"{_percent(idle)} of the units hold no work ({prediction.units} do)"
-        yield Flag("idle units", idle, MOST_IDLE_UNITS, said)
+        yield Flag("bandwidth", bandwidth, said)
+    if prediction.has("allocation"):
+        yield from _of_units(prediction)
+    if prediction.fits is False:
+        yield Flag("memory", prediction.peak_bytes, _too_large(prediction))
+    if prediction.over_limit and prediction.over_limit > 1:
+        yield Flag("power", prediction.over_limit, _too_hot(prediction))
+
+
+def _of_units(prediction: Prediction) -> Iterator[Flag]:
+    """Units without work, and time that only counts if units without work computed, too."""
+    idle = 1 - prediction.utilization
+    if idle > MOST_IDLE_UNITS:
+        yield Flag("idle units", idle, f"{_percent(idle)} of the units hold no work ({prediction.units} do)")
+    slower = prediction.latency_of_held_units_s / prediction.latency_s
+    if slower > MOST_PADDING:
+        seconds = format_quantity(prediction.latency_of_held_units_s, SECONDS)
+        said = f"with idle slots and padding paid for it would take {seconds}, {slower:.3g} times the roofline's time"
+        yield Flag("padding", slower, said)
+
+
+def _too_large(prediction: Prediction) -> str:
+    memory = prediction.hardware.main_memory()
+    return f"{format_quantity(prediction.peak_bytes, BYTES)} do not fit its {memory.fact('capacity').display}"
+
+
+def _too_hot(prediction: Prediction) -> str:
+    limit = prediction.power_limit
+    named = f"its {limit.display} ({limit.path.rpartition('.')[2].replace('_', ' ')})" if limit else ""
+    times = f"{prediction.over_limit:.3g} times {named}"
+    return f"{prediction.power_w:.4g} W by these terms is {times}; it could not hold this rate"
 
 
 def _little_compute(prediction: Prediction) -> str:
@@ -57,11 +87,6 @@ def batch_efficiency(one: Prediction, many: Prediction) -> float:
     1 where a batch takes as long as one sample, 1/N where it takes as long as N of them one after the other.
     """
     return many.throughput_per_s / (many.batch / one.batch * one.throughput_per_s)
-
-
-def speedup_of_batch(one: Prediction, many: Prediction) -> float:
-    """Samples per second over those at the other batch. [1]"""
-    return many.throughput_per_s / one.throughput_per_s
 
 
 def zone(efficiency: float) -> Zone:

@@ -12,17 +12,17 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rooflint.allocation import Allocation
 from rooflint.basis import Energies
 from rooflint.coefficient import Coefficient, of_spread
-from rooflint.energy import energy_of
+from rooflint.energy import RATED, energy_of
 from rooflint.errors import RooflintError
+from rooflint.facts import Fact
 from rooflint.footprint import Footprint, footprint
 from rooflint.hardware import Hardware
 from rooflint.mapping import allocate
-from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
+from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate, kernel_time_s
 from rooflint.terms import Energy
 from rooflint.units import SECONDS, format_quantity
 from rooflint.workload import Workload
@@ -35,6 +35,28 @@ FREE = "free"
 
 class NotKnownError(RooflintError):
     """A quantity that cannot be told of this device and network; the message says why."""
+
+
+@dataclass(frozen=True)
+class UnitShare:
+    """Units of one kind that hold work."""
+
+    kind: str
+    """`SM`, `MXU`, `core`, `tile`"""
+    held: float
+    """Over the time of the kernels that lie on them."""
+    total: int
+    of_latency: float
+    """Share of the latency that these kernels take. [1]"""
+
+    @property
+    def utilization(self) -> float:
+        """Share of the units. [1]"""
+        return self.held / self.total
+
+    def __str__(self) -> str:
+        """`31.4/132 SM`."""
+        return f"{self.held:.3g}/{self.total} {self.kind}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,39 +186,48 @@ class Prediction:
         """What most of the latency waits for: compute, memory or launch."""
         return max(self.shares, key=lambda name: self.shares[name])
 
-    def bound_of(self, op: int) -> str:
-        """What one kernel waits for: compute, memory or launch."""
-        compute, memory = float(self.times.compute_s[op]), float(self.times.memory_s[op])
-        if self.times.overhead_s > max(compute, memory):
-            return "launch"
-        return "compute" if compute >= memory else "memory"
+    @cached_property
+    def bounds(self) -> tuple[str, ...]:
+        """What each kernel waits for: the longest of its compute, memory and launch times."""
+        compute, memory = self.times.compute_s, self.times.memory_s
+        found = np.where(compute >= memory, "compute", "memory")
+        return tuple(np.where(self.times.overhead_s > np.maximum(compute, memory), "launch", found).tolist())
 
     # ---- units
 
     @property
     def utilization(self) -> float:
         """Share of units that hold work, over the latency. [1]. Raises NotKnownError."""
-        return float(np.average(self.allocation.utilization, weights=self._weights))
+        return float(np.average(self.allocation.utilization, weights=self.times.kernel_s))
+
+    @cached_property
+    def unit_shares(self) -> "tuple[UnitShare, ...]":
+        """Each kind of unit that holds work, that with most of the latency first. Raises NotKnownError."""
+        kinds = self.allocation.unit_names
+        shares = (self._unit_share(str(kind)) for kind in dict.fromkeys(kinds.tolist()))
+        return tuple(sorted(shares, key=lambda share: -share.of_latency))
+
+    def _unit_share(self, kind: str) -> "UnitShare":
+        same = self.allocation.unit_names == kind
+        seconds = self.times.kernel_s[same]
+        held = float(np.average(self.allocation.units[same], weights=seconds))
+        return UnitShare(kind, held, int(self.allocation.total[same].max()), float(seconds.sum()) / self.latency_s)
 
     @property
     def units(self) -> str:
-        """Units that hold work over the latency: `31.4/132 SM`. Raises NotKnownError."""
-        counted = self.allocation
-        name, total = self._most("unit_names"), int(self._most("total"))
-        same = counted.unit_names == name
-        held = np.average(counted.units[same], weights=self._weights[same])
-        return f"{held:.3g}/{total} {name}"
-
-    def _most(self, column: str) -> str | int:
-        """The value of a column that most of the latency has."""
-        values = getattr(self.allocation, column)
-        names, places = np.unique(values, return_inverse=True)
-        found: str | int = names[np.bincount(places, weights=self._weights).argmax()].item()
-        return found
+        """Units that hold work, of the kind that most of the latency goes to: `31.4/132 SM`. Raises NotKnownError."""
+        return str(self.unit_shares[0])
 
     @property
-    def _weights(self) -> NDArray[np.float64]:
-        return self.times.kernel_s
+    def latency_of_held_units_s(self) -> float:
+        """Latency if only what holds work computes: idle slots of the waves and padding are paid for. [s]
+
+        Σ max(compute / ((1 − idle slots) × (1 − padding)), memory) + launches; the plain roofline is the least that it
+        can be. Raises NotKnownError.
+        """
+        useful = (1 - self.allocation.idle_slots) * (1 - self.allocation.padding)
+        compute = np.divide(self.times.compute_s, useful, out=np.zeros_like(useful), where=useful > 0)
+        return float(kernel_time_s(compute, self.times.memory_s, self.times.overhead_s).sum())
 
     # ---- energy
 
@@ -220,6 +251,23 @@ class Prediction:
         """Attained rate per watt, which is ops per joule. [op/J]. Raises NotKnownError."""
         return self.attained_ops_per_s / self.power_w
 
+    @property
+    def power_limit(self) -> Fact | None:
+        """The TDP, else the limit or the highest power that was measured; None where none is known."""
+        return next((fact for path in RATED if (fact := self.hardware.facts.get(path))), None)
+
+    @property
+    def over_limit(self) -> float | None:
+        """Power over that limit; None where one of the two is not known. [1]"""
+        if not self.has("energy") or self.power_limit is None:
+            return None
+        return self.power_w / self.power_limit.value
+
+    @property
+    def complete(self) -> bool:
+        """Whether the energy is known and no term is left out of it."""
+        return self._energy is not None and not self._energy.left_out
+
     # ---- memory
 
     @property
@@ -238,11 +286,12 @@ class Prediction:
         return self.activation_bytes + self.weight_bytes
 
     @property
-    def over_tdp(self) -> float | None:
-        """Power over the TDP; None where one of the two is not known. [1]"""
-        if not self.has("energy") or self.hardware.tdp_w is None:
+    def fits(self) -> bool | None:
+        """Whether the memory has room for it; None where footprint or capacity is not known."""
+        memory = self.hardware.main_memory()
+        if not self.has("footprint") or "capacity" not in memory.facts:
             return None
-        return self.power_w / self.hardware.tdp_w
+        return self.peak_bytes <= memory.capacity_bytes
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rooflint.metrics import red_flags, zone
-from rooflint.prediction import NotKnownError, Prediction
+from rooflint.prediction import FREE, NotKnownError, Prediction, Setting, UnitShare
 from rooflint.table import Cell
 
 LISTING = (
@@ -12,11 +12,15 @@ LISTING = (
     "batch",
     "compute",
     "storage",
+    "fused",
+    "launch",
     "latency_s",
     "throughput_per_s",
     "energy_per_inference_j",
+    "energy_complete",
     "power_w",
     "peak_memory_bytes",
+    "fits",
     "utilization",
     "compute_efficiency",
     "bandwidth_efficiency",
@@ -26,26 +30,47 @@ LISTING = (
 """Columns of a list of predictions."""
 
 
-def listed(label: str, found: Prediction | None, refused: str = "") -> tuple[Cell, ...]:
-    """One row of such a list; a device that cannot run the network has its reason and nothing else."""
+def listed(label: str, found: Prediction | None, batch: int, setting: Setting, refused: str = "") -> tuple[Cell, ...]:
+    """One row of such a list; a device that cannot run the network has its reason instead of figures."""
+    run = run_record(batch, setting).values()
     if found is None:
-        return (label, *(None for _ in LISTING[2:]), refused)
+        return (label, *run, *(None for _ in LISTING[6:-1]), refused)
     return (
         label,
-        found.batch,
-        found.compute,
-        found.storage,
+        *run,
         found.latency_s,
         found.throughput_per_s,
         known(lambda: found.energy_per_sample_j),
+        found.complete,
         known(lambda: found.power_w),
         known(lambda: found.peak_bytes),
+        found.fits,
         known(lambda: found.utilization),
         found.compute_efficiency,
         found.bandwidth_efficiency,
         found.bound,
         None,
     )
+
+
+def run_record(batch: int, setting: Setting) -> dict[str, Any]:
+    """How a network was run: the same keys in every answer."""
+    return {
+        "batch": batch,
+        "compute": setting.compute,
+        "storage": setting.storage or setting.compute,
+        "fused": setting.fuse,
+        "launch": setting.launch,
+    }
+
+
+def said_of_run(batch: int | None, setting: Setting) -> str:
+    """The same for a reader: `batch 8, int8 on fp32, fused, launches by stream`."""
+    parts = [f"batch {batch}"] if batch else []
+    parts.append(f"{setting.compute} on {setting.storage}" if setting.storage else setting.compute)
+    parts.append("fused" if setting.fuse else "not fused")
+    parts.append("launches free" if setting.launch == FREE else f"launches by {setting.launch}")
+    return ", ".join(parts)
 
 
 def record(label: str, found: Prediction | None, refused: str = "") -> dict[str, Any]:
@@ -73,13 +98,19 @@ def record(label: str, found: Prediction | None, refused: str = "") -> dict[str,
         "peak_bandwidth_bytes_per_s": found.bandwidth_bytes_per_s,
         "attained_bandwidth_bytes_per_s": found.attained_bytes_per_s,
         "bandwidth_efficiency": found.bandwidth_efficiency,
+        "latency_of_held_units_s": known(lambda: found.latency_of_held_units_s),
         "utilization": known(lambda: found.utilization),
-        "units": known(lambda: found.units),
+        "units": known(lambda: [_unit(share) for share in found.unit_shares]),
+        "fits": found.fits,
         "memory": known(lambda: _memory(found)),
         "energy": known(lambda: _energy(found)),
         "red_flags": [{"name": flag.name, "value": flag.value, "said": flag.said} for flag in red_flags(found)],
         "not_known": dict(found.reasons),
     }
+
+
+def _unit(share: UnitShare) -> dict[str, Any]:
+    return {"kind": share.kind, "held": share.held, "total": share.total, "share_of_latency": share.of_latency}
 
 
 def known(value: Callable[[], Any]) -> Any:
@@ -107,7 +138,7 @@ def _energy(found: Prediction) -> dict[str, Any]:
         "batch_high_j": high,
         "per_inference_j": found.energy_per_sample_j,
         "power_w": found.power_w,
-        "over_tdp": found.over_tdp,
+        "over_limit": found.over_limit,
         "ops_per_j": found.ops_per_j,
         "grade": found.energy.grade,
         "left_out": list(found.energy.left_out),

@@ -71,12 +71,10 @@ ORIN_INT8 = claims(
     "peak-tensor_core-int8-and-dla-int8-sparse-at-15w-by-readme",
     "peak-tensor_core-int8-and-dla-int8-sparse-at-30w-by-readme",
 )
-MODES_OF_ORIN = ("maxn", "50w", "30w", "15w")
-#: With slower tensor cores than DLAs ResNet-50 runs on the DLAs, whose clock is 1369.6 MHz at 50 W and at 30 W.
-MODES = claims(
-    "golden/orderings/resnet50.yaml",
-    f"latency-{'-lt-'.join(f'nvidia/jetson-agx-orin-64gb-{mode}' for mode in MODES_OF_ORIN)}-in-int8-by-readme",
-)
+#: With slower tensor cores ViT-B/16 no longer waits for the memory of its FP32 weights.
+BOUND = claims("golden/orderings/vit-b-16.yaml", "bound-nvidia/jetson-agx-orin-64gb-in-int8-stored-fp32")
+#: At a sixteenth not even two layers of 1024 at batch 16 do.
+SMALL = claims("golden/orderings/mlp-1024-batch16.yaml", "bound-nvidia/jetson-agx-orin-64gb-in-int8")
 #: The other modules with the same die.
 SIBLINGS = {
     *(
@@ -126,7 +124,7 @@ WIDTH = "golden/laws/units.yaml::monotone-peak-width"
 def test_an_eighth_of_orins_int8_rate_is_named_with_its_origin_file_and_line(shipped, verdicts, place):
     where = plant(shipped, place, 64)
     said = verdicts()
-    expected = ORIN_INT8 | MODES | (SIBLINGS | RATIO if place == "architecture" else set())
+    expected = ORIN_INT8 | BOUND | (SIBLINGS | RATIO if place == "architecture" else set())
     assert set(said) == expected | {WIDTH}
     assert where in said[WIDTH]
     # 16 × 4 × 64 × 2 × 1.3005 GHz = 10.65 TOP/s of 170 / 2
@@ -137,7 +135,7 @@ def test_an_eighth_of_orins_int8_rate_is_named_with_its_origin_file_and_line(shi
     assert "ratio 1/8 macs_per_clock 64 is 1/8 of" in dense
     assert re.search(r"it is the FP16 rate of [^;]*\bvolta-gv100\b", dense)
     assert f"{where} units.tensor_core.macs_per_clock.int8; write 512 MAC" in dense
-    for node in expected - MODES:
+    for node in expected - BOUND:
         assert where in said[node]
         assert "1/8" in said[node]
 
@@ -146,7 +144,7 @@ def test_an_eighth_of_orins_int8_rate_is_named_with_its_origin_file_and_line(shi
 def test_a_sixteenth_is_an_eighth_and_a_mac_counted_as_one_op(shipped, verdicts, place):
     where = plant(shipped, place, 32)
     said = verdicts()
-    expected = ORIN_INT8 | MODES | (SIBLINGS | RATIO if place == "architecture" else set())
+    expected = ORIN_INT8 | BOUND | SMALL | (SIBLINGS | RATIO if place == "architecture" else set())
     assert set(said) == expected | {WIDTH}
     assert where in said[WIDTH]
     # 16 × 4 × 32 × 2 × 1.3005 GHz = 5.327 TOP/s: the seed documents' 5.3, which counted MAC
@@ -156,7 +154,7 @@ def test_a_sixteenth_is_an_eighth_and_a_mac_counted_as_one_op(shipped, verdicts,
     assert re.search(r"64 MAC/clock is 1/8 of [^;]*512[^;]*; it is the FP16 rate of [^;]*\bvolta-gv100\b", dense)
     assert "a MAC is counted as one op" in dense
     assert f"{where} units.tensor_core.macs_per_clock.int8; write 512 MAC" in dense
-    for node in expected - MODES:
+    for node in expected - BOUND - SMALL:
         assert where in said[node]
         assert "1/16" in said[node]
 

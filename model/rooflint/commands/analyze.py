@@ -42,6 +42,6 @@ def analyze_command(
     work = asked.workload_of(network, batch, shape)
     one = contend(hardware, work, energies, setting)
     found = one.prediction  # raises with the reason
-    single = predict(hardware, work.at_batch(1), energies, setting) if batch > 1 and not work.fixed_batch else None
+    single = None if work.fixed_batch and batch > 1 else predict(hardware, work.at_batch(1), energies, setting)
     place = Place(region, electricity, pue, years, load)
-    deliver(answer(one, single, spending(found, Ledgers.of(registry), place)), form, output)
+    deliver(answer(one, setting, single, spending(found, Ledgers.of(registry), place)), form, output)

@@ -26,6 +26,8 @@ EXAMPLES = {
 }
 """One device of each kind, for a kind that is named and for a question that names none."""
 
+DEFAULT_PRECISION, DEFAULT_LAUNCH = "bf16", "stream"
+
 Network = Annotated[
     str, typer.Argument(help="Network of torchvision (resnet18), package.module:factory, or a .pt2 program.")
 ]
@@ -57,7 +59,10 @@ def setting_of(compute: str, storage: str = "", fuse: bool = False, launch: str 
 
 
 def workload_of(name: str, batch: int, shape: str = "") -> Workload:
-    """The table of a network at a batch. Raises RooflintError."""
+    """The table of a network at a batch. Raises RooflintError.
+
+    The batch of a shape is only that of the capture; the one that is asked for is made of it.
+    """
     return network(name, _shapes(shape)).at_batch(batch)
 
 
@@ -68,6 +73,19 @@ def _shapes(text: str) -> list[list[int]]:
         return [[int(size) for size in text.split(",")]]
     except ValueError:
         raise RooflintError(f"--input: want sizes with commas, such as 1,3,224,224, found '{text}'") from None
+
+
+def repeated(batch: int, setting: Setting, at: str = "") -> str:
+    """The options of a run that differ from the defaults, as a user types them."""
+    options = {
+        "-b": str(batch) if batch > 1 else "",
+        "-p": setting.compute if setting.compute != DEFAULT_PRECISION else "",
+        "--storage": setting.storage or "",
+        "--launch": setting.launch if setting.launch != DEFAULT_LAUNCH else "",
+        "--at": at,
+    }
+    typed = "".join(f" {name} {value}" for name, value in options.items() if value)
+    return typed + (" --fuse" if setting.fuse else "")
 
 
 def energies_of(specs: list[Path] | None) -> tuple[Registry, Energies]:

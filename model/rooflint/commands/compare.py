@@ -12,6 +12,8 @@ from rooflint.comparison_answer import Question, answer
 from rooflint.criteria import requirements
 from rooflint.errors import RooflintError
 from rooflint.explanation import METRICS
+from rooflint.hardware import Hardware
+from rooflint.kernel_map import MAPPED
 from rooflint.output import deliver
 
 app = typer.Typer(add_completion=False)
@@ -53,32 +55,39 @@ def compare_command(
 ) -> None:
     """Compare devices on a network: energy, latency, memory, units; who wins, by what factor, and why."""
     setting = asked.setting_of(precision, storage, fuse, launch)
-    if metric not in METRICS:
-        raise RooflintError(f"--metric: want one of {', '.join(METRICS)}, found '{metric}'")
+    _check(level, metric)
     wanted = requirements(require)
     registry, energies = asked.energies_of(specs)
-    devices = asked.devices_of(registry, [*(hardware or ()), *(explain or () if hardware else ())], at)
-    if explain and not hardware:
-        devices = asked.devices_of(registry, explain, at)
+    devices = asked.devices_of(registry, hardware if hardware or not explain else explain, at)
     found = compare(devices, asked.workload_of(network, batch, shape), energies, setting)
+
+    def named(name: str) -> Contender:
+        return _named(found, asked.devices_of(registry, [name], at), name)
+
     question = Question(
         level.value,
-        _named(found, baseline) if baseline else None,
+        named(baseline) if baseline else None,
         wanted,
-        (_named(found, explain[0]), _named(found, explain[1])) if explain else None,
+        (named(explain[0]), named(explain[1])) if explain else None,
         metric,
+        asked.repeated(batch, setting, at),
     )
     deliver(answer(found, question), form, output)
 
 
-def _named(found: Comparison, name: str) -> Contender:
-    """The contender that a name means: its kind, its id, or a unique part of it. Raises RooflintError."""
-    wanted = name.lower().replace("@", " at ")
-    kinds = [one for one in found.contenders if one.hardware.kind == wanted]
-    matches = kinds[:1] or [one for one in found.contenders if wanted in (one.label, one.short)]
-    matches = matches or [one for one in found.contenders if wanted in one.label]
+def _check(level: Level, metric: str) -> None:
+    if metric not in METRICS:
+        raise RooflintError(f"--metric: want one of {', '.join(METRICS)}, found '{metric}'")
+    if level is Level.subgraph and metric not in MAPPED:
+        raise RooflintError(f"--metric: kernels have {' and '.join(MAPPED)}, not {metric}")
+
+
+def _named(found: Comparison, devices: list[Hardware], name: str) -> Contender:
+    """The contender that a name means, read as -d reads it. Raises RooflintError for what is not compared."""
+    keys = {(one.id, one.mode) for one in devices}
+    matches = [one for one in found.contenders if (one.hardware.id, one.hardware.mode) in keys]
     if len(matches) != 1:
-        having = ", ".join(one.short for one in found.contenders)
-        problem = "is ambiguous" if matches else "is not compared"
+        having = ", ".join(one.typed for one in found.contenders)
+        problem = "means several of them" if matches else "is not compared"
         raise RooflintError(f"'{name}' {problem} (compared: {having})")
     return matches[0]

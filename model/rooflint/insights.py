@@ -1,0 +1,97 @@
+"""Insights: what the figures of a comparison say, each with its number; nothing that is not in them."""
+
+from collections.abc import Iterator, Sequence
+
+from rooflint.comparison import Comparison, Contender, flips, score_of
+from rooflint.criteria import CRITERIA
+from rooflint.metrics import red_flags
+from rooflint.units import JOULES, format_quantity
+
+MOST = 12
+"""Devices of which every flag is told; of more, how many have it."""
+
+
+def insights(found: Comparison) -> tuple[str, ...]:
+    """In the order in which a reader needs them."""
+    told = [*_uneven(found), *_leads(found), *_flips(found)]
+    if len(found.able) <= MOST:
+        told += [sentence for one in found.able for sentence in _flags(one)]
+        told += [_largest_term(one) for one in found.able if one.prediction.has("energy")]
+    else:
+        told += _counted(found.able)
+    return tuple(told)
+
+
+def _uneven(found: Comparison) -> Iterator[str]:
+    """Launches that are known of some devices and not of others make a race unfair."""
+    without = [one.short for one in found.able if one.prediction.launch is None]
+    if without and len(without) < len(found.able):
+        yield (
+            f"{', '.join(without)}: no launch overhead is known, so none is counted, while others pay for theirs; "
+            "--launch free leaves it out of all"
+        )
+
+
+def _leads(found: Comparison) -> Iterator[str]:
+    """By how much the winners lead, and what the one gives for what the other has."""
+    frugal, fast = found.winner("energy"), found.winner("latency")
+    if frugal and frugal is fast:
+        yield f"{fast.short} wins both energy and latency: no trade-off between these devices"
+    elif frugal and fast:
+        yield from _trade_off(frugal, fast)
+    for by, winner in (("energy", frugal), ("latency", fast)):
+        if winner:
+            yield from _lead(found, by, winner)
+
+
+def _trade_off(frugal: Contender, fast: Contender) -> Iterator[str]:
+    energy = CRITERIA["energy"].of(fast.prediction)
+    if energy is None:
+        return
+    less = energy / frugal.prediction.energy_per_sample_j
+    faster = frugal.prediction.latency_s / fast.prediction.latency_s
+    yield f"trade-off: {frugal.short} takes 1/{less:.3g} of the energy of {fast.short}, which is {faster:.3g} × as fast"
+
+
+def _lead(found: Comparison, by: str, winner: Contender) -> Iterator[str]:
+    scores = [(score, one) for one in found.able if one is not winner and (score := score_of(one.prediction, by))]
+    if not scores:
+        return
+    score, second = min(scores, key=lambda pair: pair[0])
+    lead = score / CRITERIA[by].value(winner.prediction)
+    overlap = _overlap(winner, second) if by == "energy" else ""
+    yield f"{winner.short} leads {second.short} by {lead:.3g} × in {by}{overlap}"
+
+
+def _overlap(one: Contender, two: Contender) -> str:
+    """Whether the documents' ranges leave the order of two energies open."""
+    ranges = [tuple(end / each.prediction.batch for end in each.prediction.energy.ends_j) for each in (one, two)]
+    if ranges[0][1] < ranges[1][0]:
+        return ""
+    shown = " and ".join(f"{format_quantity(low, JOULES)} … {format_quantity(high, JOULES)}" for low, high in ranges)
+    return f", but the ranges that the documents leave overlap ({shown})"
+
+
+def _flips(found: Comparison) -> Iterator[str]:
+    for by, other in flips(found).items():
+        value = CRITERIA[by].shown(CRITERIA[by].value(other.prediction))
+        yield f"launches decide {by}: if they cost nothing {other.short} wins it ({value}; --launch free)"
+
+
+def _flags(one: Contender) -> Iterator[str]:
+    for flag in red_flags(one.prediction):
+        yield f"{one.short}: {flag.said}"
+
+
+def _largest_term(one: Contender) -> str:
+    terms = one.prediction.energy.terms
+    largest = max(terms, key=lambda term: term.total_j)
+    share = largest.total_j / one.prediction.energy_j
+    return f"{one.short}: {100 * share:.3g} % of its energy is {largest.name} ({largest.each.grade})"
+
+
+def _counted(able: Sequence[Contender]) -> Iterator[str]:
+    """Flags of many devices, as counts."""
+    flags = [flag.name for one in able for flag in red_flags(one.prediction)]
+    for name in dict.fromkeys(flags):
+        yield f"{flags.count(name)} of {len(able)} devices have the red flag '{name}'; rooflint analyze says why"
