@@ -10,7 +10,7 @@ from rooflint.caveats import caveats
 from rooflint.comparison import Contender
 from rooflint.criteria import UNKNOWN, per_second
 from rooflint.explanation import energy_bar, latency_bar
-from rooflint.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, zone
+from rooflint.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.precision import rate_unit
 from rooflint.prediction import Prediction, Setting
 from rooflint.prediction_record import known, record, run_record, said_of_run
@@ -138,7 +138,7 @@ def _of_limit(found: Prediction) -> str:
     limit = found.power_limit
     if found.over_limit is None or limit is None:
         return "no TDP is known"
-    return f"{100 * found.over_limit:.3g} % of its {limit.display} ({limit.path.rpartition('.')[2].replace('_', ' ')})"
+    return f"{100 * found.over_limit:.3g} % of its {limit.display} ({limit_name(limit)})"
 
 
 def _zone_said(found: Prediction) -> str:

@@ -1,12 +1,13 @@
 """Batch sweeps: one network on one device over batches, and the batch that suits it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from rooflint.basis import Energies
 from rooflint.comparison import Contender, contend, score_of
-from rooflint.criteria import CRITERIA, Requirement
+from rooflint.criteria import Requirement
 from rooflint.hardware import Hardware
 from rooflint.metrics import batch_efficiency
 from rooflint.prediction import Prediction, Setting
@@ -17,14 +18,20 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 ENOUGH = 0.95
 """Share of the highest throughput at which a larger batch only adds latency."""
 
+NEARLY = 1.01
+"""Energy over the least at which a larger batch saves nothing worth its latency."""
+
 
 @dataclass(frozen=True)
 class BatchSweep:
     """A device in one precision over ascending batches; without predictions where it cannot run the network."""
 
     contender: Contender
+    """The device with its last prediction, or with the reason why there is none."""
     setting: Setting
     predictions: tuple[Prediction, ...]
+    single: Prediction | None
+    """The same for one sample, against which batches are held; None for a network that has one batch only."""
     label: str
     """`h100-sxm5-80gb`, with its precision where there are several: `h100-sxm5-80gb int8`."""
 
@@ -32,21 +39,21 @@ class BatchSweep:
         """The prediction for a batch."""
         return next((one for one in self.predictions if one.batch == batch), None)
 
-    def efficiencies(self) -> tuple[float, ...]:
-        """Throughput of each batch over that of as many first ones at once. [1]"""
-        return tuple(batch_efficiency(self.predictions[0], one) for one in self.predictions)
+    def efficiency(self, found: Prediction) -> float | None:
+        """Throughput of a batch over that of as many single samples at once. [1]"""
+        return batch_efficiency(self.single, found) if self.single else None
 
     def best(self, wanted: Sequence[Requirement] = ()) -> Prediction | None:
-        """The smallest batch with 95 % of the highest throughput, among those of which all requirements hold."""
-        able = [one for one in self.predictions if all(each.met(one) for each in wanted)]
+        """The smallest batch with 95 % of the highest throughput, of those that fit and keep all requirements."""
+        able = [one for one in self.predictions if one.fits is not False and all(each.met(one) for each in wanted)]
         most = max((one.throughput_per_s for one in able), default=0.0)
         return next((one for one in able if one.throughput_per_s >= ENOUGH * most), None)
 
     def most_frugal(self) -> Prediction | None:
-        """The smallest batch with the least energy per inference, to 1 %; None where no energy is known."""
-        known = [(energy, one) for one in self.predictions if (energy := CRITERIA["energy"].of(one)) is not None]
+        """The smallest batch with the least energy per inference, to 1 %; None where no energy is wholly known."""
+        known = [(energy, one) for one in self.predictions if (energy := score_of(one, "energy")) is not None]
         least = min((energy for energy, _ in known), default=0.0)
-        return next((one for energy, one in known if energy <= least * 1.01), None)
+        return next((one for energy, one in known if energy <= NEARLY * least), None)
 
     def turns(self) -> tuple[tuple[Prediction, Prediction], ...]:
         """Neighbouring batches between which something else becomes what the latency waits for."""
@@ -71,25 +78,35 @@ def sweep(
     settings: Sequence[Setting],
     batches: Sequence[int] = BATCHES,
 ) -> tuple[BatchSweep, ...]:
-    """Each device in each setting over the batches. Raises WorkloadError for a network that has one batch only."""
+    """Each device in each setting over the batches. Raises WorkloadError for a batch that the network does not have."""
     ascending = sorted(set(batches))
     tables = [work.at_batch(batch) for batch in ascending]
+    single = None if work.fixed_batch and work.batch > 1 else work.at_batch(1)
     alone = len({setting.compute for setting in settings}) == 1
-    return tuple(_swept(device, tables, energies, setting, alone) for device in devices for setting in settings)
+    return tuple(_swept(device, tables, single, energies, setting, alone) for device in devices for setting in settings)
 
 
 def _swept(
-    device: Hardware, tables: Sequence[Workload], energies: Energies, setting: Setting, alone: bool
+    device: Hardware,
+    tables: Sequence[Workload],
+    single: Workload | None,
+    energies: Energies,
+    setting: Setting,
+    alone: bool,
 ) -> BatchSweep:
     runs = [contend(device, table, energies, setting) for table in tables]
-    label = runs[0].short if alone else f"{runs[0].short} {setting.compute}"
-    return BatchSweep(runs[0], setting, tuple(one.found for one in runs if one.found), label)
+    label = runs[-1].short if alone else f"{runs[-1].short} {setting.compute}"
+    found = tuple(one.found for one in runs if one.found)
+    base = contend(device, single, energies, setting).found if single and found else None
+    return BatchSweep(runs[-1], setting, found, base, label)
 
 
 def leader(sweeps: Sequence[BatchSweep], batch: int, by: str) -> BatchSweep | None:
-    """The best of them at a batch by a criterion or by balance; None where it is known of none."""
-    scored = [(score, place) for place, one in enumerate(sweeps) if (score := _score(one, batch, by)) is not None]
-    return sweeps[min(scored)[1]] if scored else None
+    """The best of them at a batch by a criterion or by balance; None in a tie and where it is known of none."""
+    scored = [(score, one) for one in sweeps if (score := _score(one, batch, by)) is not None]
+    best = min((score for score, _ in scored), default=0.0)
+    first = [one for score, one in scored if math.isclose(score, best, rel_tol=1e-9)]
+    return first[0] if len(first) == 1 else None
 
 
 def _score(one: BatchSweep, batch: int, by: str) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from rooflint.facts import Fact
 from rooflint.prediction import Prediction
 from rooflint.units import BYTES, SECONDS, format_quantity
 
@@ -69,9 +70,16 @@ def _too_large(prediction: Prediction) -> str:
 
 def _too_hot(prediction: Prediction) -> str:
     limit = prediction.power_limit
-    named = f"its {limit.display} ({limit.path.rpartition('.')[2].replace('_', ' ')})" if limit else ""
+    named = f"its {limit.display} ({limit_name(limit)})" if limit else ""
     times = f"{prediction.over_limit:.3g} times {named}"
     return f"{prediction.power_w:.4g} W by these terms is {times}; it could not hold this rate"
+
+
+def limit_name(limit: Fact) -> str:
+    """`TDP`, `power limit`, `measured max`."""
+    return {"tdp": "TDP", "powers.limit": "power limit"}.get(
+        limit.path, limit.path.rpartition(".")[2].replace("_", " ")
+    )
 
 
 def _little_compute(prediction: Prediction) -> str:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from rooflint.answer import Answer, Grid, Point, Prose, Roof, Rooflines, Section
+from rooflint.caveats import caveats
 from rooflint.comparison import Contender
-from rooflint.criteria import CRITERIA
+from rooflint.criteria import UNKNOWN, shown
 from rooflint.metrics import red_flags
-from rooflint.prediction_record import LISTING, listed, record
+from rooflint.prediction import Setting
+from rooflint.prediction_record import LISTING, listed, record, run_record, said_of_run
 from rooflint.table import Table
 
 SCHEMA = "rooflint.models/1"
@@ -14,65 +16,54 @@ SCHEMA = "rooflint.models/1"
 COLUMNS = ("network", "Gop", "latency", "energy", "memory", "units", "peak %", "waits for")
 
 
-def answer(found: Sequence[tuple[str, Contender]], refused: Sequence[str]) -> Answer:
+def answer(found: Sequence[tuple[str, Contender]], setting: Setting, batch: int, refused: Sequence[str]) -> Answer:
     """Networks with what the device makes of them, and those that cannot be captured, with reasons."""
-    device = found[0][1] if found else None
+    label = found[0][1].label
     able = [(name, one) for name, one in found if one.found]
-    label = device.label if device else "no device"
+    told, doubts = tuple(_insights(able)) if able else (), caveats(one for _, one in found)
+    rows = tuple((name, *listed(one.label, one.found, batch, setting, one.refused)) for name, one in found)
     return Answer(
-        title=f"{len(able)} networks on {label}",
-        subtitle=_about(able),
-        sections=tuple(_sections(able, found, refused)),
+        title=f"{len(able)} network{'' if len(able) == 1 else 's'} on {label}",
+        subtitle=said_of_run(batch, setting),
+        sections=tuple(_sections(able, told, (*doubts, *refused))),
         record={
             "schema": SCHEMA,
             "device": label,
+            **run_record(batch, setting),
             "networks": [{"network": name, **record(one.label, one.found, one.refused)} for name, one in found],
             "not_captured": list(refused),
+            "insights": list(told),
+            "caveats": list(doubts),
         },
-        listing=Table(
-            ("network", *LISTING), tuple((name, *listed(one.label, one.found, one.refused)) for name, one in found)
-        ),
+        listing=Table(("network", *LISTING), rows),
     )
 
 
-def _about(able: Sequence[tuple[str, Contender]]) -> str:
-    if not able:
-        return "nothing to compare"
-    first = able[0][1].prediction
-    precision = first.compute if first.compute == first.storage else f"{first.compute} on {first.storage}"
-    return f"batch {first.batch}, {precision}"
-
-
 def _sections(
-    able: Sequence[tuple[str, Contender]], found: Sequence[tuple[str, Contender]], refused: Sequence[str]
+    able: Sequence[tuple[str, Contender]], told: tuple[str, ...], doubts: tuple[str, ...]
 ) -> Iterator[Section]:
     if able:
         rows = sorted(able, key=lambda pair: pair[1].prediction.latency_s)
         yield Grid("Networks", Table(COLUMNS, tuple(_row(name, one) for name, one in rows)), "energy per inference")
-        yield Prose("Insights", tuple(_insights(able)))
+        yield Prose("Insights", told)
         yield _rooflines(able)
-    missing = (*dict.fromkeys(one.refused for _, one in found if not one.found), *refused)
-    if missing:
-        yield Prose("Not compared", missing)
+    if doubts:
+        yield Prose("Not compared, not known", doubts)
 
 
 def _row(name: str, one: Contender) -> tuple[str, ...]:
     found = one.prediction
-    figures = (_shown(one, by) for by in ("latency", "energy", "memory"))
-    units = found.units if found.has("allocation") else "—"
+    memory = shown(found, "memory") + (" ✗" if found.fits is False else "")
     return (
         name,
         f"{found.times.ops.sum() / found.batch / 1e9:.4g}",
-        *figures,
-        units,
+        shown(found, "latency"),
+        shown(found, "energy"),
+        memory,
+        found.units if found.has("allocation") else UNKNOWN,
         f"{100 * found.compute_efficiency:.3g}",
         found.bound,
     )
-
-
-def _shown(one: Contender, by: str) -> str:
-    value = CRITERIA[by].of(one.prediction)
-    return "—" if value is None else CRITERIA[by].shown(value)
 
 
 def _insights(able: Sequence[tuple[str, Contender]]) -> Iterator[str]:
@@ -82,9 +73,18 @@ def _insights(able: Sequence[tuple[str, Contender]]) -> Iterator[str]:
     if worst != best:
         waits = worst_one.prediction.bound
         yield f"{worst} attains least: {100 * worst_one.prediction.compute_efficiency:.3g} %; it waits for {waits}"
-    flagged = [name for name, one in able if any(flag.name == "compute" for flag in red_flags(one.prediction))]
-    if flagged:
-        yield f"{len(flagged)} of {len(able)} attain less than 20 % of the peak: {', '.join(flagged)}"
+    for name, said in FLAGGED.items():
+        flagged = [network for network, one in able if any(flag.name == name for flag in red_flags(one.prediction))]
+        if flagged:
+            yield f"{len(flagged)} of {len(able)} {said}: {', '.join(flagged)}"
+
+
+FLAGGED = {
+    "compute": "attain less than 20 % of the peak",
+    "memory": "do not fit the memory",
+    "power": "would take more than the power limit",
+    "padding": "would take half as long again with idle slots and padding paid for",
+}
 
 
 def _rooflines(able: Sequence[tuple[str, Contender]]) -> Rooflines:

@@ -4,118 +4,135 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rooflint.answer import Answer, Curve, Curves, Grid, Prose, Section
-from rooflint.batch_sweep import BatchSweep, crossovers, leader
+from rooflint.batch_sweep import BatchSweep, Crossover, crossovers, leader
+from rooflint.caveats import caveats
 from rooflint.comparison import BALANCE
-from rooflint.criteria import CRITERIA, Requirement
+from rooflint.criteria import CRITERIA, UNKNOWN, Requirement, shown
+from rooflint.metrics import red_flags
 from rooflint.prediction import Prediction
-from rooflint.prediction_record import LISTING, listed, record
+from rooflint.prediction_record import LISTING, listed, record, run_record, said_of_run
 from rooflint.table import Table
-from rooflint.units import SECONDS, format_quantity
 from rooflint.workload import Workload
 
 SCHEMA = "rooflint.sweep/1"
 
+PAIRS = ("latency", "energy", BALANCE)
+COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "waits for")
+
 
 def answer(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Answer:
     """What was found, for people and for programs."""
-    able = [one for one in sweeps if one.predictions]
-    rows = [listed(one.contender.label, found) for one in able for found in one.predictions]
-    rows += [listed(one.contender.label, None, one.contender.refused) for one in sweeps if not one.predictions]
+    setting, precisions = sweeps[0].setting, ", ".join(dict.fromkeys(one.setting.compute for one in sweeps))
+    told = tuple(_told(_able(sweeps)))
     return Answer(
         title=f"{work.name} over batches",
-        subtitle=_about(sweeps),
-        sections=tuple(_sections(sweeps, able, wanted)),
-        record=_record(work, sweeps, wanted),
-        listing=Table(LISTING, tuple(rows)),
+        subtitle=said_of_run(None, setting).replace(setting.compute, precisions, 1),
+        sections=tuple(_sections(sweeps, wanted, told)),
+        record=_record(work, sweeps, wanted, told),
+        listing=Table(LISTING, tuple(_listed(sweeps))),
     )
 
 
-def _about(sweeps: Sequence[BatchSweep]) -> str:
-    """How it was run, in what all have in common."""
-    setting = sweeps[0].setting
-    precisions = ", ".join(dict.fromkeys(one.setting.compute for one in sweeps))
-    stored = f" on {setting.storage}" if setting.storage else ""
-    return f"{precisions}{stored}, {'fused' if setting.fuse else 'not fused'}, launches by {setting.launch}"
+def _able(sweeps: Sequence[BatchSweep]) -> list[BatchSweep]:
+    return [one for one in sweeps if one.predictions]
 
 
-def _sections(
-    sweeps: Sequence[BatchSweep], able: Sequence[BatchSweep], wanted: Sequence[Requirement]
-) -> Iterator[Section]:
+def _listed(sweeps: Sequence[BatchSweep]) -> Iterator[tuple[Any, ...]]:
+    for one in sweeps:
+        label = one.contender.label
+        yield from (listed(label, found, found.batch, one.setting) for found in one.predictions)
+        if not one.predictions:
+            yield listed(label, None, 0, one.setting, one.contender.refused)
+
+
+def _sections(sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement], told: tuple[str, ...]) -> Iterator[Section]:
+    able = _able(sweeps)
     if able:
         yield _best(able, wanted)
     if len(able) > 1:
         yield _pairing(able)
-    refused = tuple(one.contender.refused for one in sweeps if not one.predictions)
-    if refused:
-        yield Prose("Not compared", tuple(dict.fromkeys(refused)))
-    told = tuple(_told(able))
+    if doubts := caveats(one.contender for one in sweeps):
+        yield Prose("Not compared, not known", doubts)
     if told:
         yield Prose("Insights", told)
     for one in able:
-        yield Grid(one.label, Table(COLUMNS, tuple(_rows(one))))
+        yield Grid(one.label, Table(COLUMNS, tuple(_rows(one))), _note(one))
     if able:
-        yield _curves("Throughput", "batch", "inferences/s", able, lambda found: found.throughput_per_s)
-        yield _curves("Latency of a batch", "batch", "latency", able, lambda found: found.latency_s, "s")
+        yield _curves("Throughput", "inferences/s", able, lambda found: found.throughput_per_s)
+        yield _curves("Latency of a batch", "latency", able, lambda found: found.latency_s, "s")
 
 
 def _best(able: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Grid:
     rows = []
     for one in able:
         best, frugal = one.best(wanted), one.most_frugal()
+        least = UNKNOWN if frugal is None else f"{frugal.batch} ({shown(frugal, 'energy')})"
         if best is None:
-            rows.append((one.label, "none", "no batch meets the requirements", "", ""))
+            rows.append((one.label, "none", UNKNOWN, UNKNOWN, least))
             continue
-        throughput = CRITERIA["throughput"].shown(best.throughput_per_s)
-        least = "—" if frugal is None else f"{frugal.batch} ({CRITERIA['energy'].shown(frugal.energy_per_sample_j)})"
-        rows.append((one.label, str(best.batch), throughput, format_quantity(best.latency_s, SECONDS), least))
+        last = best is one.predictions[-1] and len(one.predictions) > 1
+        size = f"{best.batch} or more" if last else str(best.batch)
+        rows.append((one.label, size, shown(best, "throughput"), shown(best, "latency"), least))
+    note = "best: the smallest batch with 95 % of the highest throughput, of those asked for that fit"
+    if wanted:
+        note += f" and keep {', '.join(one.text for one in wanted)}"
     columns = ("device", "best batch", "throughput", "latency", "least energy at")
-    note = "best: the smallest batch with 95 % of the highest throughput"
-    return Grid(
-        "Best batch",
-        Table(columns, tuple(rows)),
-        f"{note} that meets {', '.join(one.text for one in wanted)}" if wanted else note,
-    )
-
-
-PAIRS = ("latency", "energy", BALANCE)
+    return Grid("Best batch", Table(columns, tuple(rows)), note)
 
 
 def _pairing(able: Sequence[BatchSweep]) -> Grid:
     """Which combination for which batch, by the figures of that batch."""
     batches = [found.batch for found in able[0].predictions]
-    rows = tuple((str(batch), *(_pair(able, batch, by) for by in PAIRS), _because(able, batch)) for batch in batches)
-    return Grid("Which for which batch", Table(("batch", *PAIRS, "because"), rows), "because: of the balanced one")
+    rows = tuple((str(batch), *(_lead(able, batch, by) for by in PAIRS)) for batch in batches)
+    note = "by how much it leads the next; balance: energy × latency"
+    return Grid("Which for which batch", Table(("batch", *PAIRS), rows), note)
 
 
-def _pair(able: Sequence[BatchSweep], batch: int, by: str) -> str:
-    best = leader(able, batch, by)
-    return best.label if best else "—"
+def _lead(able: Sequence[BatchSweep], batch: int, by: str) -> str:
+    """The leader, and by what factor; a tie where several lead."""
+    first = leader(able, batch, by)
+    if first is None:
+        return "tie" if any(one.at(batch) for one in able) else UNKNOWN
+    rest = [one for one in able if one is not first]
+    second = leader(rest, batch, by)
+    mine, theirs = (_score(one, batch, by) for one in (first, second))
+    if not mine or not theirs:
+        return first.label
+    return f"{first.label} {theirs / mine:.3g}×"
 
 
-def _because(able: Sequence[BatchSweep], batch: int) -> str:
-    """What the balanced one makes of its peak, and what it waits for."""
-    best = leader(able, batch, BALANCE) or leader(able, batch, "latency")
-    found = best.at(batch) if best else None
+def _score(one: BatchSweep | None, batch: int, by: str) -> float | None:
+    found = one.at(batch) if one else None
     if found is None:
-        return ""
-    return f"{100 * found.compute_efficiency:.3g} % of its peak, waits for {found.bound}"
-
-
-COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "waits for")
+        return None
+    if by == BALANCE:
+        return found.energy_per_sample_j * found.latency_s if found.complete else None
+    return CRITERIA[by].of(found)
 
 
 def _rows(one: BatchSweep) -> Iterator[tuple[str, ...]]:
-    for found, efficiency in zip(one.predictions, one.efficiencies(), strict=True):
-        energy = CRITERIA["energy"].of(found)
+    for found in one.predictions:
+        efficiency = one.efficiency(found)
         yield (
-            str(found.batch),
-            format_quantity(found.latency_s, SECONDS),
-            CRITERIA["throughput"].shown(found.throughput_per_s),
-            "—" if energy is None else CRITERIA["energy"].shown(energy),
-            f"{100 * efficiency:.3g} %",
+            f"{found.batch} ✗" if found.fits is False else str(found.batch),
+            shown(found, "latency"),
+            shown(found, "throughput"),
+            shown(found, "energy"),
+            UNKNOWN if efficiency is None else f"{100 * efficiency:.3g} %",
             f"{100 * found.compute_efficiency:.3g}",
             found.bound,
         )
+
+
+def _note(one: BatchSweep) -> str:
+    """What its rows have in common that a reader must know."""
+    small = [str(found.batch) for found in one.predictions if found.fits is False]
+    hot = [found for found in one.predictions if any(flag.name == "power" for flag in red_flags(found))]
+    notes = [f"✗ does not fit its memory: batch {', '.join(small)}"] if small else []
+    if hot:
+        worst = max(hot, key=lambda found: found.over_limit or 0.0)
+        notes.append(f"power above its limit from batch {hot[0].batch} on, up to {worst.over_limit:.3g} times")
+    return "; ".join(notes)
 
 
 def _told(able: Sequence[BatchSweep]) -> Iterator[str]:
@@ -128,49 +145,68 @@ def _told(able: Sequence[BatchSweep]) -> Iterator[str]:
             )
     for by in ("latency", "energy"):
         for cross in crossovers(able, by):
-            mine, theirs = cross.winner_before.at(cross.after), cross.winner_after.at(cross.after)
-            if mine is None or theirs is None:
-                continue
-            yield (
-                f"{cross.winner_after.label} overtakes {cross.winner_before.label} in {by} between batch "
-                f"{cross.before} and {cross.after}: there {_why(mine, theirs, by)}"
-            )
+            yield from _crossed(cross, by)
+
+
+def _crossed(cross: Crossover, by: str) -> Iterator[str]:
+    loser, winner = cross.winner_before.at(cross.after), cross.winner_after.at(cross.after)
+    if loser and winner:
+        yield (
+            f"{cross.winner_after.label} overtakes {cross.winner_before.label} in {by} between batch "
+            f"{cross.before} and {cross.after}: {_why(loser, winner, by)} at {cross.after}"
+        )
 
 
 def _why(loser: Prediction, winner: Prediction, by: str) -> str:
-    """What the overtaken one waits for or spends on at the batch where it falls behind."""
-    figures = " against ".join(CRITERIA[by].shown(CRITERIA[by].value(one)) for one in (winner, loser))
+    """What each waits for or spends on at the batch where one falls behind."""
+    mine, theirs = (f"{shown(one, by)} ({_most(one, by)})" for one in (winner, loser))
+    return f"{mine} against {theirs}"
+
+
+def _most(found: Prediction, by: str) -> str:
+    """What makes most of a latency or an energy, with its share."""
     if by == "latency":
-        return f"{figures}; the overtaken one waits for {loser.bound}, the other for {winner.bound}"
-    terms = (max(one.energy.terms, key=lambda term: term.total_j).name for one in (winner, loser))
-    return f"{figures}; most of it {' and '.join(terms)}"
+        return f"{100 * found.shares[found.bound] / found.latency_s:.3g} % {found.bound}"
+    largest = max(found.energy.terms, key=lambda term: term.total_j)
+    return f"{100 * largest.total_j / found.energy_j:.3g} % {largest.name}"
 
 
 def _curves(
-    heading: str, x: str, y: str, able: Sequence[BatchSweep], value: Callable[[Prediction], float], unit: str = ""
+    heading: str, y: str, able: Sequence[BatchSweep], value: Callable[[Prediction], float], unit: str = ""
 ) -> Curves:
     curves = tuple(
         Curve(one.label, tuple(float(found.batch) for found in one.predictions), tuple(map(value, one.predictions)))
         for one in able
     )
-    return Curves(heading, x, y, curves, y_unit=unit)
+    return Curves(heading, "batch", y, curves, y_unit=unit)
 
 
-def _record(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> dict[str, Any]:
-    able = [one for one in sweeps if one.predictions]
+def _record(
+    work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement], told: tuple[str, ...]
+) -> dict[str, Any]:
+    able = _able(sweeps)
+    run = run_record(0, sweeps[0].setting)
     return {
         "schema": SCHEMA,
         "network": work.name,
+        "storage": sweeps[0].setting.storage,
+        "fused": run["fused"],
+        "launch": run["launch"],
         "requirements": [one.text for one in wanted],
         "sweeps": [_swept(one, wanted) for one in sweeps],
-        "pairing": [
-            {"batch": batch, **{by: best.label if (best := leader(able, batch, by)) else None for by in PAIRS}}
-            for batch in (found.batch for found in able[0].predictions)
-        ]
-        if able
-        else [],
-        "insights": list(_told(able)),
+        "pairing": [_paired(able, found.batch) for found in (able[0].predictions if able else ())],
+        "insights": list(told),
+        "caveats": list(caveats(one.contender for one in sweeps)),
     }
+
+
+def _paired(able: Sequence[BatchSweep], batch: int) -> dict[str, Any]:
+    leaders = {by: leader(able, batch, by) for by in PAIRS}
+    named = {
+        by: {"device": one.contender.label, "compute": one.setting.compute} if one else None
+        for by, one in leaders.items()
+    }
+    return {"batch": batch, **named}
 
 
 def _swept(one: BatchSweep, wanted: Sequence[Requirement]) -> dict[str, Any]:
@@ -183,7 +219,7 @@ def _swept(one: BatchSweep, wanted: Sequence[Requirement]) -> dict[str, Any]:
         "best_batch": best.batch if best else None,
         "least_energy_batch": frugal.batch if frugal else None,
         "batches": [
-            {"batch": found.batch, "batch_efficiency": efficiency, **record(one.contender.label, found)}
-            for found, efficiency in zip(one.predictions, one.efficiencies(), strict=True)
+            {"batch": found.batch, "batch_efficiency": one.efficiency(found), **record(one.contender.label, found)}
+            for found in one.predictions
         ],
     }

@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.basis import Energies
-from rooflint.batch_sweep import BATCHES, ENOUGH, crossovers, sweep
+from rooflint.batch_sweep import BATCHES, ENOUGH, crossovers, leader, sweep
 from rooflint.coefficients import Coefficients
 from rooflint.criteria import requirements
 from rooflint.prediction import FREE, Setting
@@ -29,8 +29,25 @@ def test_batches_ascend_and_come_once():
 
 
 def test_the_first_batch_has_an_efficiency_of_one_and_none_exceeds_it():
-    assert H100.efficiencies()[0] == 1
-    assert all(0 < one <= 1 + 1e-12 for one in H100.efficiencies())
+    efficiencies = [H100.efficiency(one) for one in H100.predictions]
+    assert efficiencies[0] == 1
+    assert all(0 < one <= 1 + 1e-12 for one in efficiencies)
+
+
+def test_batch_efficiency_is_against_one_sample_whatever_was_asked_for():
+    (late,) = swept("nvidia/h100-sxm5-80gb", batches=[8, 64])
+    assert late.efficiency(late.at(64)) == H100.efficiency(H100.at(64))
+
+
+def test_what_does_not_fit_is_no_best_batch():
+    (found,) = swept("nvidia/jetson-orin-nano-4gb", compute="int8", batches=[1, 16, 4096])
+    assert found.at(4096).fits is False
+    assert found.best().batch == 16
+
+
+def test_equal_devices_have_no_leader():
+    found = swept("nvidia/a100-sxm4-80gb", "nvidia/a800-sxm4-80gb")
+    assert leader(found, 1, "latency") is None
 
 
 def test_the_best_batch_is_the_smallest_with_nearly_all_of_the_throughput():

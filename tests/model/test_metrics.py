@@ -4,7 +4,7 @@ import pytest
 
 from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
-from rooflint.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, speedup_of_batch, zone
+from rooflint.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.prediction import FREE, Setting, predict
 from rooflint.specs import Registry
 from rooflint.workload import mlp
@@ -26,7 +26,6 @@ def test_batch_efficiency_is_one_where_a_batch_takes_as_long_as_a_sample():
     # bytes (4096² + 2 × batch × 4096) × 2 B: 33.57 MB and 34.60 MB → 0.970
     expected = (4096**2 + 2 * 4096) / (4096**2 + 2 * 64 * 4096)
     assert batch_efficiency(one, many) == pytest.approx(expected, rel=1e-9, abs=0)
-    assert speedup_of_batch(one, many) == pytest.approx(64 * expected, rel=1e-9, abs=0)
 
 
 def test_batch_efficiency_is_one_over_the_batch_where_nothing_is_shared():
@@ -76,6 +75,25 @@ def test_idle_units_are_flagged():
     assert "1/132 SM" in flags["idle units"].said
 
 
-def test_a_busy_device_has_no_flag():
+def test_a_busy_device_has_no_flag_but_its_power():
     work = mlp([8192, 8192], batch=8192, bias=False)
-    assert list(red_flags(prediction("nvidia/h100-sxm5-80gb", 8192, work))) == []
+    # at the roofline the H100 computes at its peak, which it cannot hold within 700 W
+    (flag,) = red_flags(prediction("nvidia/h100-sxm5-80gb", 8192, work))
+    assert flag.name == "power"
+    assert "its 700 W (TDP)" in flag.said
+
+
+def test_what_does_not_fit_is_flagged_with_both_sizes():
+    found = prediction("nvidia/t4", 100_000, compute="fp16")
+    flags = {flag.name: flag for flag in red_flags(found)}
+    assert flags["memory"].value == found.peak_bytes > 16e9
+    assert "do not fit its 16 GB" in flags["memory"].said
+    assert "memory" not in {flag.name for flag in red_flags(prediction("nvidia/t4", 1, compute="fp16"))}
+
+
+def test_padding_is_flagged_with_the_time_that_it_would_take():
+    # one channel a group fills one column of 128 in a systolic array
+    found = prediction("google/tpu-v4", 64, load_workload("torchvision/mobilenet_v2"), launch=FREE)
+    flags = {flag.name: flag for flag in red_flags(found)}
+    assert flags["padding"].value == pytest.approx(found.latency_of_held_units_s / found.latency_s, rel=1e-12)
+    assert flags["padding"].value > 5

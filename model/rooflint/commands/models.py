@@ -39,11 +39,11 @@ def models_command(
     refused: list[str] = []
     for name in networks or workload_ids():
         try:
-            work = asked.workload_of(name, batch)
+            one = contend(hardware, asked.workload_of(name, batch), energies, setting)
         except RooflintError as error:
             refused.append(str(error))
             continue
-        found.append((name.rpartition("/")[2], contend(hardware, work, energies, setting)))
+        found.append((name.rpartition("/")[2], one))
     if not found:
         raise RooflintError("\n".join(refused))
-    deliver(answer(found, refused), form, output)
+    deliver(answer(found, setting, batch, refused), form, output)
