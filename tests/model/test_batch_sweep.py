@@ -99,3 +99,9 @@ def test_a_device_that_is_better_in_everything_is_never_overtaken():
 @pytest.mark.parametrize("by", ["latency", "energy", "throughput"])
 def test_one_device_has_no_crossover(by):
     assert crossovers((H100,), by) == ()
+
+
+def test_nearly_all_of_the_throughput_is_enough():
+    (tpu,) = swept("google/tpu-v4")
+    most = max(one.throughput_per_s for one in tpu.predictions)
+    assert ENOUGH * most <= tpu.best().throughput_per_s < most

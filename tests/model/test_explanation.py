@@ -101,3 +101,27 @@ def test_a_device_does_not_differ_from_itself(metric):
 def test_every_sentence_carries_a_number(metric, other):
     for sentence in explain(GPU, contender(other), metric).sentences:
         assert re.search(r"\d", sentence), sentence
+
+
+def test_a_figure_that_helps_closes_the_gap_and_one_that_hurts_widens_it():
+    slow, fast = contender("nvidia/l4", launch=FREE), contender("nvidia/h100-sxm5-80gb", launch=FREE)
+    # with the L4's bandwidth the H100 is slower, nearer to the L4
+    told = " ".join(explain(slow, fast, "latency").sentences)
+    assert "with the bandwidth of l4" in told
+    assert "closes" in told
+    assert "widens" not in told
+    # with the H100's launches the TPU is slower, and more than closes the gap; with its bandwidth it is faster still
+    told = explain(GPU, TPU, "latency").sentences
+    assert any("launch overhead" in said and said.endswith("more than closes the gap") for said in told)
+    assert any("with the bandwidth" in said and "widens the gap by" in said for said in told)
+
+
+def test_an_explanation_says_whether_each_has_room():
+    small, large = (
+        contender("nvidia/t4", 100_000, compute="fp16"),
+        contender("nvidia/h200-sxm-141gb", 1, compute="fp16"),
+    )
+    t4 = next(said for said in explain(small, large, "memory").sentences if said.startswith("t4 has"))
+    h200 = next(said for said in explain(small, large, "memory").sentences if said.startswith("h200"))
+    assert "does NOT fit" in t4
+    assert "% of it is taken" in h200

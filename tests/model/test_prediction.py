@@ -216,3 +216,21 @@ def test_fusion_never_costs_time_or_energy_outside_of_the_units(able):
     assert fused.latency_s <= plain.latency_s * (1 + 1e-12)
     if plain.has("energy"):
         assert fused.energy_j <= plain.energy_j * (1 + 1e-12)
+
+
+@given(questions)
+@lawful
+def test_held_units_take_at_least_the_roofline_and_what_their_slots_and_padding_say(question):
+    # the slow twin: one kernel after the other
+    found = asked(question)
+    if not found.has("allocation"):
+        return
+    laid, times = found.allocation, found.times
+    total = 0.0
+    for op in range(len(found.run)):
+        idle = 1 - laid.blocks[op] / (laid.waves[op] * laid.slots[op])
+        useful = (1 - idle) * (1 - laid.padding[op])
+        compute = times.compute_s[op] / useful if useful else 0.0
+        total += max(compute, times.memory_s[op]) + times.overhead_s
+    assert found.latency_of_held_units_s == pytest.approx(total, rel=1e-9, abs=0)
+    assert total >= found.latency_s * (1 - 1e-9)

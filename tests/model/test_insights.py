@@ -1,0 +1,228 @@
+"""Insights, overview, kernel map and breakdown: that what they say is what the predictions hold."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rooflint.basis import Energies
+from rooflint.breakdown import breakdown
+from rooflint.caveats import caveats
+from rooflint.coefficients import Coefficients
+from rooflint.comparison import BALANCE, compare
+from rooflint.criteria import requirements, shown
+from rooflint.insights import insights
+from rooflint.kernel_map import kernel_map, listing, wins
+from rooflint.overview import overview, required, winners
+from rooflint.prediction import FREE, Setting
+from rooflint.specs import Registry
+from rooflint.units import JOULES, format_quantity
+from rooflint.workload_tables import load_workload
+
+REGISTRY = Registry()
+ENERGIES = Energies(Coefficients(REGISTRY))
+RESNET = load_workload("torchvision/resnet18")
+FOUR = ("intel/xeon-8490h", "nvidia/h100-sxm5-80gb", "google/tpu-v4", "stillwater/kpu-t256")
+
+
+def comparison(*devices, batch=1, compute="bf16", work=RESNET, **setting):
+    chosen = Setting(compute, **setting)
+    return compare([REGISTRY.get(device) for device in devices], work.at_batch(batch), ENERGIES, chosen)
+
+
+def cells(grid):
+    return {row[0].removeprefix("≈ "): dict(zip(grid.table.columns, row, strict=False)) for row in grid.table.rows}
+
+
+# ---- overview
+
+
+def test_a_winner_stands_with_its_own_figure():
+    found = comparison(*FOUR)
+    rows = cells(winners(found))
+    fast, frugal = (found.winner(by) for by in ("latency", "energy"))
+    assert (rows["best for latency"]["device"], rows["best for latency"]["figure"]) == (
+        fast.short,
+        shown(fast.prediction, "latency"),
+    )
+    assert rows["best for energy"]["figure"] == shown(frugal.prediction, "energy")
+    assert rows["best for memory"]["device"] == "all"
+
+
+def test_a_tie_names_all_that_lead():
+    rows = cells(winners(comparison("nvidia/a100-sxm4-80gb", "nvidia/a800-sxm4-80gb")))
+    assert rows["best for latency"]["device"] == "tie of 2"
+    assert "a100-sxm4-80gb, a800-sxm4-80gb" in rows["best for latency"]["figure"]
+
+
+def test_multiples_are_of_the_baseline():
+    found = comparison(*FOUR)
+    base, other = found.able[1], found.able[2]
+    row = next(row for row in overview(found, base).table.rows if row[0] == other.short)
+    mine, theirs = other.prediction, base.prediction
+    assert row[2] == f"{mine.energy_per_sample_j / theirs.energy_per_sample_j:.3g}"
+    assert row[4] == f"{mine.latency_s / theirs.latency_s:.3g}"
+
+
+def test_a_figure_that_lacks_a_term_or_room_is_marked():
+    gaudi = cells(overview(comparison("intel/gaudi-2", "nvidia/h100-sxm5-80gb"), None))
+    assert gaudi["gaudi-2"]["energy"].startswith("≥ ")
+    assert not gaudi["h100-sxm5-80gb"]["energy"].startswith("≥")
+    small = comparison(
+        "nvidia/l4", "nvidia/h200-sxm-141gb", batch=4096, compute="fp32", work=load_workload("torchvision/vgg16")
+    )
+    memory = {name: row["memory"] for name, row in cells(overview(small, None)).items()}
+    assert memory["l4"].endswith("✗")
+    assert not memory["h200-sxm-141gb"].endswith("✗")
+
+
+def test_a_design_without_silicon_is_marked():
+    rows = [row[0] for row in overview(comparison(*FOUR), None).table.rows]
+    assert rows == ["xeon-8490h", "h100-sxm5-80gb", "tpu-v4", "≈ kpu-t256"]
+
+
+def test_the_balanced_device_stands_out():
+    found = comparison(*FOUR)
+    (place,) = overview(found, None).strong
+    assert found.able[place] is found.winner(BALANCE)
+
+
+def test_requirements_are_shown_met_missed_or_unknown():
+    found = comparison("nvidia/h100-sxm5-80gb", "google/tpu-v5p")
+    fast = found.able[0].prediction
+    wanted = requirements(f"latency<{2e6 * fast.latency_s}us,energy<1J,power<1W")
+    rows = cells(required(found, wanted))
+    assert list(rows["h100-sxm5-80gb"].values())[1:] == [
+        f"✓ {shown(fast, 'latency')}",
+        f"✓ {shown(fast, 'energy')}",
+        f"✗ {shown(fast, 'power')}",
+        "no",
+    ]
+    assert rows["tpu-v5p"]["energy<1J"] == "? —"
+    assert found.meets(requirements("energy<1J")) == (found.able[0],)
+
+
+# ---- insights
+
+
+def test_leads_are_ratios_to_the_next():
+    found = comparison(*FOUR)
+    fast = found.winner("latency")
+    second = min(one.prediction.latency_s for one in found.able if one is not fast)
+    lead = second / fast.prediction.latency_s
+    assert any(f"{fast.short} leads" in said and f"by {lead:.3g} × in latency" in said for said in insights(found))
+
+
+def test_a_trade_off_names_both_and_both_factors():
+    found = comparison("nvidia/l4", "nvidia/h100-sxm5-80gb")
+    frugal, fast = found.winner("energy"), found.winner("latency")
+    assert frugal is not fast
+    less = fast.prediction.energy_per_sample_j / frugal.prediction.energy_per_sample_j
+    faster = frugal.prediction.latency_s / fast.prediction.latency_s
+    (told,) = [said for said in insights(found) if said.startswith("trade-off")]
+    assert told.endswith(
+        f"{frugal.short} takes 1/{less:.3g} of the energy of {fast.short}, which is {faster:.3g} × as fast"
+    )
+
+
+def test_launches_are_uneven_only_where_some_are_known():
+    assert any("no launch overhead is known" in said for said in insights(comparison(*FOUR)))
+    assert not any("no launch overhead" in said for said in insights(comparison(*FOUR, launch=FREE)))
+    assert not any("no launch overhead" in said for said in insights(comparison(FOUR[0], FOUR[3])))
+
+
+def test_the_largest_term_is_the_largest():
+    found = comparison(*FOUR[:3])
+    for one in found.able:
+        terms = {term.name: term.total_j for term in one.prediction.energy.terms}
+        largest = max(terms, key=terms.get)
+        share = terms[largest] / one.prediction.energy_j
+        assert any(f"{one.short}: {100 * share:.3g} % of its energy is {largest}" in said for said in insights(found))
+
+
+def test_one_device_has_insights_too():
+    assert any("of the peak is attained" in said for said in insights(comparison("nvidia/h100-sxm5-80gb")))
+
+
+def test_caveats_name_their_device_once():
+    found = comparison("nvidia/t4", "intel/gaudi-2", *FOUR)
+    told = caveats(found.contenders)
+    assert len(told) == len(set(told))
+    assert any(said.startswith("nvidia/t4 does not support bf16") for said in told)
+    assert any(said.startswith("gaudi-2: its energy is at least what is shown") for said in told)
+    assert any(said.startswith("kpu-t256: its peak rests on an estimate") for said in told)
+    assert all(re.search(r"t4|gaudi-2|xeon-8490h|kpu-t256", said) for said in told)
+
+
+# ---- kernels
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_the_kernel_map_adds_up_to_the_whole(batch):
+    found = comparison(*FOUR[:3], batch=batch, fuse=True)
+    for metric, whole in (("energy", "energy_per_sample_j"), ("latency", "latency_s")):
+        heat = kernel_map(found.able, metric)
+        for column, one in enumerate(found.able):
+            total = sum(row[column] for row in heat.values)
+            assert total == pytest.approx(getattr(one.prediction, whole), rel=1e-9, abs=0)
+
+
+def test_kernels_are_won_alone_or_tied():
+    heat = kernel_map(comparison("nvidia/a100-sxm4-80gb", "nvidia/a800-sxm4-80gb").able, "latency")
+    kinds = RESNET.kinds.tolist()
+    assert list(wins(heat, kinds)) == ["a100-sxm4-80gb: 0 of 68", "a800-sxm4-80gb: 0 of 68", "tie: 68 of 68"]
+
+
+def test_the_map_is_listed_in_base_units():
+    heat = kernel_map(comparison(*FOUR[:2]).able, "energy")
+    table = listing(heat, "energy")
+    assert table.columns == ("kernel", "xeon-8490h energy_j_per_inference", "h100-sxm5-80gb energy_j_per_inference")
+    assert table.rows[0][1:] == heat.values[0]
+    assert heat.shown[0][0] == format_quantity(heat.values[0][0], JOULES)
+
+
+# ---- breakdown
+
+
+def test_the_bars_of_a_breakdown_add_up():
+    found = comparison(*FOUR[:3], batch=4)
+    energy, latency, memory, bottlenecks, roofs = breakdown(found.able)
+    for bar, one in zip(energy.bars, found.able, strict=True):
+        assert bar.value == pytest.approx(one.prediction.energy_per_sample_j, rel=1e-9, abs=0)
+    for bar, one in zip(latency.bars, found.able, strict=True):
+        assert bar.value == pytest.approx(one.prediction.latency_s, rel=1e-9, abs=0)
+    # the CPU's spec does not say how much memory is plugged in
+    assert [row[-1] for row in memory.table.rows] == ["capacity not known", "fits", "fits"]
+    assert len(roofs.roofs) == len(roofs.points) == 3
+    for row, one in zip(bottlenecks.table.rows, found.able, strict=True):
+        counts = [int(cell.split()[0]) for cell in row[1:4]]
+        assert sum(counts) == int(row[4]) == len(one.prediction.run)
+
+
+def test_what_does_not_fit_is_said_in_the_breakdown():
+    found = comparison("nvidia/t4", batch=100_000, compute="fp16")
+    memory = next(section for section in breakdown(found.able) if section.heading == "Memory")
+    assert memory.table.rows[0][-1] == "does NOT fit"
+
+
+def test_each_kernel_is_bound_by_the_longest_of_its_times():
+    found = comparison("nvidia/h100-sxm5-80gb", batch=64).able[0].prediction
+    times = found.times
+    for bound, compute, memory in zip(found.bounds, times.compute_s, times.memory_s, strict=True):
+        longest = max(compute, memory, times.overhead_s)
+        assert {"compute": compute, "memory": memory, "launch": times.overhead_s}[bound] == longest
+    assert {"compute", "memory"} <= set(
+        comparison("nvidia/h100-sxm5-80gb", batch=64, launch=FREE).able[0].prediction.bounds
+    )
+
+
+def test_units_and_their_utilization_are_of_the_same_kernels():
+    found = comparison("google/tpu-v4").able[0].prediction
+    laid, seconds = found.allocation, found.times.kernel_s
+    assert sum(share.of_latency for share in found.unit_shares) == pytest.approx(1)
+    for share in found.unit_shares:
+        same = laid.unit_names == share.kind
+        assert share.held == pytest.approx(np.average(laid.units[same], weights=seconds[same]))
+        assert share.utilization == pytest.approx(share.held / share.total)
+    whole = sum(share.utilization * share.of_latency for share in found.unit_shares)
+    assert whole == pytest.approx(found.utilization)
