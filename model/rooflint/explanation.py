@@ -150,10 +150,8 @@ def _what_if(one: Contender, two: Contender) -> Iterator[str]:
     for name, shown, change in sorted(moved, key=lambda entry: -abs(entry[2])):
         if change:
             seconds = format_quantity(theirs.latency_s + change, SECONDS)
-            closed = (
-                f"that alone {'closes' if change / gap > 0 else 'widens'} {abs(100 * change / gap):.3g} % of the gap"
-            )
-            yield f"with the {name} of {one.short} ({shown}) {two.short} would take {seconds}: {closed}"
+            told = f"with the {name} of {one.short} ({shown}) {two.short} would take {seconds}"
+            yield f"{told}: {_closed(change / gap)}"
 
 
 def _closed(share: float) -> str:
