@@ -70,6 +70,8 @@ class Comparison:
     contenders: tuple[Contender, ...]
     without_launches: "Comparison | None" = None
     """The same when no launch costs anything, where launches cost something."""
+    chosen_of: int = 0
+    """How many were compared before some were chosen; 0 where none were left away."""
 
     @property
     def able(self) -> tuple[Contender, ...]:
@@ -86,6 +88,24 @@ class Comparison:
         """The one that leads alone; None in a tie, and where it is known of nobody."""
         first = self.leaders(by)
         return first[0] if len(first) == 1 else None
+
+    def among(self, chosen: Sequence[Contender]) -> "Comparison":
+        """The same with only some of the contenders, in the order in which they are given."""
+        labels = [one.label for one in chosen]
+        free = self.without_launches
+        kept = tuple(one for one in free.contenders if one.label in labels) if free else ()
+        return replace(
+            self,
+            contenders=tuple(chosen),
+            without_launches=replace(free, contenders=kept) if free else None,
+            chosen_of=self.chosen_of or len(self.contenders),
+        )
+
+    def sorted_by(self, by: str, top: int | None = None) -> "Comparison":
+        """The same, best first by a criterion or by balance, cut after `top`; what has no score stands last."""
+        scores = [(score_of(one.prediction, by) if one.found else None, one) for one in self.contenders]
+        ordered = sorted(scores, key=lambda pair: (pair[0] is None, pair[0] or 0.0))
+        return self.among([one for _, one in ordered][:top])
 
     def meets(self, wanted: Sequence[Requirement]) -> tuple[Contender, ...]:
         """Those of which all requirements are known to hold."""

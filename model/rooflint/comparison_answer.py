@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rooflint.answer import Answer, Bars, Heat, Prose, Section
+from rooflint.answer import Answer, Bars, Grid, Heat, Prose, Section
 from rooflint.breakdown import breakdown
 from rooflint.caveats import caveats
 from rooflint.comparison import WINS, Comparison, Contender, flips
@@ -43,7 +43,7 @@ def answer(found: Comparison, question: Question) -> Answer:
     else:
         sections = _compared(found, question, heat, told)
     return Answer(
-        title=f"{found.network.name} on {len(found.contenders)} device{'s' if len(found.contenders) > 1 else ''}",
+        title=f"{found.network.name} on {_devices(found)}",
         subtitle=f"{said_of_run(found.network.batch, found.setting)}; by the roofline and its energy terms",
         sections=tuple(sections),
         record=_record(found, question, explanation, heat, told),
@@ -51,9 +51,17 @@ def answer(found: Comparison, question: Question) -> Answer:
     )
 
 
+def _devices(found: Comparison) -> str:
+    """`1 device`, `8 of 141 devices`."""
+    count = len(found.contenders)
+    if found.chosen_of > count:
+        return f"{count} of {found.chosen_of} devices"
+    return f"{count} device{'s' if count > 1 else ''}"
+
+
 def _compared(found: Comparison, question: Question, heat: Heat | None, told: tuple[str, ...]) -> Iterator[Section]:
     if found.able:
-        yield winners(found)
+        yield from _won(found, question)
         yield overview(found, question.baseline)
     if doubts := caveats(found.contenders):
         yield Prose("Not compared, not known", doubts)
@@ -68,6 +76,13 @@ def _compared(found: Comparison, question: Question, heat: Heat | None, told: tu
     if heat:
         yield heat
         yield Prose("Who wins which kernels", tuple(wins(heat, found.able[0].prediction.run.kinds.tolist())))
+
+
+def _won(found: Comparison, question: Question) -> Iterator[Grid]:
+    """The winners, of those that meet the requirements where there are some."""
+    meeting = found.meets(question.wanted)
+    if meeting:
+        yield winners(found.among(meeting), "of those that meet all requirements" if question.wanted else "")
 
 
 def _next(found: Comparison, question: Question) -> Prose:
@@ -109,7 +124,7 @@ def _record(
         "network": found.network.name,
         **run_record(found.network.batch, found.setting),
         "devices": [record(one.label, one.found, one.refused) for one in found.contenders],
-        "winners": {by: [one.label for one in found.leaders(by)] for by in WINS},
+        "winners": {by: [one.label for one in found.among(found.meets(question.wanted)).leaders(by)] for by in WINS},
         "winners_without_launches": {by: one.label for by, one in flips(found).items()},
         "insights": list(insights_),
         "caveats": list(caveats(found.contenders)),

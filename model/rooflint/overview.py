@@ -11,9 +11,10 @@ PLAIN = ("energy", "latency", "memory", "power")
 AGAINST = ("device", "energy", "×", "latency", "×", "memory", "×", "units")
 
 
-def winners(found: Comparison) -> Grid:
+def winners(found: Comparison, note: str = "") -> Grid:
     """The best by each criterion."""
-    return Grid("Winners", Table(("", "device", "figure"), tuple((f"best for {by}", *_best(found, by)) for by in WINS)))
+    rows = tuple((f"best for {by}", *_best(found, by)) for by in WINS)
+    return Grid("Winners", Table(("", "device", "figure"), rows), note)
 
 
 def _best(found: Comparison, by: str) -> tuple[str, str]:

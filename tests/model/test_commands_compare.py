@@ -150,6 +150,24 @@ def test_requirements_name_who_meets_them():
     assert found["meeting_all"] == able
 
 
+def test_winners_are_of_those_that_meet_the_requirements():
+    free = asked("compare", "resnet18", "-d", "t4,l4,gpu", "-p", "fp16")
+    bound = asked("compare", "resnet18", "-d", "t4,l4,gpu", "-p", "fp16", "--require", "power<60W")
+    assert free["winners"]["latency"] == ["nvidia/h100-sxm5-80gb"]
+    assert bound["winners"]["latency"] == bound["meeting_all"] == ["nvidia/l4"]
+    none = asked("compare", "resnet18", "--require", "power<1W")
+    assert set(map(tuple, none["winners"].values())) == {()}
+
+
+def test_many_devices_are_sorted_and_cut():
+    found = asked("compare", "resnet18", "-d", "nvidia/*", "-p", "fp16", "--sort", "latency", "--top", "5")
+    times = [row["latency_s"] for row in found["devices"]]
+    assert len(times) == 5
+    assert times == sorted(times)
+    everything = asked("compare", "resnet18", "-d", "nvidia/*", "-p", "fp16")["devices"]
+    assert times[0] == min(row["latency_s"] for row in everything if "latency_s" in row)
+
+
 def test_a_heat_map_has_all_kernels_and_their_winners():
     text = run("compare", "resnet18", "--level", "subgraph", "--fuse", "--metric", "latency")
     assert "Kernels by latency" in text
@@ -177,6 +195,7 @@ def test_the_listing_is_for_spreadsheets():
         (("compare", "resnet18", "-d", "rtx-30"), "'rtx-30' is ambiguous"),
         (("compare", "resnet18", "-p", "fp7"), "unknown precision 'fp7'"),
         (("compare", "resnet18", "--at", "30w"), "has no operating point '30w'"),
+        (("compare", "resnet18", "--sort", "joy"), "--sort: want one of energy"),
         (("compare", "resnet18", "--metric", "joy"), "--metric: want one of energy"),
         (("compare", "resnet18", "--require", "joy<3"), "'joy<3': want energy"),
         (("compare", "resnet18", "--baseline", "t4"), "'t4' is not compared (compared: xeon-8490h"),

@@ -7,7 +7,7 @@ import typer
 
 from rooflint.commands import asked
 from rooflint.commands.options import Specs
-from rooflint.comparison import Comparison, Contender, compare
+from rooflint.comparison import WINS, Comparison, Contender, compare
 from rooflint.comparison_answer import Question, answer
 from rooflint.criteria import requirements
 from rooflint.errors import RooflintError
@@ -48,6 +48,8 @@ def compare_command(
     metric: Annotated[
         str, typer.Option(help=f"What --explain and subgraph speak of: {', '.join(METRICS)}.")
     ] = "energy",
+    sort: Annotated[str, typer.Option(help=f"Best first by one of {', '.join(WINS)}; as asked for without it.")] = "",
+    top: Annotated[int | None, typer.Option(help="Only so many, after --sort (energy without it).", min=1)] = None,
     shape: asked.Shape = "",
     form: asked.Form = "",
     output: asked.Output = None,
@@ -55,11 +57,14 @@ def compare_command(
 ) -> None:
     """Compare devices on a network: energy, latency, memory, units; who wins, by what factor, and why."""
     setting = asked.setting_of(precision, storage, fuse, launch)
-    _check(level, metric)
+    _check(level, metric, sort)
     wanted = requirements(require)
     registry, energies = asked.energies_of(specs)
     devices = asked.devices_of(registry, hardware if hardware or not explain else explain, at)
     found = compare(devices, asked.workload_of(network, batch, shape), energies, setting)
+
+    if sort or top:
+        found = found.sorted_by(sort or "energy", top)
 
     def named(name: str) -> Contender:
         return _named(found, asked.devices_of(registry, [name], at), name)
@@ -75,7 +80,9 @@ def compare_command(
     deliver(answer(found, question), form, output)
 
 
-def _check(level: Level, metric: str) -> None:
+def _check(level: Level, metric: str, sort: str) -> None:
+    if sort and sort not in WINS:
+        raise RooflintError(f"--sort: want one of {', '.join(WINS)}, found '{sort}'")
     if metric not in METRICS:
         raise RooflintError(f"--metric: want one of {', '.join(METRICS)}, found '{metric}'")
     if level is Level.subgraph and metric not in MAPPED:
