@@ -8,13 +8,13 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from rooflint.answer_schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
+from rooflint.answers.record import LISTING
+from rooflint.answers.schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
 from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
 from rooflint.commands import analyze, compare, models, sweep
 from rooflint.errors import RooflintError
 from rooflint.prediction import Setting, predict
-from rooflint.prediction_record import LISTING
 from rooflint.specs import Registry
 from rooflint.table import UnknownFormatError
 from rooflint.workload_tables import load_workload, workload_ids

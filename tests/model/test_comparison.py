@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import pytest
 
+from rooflint.answers.compare import Question, answer
+from rooflint.answers.insights import insights
 from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
 from rooflint.comparison import WINS, Comparison, compare, flips, score_of
-from rooflint.comparison_answer import Question, answer
 from rooflint.criteria import requirements
 from rooflint.errors import RooflintError
 from rooflint.hardware import Hardware
-from rooflint.insights import insights
 from rooflint.prediction import FREE, Setting
 from rooflint.specs import Registry
 from rooflint.workload_tables import load_workload

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rooflint.log_axis import LogAxis as ModelAxis
 from rooflint.units import OPS_PER_BYTE, OPS_PER_S, format_quantity
+from rooflint.writing.log_axis import LogAxis as ModelAxis
 from rooflint_report.axis import log_axis
 from rooflint_report.log_chart import (
     LETTER_WIDTH,

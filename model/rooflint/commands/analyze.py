@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from rooflint.analysis_answer import answer
+from rooflint.answers.analyze import answer
 from rooflint.commands import asked
 from rooflint.commands.options import Specs
 from rooflint.comparison import contend

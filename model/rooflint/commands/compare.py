@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
+from rooflint.answers.compare import Question, answer
+from rooflint.answers.explanation import METRICS
+from rooflint.answers.kernel_map import MAPPED
 from rooflint.commands import asked
 from rooflint.commands.options import Specs
 from rooflint.comparison import WINS, Comparison, Contender, compare
-from rooflint.comparison_answer import Question, answer
 from rooflint.criteria import requirements
 from rooflint.errors import RooflintError
-from rooflint.explanation import METRICS
 from rooflint.hardware import Hardware
-from rooflint.kernel_map import MAPPED
 from rooflint.output import deliver
 
 app = typer.Typer(add_completion=False)

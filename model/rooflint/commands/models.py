@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from rooflint.answers.models import answer
 from rooflint.commands import asked
 from rooflint.commands.options import Specs
 from rooflint.comparison import Contender, contend
 from rooflint.errors import RooflintError
-from rooflint.models_answer import answer
 from rooflint.output import deliver
 from rooflint.workload_tables import workload_ids
 

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
+from rooflint.answers.sweep import answer
 from rooflint.batch_sweep import BATCHES, sweep
 from rooflint.commands import asked
 from rooflint.commands.options import Specs
 from rooflint.criteria import requirements
 from rooflint.errors import RooflintError
 from rooflint.output import deliver
-from rooflint.sweep_answer import answer
 
 app = typer.Typer(add_completion=False)
 

@@ -10,7 +10,7 @@ import pytest_rooflint
 import rooflint
 from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
-from rooflint.answer_schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
+from rooflint.answers.schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
 from rooflint.economics_schema import GridSpec, PricesSpec
 from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import shown

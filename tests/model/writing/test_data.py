@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.answer import Answer, Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, write
-from rooflint.answer_data import as_csv, as_json, as_markdown
 from rooflint.table import Table, UnknownFormatError
+from rooflint.writing.data import as_csv, as_json, as_markdown
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

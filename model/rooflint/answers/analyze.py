@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from rooflint.answer import Answer, Bars, Grid, Point, Prose, Roof, Rooflines, Section
-from rooflint.caveats import caveats
+from rooflint.answers.caveats import caveats
+from rooflint.answers.explanation import energy_bar, latency_bar
+from rooflint.answers.record import known, record, run_record, said_of_run
 from rooflint.comparison import Contender
 from rooflint.criteria import UNKNOWN, per_second
-from rooflint.explanation import energy_bar, latency_bar
 from rooflint.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.precision import rate_unit
 from rooflint.prediction import Prediction, Setting
-from rooflint.prediction_record import known, record, run_record, said_of_run
 from rooflint.spending import Figure, recorded
 from rooflint.table import Cell, Table
 from rooflint.units import (

@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rooflint.answer import Bar, Bars
-from rooflint.answer_tables import bars_table, parts_of
-from rooflint.chart_text import COLOURS
-from rooflint.column_text import GLUE, broken, columns, fitted, plain
 from rooflint.table import Table
+from rooflint.writing.chart import COLOURS
+from rooflint.writing.columns import GLUE, broken, columns, fitted, plain
+from rooflint.writing.tables import bars_table, parts_of
 
 FILLS = "█▓▒░▞▤#=+~" + string.ascii_lowercase
 LONGEST_LABEL = 24

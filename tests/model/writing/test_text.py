@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rooflint.answer import Answer, Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, Section
-from rooflint.answer_text import as_text
-from rooflint.column_text import broken, shortened
 from rooflint.table import Table
+from rooflint.writing.columns import broken, shortened
+from rooflint.writing.text import as_text
 
 DEVICES = [f"acme/accelerator-{number}-sxm5-{8 * number}gb" for number in range(1, 11)]
 

@@ -8,10 +8,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rooflint.answer import Curves
-from rooflint.answer_tables import curves_table
-from rooflint.chart_text import COLOURS, Axis, Letter, Line, chart
-from rooflint.column_text import GLUE, fitted
-from rooflint.log_axis import LogAxis
+from rooflint.writing.chart import COLOURS, Axis, Letter, Line, chart
+from rooflint.writing.columns import GLUE, fitted
+from rooflint.writing.log_axis import LogAxis
+from rooflint.writing.tables import curves_table
 
 
 def curves_text(section: Curves, width: int) -> Iterator[RenderableType]:

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from rooflint.answers.explanation import METRICS, explain
 from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
 from rooflint.comparison import contend
-from rooflint.explanation import METRICS, explain
 from rooflint.prediction import FREE, Setting
 from rooflint.roofline import kernel_time_s
 from rooflint.specs import Registry

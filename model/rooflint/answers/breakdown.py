@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from rooflint.answer import Bars, Grid, Point, Roof, Rooflines, Section
+from rooflint.answers.explanation import energy_bar, latency_bar
 from rooflint.comparison import Contender
-from rooflint.explanation import energy_bar, latency_bar
 from rooflint.table import Table
 from rooflint.units import BYTES, format_quantity
 

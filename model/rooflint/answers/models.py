@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from rooflint.answer import Answer, Grid, Point, Prose, Roof, Rooflines, Section
-from rooflint.caveats import caveats
+from rooflint.answers.caveats import caveats
+from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
 from rooflint.comparison import Contender
 from rooflint.criteria import UNKNOWN, shown
 from rooflint.metrics import red_flags
 from rooflint.prediction import Setting
-from rooflint.prediction_record import LISTING, listed, record, run_record, said_of_run
 from rooflint.table import Table
 
 SCHEMA = "rooflint.models/1"

@@ -8,8 +8,8 @@ from typing import Any
 
 from rooflint import table as tables
 from rooflint.answer import Answer, Bars, Curves, Grid, Heat, Prose, Rooflines
-from rooflint.answer_tables import bars_table, curves_table, heat_table, heaviest, points_table, roofs_table
 from rooflint.table import Cell, Table
+from rooflint.writing.tables import bars_table, curves_table, heat_table, heaviest, points_table, roofs_table
 
 
 def as_json(answer: Answer) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rooflint.answer import Answer, Curve, Curves, Grid, Prose, Section
+from rooflint.answers.caveats import caveats
+from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
 from rooflint.batch_sweep import BatchSweep, Crossover, crossovers, leader
-from rooflint.caveats import caveats
 from rooflint.comparison import BALANCE
 from rooflint.criteria import CRITERIA, UNKNOWN, Requirement, shown
 from rooflint.metrics import red_flags
 from rooflint.prediction import Prediction
-from rooflint.prediction_record import LISTING, listed, record, run_record, said_of_run
 from rooflint.table import Table
 from rooflint.workload import Workload
 

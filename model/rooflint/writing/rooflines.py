@@ -8,11 +8,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rooflint.answer import Point, Roof, Rooflines
-from rooflint.answer_tables import heaviest, points_table, roofs_table, share_text
-from rooflint.chart_text import COLOURS, DOT, Axis, Letter, Line, chart
-from rooflint.column_text import fitted, paragraph
-from rooflint.log_axis import LogAxis, drawable
 from rooflint.table import Table
+from rooflint.writing.chart import COLOURS, DOT, Axis, Letter, Line, chart
+from rooflint.writing.columns import fitted, paragraph
+from rooflint.writing.log_axis import LogAxis, drawable
+from rooflint.writing.tables import heaviest, points_table, roofs_table, share_text
 
 SHOWN = 16
 """Points that are listed; all of them are in the other formats."""

@@ -5,15 +5,15 @@ import re
 import numpy as np
 import pytest
 
+from rooflint.answers.breakdown import breakdown
+from rooflint.answers.caveats import caveats
+from rooflint.answers.insights import insights
+from rooflint.answers.kernel_map import kernel_map, listing, wins
+from rooflint.answers.overview import overview, required, winners
 from rooflint.basis import Energies
-from rooflint.breakdown import breakdown
-from rooflint.caveats import caveats
 from rooflint.coefficients import Coefficients
 from rooflint.comparison import BALANCE, compare
 from rooflint.criteria import requirements, shown
-from rooflint.insights import insights
-from rooflint.kernel_map import kernel_map, listing, wins
-from rooflint.overview import overview, required, winners
 from rooflint.prediction import FREE, Setting
 from rooflint.specs import Registry
 from rooflint.units import JOULES, format_quantity

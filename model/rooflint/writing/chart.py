@@ -8,9 +8,9 @@ from plotille import Canvas
 from rich.cells import cell_len
 from rich.text import Text
 
-from rooflint.answer_tables import with_unit
-from rooflint.column_text import broken
-from rooflint.log_axis import LogAxis, drawable
+from rooflint.writing.columns import broken
+from rooflint.writing.log_axis import LogAxis, drawable
+from rooflint.writing.tables import with_unit
 
 ROWS = 18
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")

@@ -8,11 +8,11 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from rooflint.answer import Answer, Grid, Prose
-from rooflint.bars_text import bars_text
-from rooflint.column_text import broken, fitted, paragraph
-from rooflint.curves_text import curves_text
-from rooflint.heat_text import heat_text
-from rooflint.roofline_text import roofline_text
+from rooflint.writing.bars import bars_text
+from rooflint.writing.columns import broken, fitted, paragraph
+from rooflint.writing.curves import curves_text
+from rooflint.writing.heat import heat_text
+from rooflint.writing.rooflines import roofline_text
 
 NARROWEST, WIDEST = 80, 120
 """A narrower terminal would have to break figures; in a wider one lines are long to read. [columns]"""

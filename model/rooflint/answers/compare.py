@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooflint.answer import Answer, Bars, Grid, Heat, Prose, Section
-from rooflint.breakdown import breakdown
-from rooflint.caveats import caveats
+from rooflint.answers.breakdown import breakdown
+from rooflint.answers.caveats import caveats
+from rooflint.answers.explanation import Explanation, explain
+from rooflint.answers.insights import insights
+from rooflint.answers.kernel_map import kernel_map, wins
+from rooflint.answers.kernel_map import listing as kernel_listing
+from rooflint.answers.overview import overview, required, winners
+from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
 from rooflint.comparison import WINS, Comparison, Contender, flips
 from rooflint.criteria import Requirement
-from rooflint.explanation import Explanation, explain
-from rooflint.insights import insights
-from rooflint.kernel_map import kernel_map, wins
-from rooflint.kernel_map import listing as kernel_listing
-from rooflint.overview import overview, required, winners
-from rooflint.prediction_record import LISTING, listed, record, run_record, said_of_run
 from rooflint.table import Table
 
 SCHEMA = "rooflint.compare/1"

@@ -6,9 +6,9 @@ from dataclasses import replace
 from rich.console import RenderableType
 
 from rooflint.answer import Heat
-from rooflint.answer_tables import heat_table
-from rooflint.column_text import GLUE, Styles, fitted, paragraph
-from rooflint.log_axis import LogAxis, drawable
+from rooflint.writing.columns import GLUE, Styles, fitted, paragraph
+from rooflint.writing.log_axis import LogAxis, drawable
+from rooflint.writing.tables import heat_table
 
 BEST = "*"
 SHADES = GLUE + "░▒▓█"

@@ -2,16 +2,16 @@
 
 import pytest
 
-from rooflint.analysis_answer import answer as analysis
+from rooflint.answers.analyze import answer as analysis
+from rooflint.answers.models import answer as models
+from rooflint.answers.sweep import answer
 from rooflint.basis import Energies
 from rooflint.batch_sweep import crossovers, sweep
 from rooflint.coefficients import Coefficients
 from rooflint.comparison import contend
 from rooflint.criteria import requirements, shown
-from rooflint.models_answer import answer as models
 from rooflint.prediction import Setting, predict
 from rooflint.specs import Registry
-from rooflint.sweep_answer import answer
 from rooflint.units import SECONDS, format_quantity
 from rooflint.workload_tables import load_workload
 
