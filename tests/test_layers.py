@@ -127,6 +127,7 @@ MODEL = (
     "rooflint.commands.analyze",
     "rooflint.commands.models",
     "rooflint.commands.sweep",
+    "rooflint.summaries",
     "rooflint.cli",
     "rooflint.__main__",
 )
