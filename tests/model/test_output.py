@@ -3,8 +3,8 @@
 import io
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -83,38 +83,53 @@ def test_a_symlink_stays_and_what_it_leads_to_is_written(resnet18, tmp_path, kno
     assert target.read_text(encoding="utf-8") == write(resnet18, "md")
 
 
+class Reader(Thread):
+    """Reads in the background; a daemon, so that nobody waits for it where nothing is ever written."""
+
+    def __init__(self, read):
+        super().__init__(daemon=True)
+        self.read, self.found = read, None
+        self.start()
+
+    def run(self):
+        self.found = self.read()
+
+    def result(self):
+        self.join(timeout=20)
+        return self.found
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize(("name", "form"), [("pipe.csv", "csv"), ("pipe", "text")])
 def test_a_pipe_is_written_to_and_stays_one(resnet18, tmp_path, name, form):
     pipe = tmp_path / name
     os.mkfifo(pipe)
-    with ThreadPoolExecutor() as pool:
-        reading = pool.submit(pipe.read_text, encoding="utf-8")
-        deliver(resnet18, None, pipe)
-        assert reading.result(timeout=20) == write(resnet18, form)
+    reader = Reader(lambda: pipe.read_text(encoding="utf-8"))
+    deliver(resnet18, None, pipe)
     assert pipe.is_fifo()
+    assert reader.result() == write(resnet18, form)
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no terminals of its own")
 def test_a_device_is_written_to_and_stays_one(resnet18):
-    # a terminal of our own: unlike /dev/null, nobody misses it if this test ever fails
+    # a terminal of our own, which not even root can replace by a file: unlike /dev/null, it is safe where this fails
     tty = pytest.importorskip("tty")
     ours, theirs = os.openpty()
-    try:
-        tty.setraw(theirs)
-        device = Path(os.ttyname(theirs))
-        with ThreadPoolExecutor() as pool:
-            written = pool.submit(deliver, resnet18, "md", device)
-            want = write(resnet18, "md").encode()
-            found = b""
-            while len(found) < len(want):
-                found += os.read(ours, 4096)
-            written.result(timeout=20)
-        assert found == want
-        assert device.is_char_device()
-    finally:
-        os.close(ours)
-        os.close(theirs)
+    tty.setraw(theirs)
+    device, want = Path(os.ttyname(theirs)), write(resnet18, "md").encode()
+
+    def read():
+        found = b""
+        while len(found) < len(want):
+            found += os.read(ours, 4096)
+        return found
+
+    reader = Reader(read)
+    deliver(resnet18, "md", device)
+    assert reader.result() == want
+    assert device.is_char_device()
+    os.close(ours)
+    os.close(theirs)
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
