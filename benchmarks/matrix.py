@@ -1,4 +1,5 @@
-"""What all latencies cost: networks × devices × precisions × batches, beside one `estimate` for each of a sample.
+"""What all latencies cost: networks × devices × precisions × batches, beside one `estimate` and one `predict` for
+each of a sample that is drawn from all of these.
 
 `python benchmarks/matrix.py` takes all classification networks of torchvision (needs rooflint[torch]; captures are
 kept, so the second run is warm), `--committed` the networks whose tables are in the package.
@@ -6,6 +7,7 @@ kept, so the second run is warm), `--committed` the networks whose tables are in
 
 import argparse
 import os
+import random
 import time
 from collections.abc import Callable, Sequence
 
@@ -13,12 +15,13 @@ from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
 from rooflint.errors import RooflintError
 from rooflint.hardware import Hardware
+from rooflint.latency_table import Machines, latencies_s
+from rooflint.launching import overhead
 from rooflint.networks import network
 from rooflint.prediction import Setting, predict
 from rooflint.processor import working_peak_ops_per_s
 from rooflint.roofline import estimate
 from rooflint.specs import Registry
-from rooflint.sweep import Machines, latencies_s
 from rooflint.workload import Workload
 from rooflint.workload_tables import load_workload, workload_ids
 
@@ -33,7 +36,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     begun = time.perf_counter()
-    devices = list(Registry().readable())
+    registry = Registry()
+    devices = list(registry.readable())
     read_s = time.perf_counter() - begun
     begun = time.perf_counter()
     works = [load_workload(name) for name in workload_ids()] if options.committed else [network(n) for n in _names()]
@@ -44,12 +48,14 @@ def main() -> None:
     kernels = sum(map(len, works)) * sum(map(len, able.values())) * len(BATCHES)
     print(f"{estimates:,} network estimates, {kernels:,} op estimates; unsupported: {refused} of ", end="")
     print(f"{len(devices) * len(PRECISIONS)} device × precision, {refused * len(works) * len(BATCHES):,} estimates")
-    fast = min(_timed(lambda: _matrix(works, able)) for _ in range(options.rounds))
-    slow = min(_timed(lambda: _one_by_one(works, able)) for _ in range(options.rounds)) / SAMPLE
-    whole = min(_timed(lambda: _predicted(works, able)) for _ in range(options.rounds)) / SAMPLE
+    energies, questions = Energies(Coefficients(registry)), _drawn(works, able)
+    _predicted(questions, energies)  # reads what energies and launches rest on
+    fast = min(_timed(lambda: _matrix(works, able, energies)) for _ in range(options.rounds))
+    slow = min(_timed(lambda: _estimated(questions, energies)) for _ in range(options.rounds)) / SAMPLE
+    whole = min(_timed(lambda: _predicted(questions, energies)) for _ in range(options.rounds)) / SAMPLE
     rate = f"{kernels / fast / 1e6:.0f} million op estimates/s"
     print(f"all of them     {fast:.2f} s, {rate}, load {os.getloadavg()[0]:.1f}")
-    print(f"one estimate    {1e6 * slow:.0f} us, {slow * estimates / fast:.0f} times as long")
+    print(f"one estimate    {1e6 * slow:.0f} us, {slow * estimates / fast:.0f} times as long for all")
     print(f"one prediction  {1e6 * whole:.0f} us, with units, energy and memory")
 
 
@@ -72,27 +78,36 @@ def _able(devices: Sequence[Hardware], precision: str) -> list[Hardware]:
     return found
 
 
-def _matrix(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> float:
+Question = tuple[Hardware, Workload, Setting]
+
+
+def _drawn(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> list[Question]:
+    """A network at a batch on a device in a precision; the same ones in every run."""
+    draw = random.Random(0)
+    pairs = [(device, Setting(precision)) for precision, devices in able.items() for device in devices]
+    return [
+        (device, draw.choice(works).at_batch(draw.choice(BATCHES)), setting)
+        for device, setting in draw.choices(pairs, k=SAMPLE)
+    ]
+
+
+def _matrix(works: Sequence[Workload], able: dict[str, list[Hardware]], energies: Energies) -> float:
     total = 0.0
     for precision, devices in able.items():
-        machines = Machines.of(devices, precision)
+        machines = Machines.of(devices, Setting(precision), energies.coefficients)
         total += sum(float(latencies_s(machines, work, BATCHES, precision).sum()) for work in works)
     return total
 
 
-def _one_by_one(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> None:
-    for number in range(SAMPLE):
-        precision = PRECISIONS[number % len(PRECISIONS)]
-        device, work = able[precision][number % len(able[precision])], works[number % len(works)]
-        _ = estimate(device, work, compute=precision).latency_s
+def _estimated(questions: Sequence[Question], energies: Energies) -> None:
+    for device, work, setting in questions:
+        paid = overhead(device, energies.coefficients, setting.launch)
+        _ = estimate(device, work, compute=setting.compute, overhead_s=paid.typical if paid else 0.0).latency_s
 
 
-def _predicted(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> None:
-    energies = Energies(Coefficients(Registry()))
-    for number in range(SAMPLE):
-        precision = PRECISIONS[number % len(PRECISIONS)]
-        device, work = able[precision][number % len(able[precision])], works[number % len(works)]
-        found = predict(device, work, energies, Setting(precision))
+def _predicted(questions: Sequence[Question], energies: Energies) -> None:
+    for device, work, setting in questions:
+        found = predict(device, work, energies, setting)
         _ = found.energy_j if found.has("energy") else found.latency_s
 
 

@@ -20,7 +20,7 @@ none of them, lest that one look three times as dear as those beside it."""
 
 
 class EnergyError(RooflintError):
-    """A device whose energy nobody can tell, and what is missing."""
+    """A device whose energy nobody can tell, by its id, and what is missing."""
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,23 @@
 """The program `rooflint`: one entry, commands that each part brings, imported only when they are used."""
 
+import errno
+import os
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import rooflint
 from rooflint.errors import RooflintError
+from rooflint.summaries import summary
 
 GROUP = "rooflint.commands"
+LISTING = f"{GROUP}.listing"
+"""Whether commands are asked for only to be listed."""
 
 
 @cache
@@ -26,10 +32,18 @@ class Program(TyperGroup):
         """Names of all installed commands."""
         return sorted(_entries())
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """Import one command."""
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import one command, unless a summary is all that is asked for."""
         entry = _entries().get(cmd_name)
-        return _command(cmd_name, entry.load()) if entry else None
+        if entry is None:
+            return None
+        said = summary(entry) if ctx.meta.get(LISTING) else None
+        return TyperCommand(cmd_name, help=said) if said else _command(cmd_name, entry.load())
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands, which are not imported for it."""
+        ctx.meta[LISTING] = True
+        super().format_help(ctx, formatter)
 
 
 def _command(name: str, loaded: Any) -> Any:
@@ -62,9 +76,43 @@ def _root(
 
 
 def main() -> None:
-    """Run the program; what a user can mend is one sentence on stderr and status 2."""
+    """Run the program.
+
+    What a user can mend is one sentence on stderr and status 2; standard output that takes no more is one and status 1,
+    or only the status where its reader has left.
+    """
     try:
-        program()
+        _run()
+    except OSError as error:
+        if (problem := _problem_of_output()) is None:
+            raise
+        if problem.errno != errno.EPIPE:
+            typer.echo(f"standard output cannot be written ({error.strerror})", err=True)
+        _close_output()
+        sys.exit(1)
+
+
+def _run() -> None:
+    try:
+        program(prog_name="rooflint")  # however it was started
     except RooflintError as error:
         typer.echo(str(error), err=True)
         sys.exit(2)
+    finally:
+        if sys.stdout:  # what still waits fails here, where it can be said, and not when the interpreter ends
+            sys.stdout.flush()
+
+
+def _problem_of_output() -> OSError | None:
+    """What standard output answers to one more line; an error of another file is none of it."""
+    try:
+        print(flush=True)
+    except OSError as error:
+        return error
+    return None
+
+
+def _close_output() -> None:
+    """Send what still waits to nowhere, or the interpreter would try once more to write it."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

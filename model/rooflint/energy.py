@@ -38,11 +38,14 @@ def energy_of(
 ) -> Energy:
     """The energy of a workload; `latency_s` is that of each op, allocation and workload are of the same ops.
 
-    Raises EnergyError or UnknownCoefficientError where nobody says enough.
+    Raises EnergyError or UnknownCoefficientError, either with the device's id, where nobody says enough.
     """
     basis = Basis(hardware, energies, allocation.compute, storage)
     inside = chip_bytes(allocation, work, storage)
-    terms = [*_compute(basis, work), *_memory(basis, work, inside)]
+    try:
+        terms = [*_compute(basis, work), *_memory(basis, work, inside)]
+    except UnknownCoefficientError as error:
+        raise UnknownCoefficientError(f"{hardware.id}: {error}") from error
     left_out = []
     try:
         terms += control_terms(basis, work, allocation, inside)

@@ -21,7 +21,11 @@ from rooflint.units import JOULES_PER_KWH
 
 
 class UnknownPlaceError(RooflintError):
-    """A place that no root has, or nothing known of it; the message names the nearest ones."""
+    """A place that no root has; the message names the nearest ones."""
+
+
+class NoReadingError(RooflintError):
+    """A place of which nobody printed what is asked for, nor of those that it lies in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +85,19 @@ class Grid:
         return sorted({place for layer in self._files.layers() for file in layer for place in file.spec.places})
 
     def carbon(self, place: str, *, year: int | None = None) -> list[Reading]:
-        """Carbon intensity of a place, newest year first. Raises UnknownPlaceError or InputError."""
+        """Carbon intensity of a place, newest year first. Raises UnknownPlaceError, NoReadingError or InputError."""
         return self._of(place, "carbon", "intensity", year)
 
     def electricity(self, place: str, *, year: int | None = None, sector: str = "") -> list[Reading]:
-        """Price of electricity of a place, newest year first. Raises UnknownPlaceError or InputError."""
+        """Price of electricity of a place, newest year first. Raises as `carbon` does."""
         return self._of(place, "electricity", "price", year, sector)
 
     def pue(self, place: str, *, year: int | None = None) -> list[Reading]:
-        """PUE of a place or of a provider's fleet, newest year first. Raises UnknownPlaceError or InputError."""
+        """PUE of a place or of a provider's fleet, newest year first. Raises as `carbon` does."""
         return self._of(place, "pue", "factor", year)
 
-    def _of(self, place: str, quantity: str, key: str, year: int | None, kind: str = "") -> list[Reading]:
-        around = self._around(place)
-        for here in around:
-            found = [one for one in self._first(here, quantity, key) if kind in ("", one.kind)]
-            if matching := [one for one in found if year in (None, one.year)]:
-                return sorted(matching, key=lambda one: one.year, reverse=True)
-        asked = "".join(f", {part}" for part in (kind, str(year or "")) if part)
-        said = "PUE" if quantity == "pue" else quantity
-        raise UnknownPlaceError(f"no {said} known of {', nor of '.join(around)}{asked}")
-
-    def _around(self, place: str) -> list[str]:
-        """The place, the one that it lies in, and so on."""
+    def around(self, place: str) -> list[str]:
+        """The place, the one that it lies in, and so on. Raises UnknownPlaceError or InputError."""
         known = self.places()
         if place not in known:
             near = difflib.get_close_matches(place.lower(), known, n=3, cutoff=0.5)
@@ -113,6 +107,16 @@ class Grid:
             found.append(here)
             here = next((one.within for one in self._specs(here) if one.within), "")
         return found
+
+    def _of(self, place: str, quantity: str, key: str, year: int | None, kind: str = "") -> list[Reading]:
+        around = self.around(place)
+        for here in around:
+            found = [one for one in self._first(here, quantity, key) if kind in ("", one.kind)]
+            if matching := [one for one in found if year in (None, one.year)]:
+                return sorted(matching, key=lambda one: one.year, reverse=True)
+        asked = "".join(f", {part}" for part in (kind, str(year or "")) if part)
+        said = "PUE" if quantity == "pue" else quantity
+        raise NoReadingError(f"no {said} known of {', nor of '.join(around)}{asked}")
 
     def _specs(self, place: str) -> Iterator[PlaceSpec]:
         for layer in self._files.layers():

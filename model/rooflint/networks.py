@@ -7,6 +7,7 @@
 What was captured once is kept, and then read again without importing torch.
 """
 
+import difflib
 import sys
 import sysconfig
 import warnings
@@ -71,8 +72,11 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
     try:
         return _kept(committed, shapes, folder, fresh, captured)
     except MissingTorchError as error:
-        having = ", ".join(name.rpartition("/")[2] for name in workload_ids())
-        raise MissingTorchError(f"{name} is not among the networks that need no capture ({having}); {error}") from error
+        having = [committed.rpartition("/")[2] for committed in workload_ids()]
+        near = difflib.get_close_matches(name.lower(), having, n=1)
+        meant = f"{name}: did you mean {near[0]}? It" if near else name
+        known = ", ".join(having)
+        raise MissingTorchError(f"{meant} is not among the networks that need no capture ({known}); {error}") from error
 
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:

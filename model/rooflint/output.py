@@ -1,5 +1,6 @@
-"""Where an answer goes: to standard output, or whole into a file whose suffix says the format."""
+"""Where an answer goes: to standard output, a pipe or a device, or whole into a file whose suffix says the format."""
 
+import os
 from pathlib import Path
 
 from rooflint.answer import Answer, write, writers
@@ -8,6 +9,9 @@ from rooflint.whole_file import write_whole
 
 FORMS = {".txt": "text", ".json": "json", ".csv": "csv", ".md": "md", ".html": "html"}
 """Format by suffix."""
+
+STANDARD = (Path("-"), Path("/dev/stdout"))
+"""Names of standard output."""
 
 
 class OutputError(RooflintError):
@@ -19,21 +23,44 @@ def deliver(answer: Answer, form: str | None, output: Path | None) -> None:
 
     Raises UnknownFormatError for a format that no part brings, OutputError for a file.
     """
-    chosen = form or (_form_of(output) if output else "text")
-    text = write(answer, chosen)
-    if output is None:
+    if output is None or output in STANDARD:
         import typer  # noqa: PLC0415  # only for printing
 
-        typer.echo(text, nl=False)
+        typer.echo(write(answer, form or "text"), nl=False)
         return
     try:
-        write_whole(output, _uncoloured(text) if chosen == "text" else text)
+        place, stream = _place(output)
+        chosen = form or _form_of(output, stream)
+        text = write(answer, chosen)
+        put = _append if stream else write_whole
+        put(place, _uncoloured(text) if chosen == "text" else text)
     except OSError as error:
         raise OutputError(f"{output}: cannot be written ({error.strerror})") from None
 
 
-def _form_of(output: Path) -> str:
-    form = FORMS.get(output.suffix.lower())
+def _place(output: Path) -> tuple[Path, bool]:
+    """What is written to, and whether it is a stream: a device or a pipe, which nothing may replace by a file.
+
+    A symlink stays; what it leads to is written. Raises OutputError for a folder, and where there is none to write in.
+    """
+    if output.is_dir():
+        raise OutputError(f"{output}: want a file to write, found a folder")
+    if output.exists() and not output.is_file():
+        return output, True
+    place = Path(os.path.realpath(output))
+    if not place.parent.is_dir():
+        raise OutputError(f"{output}: want a file in a folder that is there, found no folder {place.parent}")
+    return place, False
+
+
+def _append(stream: Path, text: str) -> None:
+    with stream.open("a", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def _form_of(output: Path, stream: bool) -> str:
+    """As the suffix says; a stream may have none and then takes text."""
+    form = FORMS.get(output.suffix.lower(), "text" if stream else None)
     if form is None:
         known = ", ".join(suffix for suffix, name in FORMS.items() if name in writers())
         raise OutputError(f"{output}: want a suffix that names a format ({known}), or --format")

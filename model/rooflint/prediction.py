@@ -13,9 +13,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from rooflint import launching
 from rooflint.allocation import Allocation
 from rooflint.basis import Energies
-from rooflint.coefficient import Coefficient, of_spread
+from rooflint.coefficient import Coefficient
 from rooflint.energy import RATED, energy_of
 from rooflint.errors import RooflintError
 from rooflint.facts import Fact
@@ -29,8 +30,7 @@ from rooflint.workload import Workload
 
 T = TypeVar("T")
 
-FREE = "free"
-"""A way of launching that costs nothing: the plain roofline."""
+FREE = launching.FREE
 
 
 class NotKnownError(RooflintError):
@@ -317,7 +317,7 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     """
     run = work.fused() if setting.fuse else work
     compute, storage = setting.compute, setting.storage
-    overhead = _overhead(hardware, energies, setting.launch)
+    overhead = launching.overhead(hardware, energies.coefficients, setting.launch)
     times = estimate(hardware, run, compute=compute, storage=storage, overhead_s=overhead.typical if overhead else 0.0)
     reasons: dict[str, str] = {}
     laid = _or_reason(reasons, "allocation", lambda: allocate(hardware, run, compute=compute))
@@ -332,16 +332,6 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     if setting.launch != FREE and (said := _launch_said(hardware, energies, setting.launch, overhead)):
         reasons["launch"] = said
     return Prediction(hardware, work, run, times, MappingProxyType(reasons), overhead, laid, energy, live)
-
-
-def _overhead(hardware: Hardware, energies: Energies, launch: str) -> Coefficient | None:
-    """Time that a launch costs. [s]"""
-    if launch == FREE:
-        return None
-    coefficients = energies.coefficients
-    found = coefficients.launch_overhead(hardware, launch)
-    found = found or coefficients.launches().of_kind(hardware.kind, launch)
-    return of_spread(found) if found else None
 
 
 def _launch_said(hardware: Hardware, energies: Energies, launch: str, overhead: Coefficient | None) -> str:

@@ -11,6 +11,9 @@ from rooflint.errors import RooflintError
 
 Cell = str | int | float | bool | None
 
+ANY_WIDTH = 10**6
+"""Wider than any terminal. [column]"""
+
 
 class UnknownFormatError(RooflintError):
     """A format that no installed part brings; the message names those that there are."""
@@ -54,8 +57,9 @@ def _cell(cell: Cell) -> str:
 
 
 def as_text(table: Table) -> str:
-    """For a terminal, as wide as it is."""
+    """For a terminal, as wide as it is: what is wider stands closer together, and is folded only then."""
     from rich.console import Console  # noqa: PLC0415  # only for people
+    from rich.measure import Measurement  # noqa: PLC0415
     from rich.table import Table as Grid  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -66,6 +70,8 @@ def as_text(table: Table) -> str:
     for row in table.rows:
         grid.add_row(*(Text(_cell(cell).replace("\\|", "|")) for cell in row))
     console = Console(highlight=False)
+    if Measurement.get(console, console.options.update(max_width=ANY_WIDTH), grid).maximum > console.width:
+        grid.padding = (0, 1, 0, 0)
     with console.capture() as capture:
         console.print(grid)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"

@@ -1,5 +1,6 @@
 """torchvision's networks: how each is built without weights, and what it is called with. Needs torch."""
 
+import difflib
 import inspect
 import warnings
 from contextlib import nullcontext
@@ -38,8 +39,10 @@ def networks() -> list[str]:
 
 def family(network: str) -> str:
     """One of FAMILIES. Raises CaptureError for a name that torchvision does not know."""
-    if network not in networks():
-        raise CaptureError(f"torchvision has no network '{network}'")
+    if network not in (known := networks()):
+        near = difflib.get_close_matches(network.lower(), known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise CaptureError(f"torchvision has no network '{network}'{meant}")
     module = import_torchvision().models.get_model_builder(network).__module__.split(".")
     return module[2] if len(module) > 3 else "classification"
 

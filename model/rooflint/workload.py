@@ -148,13 +148,15 @@ class Workload:
         """The same network on another number of samples; weights are read once, however many there are.
 
         Ops with weights get more rows m; ops between activations (attention) get more groups. Raises WorkloadError
-        where `fixed_batch` says why not.
+        where `fixed_batch` says why not, and for so many samples that a float would not count them one by one.
         """
         samples = _whole("batch", batch)
         if samples == self.batch:
             return self
         if self.fixed_batch:
             raise WorkloadError(f"{self.name} has batch {self.batch} and no other: {self.fixed_batch}")
+        if samples > (most := self._most_samples()):
+            raise WorkloadError(f"{self.name}: want a batch of at most {most}, beyond which counts pass 2^53")
 
         def scaled(column: Counts, where: NDArray[np.bool_] | bool = True) -> Counts:
             return np.where(where, column // self.batch * samples, column)
@@ -176,6 +178,13 @@ class Workload:
             flow=self.flow and self.flow.scaled(samples, self.batch),
             stacks_rows=self.stacks_rows,
         )
+
+    def _most_samples(self) -> int:
+        """The largest batch of which every count is at most LARGEST."""
+        columns = (self.macs, self.other_ops, self.elements_in, self.elements_out, self.m, self.groups)
+        largest = max(int(column.max()) for column in columns)
+        each = max(largest, self.flow.elements_input if self.flow else 0) // self.batch
+        return LARGEST // max(each, 1)
 
     def fused(self) -> Self:
         """The same network with one row a kernel; `rooflint.fusion` says what runs in one.

@@ -1,10 +1,13 @@
 """The program: commands by entry point, and one sentence instead of a traceback."""
 
+import errno
+import os
 import re
 import subprocess
 import sys
 import traceback
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -43,7 +46,10 @@ def commands(monkeypatch):
     """Other commands than the installed ones: `commands(hello=function)`."""
 
     def install(**loaded):
-        entries = {name: SimpleNamespace(name=name, load=lambda thing=thing: thing) for name, thing in loaded.items()}
+        entries = {
+            name: SimpleNamespace(name=name, module="nowhere", attr="app", load=lambda thing=thing: thing)
+            for name, thing in loaded.items()
+        }
         monkeypatch.setattr(cli, "_entries", lambda: entries)
 
     return install
@@ -155,6 +161,83 @@ def test_only_the_command_that_is_used_is_loaded(monkeypatch, run):
     monkeypatch.setattr(EntryPoint, "load", noted)
     assert run("peaks", "nvidia/t4").status == 0
     assert set(loaded) == {"peaks"}
+
+
+LISTED = """
+import sys
+from rooflint import cli
+try:
+    cli.main()
+except SystemExit as leaving:
+    assert not leaving.code
+heavy = ("numpy", "pydantic", "yaml", "pytest", "jinja2")
+print("imported:", *(name for name in sys.modules if ".commands" in name or name in heavy))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "imported"), [(["--help"], ""), (["peaks", "--help"], "rooflint.commands.peaks")]
+)
+def test_the_list_of_commands_imports_none_of_them(arguments, imported):
+    result = subprocess.run(
+        [sys.executable, "-c", LISTED, *arguments], capture_output=True, encoding="utf-8", check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert imported in result.stdout.splitlines()[-1]
+    assert (imported == "") == (result.stdout.splitlines()[-1] == "imported:")
+
+
+# ------------------------------------------------------------------------------------------------------ standard output
+
+
+def started(*arguments, stdout, buffered=True):
+    environment = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1", "COLUMNS": "80"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "rooflint", *arguments],
+        stdout=stdout, stderr=subprocess.PIPE, encoding="utf-8", env=environment,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no full device")
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("arguments", [("peaks", "t4"), ("--help",), ("hardware", "list", "t4", "-f", "json")])
+def test_standard_output_that_takes_no_more_is_one_sentence_and_status_1(arguments, buffered):
+    with open("/dev/full", "w", encoding="utf-8") as full, started(*arguments, stdout=full, buffered=buffered) as run:  # noqa: PTH123
+        assert run.communicate()[1] == "standard output cannot be written (No space left on device)\n"
+    assert run.returncode == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes break otherwise elsewhere")
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("arguments", [("peaks", "t4"), ("--help",), ("hardware", "list", "-f", "json")])
+def test_a_reader_that_leaves_ends_it_quietly(arguments, buffered):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        with started(*arguments, stdout=writing, buffered=buffered) as run:
+            assert run.communicate()[1] == ""
+    finally:
+        os.close(writing)
+    assert run.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no full device")
+def test_what_a_command_only_printed_fails_where_it_can_be_said(commands, run, monkeypatch):
+    commands(broken=lambda: print("waits in the buffer"))
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdout", full)
+        done = run("broken")
+        monkeypatch.undo()
+    assert (done.status, done.err) == (1, "standard output cannot be written (No space left on device)\n")
+
+
+def test_a_file_of_a_command_that_cannot_be_written_is_a_bug_and_not_swallowed(commands, run):
+    def broken():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    commands(broken=broken)
+    with pytest.raises(OSError, match="No space left"):
+        run("broken")
 
 
 def test_the_package_runs_as_a_module():

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from rooflint.commands.hardware import app
 from rooflint.errors import RooflintError, shown
+from rooflint.processor import working_peak_ops_per_s
 from rooflint.specs import Registry
 from rooflint.table import UnknownFormatError
 
@@ -77,11 +78,43 @@ def test_programs_get_numbers_in_base_units(run):
     }
 
 
-def test_the_highest_peak_is_the_highest_of_all(run):
+def test_the_highest_peak_is_that_of_the_units_that_a_network_runs_on(run):
     for row in listed(run):
-        units = REGISTRY.get(row["id"]).units.values()
-        peaks = [unit.peak_ops_per_s(name) for unit in units if not unit.undisclosed for name in unit.precisions]
-        assert row["peak_ops_per_s"] == max(peaks, default=None)
+        device = REGISTRY.get(row["id"])
+        assert row["peak_ops_per_s"] == max(peaks_of(device), default=None)
+
+
+def peaks_of(device):
+    for precision in {name for unit in device.units.values() for name in unit.precisions}:
+        try:
+            yield working_peak_ops_per_s(device, precision)
+        except RooflintError:
+            continue
+
+
+def test_the_peak_of_a_tile_array_is_that_of_all_its_tiles(run):
+    # INT8: matrix tiles 298.2 and what all others add, as a comparison counts it
+    (row,) = listed(run, "kpu-t256", "-p", "int8")
+    tiles = REGISTRY.get("stillwater/kpu-t256").units.values()
+    assert row["peak_ops_per_s"] == sum(tile.peak_ops_per_s("int8") for tile in tiles if "int8" in tile.precisions)
+    assert "426.5 TOP/s int8" in run("list", "kpu-t256", "-p", "int8")
+
+
+def test_the_peak_of_a_module_is_that_of_the_processor_that_it_is(run):
+    # 16 SM × 4 × 512 × 2 × 1.3 GHz = 85.2 TOP/s; two DLAs are other processors
+    device = REGISTRY.get("nvidia/jetson-agx-orin-64gb")
+    assert len([unit for unit in device.units.values() if "int8" in unit.precisions]) > 1
+    (row,) = listed(run, "jetson-agx-orin-64gb", "-p", "int8")
+    assert row["peak_ops_per_s"] == device.units["tensor_core"].peak_ops_per_s("int8")
+    assert "one processor of a module that has\nseveral" in run("list", "jetson-agx-orin-64gb")
+
+
+def test_at_80_columns_every_id_is_whole_and_nothing_is_folded(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("list").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines[1 : len(REGISTRY.ids()) + 1]] == REGISTRY.ids()
+    assert lines[len(REGISTRY.ids()) + 1] == ""
 
 
 def test_a_peak_that_rests_on_an_estimate_is_marked(run):

@@ -152,13 +152,22 @@ def test_without_a_process_there_is_no_energy_but_a_reason():
 
 
 def test_without_a_known_memory_there_is_no_energy_but_a_reason():
-    assert predicted("apple/m1", GEMM, "fp32").reasons["energy"].startswith("unknown memory 'lpddr4x'; nearest: ")
+    reason = predicted("apple/m1", GEMM, "fp32").reasons["energy"]
+    assert reason.startswith("apple/m1: unknown memory 'lpddr4x'; nearest: ")
 
 
 def test_a_precision_whose_arithmetic_nobody_knows_gives_a_reason():
     rtx = [one.id for one, compute in PAIRS if compute == "fp16_acc16"]
     found = predicted(rtx[0], GEMM, "fp16_acc16")
-    assert found.reasons["energy"] == "no energy of fp16_acc16 arithmetic is known at any node"
+    assert found.reasons["energy"] == f"{rtx[0]}: no energy of fp16_acc16 arithmetic is known at any node"
+
+
+def test_every_reason_names_its_device():
+    fed = [(one.id, compute) for one, compute in PAIRS if any(memory.has_bandwidth for memory in one.memories.values())]
+    reasons = {(device, predicted(device, GEMM, compute).reasons.get("energy")) for device, compute in fed}
+    unnamed = [reason for device, reason in reasons if reason and not reason.startswith(f"{device}: ")]
+    assert unnamed == []
+    assert len({reason for _, reason in reasons}) > 4
 
 
 def test_without_a_rating_idle_power_is_left_out_and_said():

@@ -80,3 +80,25 @@ def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
     with pytest.raises(RooflintError) as error:
         network(name, shapes, tmp_path)
     assert str(error.value).endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        (
+            "resnt18",
+            "resnt18: did you mean resnet18? It is not among the networks that need no capture (convnext_tiny, ",
+        ),
+        ("ResNet18", "ResNet18: did you mean resnet18? It is not among "),
+        ("zzz", "zzz is not among the networks that need no capture (convnext_tiny, "),
+    ],
+)
+def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path, monkeypatch):
+    def absent():
+        raise capture_cache.MissingTorchError("capturing a network needs torch: install rooflint[torch]")
+
+    monkeypatch.setattr(capture_cache, "libraries", absent)
+    with pytest.raises(capture_cache.MissingTorchError) as error:
+        network(name, folder=tmp_path)
+    assert str(error.value).startswith(start)
+    assert str(error.value).endswith("; capturing a network needs torch: install rooflint[torch]")

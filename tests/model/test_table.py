@@ -80,6 +80,17 @@ def test_text_has_no_trailing_blanks_and_no_escapes():
     assert "\x1b" not in text
 
 
+def test_a_table_that_is_too_wide_stands_closer_together_before_it_is_folded(monkeypatch):
+    table = Table(("device", "peak", "note"), (("nvidia/t4", "65.13", "8 words"),))
+    for columns, lines in {
+        25: ["device     peak   note", "nvidia/t4  65.13  8 words"],  # 9 + 2 + 5 + 2 + 7
+        24: ["device    peak  note", "nvidia/t4 65.13 8 words"],
+        23: ["device    peak  note", "nvidia/t4 65.13 8 words"],
+    }.items():
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert as_text(table).splitlines() == lines
+
+
 def test_a_narrow_terminal_folds_and_loses_nothing(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     text = as_text(Table(("fact",), (("units.tensor_core.macs_per_clock.int8",),)))

@@ -114,6 +114,17 @@ def test_bad_parameters_are_refused_in_one_sentence(build, said):
     assert isinstance(refused.value, ValueError)
 
 
+@pytest.mark.parametrize("beyond", [1, 10**6, 2**40, 2**70])
+def test_a_batch_that_is_too_large_is_refused_as_such(beyond):
+    # 3 × 64 MAC a sample: 2^53 / 192 = 46 912 496 118 442.7 samples
+    most = 46_912_496_118_442
+    network = gemm(64, 3, 1, batch=2)
+    assert network.at_batch(most).total_macs <= LARGEST
+    with pytest.raises(WorkloadError) as refused:
+        network.at_batch(most + beyond)
+    assert str(refused.value) == f"gemm-64x3x1: want a batch of at most {most}, beyond which counts pass 2^53"
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

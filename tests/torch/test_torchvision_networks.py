@@ -226,8 +226,10 @@ def test_a_size_may_be_chosen():
 
 
 def test_a_name_that_torchvision_does_not_know_is_refused():
-    with pytest.raises(CaptureError, match=r"^torchvision has no network 'resnet19'$"):
-        capture_torchvision("resnet19")
+    with pytest.raises(CaptureError, match=r"^torchvision has no network 'resnt18'; did you mean resnet18\?$"):
+        capture_torchvision("resnt18")
+    with pytest.raises(CaptureError, match=r"^torchvision has no network 'nonesuch'$"):
+        capture_torchvision("nonesuch")
 
 
 def test_a_vision_transformer_wants_whole_patches():

@@ -14,7 +14,7 @@ from rooflint.criteria import UNKNOWN, per_second
 from rooflint.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.precision import rate_unit
 from rooflint.prediction import Prediction, Setting
-from rooflint.spending import Figure, recorded
+from rooflint.spending import Amount, recorded
 from rooflint.table import Cell, Table
 from rooflint.units import (
     BYTES,
@@ -36,7 +36,7 @@ KERNELS = (
 )  # fmt: skip
 
 
-def answer(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Figure]) -> Answer:
+def answer(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Amount]) -> Answer:
     """Of a device that can run the network; `single` is the same for one sample, where there is such a run."""
     found = one.prediction
     kernels = Table(KERNELS, tuple(_kernels(found)))
@@ -49,7 +49,7 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
     )
 
 
-def _sections(one: Contender, single: Prediction | None, spent: Sequence[Figure]) -> Iterator[Section]:
+def _sections(one: Contender, single: Prediction | None, spent: Sequence[Amount]) -> Iterator[Section]:
     found = one.prediction
     flags = tuple(flag.said for flag in red_flags(found))
     yield Prose("Red flags", flags or ("none",))
@@ -174,7 +174,7 @@ def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
         yield memory.name, memory.fact("capacity").display, said
 
 
-def _amount(one: Figure) -> tuple[str, str, str]:
+def _amount(one: Amount) -> tuple[str, str, str]:
     return one.name, UNKNOWN if one.value is None else f"{format_number(one.value)} {one.unit}", one.said
 
 
@@ -243,7 +243,7 @@ def _laid(found: Prediction) -> tuple[Sequence[Cell], ...]:
     return tuple(column.tolist() for column in counts)
 
 
-def _record(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Figure]) -> dict[str, Any]:
+def _record(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Amount]) -> dict[str, Any]:
     found = one.prediction
     return {
         "network": found.network.name,

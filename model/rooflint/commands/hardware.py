@@ -13,8 +13,13 @@ from rooflint.facts import Grade, weakest
 from rooflint.hardware import Hardware
 from rooflint.precision import precision as precision_named
 from rooflint.precision import rate_unit
+from rooflint.processor import working_peak_ops_per_s, working_units
 from rooflint.table import Table, write
 from rooflint.units import BYTES_PER_S, OPS_PER_S, format_quantity
+
+NOTE = """
+peak: of all units that a network runs on, one processor of a module that has
+several; ≈ rests on an estimate; rooflint peaks DEVICE derives that of each unit"""
 
 app = typer.Typer(help="List and show devices.", no_args_is_help=True, add_completion=False)
 
@@ -58,7 +63,7 @@ def list_devices(
         raise RooflintError(f"no device matches '{asked}' ({len(devices.ids())} are known)")
     typer.echo(write(_overview(found, wanted) if form in ("text", "md") else _figures(found, wanted), form), nl=False)
     if form == "text":
-        typer.echo("\n≈ rests on an estimate; rooflint peaks DEVICE shows how each peak is derived")
+        typer.echo(NOTE)
 
 
 def _overview(found: list[Hardware], wanted: str) -> Table:
@@ -94,13 +99,14 @@ def _best(hardware: Hardware, wanted: str) -> Best | None:
 
 
 def _peaks(hardware: Hardware) -> Iterator[Best]:
-    for unit in hardware.units.values():
-        for precision in unit.precisions:
-            try:
-                ladder = unit.derivation(precision)
-            except RooflintError:
-                continue  # undisclosed
-            yield Best(ladder.result, precision, weakest(ladder.facts))
+    """In each precision that of the units that a network runs on."""
+    for precision in dict.fromkeys(name for unit in hardware.units.values() for name in unit.precisions):
+        try:
+            ladders = [unit.derivation(precision) for unit in working_units(hardware, precision)]
+        except RooflintError:
+            continue  # undisclosed, or only of another processor on the module
+        facts = [fact for ladder in ladders for fact in ladder.facts]
+        yield Best(working_peak_ops_per_s(hardware, precision), precision, weakest(tuple(facts)))
 
 
 def _best_text(hardware: Hardware, wanted: str) -> str:

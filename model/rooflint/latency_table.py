@@ -1,8 +1,8 @@
-"""Sweeps: the latency of one network on many machines at many batches, without a table for each.
+"""Latency table: one network on many machines at many batches, without an estimate for each.
 
 A kernel is bound by compute where its intensity is at least the machine's breakpoint. So with the kernels in the order
 of their intensity, a prefix is bound by memory and the rest by compute, and two running sums per batch answer for every
-machine with one search. The slow twin, `estimate` for each, lives in the tests.
+machine with one search. The slow twin, `predict` for each, lives in the tests.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflint.coefficients import Coefficients
 from rooflint.hardware import Hardware
+from rooflint.launching import overhead
+from rooflint.prediction import Setting
 from rooflint.processor import working_peak_ops_per_s
 from rooflint.roofline import breakpoint_ops_per_byte
 from rooflint.workload import Workload
@@ -30,16 +33,17 @@ class Machines:
     """Of each kernel. [s]"""
 
     @classmethod
-    def of(cls, devices: Sequence[Hardware], compute: str, overhead_s: Sequence[float] | None = None) -> Self:
-        """Those of devices, whose own launch overheads hold unless others are given.
+    def of(cls, devices: Sequence[Hardware], setting: Setting, coefficients: Coefficients) -> Self:
+        """Those of devices as a prediction takes them, of a setting its precision and its way of launching.
 
-        Raises UnsupportedError or UndisclosedError for a device that cannot compute in that precision or has no memory.
+        Raises UnsupportedError or UndisclosedError for a device that cannot compute in that precision or has no memory,
+        UnknownCoefficientError for a way of launching that there is not.
         """
-        own = [fact.value if (fact := device.facts.get("launch_overhead")) else 0.0 for device in devices]
+        paid = (overhead(device, coefficients, setting.launch) for device in devices)
         return cls(
-            np.array([working_peak_ops_per_s(device, compute) for device in devices], dtype=np.float64),
+            np.array([working_peak_ops_per_s(device, setting.compute) for device in devices], dtype=np.float64),
             np.array([device.main_memory().bandwidth_bytes_per_s for device in devices], dtype=np.float64),
-            np.array(own if overhead_s is None else overhead_s, dtype=np.float64),
+            np.array([one.typical if one else 0.0 for one in paid], dtype=np.float64),
         )
 
     def __len__(self) -> int:
