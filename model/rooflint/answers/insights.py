@@ -7,6 +7,9 @@ from rooflint.criteria import CRITERIA
 from rooflint.metrics import red_flags
 from rooflint.units import JOULES, format_quantity
 
+CLOSE = 1.05
+"""A lead below which a factor says nothing."""
+
 MOST = 12
 """Devices of which every flag is told; of more, how many have it."""
 
@@ -50,7 +53,9 @@ def _trade_off(frugal: Contender, fast: Contender) -> Iterator[str]:
         return
     less = energy / frugal.prediction.energy_per_sample_j
     faster = frugal.prediction.latency_s / fast.prediction.latency_s
-    yield f"trade-off: {frugal.short} takes 1/{less:.3g} of the energy of {fast.short}, which is {faster:.3g} × as fast"
+    speed = f"{faster:.3g} × as fast" if faster >= CLOSE else f"{_factor(faster)} faster"
+    saving = f"1/{less:.3g} of" if less >= CLOSE else f"{_factor(less)} less than"
+    yield f"trade-off: {frugal.short} takes {saving} the energy of {fast.short}, which is {speed}"
 
 
 def _lead(found: Comparison, by: str, winner: Contender) -> Iterator[str]:
@@ -60,7 +65,12 @@ def _lead(found: Comparison, by: str, winner: Contender) -> Iterator[str]:
     score, second = min(scores, key=lambda pair: pair[0])
     lead = score / CRITERIA[by].value(winner.prediction)
     overlap = _overlap(winner, second) if by == "energy" else ""
-    yield f"{winner.short} leads {second.short} by {lead:.3g} × in {by}{overlap}"
+    yield f"{winner.short} leads {second.short} by {_factor(lead)} in {by}{overlap}"
+
+
+def _factor(ratio: float) -> str:
+    """`1.94 ×`, or in percent where that says more: `0.5 %`."""
+    return f"{ratio:.3g} ×" if ratio >= CLOSE else f"{100 * (ratio - 1):.2g} %"
 
 
 def _overlap(one: Contender, two: Contender) -> str:

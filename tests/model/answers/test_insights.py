@@ -125,6 +125,15 @@ def test_a_trade_off_names_both_and_both_factors():
     )
 
 
+def test_a_lead_of_nearly_nothing_is_told_in_percent():
+    devices = [REGISTRY.get("nvidia/jetson-agx-orin-64gb"), REGISTRY.get("nvidia/jetson-agx-orin-64gb").at("30w")]
+    work = load_workload("torchvision/mobilenet_v2")
+    found = compare(devices, work, ENERGIES, Setting("int8", fuse=True))
+    full, gated = (one.prediction.latency_s for one in found.able)
+    assert 1 < gated / full < 1.05
+    assert any(f"by {100 * (gated / full - 1):.2g} % in latency" in said for said in insights(found))
+
+
 def test_launches_are_uneven_only_where_some_are_known():
     assert any("no launch overhead is known" in said for said in insights(comparison(*FOUR)))
     assert not any("no launch overhead" in said for said in insights(comparison(*FOUR, launch=FREE)))
