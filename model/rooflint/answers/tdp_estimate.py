@@ -1,0 +1,247 @@
+"""The answer to `rooflint tdp estimate`: a ladder, figures, comparisons, and curves where ranges were asked for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rooflint.answer import Answer, Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
+from rooflint.facts import Factor, weakest
+from rooflint.precision import rate_unit
+from rooflint.table import Table
+from rooflint.tdp.estimate import TdpEstimate, compared, over
+from rooflint.tdp.widths import DATAPATH_BITS, Hold, packed_macs
+from rooflint.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_S, WATTS, format_number, format_quantity
+
+SCHEMA = "rooflint.tdp.estimate/1"
+LISTING = (
+    *("compared", "precision", "circuit", "process", "alus", "macs_per_clock", "clock_hz"),
+    *("energy_j_per_mac", "power_w", "ops_per_s", "ops_per_j", "arithmetic_w"),
+)
+MOST_CURVES = 12
+"""More lines than that are no drawing; their figures are in csv and json."""
+
+NAMES: dict[str, Callable[[TdpEstimate], str]] = {
+    "precisions": lambda one: one.case.precision,
+    "circuits": lambda one: one.case.circuit,
+    "processes": lambda one: one.case.node,
+}
+CAVEATS = (
+    "an estimate: one document's factors, and no measurement is known to stand behind any",
+    "every ALU at work in every clock; no memory, no links, no idle power: a chip draws more than its ALUs",
+    "the base is near what a multiply and an add cost together at 7 nm, and the document counts it once for each",
+)
+WIDTH = "with --hold width the format factors cancel: power is the same in all precisions but tf32, by construction"
+
+
+def answer(estimates: Sequence[TdpEstimate], wanted: Sequence[str]) -> Answer:
+    """What was found of all counts and clocks, with the comparisons that are wanted."""
+    first = estimates[0]
+    told = caveats(first, wanted)
+    comparisons = {by: [one for each in compared(first, by) for one in _alike(each, estimates)] for by in wanted}
+    return Answer(
+        title=_title(estimates),
+        subtitle=f"{first.case.precision}, {first.case.circuit}, {first.case.node}; every factor is in the ladder",
+        sections=(*_sections(estimates, comparisons), Prose("What this is", told)),
+        record=_record(estimates, comparisons, told),
+        listing=Table(LISTING, tuple(_listed(estimates, comparisons))),
+    )
+
+
+def caveats(first: TdpEstimate, wanted: Sequence[str]) -> tuple[str, ...]:
+    """What a reader must know before believing a figure."""
+    return (*CAVEATS, WIDTH) if first.case.hold is Hold.width and "precisions" in wanted else CAVEATS
+
+
+def _title(estimates: Sequence[TdpEstimate]) -> str:
+    """`Power of 1024 ALUs at 1.83 GHz`, with both ends of a range."""
+    ends = estimates[0].case, estimates[-1].case
+    alus = " to ".join(dict.fromkeys(str(case.alus) for case in ends))
+    clocks = " to ".join(dict.fromkeys(format_quantity(case.clock_hz, HERTZ) for case in ends))
+    return f"Power of {alus} ALUs at {clocks}"
+
+
+def _alike(one: TdpEstimate, estimates: Sequence[TdpEstimate]) -> tuple[TdpEstimate, ...]:
+    alus = list(dict.fromkeys(each.case.alus for each in estimates))
+    return over(one, alus, list(dict.fromkeys(each.case.clock_hz for each in estimates)))
+
+
+def _sections(estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpEstimate]]) -> Iterator[Section]:
+    first, ranged = estimates[0], len(estimates) > 1
+    yield _ladder(first)
+    yield _power(first)
+    if ranged:
+        yield Grid("Over the range", Table(("ALUs", "clock", "power", "peak"), tuple(map(_point, estimates))))
+        yield from _curves("Power over the range", {"": estimates})
+    for by, found in comparisons.items():
+        named = {
+            name: [one for one in found if NAMES[by](one) == name] for name in dict.fromkeys(map(NAMES[by], found))
+        }
+        heads = {name: ones[0] for name, ones in named.items()}
+        yield _grid(by, heads, first)
+        yield _bars(by, heads)
+        if ranged:
+            yield from _curves(f"Power of {by} over the range", named)
+
+
+def _ladder(one: TdpEstimate) -> Grid:
+    rows = [
+        (f"{'×' if number else ' '} {factor.display}", *_source(factor))
+        for number, factor in enumerate(one.mac.factors)
+    ]
+    rows.append((f"= {_mac(one.energy_j_per_mac)}", weakest(one.mac.facts), "the document's estimate"))
+    low, high = (_mac(value) for value in (one.arithmetic.low, one.arithmetic.high))
+    ends = "" if low == high else f"; from {low} to {high}"
+    rows.append((f"≥ {_mac(one.arithmetic.typical)}", one.arithmetic.grade, f"2 × {one.arithmetic.said}{ends}"))
+    note = "≥ the arithmetic alone: circuits without registers, wires and clocks"
+    return Grid("Energy of a MAC", Table(("factor", "grade", "source"), tuple(rows)), note)
+
+
+def _source(factor: Factor) -> tuple[str, str]:
+    if factor.fact is None:
+        return "", "convention"
+    return factor.fact.source.grade, f"{factor.fact.source.document}, {factor.fact.where}"
+
+
+def _power(one: TdpEstimate) -> Grid:
+    formula = f"{_mac(one.energy_j_per_mac)} × {one.rate.formula}"
+    rows = (
+        ("power", _watts(one.power_w), formula),
+        ("peak", _peak(one), f"2 op/MAC × {one.rate.formula}"),
+        ("peak per watt", _per_watt(one), f"2 op/MAC / {_mac(one.energy_j_per_mac)}"),
+        (
+            "arithmetic alone",
+            _watts(one.arithmetic_w),
+            f"{one.arithmetic_w / one.power_w:.1%} of the power".replace("%", " %"),
+        ),
+    )
+    return Grid("Power", Table(("", "figure", "from"), rows))
+
+
+def _point(one: TdpEstimate) -> tuple[str, ...]:
+    return str(one.case.alus), format_quantity(one.case.clock_hz, HERTZ), _watts(one.power_w), _peak(one)
+
+
+def _grid(by: str, heads: dict[str, TdpEstimate], asked: TdpEstimate) -> Grid:
+    rows = [(name, *_row(one, asked)) for name, one in heads.items()]
+    strong = tuple(number for number, one in enumerate(heads.values()) if one.case == asked.case)
+    packed = ("MAC/clock",) if asked.case.hold is Hold.width else ()
+    columns = (by, *packed, "per MAC", "power", "to asked", "peak", "per watt")
+    held = f"; MAC/clock of one ALU of {DATAPATH_BITS} bit" if packed else ""
+    note = f"to asked: power over that of what was asked for{held}"
+    return Grid(f"All {by}", Table(columns, tuple(rows)), note, strong)
+
+
+def _row(one: TdpEstimate, asked: TdpEstimate) -> tuple[str, ...]:
+    power = _watts(one.power_w), f"{one.power_w / asked.power_w:.3g}×"
+    energy = format_quantity(one.energy_j_per_mac, JOULES)
+    packed = (format_number(_macs(one)),) if one.case.hold is Hold.width else ()
+    return *packed, energy, *power, _peak(one), _per_watt(one)
+
+
+def _bars(by: str, heads: dict[str, TdpEstimate]) -> Bars:
+    return Bars(f"Power of {by}", tuple(Bar(name, _parts(one), _watts(one.power_w)) for name, one in heads.items()))
+
+
+def _parts(one: TdpEstimate) -> tuple[Part, ...]:
+    bare = min(one.arithmetic_w, one.power_w)
+    rest = one.power_w - bare
+    return Part("arithmetic", bare, _watts(bare)), Part("the rest of the estimate", rest, _watts(rest))
+
+
+def _curves(heading: str, named: dict[str, Sequence[TdpEstimate]] | dict[str, list[TdpEstimate]]) -> Iterator[Curves]:
+    """Over ALUs, a line for each clock; over clocks where there is one count of ALUs."""
+    first = next(iter(named.values()))
+    over_alus = len({one.case.alus for one in first}) > 1
+    drawn = tuple(curve for name, ones in named.items() for curve in _lines(name, ones, over_alus))
+    if len(drawn) <= MOST_CURVES:
+        x, unit = ("ALUs", "") if over_alus else ("clock", "Hz")
+        yield Curves(heading, x, "power", drawn, x_unit=unit, y_unit="W")
+
+
+def _lines(name: str, ones: Sequence[TdpEstimate], over_alus: bool) -> Iterator[Curve]:
+    lines = list(dict.fromkeys(one.case.clock_hz for one in ones)) if over_alus else [None]
+    for clock_hz in lines:
+        points = [one for one in ones if clock_hz in (None, one.case.clock_hz)]
+        x = tuple(float(one.case.alus if over_alus else one.case.clock_hz) for one in points)
+        at = format_quantity(clock_hz, HERTZ) if clock_hz and (len(lines) > 1 or not name) else ""
+        label = f"{name} {at}".strip() or f"{points[0].case.alus} ALUs"
+        yield Curve(label, x, tuple(one.power_w for one in points))
+
+
+def _record(
+    estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpEstimate]], told: Sequence[str]
+) -> dict[str, Any]:
+    first = estimates[0]
+    return {
+        "schema": SCHEMA,
+        "hold": first.case.hold.value,
+        "estimates": [_case(one) for one in estimates],
+        "ladder": {
+            "energy_per_mac": [_factor(factor) for factor in first.mac.factors],
+            "macs_per_s": [_factor(factor) for factor in first.rate.factors],
+            "grade": weakest(first.mac.facts),
+            "arithmetic": {
+                "low_j_per_mac": first.arithmetic.low,
+                "typical_j_per_mac": first.arithmetic.typical,
+                "high_j_per_mac": first.arithmetic.high,
+                "said": first.arithmetic.said,
+                "grade": first.arithmetic.grade,
+            },
+        },
+        "comparisons": [{"by": by, "estimates": [_case(one) for one in found]} for by, found in comparisons.items()],
+        "caveats": list(told),
+    }
+
+
+def _factor(factor: Factor) -> dict[str, Any]:
+    fact = factor.fact
+    return {
+        "name": factor.name,
+        "value": factor.value,
+        "shown": factor.display,
+        "document": fact.source.document if fact else None,
+        "where": fact.where if fact else None,
+        "grade": fact.source.grade if fact else None,
+    }
+
+
+def _case(one: TdpEstimate) -> dict[str, Any]:
+    case = one.case
+    return {
+        "precision": case.precision,
+        "circuit": case.circuit,
+        "process": case.node,
+        "alus": case.alus,
+        "macs_per_clock": _macs(one),
+        "clock_hz": case.clock_hz,
+        "energy_j_per_mac": one.energy_j_per_mac,
+        "power_w": one.power_w,
+        "ops_per_s": one.ops_per_s,
+        "ops_per_j": one.ops_per_j,
+        "arithmetic_w": one.arithmetic_w,
+    }
+
+
+def _listed(estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpEstimate]]) -> Iterator[tuple[Any, ...]]:
+    for by, found in {"": estimates, **comparisons}.items():
+        yield from ((by, *_case(one).values()) for one in found)
+
+
+def _macs(one: TdpEstimate) -> float:
+    """MACs of one ALU in a clock."""
+    return one.case.macs_per_clock * packed_macs(one.case.precision, one.case.hold)
+
+
+def _mac(value: float) -> str:
+    return format_quantity(value, JOULES, unit="J/MAC")
+
+
+def _watts(value: float) -> str:
+    return format_quantity(value, WATTS)
+
+
+def _peak(one: TdpEstimate) -> str:
+    return format_quantity(one.ops_per_s, OPS_PER_S, unit=rate_unit(one.case.precision))
+
+
+def _per_watt(one: TdpEstimate) -> str:
+    return format_quantity(one.ops_per_j, OPS_PER_J, unit=f"{rate_unit(one.case.precision)}/W")

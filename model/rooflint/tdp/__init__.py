@@ -1,0 +1,1 @@
+"""Power from physics: what so many multiply-accumulates a second draw, by one document's estimate."""
