@@ -117,7 +117,13 @@ def test_a_range_gives_a_curve_for_each_clock_and_a_comparison_one_for_each_name
 
 
 def test_more_lines_than_a_drawing_holds_are_left_to_tables():
-    assert "Power of precisions over the range" not in run(*QUESTIONS[-1])
+    assert "40 lines are no drawing; all figures are in -f csv" in run(*QUESTIONS[-1])  # 8 precisions × 5 clocks
+
+
+def test_a_range_says_of_which_point_a_ladder_and_a_comparison_are():
+    text = run("--clock", "1GHz:2GHz", "--compare", "precisions")
+    assert "Power at 1024 ALUs, 1 GHz" in text
+    assert "All precisions at 1024 ALUs, 1 GHz" in text
 
 
 # ---- refusals

@@ -1,6 +1,6 @@
 """The answer to `rooflint tdp estimate`: a ladder, figures, comparisons, and curves where ranges were asked for."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rooflint.answer import Answer, Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
@@ -9,7 +9,7 @@ from rooflint.precision import rate_unit
 from rooflint.table import Table
 from rooflint.tdp.estimate import TdpEstimate, compared, over
 from rooflint.tdp.widths import DATAPATH_BITS, Hold, packed_macs
-from rooflint.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_S, WATTS, format_number, format_quantity
+from rooflint.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_MAC, OPS_PER_S, WATTS, format_number, format_quantity
 
 SCHEMA = "rooflint.tdp.estimate/1"
 LISTING = (
@@ -66,8 +66,9 @@ def _alike(one: TdpEstimate, estimates: Sequence[TdpEstimate]) -> tuple[TdpEstim
 
 def _sections(estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpEstimate]]) -> Iterator[Section]:
     first, ranged = estimates[0], len(estimates) > 1
+    at = f" at {first.case.alus} ALUs, {format_quantity(first.case.clock_hz, HERTZ)}" if ranged else ""
     yield _ladder(first)
-    yield _power(first)
+    yield _power(first, at)
     if ranged:
         yield Grid("Over the range", Table(("ALUs", "clock", "power", "peak"), tuple(map(_point, estimates))))
         yield from _curves("Power over the range", {"": estimates})
@@ -76,8 +77,8 @@ def _sections(estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpE
             name: [one for one in found if NAMES[by](one) == name] for name in dict.fromkeys(map(NAMES[by], found))
         }
         heads = {name: ones[0] for name, ones in named.items()}
-        yield _grid(by, heads, first)
-        yield _bars(by, heads)
+        yield _grid(by, heads, first, at)
+        yield Bars(f"Power of {by}{at}", tuple(map(_bar, heads, heads.values())))
         if ranged:
             yield from _curves(f"Power of {by} over the range", named)
 
@@ -90,7 +91,9 @@ def _ladder(one: TdpEstimate) -> Grid:
     rows.append((f"= {_mac(one.energy_j_per_mac)}", weakest(one.mac.facts), "the document's estimate"))
     low, high = (_mac(value) for value in (one.arithmetic.low, one.arithmetic.high))
     ends = "" if low == high else f"; from {low} to {high}"
-    rows.append((f"≥ {_mac(one.arithmetic.typical)}", one.arithmetic.grade, f"2 × {one.arithmetic.said}{ends}"))
+    rows.append(
+        (f"≥ {_mac(one.arithmetic.typical)}", one.arithmetic.grade, f"{OPS_PER_MAC} × {one.arithmetic.said}{ends}")
+    )
     note = "≥ the arithmetic alone: circuits without registers, wires and clocks"
     return Grid("Energy of a MAC", Table(("factor", "grade", "source"), tuple(rows)), note)
 
@@ -101,33 +104,29 @@ def _source(factor: Factor) -> tuple[str, str]:
     return factor.fact.source.grade, f"{factor.fact.source.document}, {factor.fact.where}"
 
 
-def _power(one: TdpEstimate) -> Grid:
-    formula = f"{_mac(one.energy_j_per_mac)} × {one.rate.formula}"
+def _power(one: TdpEstimate, at: str) -> Grid:
+    ops, share = f"{OPS_PER_MAC} op/MAC", 100 * one.arithmetic_w / one.power_w
     rows = (
-        ("power", _watts(one.power_w), formula),
-        ("peak", _peak(one), f"2 op/MAC × {one.rate.formula}"),
-        ("peak per watt", _per_watt(one), f"2 op/MAC / {_mac(one.energy_j_per_mac)}"),
-        (
-            "arithmetic alone",
-            _watts(one.arithmetic_w),
-            f"{one.arithmetic_w / one.power_w:.1%} of the power".replace("%", " %"),
-        ),
+        ("power", _watts(one.power_w), f"{_mac(one.energy_j_per_mac)} × {one.rate.formula}"),
+        ("peak", _peak(one), f"{ops} × {one.rate.formula}"),
+        ("peak per watt", _per_watt(one), f"{ops} / {_mac(one.energy_j_per_mac)}"),
+        ("arithmetic alone", _watts(one.arithmetic_w), f"{share:.3g} % of the power"),
     )
-    return Grid("Power", Table(("", "figure", "from"), rows))
+    return Grid(f"Power{at}", Table(("", "figure", "from"), rows))
 
 
 def _point(one: TdpEstimate) -> tuple[str, ...]:
     return str(one.case.alus), format_quantity(one.case.clock_hz, HERTZ), _watts(one.power_w), _peak(one)
 
 
-def _grid(by: str, heads: dict[str, TdpEstimate], asked: TdpEstimate) -> Grid:
+def _grid(by: str, heads: dict[str, TdpEstimate], asked: TdpEstimate, at: str) -> Grid:
     rows = [(name, *_row(one, asked)) for name, one in heads.items()]
     strong = tuple(number for number, one in enumerate(heads.values()) if one.case == asked.case)
     packed = ("MAC/clock",) if asked.case.hold is Hold.width else ()
     columns = (by, *packed, "per MAC", "power", "to asked", "peak", "per watt")
     held = f"; MAC/clock of one ALU of {DATAPATH_BITS} bit" if packed else ""
     note = f"to asked: power over that of what was asked for{held}"
-    return Grid(f"All {by}", Table(columns, tuple(rows)), note, strong)
+    return Grid(f"All {by}{at}", Table(columns, tuple(rows)), note, strong)
 
 
 def _row(one: TdpEstimate, asked: TdpEstimate) -> tuple[str, ...]:
@@ -137,24 +136,24 @@ def _row(one: TdpEstimate, asked: TdpEstimate) -> tuple[str, ...]:
     return *packed, energy, *power, _peak(one), _per_watt(one)
 
 
-def _bars(by: str, heads: dict[str, TdpEstimate]) -> Bars:
-    return Bars(f"Power of {by}", tuple(Bar(name, _parts(one), _watts(one.power_w)) for name, one in heads.items()))
-
-
-def _parts(one: TdpEstimate) -> tuple[Part, ...]:
+def _bar(name: str, one: TdpEstimate) -> Bar:
+    """The arithmetic and what the estimate has beyond it."""
     bare = min(one.arithmetic_w, one.power_w)
     rest = one.power_w - bare
-    return Part("arithmetic", bare, _watts(bare)), Part("the rest of the estimate", rest, _watts(rest))
+    parts = Part("arithmetic", bare, _watts(bare)), Part("the rest of the estimate", rest, _watts(rest))
+    return Bar(name, parts, _watts(one.power_w))
 
 
-def _curves(heading: str, named: dict[str, Sequence[TdpEstimate]] | dict[str, list[TdpEstimate]]) -> Iterator[Curves]:
+def _curves(heading: str, named: Mapping[str, Sequence[TdpEstimate]]) -> Iterator[Section]:
     """Over ALUs, a line for each clock; over clocks where there is one count of ALUs."""
     first = next(iter(named.values()))
     over_alus = len({one.case.alus for one in first}) > 1
     drawn = tuple(curve for name, ones in named.items() for curve in _lines(name, ones, over_alus))
-    if len(drawn) <= MOST_CURVES:
-        x, unit = ("ALUs", "") if over_alus else ("clock", "Hz")
-        yield Curves(heading, x, "power", drawn, x_unit=unit, y_unit="W")
+    if len(drawn) > MOST_CURVES:
+        yield Prose(heading, (f"{len(drawn)} lines are no drawing; all figures are in -f csv and -f json",))
+        return
+    x, unit = ("ALUs", "") if over_alus else ("clock", "Hz")
+    yield Curves(heading, x, "power", drawn, x_unit=unit, y_unit="W")
 
 
 def _lines(name: str, ones: Sequence[TdpEstimate], over_alus: bool) -> Iterator[Curve]:
