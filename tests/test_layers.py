@@ -100,6 +100,7 @@ MODEL = (
     "rooflint.writing",
     "rooflint.writing.tables",
     "rooflint.writing.data",
+    "rooflint.writing.plot",
     "rooflint.output",
     "rooflint.writing.log_axis",
     "rooflint.writing.columns",

@@ -1,14 +1,20 @@
-"""Where an answer goes: to standard output, a pipe or a device, or whole into a file whose suffix says the format."""
+"""Where an answer goes: to standard output, a pipe or a device, or whole into a file whose suffix says the format.
+
+A file may also be a drawing, .svg or .png, which is no format of its own: it has only the curves and the bars.
+"""
 
 import os
 from pathlib import Path
 
 from rooflint.answer import Answer, write, writers
 from rooflint.errors import RooflintError
-from rooflint.whole_file import write_whole
+from rooflint.whole_file import write_whole, write_whole_bytes
 
 FORMS = {".txt": "text", ".json": "json", ".csv": "csv", ".md": "md", ".html": "html"}
 """Format by suffix."""
+
+DRAWINGS = {".svg": "svg", ".png": "png"}
+"""Kind of a drawing by suffix."""
 
 STANDARD = (Path("-"), Path("/dev/stdout"))
 """Names of standard output."""
@@ -21,7 +27,7 @@ class OutputError(RooflintError):
 def deliver(answer: Answer, form: str | None, output: Path | None) -> None:
     """Write an answer in a format; without one as the file's suffix says, without a file as text.
 
-    Raises UnknownFormatError for a format that no part brings, OutputError for a file.
+    Raises UnknownFormatError for a format that no part brings, OutputError for a file, PlotError for a drawing.
     """
     if output is None or output in STANDARD:
         import typer  # noqa: PLC0415  # only for printing
@@ -30,6 +36,11 @@ def deliver(answer: Answer, form: str | None, output: Path | None) -> None:
         return
     try:
         place, stream = _place(output)
+        if not form and not stream and output.suffix.lower() in DRAWINGS:
+            from rooflint.writing.plot import draw  # noqa: PLC0415  # only for drawings
+
+            write_whole_bytes(place, draw(answer, DRAWINGS[output.suffix.lower()]))
+            return
         chosen = form or _form_of(output, stream)
         text = write(answer, chosen)
         put = _append if stream else write_whole

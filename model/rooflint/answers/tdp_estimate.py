@@ -39,7 +39,7 @@ def answer(estimates: Sequence[TdpEstimate], wanted: Sequence[str]) -> Answer:
     comparisons = {by: [one for each in compared(first, by) for one in _alike(each, estimates)] for by in wanted}
     return Answer(
         title=_title(estimates),
-        subtitle=f"{first.case.precision}, {first.case.circuit}, {first.case.node}; every factor is in the ladder",
+        subtitle=f"{first.case.precision}, {first.case.circuit}, {first.case.node}",
         sections=(*_sections(estimates, comparisons), Prose("What this is", told)),
         record=_record(estimates, comparisons, told),
         listing=Table(LISTING, tuple(_listed(estimates, comparisons))),
