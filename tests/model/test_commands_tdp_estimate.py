@@ -126,6 +126,21 @@ def test_a_range_says_of_which_point_a_ladder_and_a_comparison_are():
     assert "All precisions at 1024 ALUs, 1 GHz" in text
 
 
+def test_a_node_of_ones_own_goes_before_the_shipped_ones(tmp_path):
+    own = """\
+name: 4 nm
+sources: {us: {document: Our measurement, grade: read}}
+readings: {base: {conditions: ours, op: {fp32: [2.6 pJ/op, us, table 1]}}}
+"""
+    (tmp_path / "process").mkdir()
+    (tmp_path / "process" / "4nm.yaml").write_text(own, encoding="utf-8")
+    mine, theirs = asked("--specs", str(tmp_path)), asked()
+    # 2.6 pJ/op over 1.3
+    assert mine["estimates"][0]["power_w"] == pytest.approx(2 * theirs["estimates"][0]["power_w"], rel=1e-12)
+    assert mine["ladder"]["energy_per_mac"][0]["grade"] == "read"
+    assert mine["ladder"]["grade"] == "estimate"
+
+
 # ---- refusals
 
 

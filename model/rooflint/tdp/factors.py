@@ -27,7 +27,8 @@ class Factors:
         """Energy of an FP32 op by node, smallest first. [J/op]"""
         processes = [self.coefficients.process(node) for node in self.coefficients.ids("process")]
         having = [process for process in processes if "op fp32" in process.energies()]
-        return {process.id: process.energy("op", "fp32").best.low for process in sorted(having, key=_size)}
+        having.sort(key=lambda process: _metres(process.id) or 0.0)
+        return {process.id: process.energy("op", "fp32").best.low for process in having}
 
     @cached_property
     def circuits(self) -> dict[str, Fact]:
@@ -57,7 +58,7 @@ class Factors:
             return name
         if size is None:
             raise UnknownFactorError(f"unknown process '{text}'; want one of {', '.join(self.bases)}")
-        near = sorted(self.bases, key=lambda node: abs((size_of(node) or 0.0) - size))[:2]
+        near = sorted(self.bases, key=lambda node: abs((_metres(node) or 0.0) - size))[:2]
         nearest = ", ".join(node for node in self.bases if node in near)
         raise UnknownFactorError(f"no energy of an op is known at process '{text}'; nearest: {nearest}")
 
@@ -80,11 +81,8 @@ class Factors:
         return name
 
 
-def _size(process: object) -> float:
-    return size_of(getattr(process, "id", "")) or 0.0
-
-
 def _metres(text: str) -> float | None:
+    """Size of a node in any spelling; None for what is none. [m]"""
     return size_of("".join(text.lower().split()))
 
 
