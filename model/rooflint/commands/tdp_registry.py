@@ -57,7 +57,8 @@ def _points(devices: list[Hardware], at: str, modes: bool) -> Iterator[Hardware]
         able = [hardware for hardware in devices if at in hardware.operating_points]
         if not able:
             known = sorted({name for hardware in devices for name in hardware.operating_points})
-            raise RooflintError(f"--at: want one of {', '.join(known) or 'none'}, found '{at}'")
+            wish = f"want one of {', '.join(known)}" if known else "no device asked for has an operating point"
+            raise RooflintError(f"--at: {wish}, found '{at}'")
         yield from (hardware.at(at) for hardware in able)
         return
     for hardware in devices:
