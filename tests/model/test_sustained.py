@@ -91,6 +91,13 @@ def test_a_t4_exceeds_its_tdp_even_where_only_published_arithmetic_is_counted():
     assert one.fitting_clock_hz == near(14.8 / 96.87 * 1.59e9, 1e-3)
 
 
+def test_no_clock_fits_where_memory_and_idle_power_alone_take_the_limit():
+    # 19.2 W of memory and 36 W idle of a T4 that is rated for 50
+    one = of("nvidia/t4", "tensor_core", "fp16")
+    poor = again(one, scaled(one.load.hardware, ["tdp"], 50 / 70))
+    assert (poor.clock_share, poor.fitting_clock_hz) == (None, None)
+
+
 def test_an_h100_is_undecided_with_a_typical_power_above_its_tdp():
     # 132 SM × 4 × 512 MAC × 2 × 1.83 GHz = 989.4 TFLOP/s × 1.3 × 0.5 × 0.85 × 1.4 = 0.7735 pJ/op = 765.3 W of 700
     one = of("nvidia/h100-sxm5-80gb", "tensor_core", "fp16")
