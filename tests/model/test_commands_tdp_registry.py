@@ -121,6 +121,14 @@ def test_a_device_stands_for_itself_and_all_its_modes():
     assert devices == {"stillwater/kpu-t64", *(f"stillwater/kpu-t64 at {mode}" for mode in ("3w", "6w", "10w"))}
 
 
+def test_another_processor_of_a_module_is_named_in_the_table():
+    # the DLAs of an Orin take more than its tensor cores; a network runs on the GPU
+    assert "int8 dla" in run("orin", "-p", "int8", "--modes")
+    assert "tensor_core" not in run("h100", "-p", "int8")
+    # no GPU, and still judged: every unit alone on every device
+    assert "fp32 cpu_simd" in run("orin", "--modes", "--unit", "cpu_simd", "-p", "fp32")
+
+
 def test_a_mode_is_judged_by_its_own_limit():
     limits = {load["limit_w"] for load in asked("orin", "--at", "30w")["loads"]}
     assert limits == {30}

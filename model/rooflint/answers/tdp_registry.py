@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from rooflint.answer import Answer, Bars, Grid, Prose, Section
 from rooflint.answers.tdp_registry_detail import detail, ends, hardest, interval_bar, watts
 from rooflint.answers.tdp_registry_record import LISTING, counted, listed, record
+from rooflint.hardware import UnsupportedError
+from rooflint.processor import working_units
 from rooflint.sustained import VERDICTS, NotKnown, Sustained
 from rooflint.table import Table
 
@@ -106,7 +108,7 @@ def _table(worst: Sequence[Sustained]) -> Grid:
     rows = tuple(
         (
             one.load.device,
-            one.load.precision,
+            _precision(one),
             watts(one.limit_w),
             watts(one.typical_w),
             f"{one.ratio:.2f}",
@@ -117,6 +119,16 @@ def _table(worst: Sequence[Sustained]) -> Grid:
     )
     note = "of each device the load that is hardest to sustain; csv and json have all"
     return Grid("Devices", Table(COLUMNS, rows), note)
+
+
+def _precision(one: Sustained) -> str:
+    """With the unit where a network would not run on it: another processor of a module."""
+    try:
+        own = {unit.name for unit in working_units(one.load.hardware, one.load.precision)}
+    except UnsupportedError:
+        own = set()
+    names = {unit.name for unit in one.load.units}
+    return one.load.precision if names <= own else f"{one.load.precision} {one.load.unit}"
 
 
 def _grouped(missing: Sequence[NotKnown]) -> Iterator[str]:
