@@ -11,6 +11,7 @@ import rooflint
 from pytest_rooflint import kinds
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from rooflint.answers.schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
+from rooflint.answers.tdp_registry_schema import TdpRegistryRecord
 from rooflint.answers.tdp_schema import TdpEstimateRecord
 from rooflint.economics_schema import GridSpec, PricesSpec
 from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
@@ -41,6 +42,7 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "models.json": {"$schema": _DRAFT, **ModelsRecord.model_json_schema()},
         model / "sweep.json": {"$schema": _DRAFT, **SweepRecord.model_json_schema()},
         model / "tdp_estimate.json": {"$schema": _DRAFT, **TdpEstimateRecord.model_json_schema()},
+        model / "tdp_registry.json": {"$schema": _DRAFT, **TdpRegistryRecord.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
     }
 

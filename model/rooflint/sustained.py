@@ -1,0 +1,296 @@
+"""Sustained: can a device run at its printed peak within its printed power?
+
+    survey(Registry().get("nvidia/t4"), Energies(Coefficients(Registry())))[0].verdict
+
+The power of the units at their dense peak, of the memory at its full bandwidth and of a device that idles, against the
+power that the device is rated for; each between the ends that the coefficients leave open.
+docs/method-tdp-registry.md has the formulas.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from rooflint.basis import Energies, EnergyError
+from rooflint.coefficient import Coefficient
+from rooflint.energy import RATED, idle_w
+from rooflint.facts import GRADES, Fact, Grade
+from rooflint.hardware import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
+from rooflint.spread import UnknownCoefficientError
+from rooflint.units import OPS_PER_MAC
+
+Cause = Literal["compute", "memory", "static"]
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+
+Verdict = Literal["sustains", "cannot sustain", "undecided"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+TILES = "domain_flow"
+"""The circuit of units that work together whatever their kind: the tiles of one array."""
+
+ARRAYS = ("tensor_core", "systolic_mac", TILES)
+"""Circuits of which one instruction feeds many MACs. What instructions take is not counted; for other circuits, whose
+every lane has its own, that is most of the power, so theirs is never said to be within the limit."""
+
+MISSING = (EnergyError, UnknownCoefficientError, UndisclosedError, UnsupportedError)
+"""What is said where nobody has a figure; a file that cannot be read is none of them."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """One cause of power: so many events a second at so much each, between the ends of what one costs."""
+
+    name: str
+    """`int8_tile arithmetic`, `hbm3`, `idle power`."""
+    cause: Cause
+    rate_per_s: float
+    """Events a second; 1 where the coefficient is a power already."""
+    unit: str
+    """What is counted: `op`, `B`, `s`."""
+    each: Coefficient
+    """What one costs. [J], of idle power a second of it."""
+
+    @property
+    def low_w(self) -> float:
+        """[W]"""
+        return self.rate_per_s * self.each.low
+
+    @property
+    def typical_w(self) -> float:
+        """[W]"""
+        return self.rate_per_s * self.each.typical
+
+    @property
+    def high_w(self) -> float:
+        """[W]"""
+        return self.rate_per_s * self.each.high
+
+
+@dataclass(frozen=True)
+class Load:
+    """Units of a device that compute together in a precision, at their dense peak."""
+
+    hardware: Hardware
+    units: tuple[ComputeUnit, ...]
+    precision: str
+
+    @property
+    def device(self) -> str:
+        """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
+        return f"{self.hardware.id} at {self.hardware.mode}" if self.hardware.mode else self.hardware.id
+
+    @property
+    def unit(self) -> str:
+        """`tensor_core`, `int8_tile + matrix_tile`."""
+        return " + ".join(unit.name for unit in self.units)
+
+    @property
+    def peak_ops_per_s(self) -> float:
+        """Dense peak. [op/s]. Raises UndisclosedError."""
+        return sum(unit.peak_ops_per_s(self.precision) for unit in self.units)
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """The power of a load, beside what its device is rated for. `low <= typical <= high`."""
+
+    load: Load
+    limit: Fact
+    powers: tuple[Power, ...]
+    left_out: tuple[str, ...] = ()
+    """What nobody has a figure for, in sentences: the power is at least what the parts say."""
+
+    @property
+    def low_w(self) -> float:
+        """Published arithmetic alone, memory and idle power at their lowest. [W]"""
+        return sum(power.low_w for power in self.powers)
+
+    @property
+    def typical_w(self) -> float:
+        """[W]"""
+        return sum(power.typical_w for power in self.powers)
+
+    @property
+    def high_w(self) -> float:
+        """The whole datapath, memory and idle power at their highest. [W]"""
+        return sum(power.high_w for power in self.powers)
+
+    @property
+    def limit_w(self) -> float:
+        """[W]"""
+        return self.limit.value
+
+    @property
+    def low_ratio(self) -> float:
+        """Lowest power over the limit. [1]"""
+        return self.low_w / self.limit_w
+
+    @property
+    def ratio(self) -> float:
+        """Typical power over the limit. [1]"""
+        return self.typical_w / self.limit_w
+
+    @property
+    def high_ratio(self) -> float:
+        """Highest power over the limit. [1]"""
+        return self.high_w / self.limit_w
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the whole interval says; a power that lacks a part is never said to be within the limit."""
+        if self.low_ratio > 1:
+            return "cannot sustain"
+        return "sustains" if self.high_ratio <= 1 and not self.left_out else "undecided"
+
+    @property
+    def grade(self) -> Grade:
+        """The weakest grade of what its coefficients rest on."""
+        return max((power.each.grade for power in self.powers), key=GRADES.index)
+
+    def cause_w(self, cause: Cause) -> float:
+        """Typical power of one cause. [W]"""
+        return sum(power.typical_w for power in self.powers if power.cause == cause)
+
+    # ---- sensitivity
+
+    @property
+    def j_per_op(self) -> float:
+        """What an op of the load takes, typically. [J/op]"""
+        return self.cause_w("compute") / self.load.peak_ops_per_s
+
+    @property
+    def exhausting_j_per_op(self) -> float:
+        """At which energy of an op compute alone takes all of the limit. [J/op]"""
+        return self.limit_w / self.load.peak_ops_per_s
+
+    @property
+    def exhausting_j_per_mac(self) -> float:
+        """The same for a multiply-accumulate. [J/MAC]"""
+        return self.exhausting_j_per_op * OPS_PER_MAC
+
+    @property
+    def clock_share(self) -> float | None:
+        """At which share of its clock the typical power is the limit. [1]
+
+        Compute power goes with the clock alone: a lower voltage is not modelled. None where memory and idle power leave
+        nothing.
+        """
+        left_w = self.limit_w - self.cause_w("memory") - self.cause_w("static")
+        return left_w / self.cause_w("compute") if left_w > 0 else None
+
+    @property
+    def fitting_clock_hz(self) -> float | None:
+        """That clock, of the first of the units. [Hz]"""
+        share = self.clock_share
+        return None if share is None else share * self.load.units[0].clock_hz(self.load.precision)
+
+
+@dataclass(frozen=True)
+class NotKnown:
+    """A device, or a load of it, whose power or limit nobody knows."""
+
+    hardware: Hardware
+    reason: str
+    """Without the device, so that equal reasons can be told together."""
+    load: Load | None = None
+    """None where it is so of the whole device."""
+
+    @property
+    def device(self) -> str:
+        """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
+        return f"{self.hardware.id} at {self.hardware.mode}" if self.hardware.mode else self.hardware.id
+
+
+def survey(hardware: Hardware, energies: Energies, precision: str = "", unit: str = "") -> list[Sustained | NotKnown]:
+    """Every load of a device at its point, or those of a precision and of a unit; reasons where something is missing.
+
+    Never empty.
+    """
+    if reason := _unknown(hardware):
+        return [NotKnown(hardware, reason)]
+    wanted = [
+        load
+        for load in loads(hardware)
+        if precision in ("", load.precision) and (not unit or unit in (one.name for one in load.units))
+    ]
+    if not wanted:
+        return [NotKnown(hardware, _nothing(hardware, precision, unit))]
+    return [_judged(load, energies) for load in wanted]
+
+
+def _unknown(hardware: Hardware) -> str:
+    if "process" not in hardware.facts:
+        return "no process node is known"
+    return "" if power_limit(hardware) else "no power limit is known"
+
+
+def _nothing(hardware: Hardware, precision: str, unit: str) -> str:
+    if not any(True for _ in loads(hardware)):
+        return next(iter(hardware.undisclosed.values()), "no rate of a unit is known")
+    return f"it does not compute in {precision or 'any precision'}{f' on a {unit}' if unit else ''}"
+
+
+def _judged(load: Load, energies: Energies) -> Sustained | NotKnown:
+    try:
+        return sustained(load, energies)
+    except MISSING as error:
+        return NotKnown(load.hardware, str(error).removeprefix(f"{load.hardware.id}: "), load)
+
+
+def loads(hardware: Hardware) -> Iterator[Load]:
+    """Each unit in each of its precisions; tiles of one array that compute in it work together."""
+    units = hardware.units.values()
+    tiles = [unit for unit in units if unit.circuit == TILES]
+    for unit in units:
+        if unit.circuit != TILES:
+            yield from (Load(hardware, (unit,), precision) for precision in unit.precisions)
+    for precision in dict.fromkeys(name for tile in tiles for name in tile.precisions):
+        yield Load(hardware, tuple(tile for tile in tiles if precision in tile.precisions), precision)
+
+
+def sustained(load: Load, energies: Energies) -> Sustained:
+    """The power of a load beside the limit of its device.
+
+    Raises EnergyError, UnknownCoefficientError or UndisclosedError where the limit or the power of its units is not
+    known; a memory or an idle power that is not known is left out, in words.
+    """
+    limit = power_limit(load.hardware)
+    if limit is None:
+        raise EnergyError(f"{load.hardware.id}: no power limit is known")
+    powers, left_out = list(_compute(load, energies)), list(_uncounted(load))
+    for name, part in (("memory", _memory), ("idle power", _static)):
+        try:
+            powers.append(part(load.hardware, energies))
+        except MISSING as error:
+            left_out.append(f"{name} is not counted: {error}")
+    return Sustained(load, limit, tuple(powers), tuple(left_out))
+
+
+def _uncounted(load: Load) -> Iterator[str]:
+    if any(unit.circuit not in ARRAYS for unit in load.units):
+        yield f"the instructions of each lane of {load.unit} are not counted"
+
+
+def power_limit(hardware: Hardware) -> Fact | None:
+    """The TDP, else the limit or the highest power that was measured; None where none is known."""
+    return next((fact for path in RATED if (fact := hardware.facts.get(path))), None)
+
+
+def _compute(load: Load, energies: Energies) -> Iterator[Power]:
+    node = energies.node(load.hardware)
+    for unit in load.units:
+        rate, circuit = unit.peak_ops_per_s(load.precision), unit.circuit or "standard_cell"
+        prefix = f"{unit.name} " if len(load.units) > 1 else ""
+        yield Power(f"{prefix}arithmetic", "compute", rate, "op", node.arithmetic(load.precision))
+        yield Power(f"{prefix}datapath", "compute", rate, "op", node.datapath(load.precision, circuit))
+
+
+def _memory(hardware: Hardware, energies: Energies) -> Power:
+    """An access to the memory with the most bandwidth, as often as that allows."""
+    memory = hardware.main_memory()
+    return Power(memory.name, "memory", memory.bandwidth_bytes_per_s, "B", energies.access(memory.name))
+
+
+def _static(hardware: Hardware, energies: Energies) -> Power:
+    """What the device takes when it is ready and does nothing."""
+    return Power("idle power", "static", 1.0, "s", idle_w(hardware, energies.coefficients))
