@@ -3,6 +3,7 @@
 import pytest
 
 from rooflint.errors import InputError
+from rooflint.specs import PACKAGED
 
 CLAIM = "tops_per_w: arithmetic"
 K1 = "specs/hardware/acme/k1.yaml"
@@ -102,3 +103,41 @@ def test_what_a_ceiling_cannot_mean_is_refused(one, claim, says):
     with pytest.raises(InputError, match=r"k1\.yaml:") as refused:
         one(claim)
     assert says in str(refused.value)
+
+
+# ---- a slip in a shipped device
+
+H100 = "specs/hardware/nvidia/h100-sxm5-80gb.yaml"
+GH100 = "specs/architectures/nvidia/hopper-gh100.yaml"
+
+
+@pytest.fixture
+def h100(repository):
+    """A repository of the shipped H100 alone; its verdict on the claim."""
+    for name in (H100, GH100):
+        repository.write(name, (PACKAGED / name.removeprefix("specs/")).read_text(encoding="utf-8"))
+    source = "source: {document: A law, where: p. 1, grade: read}\n"
+    repository.write("golden/law.yaml", f"{source}claims:\n  - {{{CLAIM}}}\n")
+    repository.verdict = lambda: next(iter(repository.verdicts("golden/law.yaml").values()))
+    return repository
+
+
+def test_the_shipped_h100_stays_below(h100):
+    # 989.4 TFLOP/s / 700 W = 1.41 TOP/s/W of 1 / (0.25 pJ × 0.65) = 6.2
+    assert h100.verdict().outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (H100, "tdp: [700 W", "tdp: [70 W"),
+        (H100, "process: [4 nm", "process: [45 nm"),  # 0.75 pJ × 989.4 TFLOP/s = 742 W
+        (GH100, "fp16: [512 MAC, wp, fourth", "fp16: [4096 MAC, wp, fourth"),
+    ],
+    ids=["tdp", "node", "rate"],
+)
+def test_a_slip_of_power_node_or_rate_breaks_the_ceiling(h100, file, old, new):
+    h100.edit(file, old, new)
+    verdict = h100.verdict()
+    assert verdict.outcome == "fail"
+    assert "nvidia/h100-sxm5-80gb  tensor_core fp16: " in verdict.text()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rooflint import peak_powers
+from pytest_rooflint.assumptions import assumptions
 from pytest_rooflint.claims.figure import sourced
 from pytest_rooflint.judge import judge
 from pytest_rooflint.replay import NotGivenError
@@ -107,6 +108,17 @@ def test_with_the_factor_of_the_text_it_is_further_above(table):
 def test_the_node_of_the_documented_device_has_its_own_energy(table):
     # 4NP: 16 896 became 18 944 lanes × 2 op × 1.6 GHz × 1.3 pJ = 78.8 W
     assert of_documents(table, "vector_power", "B100")[0] == "78.81 W"
+
+
+def test_the_factor_of_the_table_stands_beside_that_of_the_text(table):
+    circuits = Coefficients(Registry()).circuits().facts
+    rows = {row["what"]: row for row in assumptions(assumed(table)["H100"], "fp16", "fp16", circuits)}
+    circuit = rows["counted_power.circuit"]
+    assert (circuit["assumed"], circuit["sourced"]) == ("0.80", "0.85")
+    assert circuit["factor"] == pytest.approx(0.80 / 0.85)
+    assert rows["counted_power.overhead"]["factor"] == 1
+    assert rows["counted_power.vector_share"]["sourced"] is None
+    assert rows["units.tensor_core.macs_per_clock.fp16"]["factor_text"] == "1/2"
 
 
 def test_the_tables_own_tensor_rate_is_half_of_what_the_vendor_prints(table):
