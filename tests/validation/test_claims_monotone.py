@@ -2,7 +2,8 @@
 
 import pytest
 
-from pytest_rooflint.claims.monotone import BATCHES, MOST
+from pytest_rooflint.claims.monotone import BATCHES
+from pytest_rooflint.claims.over_devices import MOST
 from pytest_rooflint.laws import LAWS
 from rooflint.errors import InputError
 from rooflint.roofline import Estimate

@@ -140,3 +140,25 @@ def test_a_device_without_a_memory_is_tried_by_laws_of_units_alone(registry):
     coral = registry.get("google/coral-edge-tpu")
     assert precisions(coral, setting()) == []
     assert precisions(coral, Setting({})) == ["int8"]
+
+
+# ---- over operating points
+
+ORIN = "nvidia/jetson-agx-orin-64gb"
+
+
+def test_a_mode_with_more_power_and_a_lower_peak_is_told(registry):
+    # 30 W sets 8 SMs and 612 MHz; at 12 W it would have less power than the mode of 15 W, and more speed
+    orin = registry.get(ORIN)
+    slipped = {**orin.operating_points["30w"]}
+    slipped["tdp"] = slipped["tdp"].with_value(12.0)
+    wrong = replace(orin, operating_points={**orin.operating_points, "30w": slipped})
+    said = breaches("peak mode", wrong, Setting({}))
+    assert any(one.startswith("tensor_core int8: 20.05 TOP/s 30w with 12 W, ") for one in said)
+    assert all(" 15w with 15 W" in one for one in said)
+
+
+@pytest.mark.parametrize(("device", "concerned"), [(ORIN, True), (T4, False)])
+def test_an_order_of_modes_says_nothing_of_a_device_without_any(registry, device, concerned):
+    assert LAWS["peak mode"].concerns(registry.get(device)) is concerned
+    assert LAWS["peak width"].concerns(registry.get(device))

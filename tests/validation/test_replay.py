@@ -428,7 +428,11 @@ def test_energy_is_counted_by_op_by_byte_and_by_time(energy):
             "{per_mac: [1 pJ/op, log, x], per_op:",
             "'per_mac' is no parameter of counted_energy (it has: per_op",
         ),
-        ("counted_energy:", "guessed_energy:", "'guessed_energy' is no formula (known: counted_energy, small_kernels)"),
+        (
+            "counted_energy:",
+            "guessed_energy:",
+            "'guessed_energy' is no formula (known: counted_energy, counted_power, small_kernels)",
+        ),
     ],
 )
 def test_a_formula_that_cannot_be_read_is_red_with_its_line(acme, energy, old, new, says):

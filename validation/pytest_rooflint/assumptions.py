@@ -6,13 +6,19 @@ from typing import Any
 from pytest_rooflint.replay import Assumed
 from rooflint.diagnosis import ratio_text
 from rooflint.facts import Fact
+from rooflint.hardware import Facts
 from rooflint.mapping import LAYOUTS
 from rooflint.precision import bytes_per_element, rate_unit
 from rooflint.units import OPS_PER_MAC, OPS_PER_S, format_quantity
 
 
-def assumptions(assumed: Assumed, precision: str, storage: str) -> Iterator[dict[str, Any]]:
-    """Each assumption beside the sourced fact, with the factor between them; last the peak, with the factor's parts."""
+def assumptions(
+    assumed: Assumed, precision: str, storage: str, circuits: Facts | None = None
+) -> Iterator[dict[str, Any]]:
+    """Each assumption beside the sourced fact, with the factor between them; last the peak, with the factor's parts.
+
+    Factors of a formula stand beside those of `circuits`, where these are given.
+    """
     parts = []
     for dotted in assumed.spec.facts:
         row = _row(assumed, dotted)
@@ -24,7 +30,15 @@ def assumptions(assumed: Assumed, precision: str, storage: str) -> Iterator[dict
             parts.append(f"{row['factor_text']} (a MAC counted as one op)")
         yield row
     for name, fact in assumed.formulas.facts.items():
-        yield _beside(assumed, name, fact.display, None, None, None)
+        documented = (circuits or {}).get(_path_of_factor(assumed, name, precision))
+        yield _beside(
+            assumed,
+            name,
+            fact.display,
+            documented.display if documented else None,
+            fact.value / documented.value if documented else None,
+            documented,
+        )
     yield _peak_row(assumed, precision, parts)
 
 
@@ -43,6 +57,13 @@ def _row(assumed: Assumed, dotted: str) -> dict[str, Any]:
         )
     factor = taken.value / documented.value if documented else None
     return _beside(assumed, dotted, taken.display, documented.display if documented else None, factor, documented)
+
+
+def _path_of_factor(assumed: Assumed, parameter: str, precision: str) -> str:
+    """Where `circuits.yaml` has a parameter of a formula; empty for one that it does not know."""
+    unit = assumed.sourced.unit(assumed.units[0])
+    paths = {"circuit": f"factors.{unit.circuit}", "format": f"precisions.{precision}", "overhead": "overhead"}
+    return paths.get(parameter.removeprefix("counted_power."), "")
 
 
 def _beside(

@@ -5,13 +5,14 @@ fact; the golden file names the formula, and gives them, under `formula:`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_rooflint.counted_power import FACTORS, CountedPower, nodes_quantity, read_nodes
 from pytest_rooflint.expect import ExpectationError, parse_expectation
 from rooflint.errors import Problem
 from rooflint.facts import Fact, Source
@@ -28,12 +29,6 @@ from rooflint.units import (
     measure,
     parse_quantity,
 )
-
-#: Parameters of each formula, with their dimension; None for the steps of a small kernel's factor.
-PARAMETERS: dict[str, dict[str, Dimension | None]] = {
-    "counted_energy": {"per_op": JOULES_PER_OP, "per_byte": JOULES_PER_BYTE, "idle_share": DIMENSIONLESS},
-    "small_kernels": {"times": None},
-}
 
 _STEP = re.compile(r"(?P<times>\d+(?:\.\d+)?) below (?P<limit>\S+ \S+)")
 
@@ -95,6 +90,15 @@ class Formulas:
             return None
         return CountedEnergy(*(self.facts[f"counted_energy.{name}"].value for name in PARAMETERS["counted_energy"]))
 
+    @property
+    def power(self) -> CountedPower | None:
+        """How power was counted, where it was."""
+        nodes = self.facts.get("counted_power.per_op")
+        if nodes is None:
+            return None
+        factors = {name: self.facts[f"counted_power.{name}"].value for name in FACTORS}
+        return CountedPower(read_nodes(nodes.display), **factors)
+
     def applied(self, estimate: Estimate) -> Estimate:
         """The estimate as these formulas would have it."""
         steps = self.facts.get("small_kernels.times")
@@ -127,6 +131,21 @@ def _ops(text: str) -> float | None:
 
 
 # ---- reading
+
+
+def _steps_quantity(text: str) -> Quantity:
+    return Quantity(max(times for _, times in read_steps(text)), DIMENSIONLESS, text)
+
+
+Reader = Callable[[str], Quantity]
+"""Reads a parameter that is more than one value. Raises ValueError."""
+
+#: Parameters of each formula, with their dimension, or with what reads them.
+PARAMETERS: dict[str, dict[str, Dimension | Reader]] = {
+    "counted_energy": {"per_op": JOULES_PER_OP, "per_byte": JOULES_PER_BYTE, "idle_share": DIMENSIONLESS},
+    "counted_power": {"per_op": nodes_quantity, **FACTORS},
+    "small_kernels": {"times": _steps_quantity},
+}
 
 
 def read_formulas(
@@ -174,10 +193,10 @@ def _parameter(
     return Fact(f"{name}.{parameter}", quantity, sources[key], str(where), document.file, document.line(place))
 
 
-def _quantity(text: str, dimension: Dimension | None) -> Quantity:
+def _quantity(text: str, dimension: Dimension | Reader) -> Quantity:
     """A printed value or an expression of such values. Raises ValueError."""
-    if dimension is None:
-        return Quantity(max(times for _, times in read_steps(text)), DIMENSIONLESS, text)
+    if callable(dimension):
+        return dimension(text)
     read = parse_expectation(text)
     if read.dimension != dimension:
         raise ExpectationError(f"want a value {measure(dimension)}, found '{text}'")

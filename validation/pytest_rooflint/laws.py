@@ -57,6 +57,12 @@ class Law:
     """Whether it needs a network to try it with."""
     over_batches: bool = False
     """Whether it follows the network over batches."""
+    of_modes: bool = False
+    """Whether it compares the operating points of a device, and so says nothing of one that has none."""
+
+    def concerns(self, hardware: Hardware) -> bool:
+        """Whether it says anything of a device."""
+        return bool(hardware.operating_points) or not self.of_modes
 
 
 def precisions(hardware: Hardware, setting: Setting) -> list[str]:
@@ -115,6 +121,38 @@ def _peak_width(hardware: Hardware, setting: Setting) -> Iterator[str]:
                 rate = unit.fact(f"macs_per_clock.{narrow}")
                 said = f"{unit.name}: {narrow} {_rate(peaks[0], narrow)}, {wide} {_rate(peaks[1], wide)}"
                 yield f"{said}  {shown(rate.file)}:{rate.line}"
+
+
+# ---- over operating points
+
+
+def _peak_mode(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    known = precisions(hardware, setting)
+    for less, more in permutations(_powered(hardware), 2):
+        if less.facts["tdp"].value >= more.facts["tdp"].value:
+            continue
+        for unit, name in ((unit, name) for unit in less.units for name in known):
+            peaks = _peak(less, unit, name), _peak(more, unit, name)
+            if peaks[1] < peaks[0] * (1 - ROUNDING):
+                yield f"{unit} {name}: {_in_mode(less, peaks[0], name)}, {_in_mode(more, peaks[1], name)}"
+
+
+def _powered(hardware: Hardware) -> list[Hardware]:
+    """The device as it is rated and at each operating point, where its power is known."""
+    modes = [hardware, *(hardware.at(mode) for mode in hardware.operating_points)]
+    return [mode for mode in modes if "tdp" in mode.facts]
+
+
+def _peak(hardware: Hardware, unit: str, precision: str) -> float:
+    """Peak of a unit, 0 where it does not compute in the precision or nobody tells. [op/s]"""
+    try:
+        return hardware.unit(unit).peak_ops_per_s(precision)
+    except RooflintError:
+        return 0.0
+
+
+def _in_mode(hardware: Hardware, ops_per_s: float, precision: str) -> str:
+    return f"{_rate(ops_per_s, precision)} {hardware.mode or 'as rated'} with {hardware.facts['tdp'].display}"
 
 
 # ---- over clocks and bandwidths
@@ -206,5 +244,11 @@ LAWS: dict[str, Law] = {
     ),
     "peak width": Law(
         "a unit computes in a narrower format no slower than in a wider one", _peak_width, of_networks=False
+    ),
+    "peak mode": Law(
+        "a mode with more power has no lower peak, in any unit and precision",
+        _peak_mode,
+        of_networks=False,
+        of_modes=True,
     ),
 }

@@ -35,15 +35,16 @@ def replays(golden: Golden, suite: Suite, rows: Sequence[Row]) -> Iterator[dict[
             "document": golden.spec.source.document if golden.spec.source else None,
             "hardware": one.sourced.id,
             "at": one.spec.at,
-            "assumptions": _assumptions(golden, one),
+            "assumptions": _assumptions(golden, one, suite),
             "figures": [_figure(claim, mine[claim.id], one, suite) for claim in claims if claim.id in mine],
         }
 
 
-def _assumptions(golden: Golden, one: Assumed) -> list[dict[str, Any]]:
+def _assumptions(golden: Golden, one: Assumed, suite: Suite) -> list[dict[str, Any]]:
     compute = golden.spec.compute or "fp32"
     try:
-        return list(assumptions(one, compute, golden.spec.storage or compute))
+        circuits = Coefficients(suite.registry).circuits().facts
+        return list(assumptions(one, compute, golden.spec.storage or compute, circuits))
     except RooflintError as error:
         return [
             {

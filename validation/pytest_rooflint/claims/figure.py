@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
+from pytest_rooflint import peak_powers
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
@@ -44,6 +45,11 @@ OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
         ),
     ),
     "tops_per_w": (OPS_PER_J, lambda assumed, precision: assumed.peak_ops_per_s(precision) / assumed.tdp_w),
+    "tensor_power": (WATTS, peak_powers.tensor_w),
+    "vector_power": (WATTS, peak_powers.vector_w),
+    "combined_power": (WATTS, peak_powers.combined_w),
+    "tdp_ratio": (DIMENSIONLESS, peak_powers.tdp_ratio),
+    "tdp_margin": (DIMENSIONLESS, peak_powers.tdp_margin),
 }
 
 #: What needs a workload, too.
@@ -145,6 +151,8 @@ def _shown(name: str, value: float, precision: str) -> str:
     dimension = _dimensions()[name]
     if name in ("units", "blocks"):
         return f"{value:g}"
+    if name in ("tdp_ratio", "tdp_margin"):
+        return f"{value:.2f}×"
     if dimension == HERTZ:
         return f"{value:.1f} inferences/s"
     if dimension == DIMENSIONLESS:
@@ -165,7 +173,8 @@ def sourced(
 ) -> tuple[str | None, float | None]:
     """The same figure by the documented facts, for a reader and in base units; None where it is no figure of ours.
 
-    An energy is that of our own terms, which are others than those of the formula that is replayed.
+    An energy is that of our own terms, which are others than those of the formula that is replayed. A power at the peak
+    keeps the formula with its factors, and only the device is the documented one.
     Raises RooflintError where nobody can tell.
     """
     meant = assumed.precision(precision)
@@ -174,6 +183,7 @@ def sourced(
         assumed.spec.model_copy(update={"conventions": {}}),
         assumed.sourced,
         assumed.sourced,
+        formulas=assumed.formulas,
     )
     if name in OF_DEVICE:
         value = OF_DEVICE[name][1](documented, meant)
