@@ -90,7 +90,7 @@ def _parts(one: Sustained, name: str) -> Grid:
 
 
 def _rate(rate_per_s: float, unit: str) -> str:
-    return "" if unit == "s" else f"{rate_per_s / 1e12:.4g} T{unit}/s"
+    return "" if unit == "s" else f"{rate_per_s / 1e12:.4g} T{unit.upper()}/s"
 
 
 def _sources(one: Sustained, name: str) -> Grid:
