@@ -14,6 +14,7 @@ from rooflint.basis import Basis, Energies, EnergyError
 from rooflint.coefficient import Coefficient, of_fact, of_spread
 from rooflint.coefficients import Coefficients
 from rooflint.control import control_terms
+from rooflint.facts import Fact
 from rooflint.hardware import Hardware
 from rooflint.spread import Spread, UnknownCoefficientError
 from rooflint.terms import Energy, Term
@@ -21,7 +22,7 @@ from rooflint.traffic import chip_bytes, operand_bytes, operands_per_mac
 from rooflint.workload import Workload
 
 RATED = ("tdp", "powers.limit", "powers.measured_max")
-"""What idle power is a share of, where it was not measured: the first of these that the device has."""
+"""What a device may draw, and what idle power is a share of where it was not measured: the first that it has."""
 
 LARGE_ARRAY, CORE_ARRAY = "mib1", "kib32"
 """The arrays that stand for the chip's large memory (L2, unified buffer) and for a core's L1."""
@@ -89,7 +90,7 @@ def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
     """
     if "powers.idle" in hardware.facts:
         return of_fact(hardware.facts["powers.idle"], "idle power of the device")
-    rated = next((fact for path in RATED if (fact := hardware.facts.get(path))), None)
+    rated = power_limit(hardware)
     if rated is None:
         raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
     share = of_spread(_idle_share(hardware.kind, coefficients))
@@ -101,3 +102,8 @@ def _idle_share(kind: str, coefficients: Coefficients) -> Spread:
         return coefficients.idle_share(kind, "context")
     except UnknownCoefficientError:
         return coefficients.idle_share(kind)
+
+
+def power_limit(hardware: Hardware) -> Fact | None:
+    """The TDP, else the limit or the highest power that was measured; None where none is known. [W]"""
+    return next((fact for path in RATED if (fact := hardware.facts.get(path))), None)

@@ -17,7 +17,7 @@ from rooflint import launching
 from rooflint.allocation import Allocation
 from rooflint.basis import Energies
 from rooflint.coefficient import Coefficient
-from rooflint.energy import RATED, energy_of
+from rooflint.energy import energy_of, power_limit
 from rooflint.errors import RooflintError
 from rooflint.facts import Fact
 from rooflint.footprint import Footprint, footprint
@@ -253,8 +253,8 @@ class Prediction:
 
     @property
     def power_limit(self) -> Fact | None:
-        """The TDP, else the limit or the highest power that was measured; None where none is known."""
-        return next((fact for path in RATED if (fact := self.hardware.facts.get(path))), None)
+        """What the device may draw; None where it is not known."""
+        return power_limit(self.hardware)
 
     @property
     def over_limit(self) -> float | None:

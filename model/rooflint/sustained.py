@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from rooflint.basis import Energies, EnergyError
 from rooflint.coefficient import Coefficient
-from rooflint.energy import RATED, idle_w
+from rooflint.energy import idle_w, power_limit
 from rooflint.facts import GRADES, Fact, Grade
 from rooflint.hardware import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
 from rooflint.spread import UnknownCoefficientError
@@ -269,11 +269,6 @@ def sustained(load: Load, energies: Energies) -> Sustained:
 def _uncounted(load: Load) -> Iterator[str]:
     if any(unit.circuit not in ARRAYS for unit in load.units):
         yield f"the instructions of each lane of {load.unit} are not counted"
-
-
-def power_limit(hardware: Hardware) -> Fact | None:
-    """The TDP, else the limit or the highest power that was measured; None where none is known."""
-    return next((fact for path in RATED if (fact := hardware.facts.get(path))), None)
 
 
 def _compute(load: Load, energies: Energies) -> Iterator[Power]:
