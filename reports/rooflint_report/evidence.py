@@ -502,6 +502,52 @@ class Delta(TypedDict):
     moves: list[Moved]
 
 
+class PowerLimit(TypedDict):
+    """What a device is rated for, by the fact that says it; `value` in W."""
+
+    path: str
+    value: float
+    display: str
+
+
+class PowerLoad(TypedDict):
+    """The load of a device at a point that is hardest to sustain; ratios of its power to the limit."""
+
+    device: str
+    at: str | None
+    unit: str
+    precision: str
+    limit: PowerLimit
+    low_ratio: float
+    ratio: float
+    high_ratio: float
+    ratio_display: str
+    ends_display: str
+    verdict: Literal["sustains", "cannot sustain", "undecided"]
+    left_out: list[str]
+    exhausting_display: str
+    fitting_clock_display: str
+    unknown: int
+
+
+class PowerNotKnown(TypedDict):
+    """A device at a point of which nobody can tell, and why."""
+
+    device: str
+    at: str | None
+    reason: str
+
+
+class Power(TypedDict):
+    """Whether devices hold their printed peak within their printed power."""
+
+    schema: Literal["rooflint-power/1"]
+    said: list[str]
+    loads: list[PowerLoad]
+    not_known: list[PowerNotKnown]
+    caveats: list[str]
+
+
 class Evidence(TypedDict):
     """All that a report knows."""
 
@@ -515,6 +561,7 @@ class Evidence(TypedDict):
     devices: list[Device]
     coverage: list[Cell]
     replays: list[Replay]
+    power: NotRequired[Power]
     mutation: NotRequired[Mutation]
     delta: NotRequired[Delta]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_rooflint.device_evidence import device
 from pytest_rooflint.places import places
+from pytest_rooflint.power_evidence import power
 from pytest_rooflint.replay_evidence import replays
 from pytest_rooflint.slack import counts as counts_of_slack
 from pytest_rooflint.suite import Suite
@@ -82,6 +83,7 @@ def build(
         ],
         "coverage": list(_coverage(rows)),
         "replays": [replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, rows)],
+        "power": power(hardware, suite.registry),
     }
 
 

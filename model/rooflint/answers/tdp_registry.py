@@ -71,12 +71,12 @@ def _sections(able: Sequence[Sustained], worst: Sequence[Sustained], missing: Se
         yield Prose("Verdict", (said(worst[0]), lowest(worst[0])))
         yield from detail(able)
     elif worst:
-        yield Prose("Verdicts", tuple(_told(worst)))
+        yield Prose("Verdicts", tuple(told(worst)))
         yield _table(worst)
         bars = tuple(interval_bar(one.load.device, one) for one in worst[:MOST_BARS])
         yield Bars("Power over the limit", bars, "1 is the limit; the highest typical ratios")
-    if told := (*_grouped(missing), *_left_out(worst)):
-        yield Prose("Not known", told)
+    if unknown := (*_grouped(missing), *_left_out(worst)):
+        yield Prose("Not known", unknown)
     yield Prose("How to read it", CAVEATS)
 
 
@@ -95,7 +95,8 @@ def lowest(one: Sustained) -> str:
     return f"At the least {watts(one.low_w)}: {', '.join(parts)}"
 
 
-def _told(worst: Sequence[Sustained]) -> Iterator[str]:
+def told(worst: Sequence[Sustained]) -> Iterator[str]:
+    """How often each verdict was given, and how many of the undecided are typically above the limit."""
     count = counted(worst)
     of_all = ", ".join(f"{verdict} {count[verdict]}" for verdict in VERDICTS)
     yield f"Of the hardest loads of {len(worst)} devices and modes: {of_all}"

@@ -21,6 +21,16 @@ def ends(one: Sustained) -> str:
     return f"{one.low_ratio:.2f} … {one.high_ratio:.2f}"
 
 
+def at_the_limit(one: Sustained) -> str:
+    """What an op may cost if all of the power went to compute, `0.71`. [pJ/op]"""
+    return format_number(one.exhausting_j_per_op * 1e12, 3)
+
+
+def fitting_clock(one: Sustained) -> str:
+    """The clock at which the typical power is the limit, `1.26 GHz`; a dash where there is none."""
+    return "–" if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
+
+
 def hardest(found: Sequence[Sustained]) -> Sustained:
     """One that cannot be sustained before others, then the highest typical ratio, of equals the highest lowest."""
     return max(found, key=lambda one: (one.verdict == "cannot sustain", round(one.ratio, 6), one.low_ratio))
@@ -58,8 +68,8 @@ def _loads(found: Sequence[Sustained]) -> Grid:
             f"{one.ratio:.2f}",
             ends(one),
             one.verdict,
-            f"{format_number(one.exhausting_j_per_op * 1e12, 3)}",
-            "–" if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3),
+            at_the_limit(one),
+            fitting_clock(one),
         )
         for one in sorted(found, key=lambda one: -one.ratio)
     )
