@@ -1,4 +1,4 @@
-"""What `rooflint compare resnet18` costs as a process of its own, beside importing the libraries that it needs.
+"""What commands cost as processes of their own, beside importing the libraries that they need.
 
 `python benchmarks/compare.py` takes the committed table; `--fresh` also a network that has to be captured (needs
 rooflint[torch]), once without and then with a kept capture.
@@ -23,7 +23,7 @@ def main() -> None:
     options = parser.parse_args()
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     sides = {"imports of the libraries": IMPORTS, "compare resnet18": [*PROGRAM, "compare", "resnet18"]}
-    sides |= {"--help": [*PROGRAM, "--help"]}
+    sides |= {"tdp registry --modes": [*PROGRAM, "tdp", "registry", "--modes"], "--help": [*PROGRAM, "--help"]}
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(options.rounds):
         for name, command in sides.items():

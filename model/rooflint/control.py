@@ -21,16 +21,15 @@ from rooflint.workload import Workload
 
 Bytes = NDArray[np.float64]
 
-WARP_LANES = 32
-STEPS_PER_WARP = 4
-"""A step is that of eight threads; a warp has four of them."""
+LANES_OF_STEP = 8
+"""A step of a matrix instruction is that of eight threads."""
 
 STEP_MACS = {True: 64, False: 512}
 """MACs of a step of a matrix instruction in 16 bits and more, and in 8 bits and less, by their printed energies: 110 pJ
 are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
 
-REQUEST_BYTES = 128
-"""A warp's request to memory: 32 lanes × 4 B."""
+LANE_BYTES = 4
+"""What each lane of a warp asks of memory in a request. [B]"""
 
 
 def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> list[Term]:
@@ -76,9 +75,11 @@ def _of_gpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes)
         steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
     each = _event(basis, events, "instruction")  # operands are in it, so of a warp only scheduling is added
     yield Term("instructions", "control", steps + lanes, "instruction", each)
-    warps = np.ceil(lanes / WARP_LANES) + np.ceil(steps / STEPS_PER_WARP)
+    width = basis.hardware.facts[f"warp_threads.{basis.unit.group}"].value  # without it there is no allocation either
+    warps = np.ceil(lanes / width) + np.ceil(steps * LANES_OF_STEP / width)
     yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "schedule"))
-    yield Term("coherence", "control", np.ceil(inside / REQUEST_BYTES), "request", _event(basis, events, "coherence"))
+    requests = np.ceil(inside / (width * LANE_BYTES))
+    yield Term("coherence", "control", requests, "request", _event(basis, events, "coherence"))
 
 
 def _of_tpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001

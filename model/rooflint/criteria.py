@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from rooflint.errors import RooflintError
 from rooflint.prediction import NotKnownError, Prediction
+from rooflint.table import UNKNOWN
 from rooflint.units import (
     BYTES,
     DIMENSIONLESS,
@@ -65,9 +66,6 @@ CRITERIA: Mapping[str, Criterion] = MappingProxyType(
         )
     }
 )
-
-UNKNOWN = "—"
-"""In a table, what nobody knows."""
 
 
 def shown(prediction: Prediction, by: str) -> str:

@@ -70,7 +70,8 @@ class Events:
         if not ranges:
             having = dict.fromkeys(one.state for one in self.spec.idle.values())
             wanted = f"in state '{state}'" if state else "in any state"
-            raise UnknownCoefficientError(f"{self.id} has no idle power {wanted} (has: {_listed(having)})")
+            having_text = f" (has: {_listed(having)})" if having else ""
+            raise UnknownCoefficientError(f"no idle power of the kind {self.id} is known {wanted}{having_text}")
         return Spread(f"{self.id} idle {state or 'power'}", ranges)
 
     def _event(self, name: str) -> EventSpec:

@@ -23,7 +23,7 @@ from rooflint.facts import Fact
 from rooflint.footprint import Footprint, footprint
 from rooflint.hardware import Hardware
 from rooflint.mapping import allocate
-from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate, kernel_time_s
+from rooflint.roofline import Estimate, estimate, kernel_time_s
 from rooflint.terms import Energy
 from rooflint.units import SECONDS, format_quantity
 from rooflint.workload import Workload
@@ -151,7 +151,7 @@ class Prediction:
     @property
     def compute_efficiency(self) -> float:
         """Attained over peak rate. [1]"""
-        return self.attained_ops_per_s / self.peak_ops_per_s
+        return self.times.efficiency
 
     @property
     def bandwidth_efficiency(self) -> float:
@@ -166,25 +166,17 @@ class Prediction:
     @property
     def breakpoint_ops_per_byte(self) -> float:
         """Of the device. [op/B]"""
-        return float(breakpoint_ops_per_byte(self.peak_ops_per_s, self.bandwidth_bytes_per_s))
+        return self.times.breakpoint_ops_per_byte
 
-    @cached_property
+    @property
     def shares(self) -> Mapping[str, float]:
         """Seconds that the latency waits for compute, memory and launches; they add up to it. [s]"""
-        compute, memory = self.times.compute_s, self.times.memory_s
-        bound = compute >= memory
-        return MappingProxyType(
-            {
-                "compute": float(compute[bound].sum()),
-                "memory": float(memory[~bound].sum()),
-                "launch": self.times.overhead_s * len(self.run),
-            }
-        )
+        return self.times.waits_s
 
     @property
     def bound(self) -> str:
         """What most of the latency waits for: compute, memory or launch."""
-        return max(self.shares, key=lambda name: self.shares[name])
+        return self.times.bound
 
     @cached_property
     def bounds(self) -> tuple[str, ...]:

@@ -4,7 +4,10 @@ Williams, Waterman, Patterson, "Roofline: an insightful visual performance model
 CACM 52(4), 2009. doi:10.1145/1498765.1498785
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -95,13 +98,18 @@ class Estimate:
         """Attained over peak rate. [1]"""
         return float(compute_time_s(self.ops.sum(), self.peak_ops_per_s)) / self.latency_s
 
-    @property
-    def bound(self) -> str:
-        """What most of the latency waits for: `compute`, `memory` or `overhead`."""
+    @cached_property
+    def waits_s(self) -> Mapping[str, float]:
+        """What the latency waits for: compute of some kernels, memory of others, launches; they add up to it. [s]"""
         compute = self.compute_s[self.compute_s >= self.memory_s].sum()
         memory = self.memory_s[self.compute_s < self.memory_s].sum()
-        shares = {"compute": float(compute), "memory": float(memory), "overhead": self.overhead_s * len(self.ops)}
-        return max(shares, key=lambda name: shares[name])
+        launch = self.overhead_s * len(self.ops)
+        return MappingProxyType({"compute": float(compute), "memory": float(memory), "launch": launch})
+
+    @property
+    def bound(self) -> str:
+        """What most of the latency waits for: `compute`, `memory` or `launch`."""
+        return max(self.waits_s, key=lambda name: self.waits_s[name])
 
 
 def estimate(

@@ -11,6 +11,9 @@ from rooflint.errors import RooflintError
 
 Cell = str | int | float | bool | None
 
+UNKNOWN = "—"
+"""In a table, what nobody knows."""
+
 ANY_WIDTH = 10**6
 """Wider than any terminal. [column]"""
 

@@ -19,5 +19,5 @@ def breakable(cell: str | float | bool | None) -> Markup:
 
 def are_figures(cells: Iterable[object]) -> bool:
     """Numbers, with or without a unit, so that their column stands right and does not wrap."""
-    known = [str(cell) for cell in cells if cell not in (None, "", "–")]
+    known = [str(cell) for cell in cells if cell not in (None, "", "—")]
     return bool(known) and all(_FIGURE.match(cell) and len(cell) <= _LONGEST_FIGURE for cell in known)

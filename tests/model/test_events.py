@@ -69,7 +69,10 @@ def test_idle_power_is_a_share_of_tdp_in_a_state(events, energies):
         ),
         (lambda events: events.energy("fetch", "4nm"), r"gpu has no 'fetch' at 4nm \(has: 45nm\)"),
         (lambda events: events.energy("hop", "4nm"), r"gpu has no 'hop' at 4nm \(has: no node\)"),
-        (lambda events: events.idle_share("no_load"), r"no idle power in state 'no_load' \(has: context, no_context\)"),
+        (
+            lambda events: events.idle_share("no_load"),
+            r"no idle power of the kind gpu is known in state 'no_load' \(has: context, no_context\)",
+        ),
         (lambda events: events.what("hup"), "gpu has no event 'hup'"),
     ],
 )

@@ -98,7 +98,7 @@ def test_a_launch_costs_its_overhead_once_a_kernel(specs):
     small = estimate(device, mlp([16, 16, 16], batch=1), compute="fp16")
     assert small.overhead_s == about(5e-6)
     assert small.latency_s == about(10e-6 + np.maximum(small.compute_s, small.memory_s).sum())
-    assert small.bound == "overhead"
+    assert small.bound == "launch"
 
 
 def test_a_device_without_that_fact_launches_for_nothing():
@@ -131,7 +131,7 @@ def test_what_waits_longest_is_what_bounds():
     # … and against five of memory
     assert made([3, 1], [1, 5], 0).bound == "memory"
     # two launches of four seconds are eight
-    assert made([3, 1], [1, 5], 4).bound == "overhead"
+    assert made([3, 1], [1, 5], 4).bound == "launch"
     assert made([3, 1], [1, 5], 4).kernel_s.tolist() == [7, 9]
 
 

@@ -157,7 +157,7 @@ def test_a_precision_that_a_device_does_not_compute_in_is_a_reason():
 def test_what_is_left_out_keeps_a_device_from_sustaining():
     one = of("intel/gaudi-2", "mme", "fp8")
     assert one.high_ratio < 1
-    assert one.left_out == ("idle power is not counted: npu has no idle power in any state (has: none)",)
+    assert one.left_out == ("idle power is not counted: no idle power of the kind npu is known in any state",)
     assert one.verdict == "undecided"
 
 

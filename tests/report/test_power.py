@@ -39,7 +39,7 @@ def power():
     left = "idle power is not counted"
     return power_of(
         load("nvidia/t4", 1.11, 2.17, 2.17, "cannot sustain"),
-        load("acme/x", 0.5, 1.2, 1.5, "undecided", at="30w", left_out=[left], fitting_clock_display="–", unknown=3),
+        load("acme/x", 0.5, 1.2, 1.5, "undecided", at="30w", left_out=[left], fitting_clock_display="—", unknown=3),
         load("nvidia/h100-sxm5-80gb", 0.2, 0.4, 0.6, "sustains", limit={"path": "powers.limit"} | TDP),
         not_known=[
             {"device": "apple/m2", "at": None, "reason": "no power limit is known"},
@@ -94,9 +94,8 @@ def test_a_verdict_has_a_word_and_a_shape_of_its_own(green, power):
 
 def test_a_row_says_its_mode_what_is_left_out_and_what_limits_it(green, power):
     words, _ = section(green | {"power": power})
-    assert "acme/x at 30w tensor_core fp16 1.20 0.50 … 1.50 ○ undecided idle power is not counted 70 W 1.07 –" in words
-    # it is within its limit already: a higher clock that would fit, too, is no news
-    assert "● sustains 700 W powers.limit 1.07 its own" in words
+    assert "acme/x at 30w tensor_core fp16 1.20 0.50 … 1.50 ○ undecided idle power is not counted 70 W 1.07 —" in words
+    assert "● sustains 700 W powers.limit 1.07 243 MHz" in words
     assert "Of 1 of them some loads have no answer" in words
 
 

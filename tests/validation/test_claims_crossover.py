@@ -90,7 +90,7 @@ def test_an_operating_point_is_a_device_of_its_own(one):
     [
         ("crossover: nvidia/t4 overtakes nvidia/l4, is: compute", "nvidia/t4 ahead of nvidia/l4 at batch 1 already"),
         ("crossover: nvidia/t4 overtakes nvidia/h100-sxm5-80gb, is: compute", "at no batch up to 65536"),
-        ("crossover: nvidia/t4 turns overhead", "nvidia/t4 overhead-bound at no batch"),
+        ("crossover: nvidia/t4 turns launch", "nvidia/t4 launch-bound at no batch"),
         ("crossover: nvidia/t4 turns memory", "nvidia/t4 memory-bound at batch 1 already"),
         ("crossover: acme/k9 turns compute", "unknown device 'acme/k9'"),
     ],
@@ -106,7 +106,7 @@ def test_what_does_not_cross_is_red_with_a_reason(one, claim, says):
     [
         ("crossover: nvidia/t4", "want 'A overtakes B' or 'A turns compute', found 'nvidia/t4'"),
         ("crossover: nvidia/t4 overtakes nvidia/t4, is: compute", "want 'A overtakes B'"),
-        ("crossover: nvidia/t4 turns green", "want a device that turns compute, memory, overhead, found 'green'"),
+        ("crossover: nvidia/t4 turns green", "want a device that turns compute, memory, launch, found 'green'"),
         ("crossover: nvidia/t4 turns compute, is: compute", "is: the subject says what the device turns"),
         ("crossover: nvidia/l4 overtakes nvidia/t4", "is: want what the overtaken waits for"),
         ("crossover: nvidia/l4 overtakes nvidia/t4, is: luck", "is: want what the overtaken waits for"),

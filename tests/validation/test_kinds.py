@@ -321,7 +321,7 @@ def test_an_order_names_its_devices_with_their_times_and_bounds(claims):
     ("options", "workload", "bound"),
     [
         ("compute: int8", GEMM, "compute"),
-        ("compute: int8", WORKLOAD, "overhead"),
+        ("compute: int8", WORKLOAD, "launch"),
         # an MLP of 4096: 4096² B of weights take 65.5 us, the launch 1 us
         ("compute: int8", "workload: {mlp: [4096, 4096]}", "memory"),
         # stored in FP64 the product moves 3 · 2^20 · 8 B = 98.3 us > 65.5 us
@@ -331,7 +331,7 @@ def test_an_order_names_its_devices_with_their_times_and_bounds(claims):
 def test_a_bound_is_what_most_of_the_time_waits_for(claims, options, workload, bound):
     (right,) = claims(f"bound: acme/k1, is: {bound}, {options}", head=f"{workload}\n")
     assert right.outcome == "pass"
-    for other in {"compute", "memory", "overhead"} - {bound}:
+    for other in {"compute", "memory", "launch"} - {bound}:
         (red,) = claims(f"bound: acme/k1, is: {other}, {options}", head=f"{workload}\n")
         assert red.outcome == "fail"
         assert red.obtained.shown().startswith(f"{bound}-bound")

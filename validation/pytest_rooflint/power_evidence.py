@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rooflint.answers.tdp_registry import CAVEATS, hardest_loads, told
-from rooflint.answers.tdp_registry_detail import at_the_limit, ends, fitting_clock, watts
+from rooflint.answers.tdp_registry_detail import at_the_limit, ends, fitting_clock, ratio_shown, watts
 from rooflint.answers.tdp_registry_record import counted
 from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
@@ -65,7 +65,7 @@ def _load(one: Sustained, known: int, unknown: int) -> dict[str, Any]:
         "low_ratio": one.low_ratio,
         "ratio": one.ratio,
         "high_ratio": one.high_ratio,
-        "ratio_display": f"{one.ratio:.2f}",
+        "ratio_display": ratio_shown(one.ratio),
         "ends_display": ends(one),
         "verdict": one.verdict,
         "left_out": list(one.left_out),

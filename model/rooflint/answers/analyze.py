@@ -10,12 +10,12 @@ from rooflint.answers.caveats import caveats
 from rooflint.answers.explanation import energy_bar, latency_bar
 from rooflint.answers.record import known, record, run_record, said_of_run
 from rooflint.comparison import Contender
-from rooflint.criteria import UNKNOWN, per_second
+from rooflint.criteria import per_second
 from rooflint.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.precision import rate_unit
 from rooflint.prediction import Prediction, Setting
 from rooflint.spending import Amount, recorded
-from rooflint.table import Cell, Table
+from rooflint.table import UNKNOWN, Cell, Table
 from rooflint.units import (
     BYTES,
     BYTES_PER_S,

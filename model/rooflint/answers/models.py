@@ -6,10 +6,10 @@ from rooflint.answer import Answer, Grid, Point, Prose, Roof, Rooflines, Section
 from rooflint.answers.caveats import caveats
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
 from rooflint.comparison import Contender
-from rooflint.criteria import UNKNOWN, shown
+from rooflint.criteria import shown
 from rooflint.metrics import red_flags
 from rooflint.prediction import Setting
-from rooflint.table import Table
+from rooflint.table import UNKNOWN, Table
 
 SCHEMA = "rooflint.models/1"
 

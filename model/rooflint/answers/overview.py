@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rooflint.answer import Grid
 from rooflint.comparison import BALANCE, WINS, Comparison, Contender
-from rooflint.criteria import CRITERIA, UNKNOWN, Requirement, shown
-from rooflint.table import Table
+from rooflint.criteria import CRITERIA, Requirement, shown
+from rooflint.table import UNKNOWN, Table
 
 PLAIN = ("energy", "latency", "memory", "power")
 AGAINST = ("device", "energy", "×", "latency", "×", "memory", "×", "units")

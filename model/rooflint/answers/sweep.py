@@ -8,10 +8,10 @@ from rooflint.answers.caveats import caveats
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
 from rooflint.batch_sweep import BatchSweep, Crossover, crossovers, leader
 from rooflint.comparison import BALANCE
-from rooflint.criteria import CRITERIA, UNKNOWN, Requirement, shown
+from rooflint.criteria import CRITERIA, Requirement, shown
 from rooflint.metrics import red_flags
 from rooflint.prediction import Prediction
-from rooflint.table import Table
+from rooflint.table import UNKNOWN, Table
 from rooflint.workload import Workload
 
 SCHEMA = "rooflint.sweep/1"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from rooflint.answer import Answer, Bars, Grid, Prose, Section
-from rooflint.answers.tdp_registry_detail import detail, ends, hardest, interval_bar, watts
+from rooflint.answers.tdp_registry_detail import detail, ends, hardest, interval_bar, ratio_shown, watts
 from rooflint.answers.tdp_registry_record import LISTING, counted, listed, record
 from rooflint.hardware import UnsupportedError
 from rooflint.processor import working_units
@@ -85,7 +85,7 @@ def said(one: Sustained) -> str:
     subject = f"{one.load.unit} {one.load.precision} of {one.load.device}"
     return (
         f"{subject}: {one.verdict} at its peak; typically {watts(one.typical_w)} of {watts(one.limit_w)}, "
-        f"{one.ratio:.2f} of the limit ({ends(one)})"
+        f"{ratio_shown(one.ratio)} of the limit ({ends(one)})"
     )
 
 
@@ -112,7 +112,7 @@ def _table(worst: Sequence[Sustained]) -> Grid:
             _precision(one),
             watts(one.limit_w),
             watts(one.typical_w),
-            f"{one.ratio:.2f}",
+            ratio_shown(one.ratio),
             ends(one),
             one.verdict,
         )

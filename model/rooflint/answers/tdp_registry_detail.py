@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rooflint.answer import Bar, Bars, Grid, Part, Prose, Section
 from rooflint.sustained import Sustained
-from rooflint.table import Table
+from rooflint.table import UNKNOWN, Table
 from rooflint.units import HERTZ, JOULES_PER_BYTE, JOULES_PER_OP, OPS_PER_MAC, WATTS, format_number, format_quantity
 
 EACH = {"op": JOULES_PER_OP, "B": JOULES_PER_BYTE, "s": WATTS}
@@ -16,9 +16,14 @@ def watts(value: float) -> str:
     return format_quantity(value, WATTS, digits=3)
 
 
+def ratio_shown(ratio: float) -> str:
+    """`1.46`; so near to the limit that two decimals would hide the side, as `1.003`."""
+    return f"{ratio:.2f}" if ratio == 1 or round(ratio, 2) != 1 else f"{ratio:.4g}"
+
+
 def ends(one: Sustained) -> str:
     """`0.55 … 1.46`."""
-    return f"{one.low_ratio:.2f} … {one.high_ratio:.2f}"
+    return f"{ratio_shown(one.low_ratio)} … {ratio_shown(one.high_ratio)}"
 
 
 def at_the_limit(one: Sustained) -> str:
@@ -27,8 +32,10 @@ def at_the_limit(one: Sustained) -> str:
 
 
 def fitting_clock(one: Sustained) -> str:
-    """The clock at which the typical power is the limit, `1.26 GHz`; a dash where there is none."""
-    return "–" if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
+    """The clock at which the typical power is the limit, `1.26 GHz`; its own if that fits, a dash if none does."""
+    if one.ratio <= 1:
+        return "its own"
+    return UNKNOWN if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
 
 
 def hardest(found: Sequence[Sustained]) -> Sustained:
@@ -65,7 +72,7 @@ def _loads(found: Sequence[Sustained]) -> Grid:
             one.load.unit,
             one.load.precision,
             watts(one.typical_w),
-            f"{one.ratio:.2f}",
+            ratio_shown(one.ratio),
             ends(one),
             one.verdict,
             at_the_limit(one),

@@ -14,7 +14,7 @@ from rooflint.hardware import Hardware
 from rooflint.precision import precision as precision_named
 from rooflint.precision import rate_unit
 from rooflint.processor import working_peak_ops_per_s, working_units
-from rooflint.table import Table, write
+from rooflint.table import UNKNOWN, Table, write
 from rooflint.units import BYTES_PER_S, OPS_PER_S, format_quantity
 
 NOTE = """
@@ -110,7 +110,7 @@ def _peaks(hardware: Hardware) -> Iterator[Best]:
 
 
 def _best_text(hardware: Hardware, wanted: str) -> str:
-    return str(_best(hardware, wanted) or ("undisclosed" if hardware.undisclosed else "—"))
+    return str(_best(hardware, wanted) or ("undisclosed" if hardware.undisclosed else UNKNOWN))
 
 
 def _bandwidth(hardware: Hardware) -> float | None:
@@ -122,11 +122,11 @@ def _bandwidth(hardware: Hardware) -> float | None:
 
 def _bandwidth_text(hardware: Hardware) -> str:
     bandwidth = _bandwidth(hardware)
-    return "—" if bandwidth is None else format_quantity(bandwidth, BYTES_PER_S)
+    return UNKNOWN if bandwidth is None else format_quantity(bandwidth, BYTES_PER_S)
 
 
 def _display(hardware: Hardware, path: str) -> str:
-    return hardware.facts[path].display if path in hardware.facts else "—"
+    return hardware.facts[path].display if path in hardware.facts else UNKNOWN
 
 
 @app.command("show")

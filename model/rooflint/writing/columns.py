@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from rooflint.table import Table
+from rooflint.table import UNKNOWN, Table
 
 GAP = 2
 GLUE = "\N{NO-BREAK SPACE}"
@@ -90,7 +90,7 @@ class Column:
     @cached_property
     def figures(self) -> bool:
         """Holds numbers, so that it stands right and in one piece."""
-        known = [cell for cell in self.cells if cell.strip(f" –{GLUE}")]
+        known = [cell for cell in self.cells if cell.strip(f" {UNKNOWN}{GLUE}")]
         return bool(known) and all(_FIGURE.match(cell) and cell_len(cell) <= LONGEST_FIGURE for cell in known)
 
     @cached_property

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 
 from rooflint.answer import Bar, Bars, Curves, Heat, Point, Rooflines
 from rooflint.roofline import breakpoint_ops_per_byte
-from rooflint.table import Cell, Table
+from rooflint.table import UNKNOWN, Cell, Table
 from rooflint.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, format_number, format_quantity
-
-NONE = "–"
-"""What stands where a map has no value."""
 
 
 def parts_of(section: Bars) -> tuple[str, ...]:
@@ -47,7 +44,7 @@ def heat_table(section: Heat, best: str = "{}") -> Table:
 
 def _heat_row(section: Heat, row: int, best: str) -> list[str]:
     shown = [
-        NONE if value is None else text for value, text in zip(section.values[row], section.shown[row], strict=True)
+        UNKNOWN if value is None else text for value, text in zip(section.values[row], section.shown[row], strict=True)
     ]
     least = section.best(row)
     if least is not None:

@@ -79,7 +79,7 @@ def test_bars_are_a_table_with_their_whole():
 
 def test_the_best_of_a_row_is_bold():
     heat = Heat("H", ("op",), ("a", "b", "c"), ((2.0, 1.0, None),), (("2 s", "1 s", ""),))
-    assert markdown(heat).splitlines()[-1] == "| op | 2 s | **1 s** | – |"
+    assert markdown(heat).splitlines()[-1] == "| op | 2 s | **1 s** | — |"
 
 
 def test_charts_are_tables_of_their_figures():

@@ -182,7 +182,7 @@ def test_a_bar_of_nothing_is_empty_and_a_very_short_one_is_not():
 def test_the_best_of_a_row_is_marked_and_nothing_is_a_dash():
     heat = Heat("Map", ("conv", "fc"), ("a1", "b2"), ((1e-9, 1.0), (None, 0.0)), (("1 ns", "1 s"), ("", "0 s")))
     found = lines(heat)
-    assert found[1:4] == ["           a1      b2", "conv    *1 ns   1 s █", "fc          –    *0 s"]
+    assert found[1:4] == ["           a1      b2", "conv    *1 ns   1 s █", "fc          —    *0 s"]
 
 
 def test_a_map_of_one_device_has_no_shades():

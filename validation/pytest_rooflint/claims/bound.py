@@ -6,7 +6,7 @@ from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.units import OPS_PER_BYTE, format_number
 
-_BOUNDS = ("compute", "memory", "overhead")
+_BOUNDS = ("compute", "memory", "launch")
 
 
 def check(claim: Claim) -> None:

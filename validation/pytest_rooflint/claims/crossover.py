@@ -22,7 +22,7 @@ from rooflint.workload import Workload
 LARGEST = 2**16
 """Batches beyond it are not looked at."""
 
-BOUNDS = ("compute", "memory", "overhead")
+BOUNDS = ("compute", "memory", "launch")
 
 _SUBJECT = re.compile(r"(?P<one>\S+) (?P<verb>overtakes|turns) (?P<other>\S+)")
 
