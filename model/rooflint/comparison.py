@@ -34,7 +34,7 @@ class Contender:
     @property
     def label(self) -> str:
         """`nvidia/t4`, `nvidia/jetson-agx-orin-64gb at 30w`."""
-        return f"{self.hardware.id} at {self.hardware.mode}" if self.hardware.mode else self.hardware.id
+        return self.hardware.label
 
     @property
     def short(self) -> str:

@@ -19,6 +19,7 @@ from rooflint.units import (
     Dimension,
     format_quantity,
     parse_quantity,
+    percent,
 )
 
 
@@ -48,7 +49,7 @@ class Criterion:
         if self.dimension == HERTZ:
             return per_second(value)
         if self.dimension == DIMENSIONLESS:
-            return f"{100 * value:.3g} %"
+            return percent(value)
         return format_quantity(value, self.dimension)
 
 

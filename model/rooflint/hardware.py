@@ -199,6 +199,11 @@ class Hardware:
     own_facts: Facts | None = field(default=None, repr=False, compare=False)
     """At an operating point: the facts without it, so that another point replaces this one."""
 
+    @property
+    def label(self) -> str:
+        """`nvidia/t4`, `nvidia/jetson-agx-orin-64gb at 30w`."""
+        return f"{self.id} at {self.mode}" if self.mode else self.id
+
     @cached_property
     def units(self) -> Mapping[str, ComputeUnit]:
         """Compute units by name."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from rooflint.facts import Fact
 from rooflint.prediction import Prediction
-from rooflint.units import BYTES, SECONDS, format_quantity
+from rooflint.units import BYTES, SECONDS, format_quantity, percent
 
 LEAST_COMPUTE_EFFICIENCY = 0.20
 MOST_BANDWIDTH_EFFICIENCY = 0.90
@@ -41,7 +41,7 @@ def red_flags(prediction: Prediction) -> Iterator[Flag]:
     if compute < LEAST_COMPUTE_EFFICIENCY:
         yield Flag("compute", compute, _little_compute(prediction))
     if bandwidth > MOST_BANDWIDTH_EFFICIENCY:
-        said = f"{_percent(bandwidth)} of the bandwidth is taken: a larger batch helps only as far as it reuses weights"
+        said = f"{percent(bandwidth)} of the bandwidth is taken: a larger batch helps only as far as it reuses weights"
         yield Flag("bandwidth", bandwidth, said)
     if prediction.has("allocation"):
         yield from _of_units(prediction)
@@ -55,7 +55,7 @@ def _of_units(prediction: Prediction) -> Iterator[Flag]:
     """Units without work, and time that only counts if units without work computed, too."""
     idle = 1 - prediction.utilization
     if idle > MOST_IDLE_UNITS:
-        yield Flag("idle units", idle, f"{_percent(idle)} of the units hold no work ({prediction.units} do)")
+        yield Flag("idle units", idle, f"{percent(idle)} of the units hold no work ({prediction.units} do)")
     slower = prediction.latency_of_held_units_s / prediction.latency_s
     if slower > MOST_PADDING:
         seconds = format_quantity(prediction.latency_of_held_units_s, SECONDS)
@@ -85,8 +85,8 @@ def limit_name(limit: Fact) -> str:
 def _little_compute(prediction: Prediction) -> str:
     share = prediction.shares[prediction.bound] / prediction.latency_s
     waits = {"compute": "arithmetic", "memory": "memory", "launch": "kernel launches"}[prediction.bound]
-    attained = _percent(prediction.compute_efficiency)
-    return f"{attained} of the peak is attained; {_percent(share)} of the time goes to {waits}"
+    attained = percent(prediction.compute_efficiency)
+    return f"{attained} of the peak is attained; {percent(share)} of the time goes to {waits}"
 
 
 def batch_efficiency(one: Prediction, many: Prediction) -> float:
@@ -107,7 +107,3 @@ def zone(efficiency: float) -> Zone:
 def power_efficiency_ops_per_j(prediction: Prediction) -> float:
     """Compute efficiency × attained ops per joule: the figure that a zone is read of. [op/J]. Raises NotKnownError."""
     return prediction.compute_efficiency * prediction.ops_per_j
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

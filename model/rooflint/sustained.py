@@ -77,7 +77,7 @@ class Load:
     @property
     def device(self) -> str:
         """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
-        return f"{self.hardware.id} at {self.hardware.mode}" if self.hardware.mode else self.hardware.id
+        return self.hardware.label
 
     @property
     def unit(self) -> str:
@@ -198,7 +198,7 @@ class NotKnown:
     @property
     def device(self) -> str:
         """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
-        return f"{self.hardware.id} at {self.hardware.mode}" if self.hardware.mode else self.hardware.id
+        return self.hardware.label
 
 
 def survey(hardware: Hardware, energies: Energies, precision: str = "", unit: str = "") -> list[Sustained | NotKnown]:

@@ -286,3 +286,8 @@ def format_number(value: float, digits: int = 4) -> str:
         decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
         text = f"{float(text):.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(share: float) -> str:
+    """`23.4 %`: a share for a reader, in three digits."""
+    return f"{100 * share:.3g} %"

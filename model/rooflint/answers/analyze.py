@@ -26,6 +26,7 @@ from rooflint.units import (
     WATTS,
     format_number,
     format_quantity,
+    percent,
 )
 
 SCHEMA = "rooflint.analyze/1"
@@ -81,15 +82,15 @@ def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, s
         efficiency = batch_efficiency(single, found)
         yield (
             "batch efficiency",
-            f"{100 * efficiency:.3g} %",
+            percent(efficiency),
             f"throughput over {found.batch} × that of batch {single.batch}",
         )
     peak = format_quantity(found.peak_ops_per_s, OPS_PER_S, unit=flop)
     attained = format_quantity(found.attained_ops_per_s, OPS_PER_S, unit=flop)
-    yield "attained", attained, f"{100 * found.compute_efficiency:.3g} % of {peak}"
+    yield "attained", attained, f"{percent(found.compute_efficiency)} of {peak}"
     bandwidth = format_quantity(found.bandwidth_bytes_per_s, BYTES_PER_S)
     moved = format_quantity(found.attained_bytes_per_s, BYTES_PER_S)
-    yield "bandwidth", moved, f"{100 * found.bandwidth_efficiency:.3g} % of {bandwidth}"
+    yield "bandwidth", moved, f"{percent(found.bandwidth_efficiency)} of {bandwidth}"
     side = "right" if found.intensity_ops_per_byte > found.breakpoint_ops_per_byte else "left"
     breakpoint_ = f"{side} of the breakpoint at {found.breakpoint_ops_per_byte:.4g}"
     yield "intensity", f"{found.intensity_ops_per_byte:.4g} op/B", breakpoint_
@@ -100,14 +101,12 @@ def _units(found: Prediction) -> Iterator[tuple[str, str, str]]:
         yield "units", UNKNOWN, found.reasons["allocation"]
         return
     for share in found.unit_shares:
-        where = (
-            f"{100 * share.utilization:.3g} % of them, in kernels that take {100 * share.of_latency:.3g} % of the time"
-        )
+        where = f"{percent(share.utilization)} of them, in kernels that take {percent(share.of_latency)} of the time"
         yield "hold work", str(share), where
     waves = found.allocation.waves
     yield "waves", str(int(waves.max())), "of the kernel with most"
     padding = float((found.allocation.padding * found.times.kernel_s).sum() / found.latency_s)
-    yield "padding", f"{100 * padding:.3g} %", "of the blocks' work is on no element, over the latency"
+    yield "padding", percent(padding), "of the blocks' work is on no element, over the latency"
 
 
 def _energy(one: Contender) -> Iterator[Section]:
@@ -138,12 +137,12 @@ def _of_limit(found: Prediction) -> str:
     limit = found.power_limit
     if found.over_limit is None or limit is None:
         return "no TDP is known"
-    return f"{100 * found.over_limit:.3g} % of its {limit.display} ({limit_name(limit)})"
+    return f"{percent(found.over_limit)} of its {limit.display} ({limit_name(limit)})"
 
 
 def _zone_said(found: Prediction) -> str:
     product = format_quantity(power_efficiency_ops_per_j(found), OPS_PER_J)
-    return f"{100 * found.compute_efficiency:.3g} % of the peak (40 to 80 is sweet); × ops per joule = {product}"
+    return f"{percent(found.compute_efficiency)} of the peak (40 to 80 is sweet); × ops per joule = {product}"
 
 
 def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
@@ -170,7 +169,7 @@ def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
     memory = found.hardware.main_memory()
     if found.fits is not None:
         share = found.peak_bytes / memory.capacity_bytes
-        said = f"{100 * share:.3g} % taken" if found.fits else f"does NOT fit: {share:.3g} times are needed"
+        said = f"{percent(share)} taken" if found.fits else f"does NOT fit: {share:.3g} times are needed"
         yield memory.name, memory.fact("capacity").display, said
 
 
@@ -193,7 +192,7 @@ def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
         share = float(seconds[ops].sum()) / found.latency_s
         others = f" and {len(ops) - 1} alike" if len(ops) > 1 else ""
         name = f"{found.run.op_names[ops[0]]} ({kind}){others}"
-        yield name, shown_s, f"{100 * share:.3g} %", bound, units, why
+        yield name, shown_s, percent(share), bound, units, why
 
 
 def _rooflines(one: Contender) -> Rooflines:

@@ -6,7 +6,7 @@ from rooflint.answer import Bars, Grid, Point, Roof, Rooflines, Section
 from rooflint.answers.explanation import energy_bar, latency_bar
 from rooflint.comparison import Contender
 from rooflint.table import Table
-from rooflint.units import BYTES, format_quantity
+from rooflint.units import BYTES, format_quantity, percent
 
 
 def breakdown(able: Sequence[Contender]) -> Iterator[Section]:
@@ -37,7 +37,7 @@ def _bottlenecks(able: Sequence[Contender]) -> Grid:
     for one in able:
         bounds = one.prediction.bounds
         counts = (bounds.count(name) for name in ("compute", "memory", "launch"))
-        said = [f"{count} ({100 * count / len(bounds):.3g} %)" for count in counts]
+        said = [f"{count} ({percent(count / len(bounds))})" for count in counts]
         rows.append((one.short, *said, str(len(bounds))))
     columns = ("device", "compute-bound", "memory-bound", "launch-bound", "kernels")
     return Grid("Bottlenecks", Table(columns, tuple(rows)), "each kernel is bound by the longest of its three times")

@@ -13,7 +13,7 @@ from rooflint.metrics import red_flags
 from rooflint.prediction import Prediction
 from rooflint.roofline import Numbers, kernel_time_s
 from rooflint.terms import Term
-from rooflint.units import BYTES, BYTES_PER_S, JOULES, OPS_PER_S, SECONDS, WATTS, Dimension, format_quantity
+from rooflint.units import BYTES, BYTES_PER_S, JOULES, OPS_PER_S, SECONDS, WATTS, Dimension, format_quantity, percent
 
 SMALL = 0.02
 """Share of a difference below which a term is told among the others."""
@@ -52,7 +52,7 @@ def _energy(one: Contender, two: Contender) -> Explanation:
     large = [(difference, sentence) for difference, sentence in terms if whole and abs(difference / whole) > SMALL]
     rest = whole - sum(difference for difference, _ in large)
     others = (
-        (f"all other terms: {100 * rest / whole:.3g} % of the difference",) if len(large) < len(terms) and whole else ()
+        (f"all other terms: {percent(rest / whole)} of the difference",) if len(large) < len(terms) and whole else ()
     )
     return Explanation("energy", (first, *(said for _, said in large), *others, *_power(one, two)), bars)
 
@@ -74,7 +74,7 @@ def _energy_differences(one: Contender, two: Contender) -> Iterator[tuple[float,
     for name in dict.fromkeys((*mine, *theirs)):
         ours, others = mine.get(name), theirs.get(name)
         difference = (others.per_sample_j if others else 0.0) - (ours.per_sample_j if ours else 0.0)
-        share = f"{100 * difference / whole:.3g} % of the difference" if whole else "no difference"
+        share = f"{percent(difference / whole)} of the difference" if whole else "no difference"
         yield difference, f"{name}: {_told(one, ours)}, {_told(two, others)}; {share}"
 
 
@@ -158,7 +158,7 @@ def _closed(share: float) -> str:
     """What a change does to the gap, of which it is that share."""
     if share < 0:
         return f"that alone widens the gap by {-100 * share:.3g} %"
-    return f"that alone closes {100 * share:.3g} % of the gap" if share <= 1 else "that alone more than closes the gap"
+    return f"that alone closes {percent(share)} of the gap" if share <= 1 else "that alone more than closes the gap"
 
 
 def _exchanges(mine: Prediction, theirs: Prediction) -> Iterator[tuple[str, str, float]]:
@@ -203,7 +203,7 @@ def _fits(found: Prediction) -> str:
 def _utilization(one: Contender, two: Contender) -> Explanation:
     mine, theirs = one.prediction.utilization, two.prediction.utilization
     sentences = [
-        f"{each.short}: {each.prediction.units} hold work, {100 * share:.3g} % over the latency"
+        f"{each.short}: {each.prediction.units} hold work, {percent(share)} over the latency"
         for each, share in ((one, mine), (two, theirs))
     ]
     for each in (one, two):
@@ -217,7 +217,7 @@ def _longest(found: Prediction, most: int = 3) -> Iterator[str]:
     for op in order[:most]:
         share = found.times.kernel_s[op] / found.latency_s
         where = f"{found.allocation.display(op)}, {found.allocation.reason(op)}"
-        yield f"{found.run.op_names[op]} ({100 * share:.3g} % of the time): {where}"
+        yield f"{found.run.op_names[op]} ({percent(share)} of the time): {where}"
 
 
 # ---- words

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rooflint.comparison import Comparison, Contender, flips, score_of
 from rooflint.criteria import CRITERIA
 from rooflint.metrics import red_flags
-from rooflint.units import JOULES, format_quantity
+from rooflint.units import JOULES, format_quantity, percent
 
 CLOSE = 1.05
 """A lead below which a factor says nothing."""
@@ -97,7 +97,7 @@ def _largest_term(one: Contender) -> str:
     terms = one.prediction.energy.terms
     largest = max(terms, key=lambda term: term.total_j)
     share = largest.total_j / one.prediction.energy_j
-    return f"{one.short}: {100 * share:.3g} % of its energy is {largest.name} ({largest.each.grade})"
+    return f"{one.short}: {percent(share)} of its energy is {largest.name} ({largest.each.grade})"
 
 
 def _counted(able: Sequence[Contender]) -> Iterator[str]:

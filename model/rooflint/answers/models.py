@@ -10,6 +10,7 @@ from rooflint.criteria import shown
 from rooflint.metrics import red_flags
 from rooflint.prediction import Setting
 from rooflint.table import UNKNOWN, Table
+from rooflint.units import percent
 
 SCHEMA = "rooflint.models/1"
 
@@ -69,10 +70,10 @@ def _row(name: str, one: Contender) -> tuple[str, ...]:
 def _insights(able: Sequence[tuple[str, Contender]]) -> Iterator[str]:
     best, best_one = max(able, key=lambda pair: pair[1].prediction.compute_efficiency)
     worst, worst_one = min(able, key=lambda pair: pair[1].prediction.compute_efficiency)
-    yield f"{best} attains most of the peak: {100 * best_one.prediction.compute_efficiency:.3g} %"
+    yield f"{best} attains most of the peak: {percent(best_one.prediction.compute_efficiency)}"
     if worst != best:
         waits = worst_one.prediction.bound
-        yield f"{worst} attains least: {100 * worst_one.prediction.compute_efficiency:.3g} %; it waits for {waits}"
+        yield f"{worst} attains least: {percent(worst_one.prediction.compute_efficiency)}; it waits for {waits}"
     for name, said in FLAGGED.items():
         flagged = [network for network, one in able if any(flag.name == name for flag in red_flags(one.prediction))]
         if flagged:

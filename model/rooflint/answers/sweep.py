@@ -12,6 +12,7 @@ from rooflint.criteria import CRITERIA, Requirement, shown
 from rooflint.metrics import red_flags
 from rooflint.prediction import Prediction
 from rooflint.table import UNKNOWN, Table
+from rooflint.units import percent
 from rooflint.workload import Workload
 
 SCHEMA = "rooflint.sweep/1"
@@ -118,7 +119,7 @@ def _rows(one: BatchSweep) -> Iterator[tuple[str, ...]]:
             shown(found, "latency"),
             shown(found, "throughput"),
             shown(found, "energy"),
-            UNKNOWN if efficiency is None else f"{100 * efficiency:.3g} %",
+            UNKNOWN if efficiency is None else percent(efficiency),
             f"{100 * found.compute_efficiency:.3g}",
             found.bound,
         )
@@ -166,9 +167,9 @@ def _why(loser: Prediction, winner: Prediction, by: str) -> str:
 def _most(found: Prediction, by: str) -> str:
     """What makes most of a latency or an energy, with its share."""
     if by == "latency":
-        return f"{100 * found.shares[found.bound] / found.latency_s:.3g} % {found.bound}"
+        return f"{percent(found.shares[found.bound] / found.latency_s)} {found.bound}"
     largest = max(found.energy.terms, key=lambda term: term.total_j)
-    return f"{100 * largest.total_j / found.energy_j:.3g} % {largest.name}"
+    return f"{percent(largest.total_j / found.energy_j)} {largest.name}"
 
 
 def _curves(

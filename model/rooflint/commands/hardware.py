@@ -151,7 +151,7 @@ def show(
 
 def _sheet(hardware: Hardware) -> Iterator[str]:
     """For a terminal: facts under their part of the device, documents once at the end."""
-    yield f"{hardware.name}  ({hardware.id}{f' at {hardware.mode}' if hardware.mode else ''})"
+    yield f"{hardware.name}  ({hardware.label})"
     about = (hardware.kind, f"scope {hardware.scope}", hardware.architecture, hardware.die)
     yield "  " + ", ".join(word for word in about if word)
     documents: dict[str, int] = {}
