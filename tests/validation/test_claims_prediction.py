@@ -95,8 +95,18 @@ def test_measurements_that_beat_the_roofline_are_red_with_their_device(machines,
 @pytest.mark.parametrize(
     ("line", "wish"),
     [
-        ("conv ada all, error: 1 %, bias: 1 %", "want gemm and one of order, peak, roofline, or a family (ampere, "),
+        ("conv ada all, error: 1 %, bias: 1 %", "want a subject that begins with one of gemm, fp8_tensor, fp8_block, "),
+        ("gemm volta all, error: 1 %, bias: 1 %", "want gemm and one of order, peak, roofline, or a family (ampere, "),
         ("gemm volta all, error: 1 %, bias: 1 %", "found 'gemm volta all'"),
+        ("gemm ada short, error: 1 %, bias: 1 %", "large: > 20 GFLOP, small: < 1 GFLOP, narrow: m ≤ 16); found"),
+        (
+            "decode ada short, error: 1 %, bias: 1 %",
+            "a regime (all, large: > 300 MB, small: < 10 MB); found 'decode ada",
+        ),
+        (
+            "encoder ampere all, error: 1 %, bias: 1 %",
+            "want encoder and a family (hopper, ada, blackwell, rtx_pro) and",
+        ),
         ("gemm ada all, error: 1 %", "bias: is missing; want a share such as 12 %"),
         ("gemm ada all, error: 1, bias: 1 %", "error: want a share such as 12 %, found '1'"),
         ("gemm order", "right: is missing"),

@@ -1,0 +1,1 @@
+"""Subjects of `prediction` claims: latencies on silicon beside measurements that their constants have not seen."""

@@ -1,0 +1,32 @@
+"""Tested: measured rows of a device beside constants that have not seen its family."""
+
+from dataclasses import dataclass
+
+from pytest_rooflint.silicon import foretold
+from pytest_rooflint.silicon.foretold import Unseen
+from pytest_rooflint.silicon.topics import TOPICS, Rows, measured_devices
+from rooflint.silicon.chip import Chip
+from rooflint.silicon.shapes import Numbers
+from rooflint.specs import Registry
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Rows of one topic on one device."""
+
+    rows: Rows
+    chip: Chip
+    constants: Unseen
+
+    def predicted_s(self) -> Numbers:
+        """What the model says of them. [s]"""
+        return foretold.predicted_s(self.rows.topic, self.rows.sizes, self.chip, self.constants)
+
+
+def of_family(registry: Registry, topic: str, family: str, regime: str, rows: int) -> list[Tested]:
+    """So many rows of a regime on each device of a family. Raises NotInstalledError or RooflintError."""
+    constants = foretold.without(registry, family)
+    return [
+        Tested(*TOPICS[topic].rows(registry, device, regime, rows), constants)
+        for device in measured_devices(topic)[family]
+    ]
