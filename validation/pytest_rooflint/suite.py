@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MEASURED = "measured"
 """The folder of a golden root in which recordings lie."""
 
+PUBLISHED = "silicon/published"
+"""The folder of a golden root in which tables of times lie that others published; nothing is claimed in them."""
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -65,7 +68,9 @@ class Suite:
 
     def owns(self, file: Path) -> bool:
         """Whether a file is one of ours."""
-        return file.suffix in (".yaml", ".yml") and any(file.is_relative_to(root) for root in self.golden_roots)
+        return file.suffix in (".yaml", ".yml") and any(
+            file.is_relative_to(root) and not file.is_relative_to(root / PUBLISHED) for root in self.golden_roots
+        )
 
     def read(self, file: Path) -> Golden:
         """A golden file. Raises InputError, the same one each time."""
@@ -82,9 +87,8 @@ class Suite:
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """All golden files."""
-        return tuple(
-            sorted(file for root in self.golden_roots for file in (*root.rglob("*.yaml"), *root.rglob("*.yml")))
-        )
+        found = (file for root in self.golden_roots for file in (*root.rglob("*.yaml"), *root.rglob("*.yml")))
+        return tuple(sorted(file for file in found if self.owns(file)))
 
     def goldens(self) -> Iterator[Golden]:
         """All golden files that can be read."""
@@ -144,6 +148,7 @@ class Suite:
                     *self._spec_problems(),
                     *self._unclaimed(claims),
                     *self._recording_problems(claims),
+                    *self._published_problems(claims),
                 )
             )
         except InputError as error:  # a file whose name is no id: nothing can be said of the others
@@ -173,6 +178,13 @@ class Suite:
             from pytest_rooflint.recorded import world  # noqa: PLC0415  # NumPy, as above
 
             yield from world.problems(self.golden_roots, self.registry, claims)
+
+    def _published_problems(self, claims: Iterable[Claim]) -> Iterator[Problem]:
+        """Published tables that cannot be read, are of no device, or that no claim is about."""
+        if any((root / PUBLISHED).is_dir() for root in self.golden_roots):
+            from pytest_rooflint.silicon import published_world  # noqa: PLC0415  # NumPy, as above
+
+            yield from published_world.problems(self.golden_roots, self.registry, claims)
 
     def _spec_problems(self) -> Iterator[Problem]:
         """What is wrong with any spec file of the configured roots: devices, energies, prices, places."""
