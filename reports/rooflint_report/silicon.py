@@ -25,6 +25,12 @@ class Topic:
     regimes: Sequence[str]
     families: Sequence[Family]
 
+    @property
+    def ends(self) -> str:
+        """The least and the greatest error of the first regime: `10.2 % to 23.8 %`."""
+        known = sorted((one.scores[0] for one in self.families if one.scores[0]), key=lambda score: score["error"])
+        return " to ".join(dict.fromkeys(one["error_display"] for one in (known[0], known[-1]))) if known else ""
+
 
 @dataclass(frozen=True)
 class View:
@@ -42,6 +48,18 @@ class View:
     def decided(self) -> bool:
         """Whether any measurement was there to hold a claim against."""
         return bool(self.silicon["scores"] or self.silicon["whole"])
+
+    @property
+    def claimed(self) -> list[tuple[str, list[str]]]:
+        """Bounds by what they are of: a topic and a family, each bound after its regime, or a claim's whole subject."""
+        found: dict[str, list[str]] = {}
+        for one in self.silicon["claimed"]:
+            about, _, regime = one["subject"].rpartition(" ")
+            several = " " in about
+            bound = one["bound"] or "no exception"
+            name = about if several else one["subject"]
+            found.setdefault(name, []).append(f"{regime}: {bound}" if several else bound)
+        return list(found.items())
 
     @property
     def waits(self) -> list[tuple[str, str]]:

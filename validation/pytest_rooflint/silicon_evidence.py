@@ -37,8 +37,8 @@ HOW = "tox run -e silicon installs the measurements, decides these claims and dr
 
 TITLES = {
     "gemm": "matrix products",
-    "fp8_tensor": "products in FP8, one scale a tensor, each after its quantise kernel",
-    "fp8_block": "products in FP8, one scale a block of 128, each after its quantise kernel",
+    "fp8_tensor": "products, one scale a tensor, each after its quantise kernel",
+    "fp8_block": "products, one scale a block of 128, each after its quantise kernel",
     "decode_fp8": "decode with a cache in FP8",
 }
 """Topics whose own word says too little."""
@@ -99,6 +99,12 @@ def _words(row: Row) -> tuple[str, str, str] | None:
     return (words[0], words[1], words[2]) if there else None
 
 
+def _topic(row: Row) -> int:
+    """Its place among all topics; what is none comes last."""
+    words = _words(row)
+    return list(TOPICS).index(words[0]) if words else len(TOPICS)
+
+
 def _held(suite: Suite, decided: Sequence[Row]) -> tuple[dict[str, list[Held]], list[dict[str, str]]]:
     """Products of every family that something was decided of, and why those of some could not be read again."""
     known, left_out = dict[str, list[Held]](), []
@@ -131,7 +137,7 @@ def _claimed(claim: Claim) -> dict[str, Any]:
 
 def _scores(suite: Suite, decided: Sequence[Row], claims: Mapping[Place, Claim]) -> Iterator[dict[str, Any]]:
     """Errors by topic, family and regime, on the rows that the claims were decided on."""
-    for row in decided:
+    for row in sorted(decided, key=_topic):
         if words := _words(row):
             claim = claims[row["file"], row["line"]]
             yield {**_score(suite, claim, words), "outcome": row["outcome"], "file": row["file"], "line": row["line"]}
