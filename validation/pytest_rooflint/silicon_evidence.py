@@ -4,7 +4,6 @@ Where the measurements are not installed, it says what is claimed and how to see
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -193,9 +192,13 @@ def _density(one: Held, family: str, suite: Suite) -> dict[str, Any]:
         "family": systems.NAMES[family],
         "rows": len(one.measured),
         "near_display": _percent(_near(one), 0),
-        "times": [asdict(column) for column in density.times(measured_s, one.predicted_s)],
-        "ratios": [asdict(column) for column in density.ratios(measured_s, one.predicted_s)],
+        "times": list(map(_column, density.times(measured_s, one.predicted_s))),
+        "ratios": list(map(_column, density.ratios(measured_s, one.predicted_s))),
     }
+
+
+def _column(column: density.Column) -> dict[str, Any]:
+    return {"x": column.x, "y": column.y, "counts": list(column.counts)}
 
 
 def _near(one: Held) -> float:
