@@ -79,7 +79,7 @@ class Frame:
     @property
     def under(self) -> int:
         """Width of a bin below. [px]"""
-        return BIN * self.bins["per_decade"] // self.bins["under_per_decade"]
+        return BIN * ratio_of(self.bins)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
@@ -124,18 +124,23 @@ class Picture:
     below: Sequence[str]
 
 
+def ratio_of(bins: SiliconBins) -> int:
+    """Bins of times above that a bin below is as wide as."""
+    return max(1, bins["per_decade"] // bins["under_per_decade"])
+
+
 def frame_of(densities: Sequence[SiliconDensity], bins: SiliconBins) -> Frame:
     """Axes on which all of them have a place."""
     columns = [column for one in densities for column in one["times"]]
     ends = [end for one in columns for end in (one["x"], one["x"] + 1, one["y"], one["y"] + len(one["counts"]))]
-    wide = bins["per_decade"] // bins["under_per_decade"]
+    wide = ratio_of(bins)
     low, high = min(ends, default=0) - MARGIN, max(ends, default=0) + MARGIN
     return Frame(bins, wide * (low // wide), wide * -(-high // wide))
 
 
 def picture(density: SiliconDensity, frame: Frame) -> Picture:
     """Bins of one device on the axes of all."""
-    wide = frame.bins["per_decade"] // frame.bins["under_per_decade"]
+    wide = ratio_of(frame.bins)
     return Picture(
         density,
         _paths(density["times"], LEFT - BIN * frame.low + BIN // 2, BIN, frame.bottom + BIN * frame.low),

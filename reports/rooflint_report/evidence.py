@@ -1,9 +1,9 @@
 """evidence.json: its shape, and the door through which it is read."""
 
 from pathlib import Path
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 SCHEMA = "rooflint-evidence/1"
@@ -694,22 +694,29 @@ class SiliconWhole(TypedDict):
     formula: str
 
 
+_Fineness = Annotated[int, Field(gt=0, le=200)]
+"""Bins a decade."""
+
+_Place = Annotated[int, Field(ge=-10_000, le=10_000)]
+"""Number of a bin; what lies farther out is no time."""
+
+
 class SiliconBins(TypedDict):
     """Bins: how many a decade of time, of ratio, and of the time that ratios lie over; the farthest ratio."""
 
-    per_decade: int
-    ratio_per_decade: int
-    under_per_decade: int
-    farthest: float
-    near: float
+    per_decade: _Fineness
+    ratio_per_decade: _Fineness
+    under_per_decade: _Fineness
+    farthest: Annotated[float, Field(gt=1, le=1e6)]
+    near: Annotated[float, Field(gt=0, lt=1)]
 
 
 class SiliconColumn(TypedDict):
     """Counts of bins above each other; `y` is the number of the first."""
 
-    x: int
-    y: int
-    counts: list[int]
+    x: _Place
+    y: _Place
+    counts: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=20_000)]
 
 
 class SiliconDensity(TypedDict):

@@ -288,6 +288,8 @@ def test_the_evidence_is_read_strictly(tmp_path, green):
     for broken, said in (
         (wrong, "silicon.densities[0].times[0].counts is missing"),
         (record | {"silicon": silicon_evidence(schema="rooflint-silicon/9")}, "silicon.schema"),
+        (record | {"silicon": silicon_evidence(bins=BINS | {"per_decade": 0})}, "silicon.bins.per_decade"),
+        (record | {"silicon": silicon_evidence(densities=[density(times=[column(10**9, 0, 1)])])}, "times[0].x"),
     ):
         file.write_text(json.dumps(broken), encoding="utf-8")
         with pytest.raises(EvidenceError, match=re.escape(said)):

@@ -98,7 +98,7 @@ def test_the_figures_are_those_of_the_claims(machines, found):
         "fail" if "narrow" in row["subject"] else "pass" for row in rows[:3]
     ]
     assert told["scores"][0]["rows"] == 200  # a hundred of each device, as the claim asks
-    assert told["said"][0] == "3 of 4 claims hold of constants that have not seen the family"
+    assert told["said"][0] == "3 of 4 claims about latencies on silicon hold"
 
 
 def test_the_roofline_is_off_on_the_same_rows(machines, found):

@@ -121,7 +121,7 @@ def _held(suite: Suite, decided: Sequence[Row]) -> tuple[dict[str, list[Held]], 
 def _said(decided: Sequence[Row], known: Mapping[str, Sequence[Held]]) -> Iterator[str]:
     if decided:
         holding = sum(row["outcome"] == "pass" for row in decided)
-        yield f"{holding} of {counted(len(decided), 'claim')} hold of constants that have not seen the family"
+        yield f"{holding} of {counted(len(decided), 'claim')} about latencies on silicon hold"
     if several := [one for family in known.values() for one in family]:
         near, rows = [_near(one) for one in several], sum(len(one.measured) for one in several)
         ends = f"{100 * min(near):.0f} to {_percent(max(near), 0)}, by device,"
