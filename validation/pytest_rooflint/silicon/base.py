@@ -48,7 +48,7 @@ def model_at(asked: str | None, here: Path) -> Iterator[tuple[str, Ask]]:
     Raises RevisionError or BaseError, and NoSiliconError for one from before the model.
     """
     top = revision.top_of(here)
-    commit = revision.commit_of(top, asked or revision.base_of(top))
+    commit = _commit(top, asked or revision.base_of(top))
     label = f"revision {commit[:12]}" if asked is None or commit.startswith(asked) else f"{asked} ({commit[:12]})"
     with TemporaryDirectory(prefix="rooflint-") as home:
         roots = [_export(top, commit, folder, Path(home).resolve()) for folder in folders()]
@@ -56,6 +56,13 @@ def model_at(asked: str | None, here: Path) -> Iterator[tuple[str, Ask]]:
             raise NoSiliconError(f"{label} has no model of silicon yet, so no row of it can have been good")
         _lend(roots[1])
         yield label, lambda request: _answer(roots, label, request)
+
+
+def _commit(top: Path, asked: str) -> str:
+    try:
+        return revision.commit_of(top, asked)
+    except revision.RevisionError:
+        raise BaseError(f"'{asked}' is no revision of {top.name}") from None
 
 
 def _export(top: Path, commit: str, folder: Path, into: Path) -> Path:

@@ -11,7 +11,7 @@ from rooflint.table import Table
 from rooflint.units import SECONDS, format_quantity, percent
 
 SCHEMA = "rooflint.calibrate.moved/1"
-WORST = 5
+WORST = 3
 """Rows of a family that are listed."""
 LISTING = ("topic", "family", "rows", "good_before", "good_now", "went_bad", "went_good", "red")
 
@@ -75,7 +75,7 @@ def _why(one: Family, moved: tuple[Moved, ...]) -> Iterator[str]:
         yield f"regime {regime} ({means}): {percent(share)} of them, and {percent(expected)} of all rows"
     slower = sum(row.new_s > row.old_s for row in moved)
     shares = [f"{name} {percent(share)}" for name, share in list(terms(moved).items())[:3] if share > 0.05]
-    yield f"term: {', '.join(shares)} of the change; of {len(moved)} rows {slower} are predicted slower than before"
+    yield f"term: {', '.join(shares)} of the change; {slower} of the {len(moved)} that moved the farthest went slower"
 
 
 def said(one: Family, row: Moved) -> str:
