@@ -12,6 +12,7 @@ from pytest_rooflint.silicon.systems import family_of
 from pytest_rooflint.silicon.topics import TOPICS, Rows
 from pytest_rooflint.silicon.turned import Family, Moved, terms, turned
 from pytest_rooflint.silicon.turned_answer import answer
+from pytest_rooflint.silicon.turned_schema import TurnedRecord
 from rooflint.answer import write
 from rooflint.specs import Registry
 
@@ -123,6 +124,7 @@ def test_the_answer_names_family_regime_term_and_the_worst_rows_in_80_columns(ro
     assert "on nvidia/l40s: measured " in said
     assert ": launch +5 us" in said
     record = json.loads(write(answer(found, "HEAD^1", 0.01), "json"))
+    assert TurnedRecord.model_validate(record)
     (red,) = [one for one in record["families"] if one["red"]]
     assert (record["schema"], red["family"], red["regime"]) == ("rooflint.calibrate.moved/1", "ada", "small")
     assert red["terms"]["launch"] == pytest.approx(1)
