@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 from pytest_rooflint.commands.calibrate import app
 from pytest_rooflint.silicon import base, topics
 from pytest_rooflint.silicon.base import BaseError, NoSiliconError, model_at
+from pytest_rooflint.silicon.changed import changed
 from pytest_rooflint.silicon.foretell import SCHEMA, answered, asked
-from rooflint.errors import RooflintError
-from rooflint.silicon.constants import silicon_file
-from rooflint.specs import Registry
+from rooflint.errors import RooflintError, shown
+from rooflint.silicon.constants import NAMES, silicon_file
+from rooflint.silicon.op_constants import GROUPS, names
+from rooflint.specs import PACKAGED, Registry
 
 ROOT = Path(__file__).parents[3]
 CONSTANTS = "model/rooflint/specs/silicon.yaml"
@@ -55,8 +57,8 @@ def checkout(tmp_path, monkeypatch):
 
 
 def answer(revision, checkout):
-    with model_at(revision, checkout) as (label, ask):
-        return label, ask(REQUEST)["groups"][0]
+    with model_at(revision, checkout) as found:
+        return found.label, found.ask(REQUEST)["groups"][0]
 
 
 def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_alone(checkout):
@@ -112,3 +114,23 @@ def test_a_request_of_another_version_and_a_family_that_is_not_known_are_told():
         answered({"schema": "old", "groups": []}, Registry())
     strange = asked([{**REQUEST["groups"][0], "family": "volta"}])
     assert answered(strange, Registry())["groups"] == [{"why_not": "it knows no volta"}]
+
+
+def test_constants_that_changed_are_named_with_their_line(tmp_path):
+    text = (PACKAGED / "silicon.yaml").read_text(encoding="utf-8")
+    wrong = re.sub(r"(  fill_clocks:\n(?:    .*\n)*?    value: \[)[\d.]+", r"\g<1>9", text)
+    wrong = re.sub(r"(  overlap:\n(?:    .*\n)*?    folds: {ampere: )[\d.]+", r"\g<1>9", wrong)
+    wrong = wrong.replace("  l2_sharpness:\n", "  l2_edge:\n")
+    (tmp_path / "silicon.yaml").write_text(wrong, encoding="utf-8")
+    shutil.copyfile(PACKAGED / "silicon_ops.yaml", tmp_path / "silicon_ops.yaml")
+    fill, overlap, edge, sharpness = changed(tmp_path)
+    value = silicon_file(Registry()).constants.fill_clocks
+    line = 1 + next(number + 3 for number, line in enumerate(text.splitlines()) if line == "  fill_clocks:")
+    assert str(fill) == f"fill_clocks 9 → {value:g} ({shown(PACKAGED / 'silicon.yaml')}:{line})"
+    assert str(overlap).startswith(
+        f"overlap stays {silicon_file(Registry()).constants.overlap:g}, and 1 of its folds ("
+    )
+    assert (edge.name, edge.new, sharpness.name, sharpness.old) == ("l2_edge", None, "l2_sharpness", None)
+    assert changed(PACKAGED) == []
+    assert edge.place == "silicon.yaml of the base"
+    assert len(changed(tmp_path / "nowhere")) == len(NAMES) + sum(map(len, map(names, GROUPS)))  # all are new

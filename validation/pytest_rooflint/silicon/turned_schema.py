@@ -39,6 +39,16 @@ class FamilyRecord(Strict):
     worst: list[MovedRowRecord]
 
 
+class ChangedRecord(Strict):
+    """A constant that the two states say differently; null where one does not have it."""
+
+    name: str
+    old: float | None
+    new: float | None
+    folds: Count
+    place: str
+
+
 class TurnedRecord(Strict):
     """`rooflint calibrate moved -f json`."""
 
@@ -50,4 +60,5 @@ class TurnedRecord(Strict):
     tolerance: float
     red: bool
     families: list[FamilyRecord]
+    changed: list[ChangedRecord]
     left_out: list[str]
