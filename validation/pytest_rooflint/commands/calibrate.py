@@ -1,7 +1,7 @@
 """`rooflint calibrate`: how far the model is from published measurements.
 
-`gemm` and `attention` fit constants of the latency on silicon again, leaving each family out in turn; `moved` and
-`power` fit nothing.
+`gemm` fits the constants of the latency on silicon again, leaving each family out in turn; `moved` and `power` fit
+nothing.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import typer
 
 from pytest_rooflint.commands import refit
 from pytest_rooflint.commands.calibrate_attention import attention
-from pytest_rooflint.commands.calibrate_moved import moved
+from pytest_rooflint.commands.calibrate_moved import moved_command
 from pytest_rooflint.commands.calibrate_power import power_command
 from rooflint.commands.options import Specs, registry
 from rooflint.table import Table, write
@@ -29,7 +29,7 @@ app = typer.Typer(
 
 app.command("power")(power_command)
 app.command()(attention)
-app.command()(moved)
+app.command("moved")(moved_command)
 
 
 @app.command()
@@ -40,7 +40,8 @@ def gemm(
     specs: Specs = None,
 ) -> None:
     """Fit to all families and to all but one, score each on the one it has not seen, and write specs/silicon.yaml."""
-    from pytest_rooflint.silicon import constants_text, package  # noqa: PLC0415  # `rooflint --help` does without
+    from pytest_rooflint.silicon import package  # noqa: PLC0415  # `rooflint --help` does without
+    from pytest_rooflint.silicon.constants_text import moved, rewritten  # noqa: PLC0415
     from pytest_rooflint.silicon.leave_out import calibrate, load  # noqa: PLC0415
     from rooflint.silicon.constants import silicon_file  # noqa: PLC0415
 
@@ -55,14 +56,9 @@ def gemm(
         left_out = {why: rows for why, rows in one.dropped.items() if rows}
         typer.echo(f"{device}: {len(one)} shapes; left out: {left_out or 'none'}", err=True)
     if check:
-        refit.judge(constants_text.moved(found.constants, file.constants, names))
+        refit.judge(moved(found.constants, file.constants, names))
     elif data is None:
-        refit.save(
-            file.file,
-            lambda text, said: constants_text.rewritten(text, found, names, said),
-            package.label(),
-            len(names),
-        )
+        refit.save(file.file, lambda text, said: rewritten(text, found, names, said), package.label(), len(names))
 
 
 def scores(found: "Calibration") -> Table:

@@ -24,7 +24,7 @@ class TopicError(RooflintError):
     """An op that nobody measured."""
 
 
-def moved(
+def moved_command(
     base: Annotated[
         str | None, typer.Option(help="Revision to hold this tree against; where HEAD left the default branch.")
     ] = None,
@@ -43,15 +43,16 @@ def moved(
     A family is red where more of its rows went bad than is tolerated, and more than went good. Averages decide nothing.
     """
     from pytest_rooflint.silicon.base import NoSiliconError, model_at  # noqa: PLC0415  # `rooflint --help` does without
+    from pytest_rooflint.silicon.changed import changed  # noqa: PLC0415
     from pytest_rooflint.silicon.turned_answer import answer  # noqa: PLC0415
 
     try:
-        with model_at(base, Path.cwd()) as (label, ask):
-            found = _found(topics, rows, ask)
+        with model_at(base, Path.cwd()) as old:
+            label, found, between = old.label, _found(topics, rows, old.ask), changed(old.specs)
     except NoSiliconError as error:
         typer.echo(str(error))
         return
-    deliver(answer(found, label, tolerance), form, output)
+    deliver(answer(found, label, tolerance, between), form, output)
     red = [f"{one.topic} {one.family}" for one in found.families if one.is_red(tolerance)]
     if red:
         typer.echo(f"red: over {percent(tolerance)} of the rows went bad of {', '.join(red)}", err=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +28,17 @@ LENT = ("foretold.py", "shares.py", "foretell.py")
 """What a revision is asked with, where it has none of its own: it was made before it could be asked."""
 
 
+@dataclass(frozen=True)
+class Base:
+    """A revision that can be asked."""
+
+    label: str
+    """`HEAD^1 (0123456789ab)`."""
+    ask: Ask
+    specs: Path
+    """What its specs said, while it can be asked."""
+
+
 class BaseError(RooflintError):
     """A revision that cannot be asked."""
 
@@ -42,20 +54,27 @@ def folders() -> tuple[Path, Path]:
 
 
 @contextmanager
-def model_at(asked: str | None, here: Path) -> Iterator[tuple[str, Ask]]:
-    """How a revision is called, and the model as it was then; None means where HEAD left the default branch.
+def model_at(asked: str | None, here: Path) -> Iterator[Base]:
+    """The model as it was at a revision; None means where HEAD left the default branch.
 
     Raises RevisionError or BaseError, and NoSiliconError for one from before the model.
     """
     top = revision.top_of(here)
-    commit = revision.commit_of(top, asked or revision.base_of(top))
+    commit = _commit(top, asked or revision.base_of(top))
     label = f"revision {commit[:12]}" if asked is None or commit.startswith(asked) else f"{asked} ({commit[:12]})"
     with TemporaryDirectory(prefix="rooflint-") as home:
         roots = [_export(top, commit, folder, Path(home).resolve()) for folder in folders()]
         if not (roots[0] / "rooflint" / "silicon").is_dir() or not _harness(roots[1]).is_dir():
             raise NoSiliconError(f"{label} has no model of silicon yet, so no row of it can have been good")
         _lend(roots[1])
-        yield label, lambda request: _answer(roots, label, request)
+        yield Base(label, lambda request: _answer(roots, label, request), roots[0] / "rooflint" / "specs")
+
+
+def _commit(top: Path, asked: str) -> str:
+    try:
+        return revision.commit_of(top, asked)
+    except revision.RevisionError:
+        raise BaseError(f"'{asked}' is no revision of {top.name}") from None
 
 
 def _export(top: Path, commit: str, folder: Path, into: Path) -> Path:

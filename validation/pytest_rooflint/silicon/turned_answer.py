@@ -1,9 +1,11 @@
 """The answer to `rooflint calibrate moved`: rows that went from good to bad, where, and which term took them there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from pytest_rooflint.lines import counted
+from pytest_rooflint.silicon.changed import Changed
 from pytest_rooflint.silicon.topics import TOPICS
 from pytest_rooflint.silicon.turned import BAD, GOOD, Family, Moved, Turned, terms
 from rooflint.answer import Answer, Grid, Prose, Section
@@ -11,19 +13,19 @@ from rooflint.table import Table
 from rooflint.units import SECONDS, format_quantity, percent
 
 SCHEMA = "rooflint.calibrate.moved/1"
-WORST = 5
+WORST = 3
 """Rows of a family that are listed."""
 LISTING = ("topic", "family", "rows", "good_before", "good_now", "went_bad", "went_good", "red")
 
 
-def answer(found: Turned, base: str, tolerance: float) -> Answer:
-    """What was found against a base."""
+def answer(found: Turned, base: str, tolerance: float, between: Sequence[Changed] = ()) -> Answer:
+    """What was found against a base, and the constants that changed since."""
     red = [one for one in found.families if one.is_red(tolerance)]
     return Answer(
         title=f"Silicon against {base}: {_headline(found, red)}",
         subtitle=f"good: within a factor of {GOOD:g} of what was measured; bad: beyond {BAD:g}; constants that have "
         f"not seen the family; red: more than {percent(tolerance)} of its rows went bad, and more than went good",
-        sections=tuple(_sections(found, red, tolerance)),
+        sections=tuple(_sections(found, red, tolerance, between)),
         record={
             "schema": SCHEMA,
             "base": base,
@@ -32,6 +34,7 @@ def answer(found: Turned, base: str, tolerance: float) -> Answer:
             "tolerance": tolerance,
             "red": bool(red),
             "families": [_record(found, one, tolerance) for one in found.families],
+            "changed": [asdict(one) for one in between],
             "left_out": list(found.left_out),
         },
         listing=Table(LISTING, tuple(_counts(one, tolerance) for one in found.families)),
@@ -48,7 +51,7 @@ def _masks(found: Turned) -> tuple[Iterator[Any], Iterator[Any]]:
     return (one.went_bad for one in found.families), (one.went_good for one in found.families)
 
 
-def _sections(found: Turned, red: list[Family], tolerance: float) -> Iterator[Section]:
+def _sections(found: Turned, red: list[Family], tolerance: float, between: Sequence[Changed]) -> Iterator[Section]:
     for one in red:
         moved = found.moved[one.topic, one.family]
         yield Prose(f"Red: {one.topic} {one.family}", (*_why(one, moved), *(said(one, row) for row in moved[:WORST])))
@@ -60,6 +63,8 @@ def _sections(found: Turned, red: list[Family], tolerance: float) -> Iterator[Se
         yield Grid(
             "Rows that turned", Table(columns, rows), "most of it: regime and term of those that went bad", strong
         )
+    if between:
+        yield Prose("Constants that changed", tuple(map(str, between)))
     if found.left_out:
         yield Prose("Not compared", found.left_out)
 
@@ -75,7 +80,7 @@ def _why(one: Family, moved: tuple[Moved, ...]) -> Iterator[str]:
         yield f"regime {regime} ({means}): {percent(share)} of them, and {percent(expected)} of all rows"
     slower = sum(row.new_s > row.old_s for row in moved)
     shares = [f"{name} {percent(share)}" for name, share in list(terms(moved).items())[:3] if share > 0.05]
-    yield f"term: {', '.join(shares)} of the change; of {len(moved)} rows {slower} are predicted slower than before"
+    yield f"term: {', '.join(shares)} of the change; {slower} of the {len(moved)} that moved the farthest went slower"
 
 
 def said(one: Family, row: Moved) -> str:
