@@ -15,6 +15,7 @@ from pytest_rooflint.silicon.score import predicted_s
 from pytest_rooflint.silicon.systems import FAMILIES, NAMES, family_of
 from pytest_rooflint.silicon_evidence import silicon
 from pytest_rooflint.suite import Suite
+from rooflint.errors import RooflintError
 from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.shapes import shapes
 from rooflint.specs import Registry
@@ -149,6 +150,17 @@ def test_where_the_measurements_are_not_installed_only_the_claims_are_told(monke
         ("gemm ada all", "error up to 10 %, bias up to 9 %"),
         ("gemm peak", ""),
     ]
+
+
+def test_a_claim_that_fails_without_a_figure_is_counted_as_one_that_does_not_hold(machines, found, monkeypatch):
+    def broken(device, chip):
+        raise RooflintError(f"{device}: want tables")
+
+    monkeypatch.setattr(held_against, "measured_of", broken)
+    told, _ = found()
+    assert told["said"] == ["0 of 4 claims about latencies on silicon hold"]
+    assert told["why_not"][0] == "nvidia/h100-sxm5-80gb: want tables"
+    assert (told["scores"], told["densities"]) == ([], [])
 
 
 def test_what_is_not_known_speaks_of_the_devices_of_the_suite(machines, found):

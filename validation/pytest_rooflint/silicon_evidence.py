@@ -68,7 +68,7 @@ def silicon(suite: Suite, rows: Sequence[Row], devices: Sequence[Hardware]) -> d
     known, left_out = _held(suite, decided)
     return {
         "schema": SCHEMA,
-        "said": list(_said(decided, known)),
+        "said": list(_said(verdicts, known)),
         "how": HOW,
         "why_not": list(dict.fromkeys(row["reason"] for row in verdicts if not row["obtained"] and row["reason"])),
         "claimed": [_claimed(claim) for claim in claims.values()],
@@ -118,10 +118,10 @@ def _held(suite: Suite, decided: Sequence[Row]) -> tuple[dict[str, list[Held]], 
 # ---- claims
 
 
-def _said(decided: Sequence[Row], known: Mapping[str, Sequence[Held]]) -> Iterator[str]:
-    if decided:
-        holding = sum(row["outcome"] == "pass" for row in decided)
-        yield f"{holding} of {counted(len(decided), 'claim')} about latencies on silicon hold"
+def _said(verdicts: Sequence[Row], known: Mapping[str, Sequence[Held]]) -> Iterator[str]:
+    if ran := [row for row in verdicts if row["outcome"] != "not validated here"]:
+        holding = sum(row["outcome"] == "pass" for row in ran)
+        yield f"{holding} of {counted(len(ran), 'claim')} about latencies on silicon hold"
     if several := [one for family in known.values() for one in family]:
         near, rows = [_near(one) for one in several], sum(len(one.measured) for one in several)
         ends = f"{100 * min(near):.0f} to {_percent(max(near), 0)}, by device,"
