@@ -156,6 +156,7 @@ MODEL = (
     "rooflint.answers.breakdown",
     "rooflint.answers.kernel_map",
     "rooflint.answers.compare",
+    "rooflint.answers.products",
     "rooflint.answers.analyze",
     "rooflint.answers.models",
     "rooflint.answers.sweep",

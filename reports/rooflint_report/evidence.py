@@ -1,9 +1,9 @@
 """evidence.json: its shape, and the door through which it is read."""
 
 from pathlib import Path
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 SCHEMA = "rooflint-evidence/1"
@@ -655,6 +655,146 @@ class Measured(TypedDict):
     how: str
 
 
+class SiliconClaim(TypedDict):
+    """What is claimed of latencies on silicon, whether or not it could be decided."""
+
+    subject: str
+    bound: str
+    file: str
+    line: int
+
+
+class SiliconScore(TypedDict):
+    """How far latencies are off on a family that their constants have not seen, beside the plain roofline."""
+
+    topic: str
+    precision: str
+    family: str
+    devices: list[str]
+    regime: str
+    rows: int
+    error: float
+    error_display: str
+    lean_display: str
+    roofline_display: str
+    roofline_lean_display: str
+    bound_display: str
+    outcome: Outcome
+    file: str
+    line: int
+
+
+class SiliconWhole(TypedDict):
+    """A claim of all devices together."""
+
+    subject: str
+    outcome: Outcome
+    obtained: str
+    expected: str
+    formula: str
+
+
+_Fineness = Annotated[int, Field(gt=0, le=200)]
+"""Bins a decade."""
+
+_Place = Annotated[int, Field(ge=-10_000, le=10_000)]
+"""Number of a bin; what lies farther out is no time."""
+
+
+class SiliconBins(TypedDict):
+    """Bins: how many a decade of time, of ratio, and of the time that ratios lie over; the farthest ratio."""
+
+    per_decade: _Fineness
+    ratio_per_decade: _Fineness
+    under_per_decade: _Fineness
+    farthest: Annotated[float, Field(gt=1, le=1e6)]
+    near: Annotated[float, Field(gt=0, lt=1)]
+
+
+class SiliconColumn(TypedDict):
+    """Counts of bins above each other; `y` is the number of the first."""
+
+    x: _Place
+    y: _Place
+    counts: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=20_000)]
+
+
+class SiliconDensity(TypedDict):
+    """Predicted over measured times of a device, and their ratio, as counts of bins."""
+
+    device: str
+    name: str
+    family: str
+    rows: int
+    near_display: str
+    times: list[SiliconColumn]
+    ratios: list[SiliconColumn]
+
+
+SiliconWorst = TypedDict(
+    "SiliconWorst",
+    {
+        "family": str,
+        "device": str,
+        "shape": str,
+        "measured_display": str,
+        "predicted_display": str,
+        "ratio": float,
+        "ratio_display": str,
+        "bound": str,
+        "kernel": str,
+        "around": int,
+        "around_display": str,
+        "like": str,
+        "try": str,
+    },
+)
+
+
+class Why(TypedDict):
+    """Something, and a reason."""
+
+    what: str
+    why: str
+
+
+class SiliconMissing(TypedDict):
+    """Devices without a latency on silicon, by the reason."""
+
+    why: str
+    devices: list[str]
+
+
+class SiliconNotKnown(TypedDict):
+    """Of which ops, devices and tables nothing is said."""
+
+    ops: list[Why]
+    gpus: list[SiliconMissing]
+    of: int
+    others: int
+    tables: list[Why]
+
+
+class Silicon(TypedDict):
+    """Latencies on silicon, held against measurements that their constants have not seen."""
+
+    schema: Literal["rooflint-silicon/1"]
+    said: list[str]
+    how: str
+    why_not: list[str]
+    claimed: list[SiliconClaim]
+    measurements: str | None
+    scores: list[SiliconScore]
+    whole: list[SiliconWhole]
+    bins: SiliconBins
+    densities: list[SiliconDensity]
+    worst: list[SiliconWorst]
+    waits: dict[str, str]
+    left_out: list[Why]
+    not_known: SiliconNotKnown
+    caveats: list[str]
+
+
 class Evidence(TypedDict):
     """All that a report knows."""
 
@@ -670,6 +810,7 @@ class Evidence(TypedDict):
     replays: list[Replay]
     power: NotRequired[Power]
     measured: NotRequired[Measured]
+    silicon: NotRequired[Silicon]
     mutation: NotRequired[Mutation]
     delta: NotRequired[Delta]
 

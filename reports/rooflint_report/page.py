@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import axis, log_chart, measured, moved, mutation, outcome, place, power
+from rooflint_report import axis, log_chart, measured, moved, mutation, outcome, place, power, silicon
 from rooflint_report.anchor import Anchors
 from rooflint_report.disagreement import disagreements
 from rooflint_report.dispute import disputes
@@ -84,6 +84,7 @@ def _view(evidence: Evidence) -> dict[str, Any]:
         "moved": moved.moves_of(evidence),
         "powers": power.powers_of(evidence),
         "benches": measured.benches_of(evidence),
+        "silicon_view": silicon.silicon_of(evidence),
         "slipping": mutation.slipping(evidence),
         "disputes": disputes(evidence["replays"], anchors),
         "decades": axis.decade_axis(p["value"] for d in evidence["devices"] for p in d["peaks"]),

@@ -4,7 +4,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import mutation, outcome, place
+from rooflint_report import mutation, outcome, place, silicon
 from rooflint_report.evidence import Evidence
 from rooflint_report.markdown import code, escaped
 from rooflint_report.matrix import coverage_matrix
@@ -20,6 +20,7 @@ def render_summary(evidence: Evidence) -> str:
         "fails": fails,
         "places": evidence.get("places", []),
         "blind": coverage_matrix(evidence).blind,
+        "silicon_topics": silicon.topics(evidence["silicon"]["scores"]) if "silicon" in evidence else [],
     }
     template = _environment().get_template("summary.md.j2")
     for shown in (40, 20, 10, 5, 2, 0):

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_rooflint.commands.calibrate import app
-from pytest_rooflint.silicon import leave_out
+from pytest_rooflint.silicon import leave_out, package
 from pytest_rooflint.silicon.fit import Data
 from pytest_rooflint.silicon.measured import Measured
 from pytest_rooflint.silicon.sample import REGIMES
@@ -54,9 +54,9 @@ def run(monkeypatch, specs):
             return Data(measured, chips)
 
         monkeypatch.setattr(leave_out, "load", load)
-        return CliRunner().invoke(
-            app, ["gemm", "--specs", str(specs), "--data", str(specs), *arguments], catch_exceptions=False
-        )
+        monkeypatch.setattr(package, "data_folder", lambda: specs)
+        monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")
+        return CliRunner().invoke(app, ["gemm", "--specs", str(specs), *arguments], catch_exceptions=False)
 
     return ran
 
@@ -92,7 +92,7 @@ def test_the_constants_and_their_folds_are_written(run, specs):
     assert found.constants.dram_efficiency < SHIPPED.constants.dram_efficiency
     assert found.constants.overlap == SHIPPED.constants.overlap
     assert found.spec.constants["start_clocks"].folds["ada"] > SHIPPED.spec.constants["start_clocks"].folds["ada"]
-    assert found.spec.fit.package == str(specs)
+    assert found.spec.fit.package == "aiconfigurator-core 0.12.9"
     assert [file.name for file in specs.iterdir()] == [FILE]  # nothing half-written beside it
 
 

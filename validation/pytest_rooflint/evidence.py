@@ -15,6 +15,7 @@ from pytest_rooflint.measured_evidence import measured
 from pytest_rooflint.places import places
 from pytest_rooflint.power_evidence import power
 from pytest_rooflint.replay_evidence import replays
+from pytest_rooflint.silicon_evidence import silicon
 from pytest_rooflint.slack import counts as counts_of_slack
 from pytest_rooflint.suite import Suite
 from pytest_rooflint.verdict import is_lonely
@@ -86,6 +87,7 @@ def build(
         "replays": [replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, rows)],
         "power": power(hardware, suite.registry),
         "measured": measured(suite),
+        "silicon": silicon(suite, rows, hardware),
     }
 
 

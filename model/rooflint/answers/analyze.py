@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rooflint.answer import Answer, Bars, Grid, Point, Prose, Roof, Rooflines, Section
+from rooflint.answers import products
 from rooflint.answers.caveats import caveats
 from rooflint.answers.explanation import energy_bar, latency_bar
 from rooflint.answers.record import known, record, run_record, said_of_run
@@ -70,6 +71,8 @@ def _sections(one: Contender, single: Prediction | None, spent: Sequence[Amount]
     if spent:
         yield Grid("Money and carbon", Table(("", "", "rests on"), tuple(map(_amount, spent))))
     yield Grid("Where the time goes", Table(TIMES, tuple(_longest(found))), LONGEST)
+    if found.silicon and (rows := tuple(products.longest(found.silicon))):
+        yield Grid("The longest products", Table(products.COLUMNS, rows), products.NOTE)
     yield _rooflines(one)
     if doubts := caveats((one,)):
         yield Prose("Not known", doubts)

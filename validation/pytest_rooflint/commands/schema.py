@@ -12,6 +12,7 @@ from pytest_rooflint import kinds
 from pytest_rooflint.calibration_schema import CalibrationRecord
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from pytest_rooflint.silicon.published_schema import PublishedSpec
+from pytest_rooflint.silicon.turned_schema import TurnedRecord
 from pytest_rooflint.versions.record import VersionsRecord, WorthRecord
 from rooflint.answers.gemm_schema import GemmRecord
 from rooflint.answers.schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
@@ -54,6 +55,7 @@ def schemas() -> dict[Path, dict[str, Any]]:
         harness / "calibration.json": {"$schema": _DRAFT, **CalibrationRecord.model_json_schema()},
         model / "explain_gemm.json": {"$schema": _DRAFT, **GemmRecord.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
+        harness / "calibrate_moved.json": {"$schema": _DRAFT, **TurnedRecord.model_json_schema()},
         harness / "published.json": {"$schema": _DRAFT, **PublishedSpec.model_json_schema()},
         harness / "measure_compare.json": {"$schema": _DRAFT, **VersionsRecord.model_json_schema()},
         harness / "measure_calibrate.json": {"$schema": _DRAFT, **WorthRecord.model_json_schema()},

@@ -7,6 +7,7 @@ import numpy as np
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.kinds import Context, Obtained
 from pytest_rooflint.predictions.subject import Subject, rows_of, share
+from pytest_rooflint.predictions.why import Reason, reason
 from pytest_rooflint.silicon.score import Score, score
 from pytest_rooflint.silicon.tested import Tested, of_family
 from pytest_rooflint.silicon.topics import TOPICS, measured_devices
@@ -40,15 +41,19 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     found = scored(ones)
     error, bias = share(claim, "error"), share(claim, "bias")
     devices = tuple(one.rows.device for one in ones)
+    holds = found.mape <= error and abs(found.bias) <= bias
+    why = Reason() if holds else reason(context.registry, family, regime, ones)
     return Obtained(
         value=found.mape,
         dimension=DIMENSIONLESS,
         formula=f"constants fitted without {family}, {found.rows} shapes of {', '.join(devices)}",
         display=f"error {found.mape:.1%}, leaning by {found.bias:+.1%}",
-        holds=found.mape <= error and abs(found.bias) <= bias,
+        holds=holds,
         expected=f"error up to {error:.1%}, leaning by up to {bias:.1%}",
         precision=TOPICS[name].precision,
         others=devices,
+        details=why.details,
+        causes=why.causes,
     )
 
 

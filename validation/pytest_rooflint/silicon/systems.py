@@ -19,6 +19,11 @@ FAMILIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Device by folder of the data, by family. A family shares a generation and a kind of memory."""
 
+NAMES: Mapping[str, str] = MappingProxyType(
+    {"ampere": "Ampere", "hopper": "Hopper", "ada": "Ada", "blackwell": "Blackwell", "rtx_pro": "RTX PRO"}
+)
+"""What a reader calls them."""
+
 EXCLUDED: Mapping[str, str] = MappingProxyType(
     {"b60": "Intel Arc Pro B60: no spec here, and launched one by one from the host, which hides the kernels"}
 )

@@ -1,9 +1,13 @@
 """Tested: measured rows of a device beside constants that have not seen its family."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
 
 from pytest_rooflint.silicon import foretold
 from pytest_rooflint.silicon.foretold import Unseen
+from pytest_rooflint.silicon.shares import Shares, shares_s
 from pytest_rooflint.silicon.topics import TOPICS, Rows, measured_devices
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.shapes import Numbers
@@ -21,6 +25,14 @@ class Tested:
     def predicted_s(self) -> Numbers:
         """What the model says of them. [s]"""
         return foretold.predicted_s(self.rows.topic, self.rows.sizes, self.chip, self.constants)
+
+    def shares_s(self) -> Shares:
+        """The same by term. [s]"""
+        return shares_s(self.rows.topic, self.rows.sizes, self.chip, self.constants)
+
+    def only(self, which: NDArray[Any]) -> "Tested":
+        """Some of the rows, by position or by a mask."""
+        return replace(self, rows=self.rows.only(which))
 
 
 def of_family(registry: Registry, topic: str, family: str, regime: str, rows: int) -> list[Tested]:

@@ -1,22 +1,24 @@
 """Topics: what latencies on silicon are held against measurements of, each with its sizes, its regimes, its devices."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_rooflint.silicon import fp8_products, held_against, package
 from pytest_rooflint.silicon.measured import Measured
 from pytest_rooflint.silicon.ops import ABSENT, OPS
-from pytest_rooflint.silicon.recorded import Recorded
+from pytest_rooflint.silicon.recorded import Mask, Recorded
 from pytest_rooflint.silicon.sample import REGIMES
 from pytest_rooflint.silicon.systems import FAMILIES, devices
 from rooflint.coefficients import Coefficients
 from rooflint.silicon.chip import Chip, chip_of
-from rooflint.silicon.shapes import Numbers
+from rooflint.silicon.shapes import Numbers, shapes
 from rooflint.specs import Registry
 
 PRODUCT = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "narrow": "m ≤ 16"}
@@ -38,6 +40,10 @@ class Rows:
     """Shape (rows, sizes of the topic)."""
     seconds: Numbers
 
+    def only(self, which: NDArray[Any]) -> "Rows":
+        """Some of them, by position or by a mask."""
+        return replace(self, sizes=self.sizes[which], seconds=self.seconds[which])
+
     def __len__(self) -> int:
         """Rows."""
         return len(self.seconds)
@@ -54,6 +60,8 @@ class Topic:
     precision: str
     rows: Callable[[Registry, str, str, int], tuple[Rows, Chip]]
     """Of a device: so many rows of a regime, the same on every machine. Raises NotInstalledError or RooflintError."""
+    inside: Callable[[str, Numbers], Mask]
+    """Rows of these sizes that lie in a regime."""
     absent: tuple[str, ...] = ()
     """Measured devices without it."""
 
@@ -71,23 +79,29 @@ def _product(registry: Registry, device: str, regime: str, rows: int) -> tuple[R
     return Rows("gemm", device, np.stack([m, n, k, few.copies], axis=1), few.seconds), chip
 
 
+def _in_products(regime: str, sizes: Numbers) -> Mask:
+    return REGIMES[regime](shapes(*sizes.T[:3]))
+
+
 def _fp8(name: str, scale: str) -> Topic:
     def rows(registry: Registry, device: str, regime: str, count: int) -> tuple[Rows, Chip]:
         chip = _chip(registry, device, "fp8")
         found = _read_fp8(package.data_folder(), device, chip, scale)
-        inside = REGIMES[regime](fp8_products.shapes_of(found))
-        return _few(name, found.rows(inside), count), chip
+        return _few(name, found.rows(_in_products(regime, found.sizes)), count), chip
 
-    return Topic(("m", "n", "k"), PRODUCT, "fp8", rows, fp8_products.WITHOUT_FP8)
+    return Topic(("m", "n", "k"), PRODUCT, "fp8", rows, _in_products, fp8_products.WITHOUT_FP8)
 
 
 def _op(name: str, op: str, sizes: tuple[str, ...], regimes: Mapping[str, str]) -> Topic:
+    def inside(regime: str, sizes: Numbers) -> Mask:
+        return OPS[op].parts[regimes[regime]](Recorded("", sizes, np.full(len(sizes), np.nan), {}))
+
     def rows(registry: Registry, device: str, regime: str, count: int) -> tuple[Rows, Chip]:
         chip = _chip(registry, device, "bf16")
         found = _read_op(package.data_folder(), device, chip, op)
-        return _few(name, found.rows(OPS[op].parts[regimes[regime]](found)), count), chip
+        return _few(name, found.rows(inside(regime, found.sizes)), count), chip
 
-    return Topic(sizes, regimes, "bf16", rows, tuple(device for device, other in ABSENT if other == op))
+    return Topic(sizes, regimes, "bf16", rows, inside, tuple(device for device, other in ABSENT if other == op))
 
 
 def _few(topic: str, recorded: Recorded, rows: int) -> Rows:
@@ -111,7 +125,7 @@ def _read_fp8(data: Path, device: str, chip: Chip, scale: str) -> Recorded:
 
 TOPICS: Mapping[str, Topic] = MappingProxyType(
     {
-        "gemm": Topic(("m", "n", "k", "copies"), PRODUCT, "bf16", _product),
+        "gemm": Topic(("m", "n", "k", "copies"), PRODUCT, "bf16", _product, _in_products),
         "fp8_tensor": _fp8("fp8_tensor", "tensor"),
         "fp8_block": _fp8("fp8_block", "block"),
         "quantise": _op("quantise", "quantise", ("m", "k"), STREAM),

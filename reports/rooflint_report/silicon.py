@@ -1,0 +1,105 @@
+"""Silicon: how true latencies on silicon are, arranged for a reader: pictures, errors by regime, the worst shapes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rooflint_report.density_chart import Frame, Picture, frame_of, picture, steps
+from rooflint_report.evidence import Evidence, Silicon, SiliconScore, SiliconWorst
+
+
+@dataclass(frozen=True)
+class Family:
+    """Errors of a family, one a regime of the topic; None where nothing is claimed."""
+
+    name: str
+    devices: Sequence[str]
+    scores: Sequence[SiliconScore | None]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What was predicted, with its regimes and its families."""
+
+    title: str
+    precision: str
+    regimes: Sequence[str]
+    families: Sequence[Family]
+
+    @property
+    def ends(self) -> str:
+        """The least and the greatest error of the first regime: `10.2 % to 23.8 %`."""
+        known = sorted((one.scores[0] for one in self.families if one.scores[0]), key=lambda score: score["error"])
+        return " to ".join(dict.fromkeys(one["error_display"] for one in (known[0], known[-1]))) if known else ""
+
+
+@dataclass(frozen=True)
+class View:
+    """The section."""
+
+    silicon: Silicon
+    topics: Sequence[Topic]
+    frame: Frame
+    pictures: Sequence[Picture]
+    worst: Sequence[tuple[str, Sequence[SiliconWorst]]]
+    """By family."""
+    steps: Sequence[str]
+
+    @property
+    def decided(self) -> bool:
+        """Whether any measurement was there to hold a claim against."""
+        return bool(self.silicon["scores"] or self.silicon["whole"])
+
+    @property
+    def claimed(self) -> list[tuple[str, list[str]]]:
+        """Bounds by what they are of: a topic and a family, each bound after its regime, or a claim's whole subject."""
+        found: dict[str, list[str]] = {}
+        for one in self.silicon["claimed"]:
+            about, _, regime = one["subject"].rpartition(" ")
+            several = " " in about
+            bound = one["bound"] or "no exception"
+            name = about if several else one["subject"]
+            found.setdefault(name, []).append(f"{regime}: {bound}" if several else bound)
+        return list(found.items())
+
+    @property
+    def waits(self) -> list[tuple[str, str]]:
+        """Terms that bind one of the worst shapes, with what they wait for."""
+        binding = {one["bound"] for _, several in self.worst for one in several}
+        return [(term, what) for term, what in self.silicon["waits"].items() if term in binding]
+
+
+def silicon_of(evidence: Evidence) -> View | None:
+    """None where nothing is claimed of it, or an older run did not look."""
+    found = evidence.get("silicon")
+    if found is None or not found["claimed"]:
+        return None
+    frame = frame_of(found["densities"], found["bins"])
+    families = dict.fromkeys(one["family"] for one in found["worst"])
+    return View(
+        found,
+        topics(found["scores"]),
+        frame,
+        [picture(one, frame) for one in found["densities"]],
+        [(name, [one for one in found["worst"] if one["family"] == name]) for name in families],
+        steps(),
+    )
+
+
+def topics(scores: Sequence[SiliconScore]) -> list[Topic]:
+    """Scores as tables, in the order in which they come."""
+    return [
+        _topic(title, [one for one in scores if one["topic"] == title])
+        for title in dict.fromkeys(one["topic"] for one in scores)
+    ]
+
+
+def _topic(title: str, scores: Sequence[SiliconScore]) -> Topic:
+    regimes = list(dict.fromkeys(one["regime"] for one in scores))
+    places = {(one["family"], one["regime"]): one for one in scores}
+    families = {one["family"]: one["devices"] for one in scores}
+    return Topic(
+        title,
+        scores[0]["precision"],
+        regimes,
+        [Family(name, devices, [places.get((name, one)) for one in regimes]) for name, devices in families.items()],
+    )

@@ -1,0 +1,45 @@
+"""Products: what each of the longest waits for, taken apart so that it adds up to what the network takes."""
+
+import numpy as np
+import pytest
+
+from rooflint.answers import products
+from rooflint.basis import Energies
+from rooflint.coefficients import Coefficients
+from rooflint.prediction import Setting, predict
+from rooflint.specs import Registry
+from rooflint.workload_tables import load_workload
+
+REGISTRY = Registry()
+ENERGIES = Energies(Coefficients(REGISTRY))
+
+
+def times(network="torchvision/vit_b_16", device="nvidia/h100-sxm5-80gb", **more):
+    work = load_workload(network)
+    return predict(REGISTRY.get(device), work, ENERGIES, Setting("bf16", fidelity="silicon", **more)).silicon
+
+
+@pytest.mark.parametrize("device", ["nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/b200-sxm"])
+@pytest.mark.parametrize("network", ["torchvision/vit_b_16", "torchvision/resnet18"])
+def test_a_product_taken_apart_takes_what_its_kernel_takes(network, device):
+    found = times(network, device)
+    ops = np.flatnonzero(np.isin(found.ways, products.PRODUCTS))
+    assert ops.size
+    apart = [products.taken_apart(found, op).latency_s for op in ops.tolist()]
+    assert apart == pytest.approx(found.kernel_s[ops].tolist(), rel=1e-9)
+
+
+def test_the_shape_that_takes_longest_in_all_its_kernels_comes_first():
+    found = times()
+    rows = list(products.longest(found))
+    # 12 layers of 197 tokens: 768 wide, 3072 inside
+    assert rows[0][0].endswith(" and 11 alike")
+    assert rows[0][1] == "197 × 768 × 3072"
+    assert len(rows) <= products.MOST
+
+
+def test_only_products_are_among_them():
+    found = times()
+    names = {name.partition(" and ")[0] for name, *_ in products.longest(found)}
+    ways = dict(zip(found.run.op_names.tolist(), found.ways.tolist(), strict=True))
+    assert {ways[name] for name in names} <= set(products.PRODUCTS)

@@ -1,0 +1,45 @@
+"""Shares: the terms of a row add up to what is predicted of it, whatever the op, on every kind of chip."""
+
+import numpy as np
+import pytest
+
+from pytest_rooflint.silicon.foretold import Unseen, predicted_s
+from pytest_rooflint.silicon.shares import beside, shares_s
+from pytest_rooflint.silicon.topics import TOPICS
+from rooflint.coefficients import Coefficients
+from rooflint.silicon.chip import chip_of
+from rooflint.silicon.constants import silicon_file
+from rooflint.silicon.op_constants import ops_file
+from rooflint.specs import Registry
+
+REGISTRY = Registry()
+LAUNCHES = Coefficients(REGISTRY).launches()
+CONSTANTS = Unseen(silicon_file(REGISTRY).constants, ops_file(REGISTRY).constants)
+
+
+def drawn(topic, rows=60):
+    """Sizes of a topic as tables have them, from the smallest to the largest."""
+    draw = np.random.default_rng(4)
+    if "tokens" not in TOPICS[topic].sizes:
+        sizes = 2.0 ** draw.integers(0, 15, (rows, 3))
+        return {"gemm": np.column_stack([sizes, draw.integers(1, 7, rows)]), "quantise": sizes[:, :2]}.get(topic, sizes)
+    kv = 2.0 ** draw.integers(0, 5, rows)
+    batch, group, tokens = (2.0 ** draw.integers(0, high, rows) for high in (7, 4, 15))
+    return np.stack([batch, kv * group, kv, tokens, np.full(rows, 128.0)], axis=1)
+
+
+@pytest.mark.parametrize("device", ["nvidia/l40s", "nvidia/h100-sxm5-80gb"])  # warps that wait, and those that do not
+@pytest.mark.parametrize("topic", TOPICS)
+def test_terms_add_up_to_what_is_predicted(topic, device):
+    chip, sizes = chip_of(REGISTRY.get(device), TOPICS[topic].precision, LAUNCHES), drawn(topic)
+    terms = shares_s(topic, sizes, chip, CONSTANTS)
+    assert np.sum(list(terms.values()), axis=0) == pytest.approx(predicted_s(topic, sizes, chip, CONSTANTS), rel=1e-9)
+    assert all((seconds >= -1e-15).all() for seconds in terms.values())
+
+
+def test_of_two_beside_each_other_the_shorter_one_counts_for_what_it_adds():
+    # 3 beside 4 take √(9 + 16) = 5: the 4 is whole, and the 3 adds 1, of which a third part is a third
+    one, other = {"a": np.array([1.0]), "b": np.array([2.0])}, {"c": np.array([4.0])}
+    found = beside(one, other, np.array([5.0]))
+    assert {name: seconds.item() for name, seconds in found.items()} == pytest.approx({"a": 1 / 3, "b": 2 / 3, "c": 4})
+    assert beside(other, one, np.array([5.0]))["c"].item() == 4

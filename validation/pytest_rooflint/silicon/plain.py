@@ -1,0 +1,49 @@
+"""Plain: what the roofline says of measured rows, by topic, for whoever asks what the model is better by."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from pytest_rooflint.silicon import fp8_products, score
+from pytest_rooflint.silicon.measured import Measured
+from pytest_rooflint.silicon.ops import OPS
+from pytest_rooflint.silicon.recorded import Recorded
+from rooflint.silicon.chip import Chip
+from rooflint.silicon.shapes import Numbers, shapes
+
+
+def roofline_s(topic: str, sizes: Numbers, chip: Chip) -> Numbers:
+    """Time of each row of a topic, whose sizes are its columns, by peak and bandwidth alone. [s]"""
+    return _ROOFLINES[topic](sizes, chip)
+
+
+def _product(sizes: Numbers, chip: Chip) -> Numbers:
+    m, n, k, copies = sizes.T
+    return score.roofline_s(Measured("", shapes(m, n, k), np.full(len(sizes), np.nan), copies, {}), chip)
+
+
+def _fp8(sizes: Numbers, chip: Chip) -> Numbers:
+    return fp8_products.roofline_s(_recorded(sizes), chip)
+
+
+def _op(name: str) -> Callable[[Numbers, Chip], Numbers]:
+    return lambda sizes, chip: OPS[name].roofline(_recorded(sizes), chip)
+
+
+def _recorded(sizes: Numbers) -> Recorded:
+    return Recorded("", sizes, np.full(len(sizes), np.nan), {})
+
+
+_ROOFLINES: Mapping[str, Callable[[Numbers, Chip], Numbers]] = MappingProxyType(
+    {
+        "gemm": _product,
+        "fp8_tensor": _fp8,
+        "fp8_block": _fp8,
+        "quantise": _op("quantise"),
+        "prefill": _op("prefill"),
+        "encoder": _op("encoder"),
+        "decode": _op("decode"),
+        "decode_fp8": _op("decode, fp8 cache"),
+    }
+)

@@ -1,0 +1,147 @@
+"""Shares: the predicted time of each row, divided among the terms of its formula so that they add up to it.
+
+Of two that run beside each other the longer one is counted whole, and the shorter one for what it adds.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from pytest_rooflint.silicon.foretold import Unseen
+from pytest_rooflint.silicon.fp8_products import COPIES
+from pytest_rooflint.silicon.measured import ELEMENT_BYTES
+from pytest_rooflint.silicon.ops import WITH_CACHE
+from rooflint.silicon import decode, pointwise, prefill, quantised, stream
+from rooflint.silicon.attention import Attention
+from rooflint.silicon.breakdown import Breakdown, Case, breakdowns
+from rooflint.silicon.chip import Chip
+from rooflint.silicon.quantised import NARROW_BYTES, WIDE_BYTES
+from rooflint.silicon.shapes import Numbers, shapes
+
+Shares = Mapping[str, Numbers]
+"""Seconds of each row by term."""
+
+LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
+"""What the main loop is counted as, by what binds it."""
+
+
+def shares_s(topic: str, sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+    """Time of each row of a topic by term; the terms of a row add up to what is predicted of it. [s]"""
+    return _SHARES[topic](sizes, chip, constants)
+
+
+def beside(one: Shares, other: Shares, together_s: Numbers) -> Shares:
+    """Terms of two that run beside each other and take so long together. [s]"""
+    first, second = (np.sum(list(terms.values()), axis=0) for terms in (one, other))
+    longer = first >= second
+    rest = together_s - np.maximum(first, second)
+    return {
+        **{name: np.where(longer, seconds, _part(seconds, first, rest)) for name, seconds in one.items()},
+        **{name: np.where(longer, _part(seconds, second, rest), seconds) for name, seconds in other.items()},
+    }
+
+
+def _part(seconds: Numbers, whole: Numbers, rest: Numbers) -> Numbers:
+    """The same part of what is left over. [s]"""
+    return np.divide(seconds, whole, out=np.zeros_like(seconds), where=whole > 0) * rest
+
+
+# ------------------------------------------------------------------------------------------------------------ products
+
+
+def _products(sizes: Numbers, chip: Chip, constants: Unseen, width: float) -> Shares:
+    rows = [
+        _product(breakdowns(Case(shapes(m, n, k), chip, constants.products, width, copies))[0])
+        for m, n, k, copies in sizes
+    ]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([float(np.sum(row.get(name, 0.0))) for row in rows]) for name in names}
+
+
+def _product(one: Breakdown) -> Shares:
+    compute = {"power": np.array([one.power_s])} if one.power_s >= one.kernel_s else _kernel(one)
+    overlapped = beside(compute, {"memory": np.array([one.memory_s])}, np.array([one.overlapped_s]))
+    return {**overlapped, "reduction": np.array([one.reduction_s]), "launch": np.array([one.launch_s])}
+
+
+def _kernel(one: Breakdown) -> Shares:
+    """Main loop and store follow each other or overlap; the pipeline is filled beside neither."""
+    per_k = {
+        "arithmetic": one.waves * one.arithmetic_clocks_per_k,
+        "feed": one.waves * one.feed_clocks_per_k,
+        "steps": one.latency_clocks_per_k,
+    }
+    loop = LOOP[max(per_k, key=lambda name: per_k[name])]
+    together = np.array([one.kernel_s - one.fill_s])
+    return {
+        **beside({loop: np.array([one.main_s])}, {"store": np.array([one.store_s])}, together),
+        "fill": np.array([one.fill_s]),
+    }
+
+
+def _gemm(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+    return _products(sizes, chip, constants, ELEMENT_BYTES)
+
+
+def _fp8(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+    m, n, k = sizes.T
+    before = quantised.quantise_s(shapes(m, n, k), chip, constants.ops.stream, warm=True)
+    turns = np.column_stack([sizes, np.full(len(sizes), COPIES)])
+    return {**_products(turns, chip, constants, NARROW_BYTES), "quantise": before}
+
+
+# ---------------------------------------------------------------------------------------------------------- other ops
+
+
+def _quantise(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+    moved = pointwise.bytes_moved(pointwise.KERNELS["quantise"], sizes.prod(axis=1), WIDE_BYTES, NARROW_BYTES)
+    seconds = stream.bytes_s(moved, chip, constants.ops.stream, warm=True)
+    return {"memory": seconds, "launch": np.full(len(sizes), stream.launch_s(chip, constants.ops.stream))}
+
+
+def _prefill(*, causal: bool, append_bytes: float) -> Callable[[Numbers, Chip, Unseen], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+        some, own = Attention(*sizes.T), constants.ops.prefill
+        filled, bare = replace(own, block_clocks=0.0), replace(own, block_clocks=0.0, softmax_clocks=0.0)
+        computed, loop, matrix = (prefill.computed_s(some, chip, one, causal=causal) for one in (own, filled, bare))
+        moved = prefill.bytes_moved(some, element_bytes=WIDE_BYTES, append_bytes=append_bytes)
+        memory = stream.bytes_s(moved, chip, constants.ops.stream, warm=True)
+        compute = {"main loop": matrix, "softmax": loop - matrix, "fill": computed - loop}
+        overlapped = beside(compute, {"memory": memory}, np.hypot(computed, memory))
+        return {**overlapped, "launch": np.full(len(sizes), prefill.launch_s(chip, own))}
+
+    return found
+
+
+def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, Unseen], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+        some, ops = Attention(*sizes.T), constants.ops
+        moved = decode.bytes_moved(some, cache_bytes=cache_bytes)
+        memory = stream.bytes_s(moved, chip, ops.stream, warm=True)
+        unfilled = replace(ops, decode=replace(ops.decode, block_clocks=0.0))
+        parts = np.array([decode.part_s(some, split, chip, ops) for split in decode.SPLITS])
+        loops = np.array([decode.part_s(some, split, chip, unfilled) for split in decode.SPLITS])
+        sums = np.array([decode.reduction_s(some, split, chip, ops) for split in decode.SPLITS])
+        best = np.argmin(np.hypot(parts, memory) + sums, axis=0), np.arange(len(sizes))
+        compute = {"main loop": loops[best], "fill": parts[best] - loops[best]}
+        overlapped = beside(compute, {"memory": memory}, np.hypot(parts[best], memory))
+        launch = np.full(len(sizes), decode.launch_s(chip, ops.decode))
+        return {**overlapped, "reduction": sums[best], "launch": launch}
+
+    return found
+
+
+_SHARES: Mapping[str, Callable[[Numbers, Chip, Unseen], Shares]] = MappingProxyType(
+    {
+        "gemm": _gemm,
+        "fp8_tensor": _fp8,
+        "fp8_block": _fp8,
+        "quantise": _quantise,
+        "prefill": _prefill(causal=True, append_bytes=WITH_CACHE),
+        "encoder": _prefill(causal=False, append_bytes=0.0),
+        "decode": _decode(2.0),
+        "decode_fp8": _decode(1.0),
+    }
+)
