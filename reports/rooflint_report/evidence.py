@@ -684,6 +684,29 @@ class SiliconScore(TypedDict):
     line: int
 
 
+class SiliconPublished(TypedDict):
+    """How far latencies are off on a table that others published, beside the plain roofline."""
+
+    table: str
+    title: str
+    device: str
+    op: str
+    precision: str
+    document: str
+    timing: str
+    regime: str
+    rows: int
+    error: float
+    error_display: str
+    lean_display: str
+    roofline_display: str
+    roofline_lean_display: str
+    bound_display: str
+    outcome: Outcome
+    file: str
+    line: int
+
+
 class SiliconWhole(TypedDict):
     """A claim of all devices together."""
 
@@ -785,6 +808,7 @@ class Silicon(TypedDict):
     claimed: list[SiliconClaim]
     measurements: str | None
     scores: list[SiliconScore]
+    published: list[SiliconPublished]
     whole: list[SiliconWhole]
     bins: SiliconBins
     densities: list[SiliconDensity]

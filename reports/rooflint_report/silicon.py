@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rooflint_report.density_chart import Frame, Picture, frame_of, picture, steps
-from rooflint_report.evidence import Evidence, Silicon, SiliconScore, SiliconWorst
+from rooflint_report.evidence import Evidence, Silicon, SiliconPublished, SiliconScore, SiliconWorst
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,9 @@ class Family:
 
     name: str
     devices: Sequence[str]
-    scores: Sequence[SiliconScore | None]
+    scores: Sequence[SiliconScore | SiliconPublished | None]
+    source: str = ""
+    """The document, and what its clock saw; nothing where the family is one of a package."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class View:
 
     silicon: Silicon
     topics: Sequence[Topic]
+    published: Sequence[Topic]
+    """Tables of others, by op and precision."""
     frame: Frame
     pictures: Sequence[Picture]
     worst: Sequence[tuple[str, Sequence[SiliconWorst]]]
@@ -47,7 +51,7 @@ class View:
     @property
     def decided(self) -> bool:
         """Whether any measurement was there to hold a claim against."""
-        return bool(self.silicon["scores"] or self.silicon["whole"])
+        return bool(self.silicon["scores"] or self.silicon["published"] or self.silicon["whole"])
 
     @property
     def claimed(self) -> list[tuple[str, list[str]]]:
@@ -78,6 +82,7 @@ def silicon_of(evidence: Evidence) -> View | None:
     return View(
         found,
         topics(found["scores"]),
+        tables(found["published"]),
         frame,
         [picture(one, frame) for one in found["densities"]],
         [(name, [one for one in found["worst"] if one["family"] == name]) for name in families],
@@ -91,6 +96,48 @@ def topics(scores: Sequence[SiliconScore]) -> list[Topic]:
         _topic(title, [one for one in scores if one["topic"] == title])
         for title in dict.fromkeys(one["topic"] for one in scores)
     ]
+
+
+CLOCKS = {"graph": "kernels of a graph", "kernel": "one kernel", "host": "a call and its end"}
+"""What the clock of a published table saw."""
+
+WORDS = {
+    "gemm": "matrix products",
+    "convolution": "convolutions",
+    "layernorm": "layer norms",
+    "rmsnorm": "RMS norms",
+    "add": "additions",
+    "gelu": "GELU",
+    "silu": "SiLU",
+    "silu_mul": "SiLU times gate",
+}
+"""Ops whose own word says too little."""
+
+
+def tables(scores: Sequence[SiliconPublished]) -> list[Topic]:
+    """Published tables by op and precision, each a row, in the order in which they come."""
+    kinds = dict.fromkeys((one["op"], one["precision"]) for one in scores)
+    return [_tables(kind, [one for one in scores if (one["op"], one["precision"]) == kind]) for kind in kinds]
+
+
+def _tables(kind: tuple[str, str], scores: Sequence[SiliconPublished]) -> Topic:
+    regimes = list(dict.fromkeys(one["regime"] for one in scores))
+    places = {(one["table"], one["regime"]): one for one in scores}
+    heads = {one["table"]: one for one in scores}
+    return Topic(
+        WORDS.get(kind[0], kind[0]),
+        kind[1],
+        regimes,
+        [
+            Family(
+                one["title"],
+                [one["device"]],
+                [places.get((name, regime)) for regime in regimes],
+                f"{one['document']}; its clock saw {CLOCKS.get(one['timing'], one['timing'])}",
+            )
+            for name, one in heads.items()
+        ],
+    )
 
 
 def _topic(title: str, scores: Sequence[SiliconScore]) -> Topic:

@@ -21,6 +21,7 @@ def render_summary(evidence: Evidence) -> str:
         "places": evidence.get("places", []),
         "blind": coverage_matrix(evidence).blind,
         "silicon_topics": silicon.topics(evidence["silicon"]["scores"]) if "silicon" in evidence else [],
+        "silicon_tables": _products(evidence),
     }
     template = _environment().get_template("summary.md.j2")
     for shown in (40, 20, 10, 5, 2, 0):
@@ -28,6 +29,13 @@ def render_summary(evidence: Evidence) -> str:
         if len(text.encode()) < LIMIT_BYTES:
             break
     return text
+
+
+def _products(evidence: Evidence) -> list[silicon.Topic]:
+    """Tables of matrix products that others published; the page has the other ops, too."""
+    if "silicon" not in evidence:
+        return []
+    return silicon.tables([one for one in evidence["silicon"]["published"] if one["op"] == "gemm"])
 
 
 @cache

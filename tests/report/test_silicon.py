@@ -57,7 +57,7 @@ def silicon_evidence(**more):
         **{"schema": "rooflint-silicon/1", "said": ["2 of 2 claims hold"], "how": HOW, "why_not": []},
         **{"claimed": [claim("gemm turing all"), claim("gemm turing large"), claim("gemm peak", bound="")]},
         **{"measurements": "some package 1.0", "scores": [score(), score(regime="> 20 GFLOP", error=0.073)]},
-        **{"whole": [whole()], "bins": dict(BINS), "densities": [density()], "worst": [shape()]},
+        **{"published": [], "whole": [whole()], "bins": dict(BINS), "densities": [density()], "worst": [shape()]},
         **{"waits": {"reduction": "adding up the parts of k", "fill": "the pipeline"}, "left_out": []},
         **{"not_known": not_known(), "caveats": ["constants are left out, structure is not"], **more},
     }
@@ -74,6 +74,18 @@ def whole(**more):
     }
 
 
+def published(table="vidur-a40", regime="all", error=0.101, **more):
+    return {
+        **{"table": table, "title": f"Products of {table}", "device": "nvidia/t4", "op": "gemm", "precision": "fp16"},
+        **{"document": "Some paper", "timing": "kernel"},
+        **{key: value for key, value in score(regime=regime, error=error).items() if key not in SCORED},
+        **more,
+    }
+
+
+SCORED = ("topic", "family", "devices", "precision")
+
+
 def not_known():
     return {
         "ops": [{"what": "convolution", "why": "takes the constants of matrix products"}],
@@ -84,7 +96,15 @@ def not_known():
 
 def undecided(**more):
     """The same claims where the measurements are not installed."""
-    nothing = {"said": [], "measurements": None, "scores": [], "whole": [], "densities": [], "worst": []}
+    nothing = {
+        "said": [],
+        "measurements": None,
+        "scores": [],
+        "published": [],
+        "whole": [],
+        "densities": [],
+        "worst": [],
+    }
     return silicon_evidence(**nothing, why_not=["pyarrow is not installed"], **more)
 
 
@@ -92,6 +112,42 @@ def section(record):
     """The words of the section, spaces made one, and its markup."""
     found = re.search(r'<section id="silicon".*?</section>', render_html(record), re.DOTALL)[0]
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", found)).replace("\u00a0", " ").split()), found
+
+
+# ---- tables of others
+
+
+def test_a_table_of_others_has_its_errors_its_device_and_what_its_clock_saw(green):
+    told = [published(), published(regime="> 20 GFLOP", error=0.123, outcome="fail"), published("b", error=0.05)]
+    words, markup = section(green | {"silicon": silicon_evidence(published=told)})
+    assert "Measured by others" in words
+    assert "matrix products, fp16: 5.0 % to 10.1 % off" in words
+    assert "Products of vidur-a40 nvidia/t4 Some paper; its clock saw one kernel" in words
+    assert "✗ 12.3 %" in words
+    assert words.count("Products of b") == 1
+    assert "</small>—</td>" in markup  # nothing is claimed of the large ones of b
+
+
+def test_a_run_without_the_package_still_shows_the_tables_of_others_and_says_what_is_missing(green):
+    words, _ = section(green | {"silicon": undecided() | {"published": [published()]}})
+    assert "10.1 %" in words
+    assert f"Not decided: pyarrow is not installed. {HOW}" in words
+    assert "Predicted against measured" not in words
+
+
+def test_ops_of_others_stand_apart_products_first_open(green):
+    told = [published(), published("c", op="convolution", error=0.2), published("d", op="add", precision="fp32")]
+    _, markup = section(green | {"silicon": silicon_evidence(published=told)})
+    heads = re.findall(r'<details class="rest"( open)?><summary>(.*?), fp', markup)
+    assert heads == [(" open", "matrix products"), ("", "convolutions"), ("", "additions")]
+
+
+def test_the_summary_has_products_of_others_and_no_other_op(green):
+    told = [published(), published("c", op="softmax", error=0.2)]
+    text = render_summary(green | {"silicon": undecided() | {"published": told}})
+    assert "Error (lean) of matrix products, fp16, that others published" in text
+    assert "10.1 %" in text
+    assert "softmax" not in text
 
 
 # ---- whether there is a section

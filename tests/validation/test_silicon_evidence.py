@@ -14,7 +14,7 @@ from pytest_rooflint.silicon.package import NotInstalledError
 from pytest_rooflint.silicon.score import predicted_s
 from pytest_rooflint.silicon.systems import FAMILIES, NAMES, family_of
 from pytest_rooflint.silicon_evidence import silicon
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite import PUBLISHED, Suite
 from rooflint.errors import RooflintError
 from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.shapes import shapes
@@ -28,10 +28,12 @@ claims:
   - {prediction: gemm peak}
 """
 KEYS = {
-    "": "schema said how why_not claimed measurements scores whole bins densities worst waits left_out not_known"
-    " caveats",
+    "": "schema said how why_not claimed measurements scores published whole bins densities worst waits left_out"
+    " not_known caveats",
     "scores": "topic precision family devices regime rows error error_display lean_display roofline_display"
     " roofline_lean_display bound_display outcome file line",
+    "published": "table title device op precision document timing regime rows error error_display lean_display"
+    " roofline_display roofline_lean_display bound_display outcome file line",
     "densities": "device name family rows near_display times ratios",
     "worst": "family device shape measured_display predicted_display ratio ratio_display bound kernel around"
     " around_display like try",
@@ -131,6 +133,52 @@ def test_claims_of_all_devices_together_are_told_as_they_were_decided(machines, 
     told, rows = found()
     (one,) = told["whole"]
     assert (one["subject"], one["outcome"], one["obtained"]) == ("gemm peak", "pass", rows[3]["obtained"]["display"])
+
+
+TABLE = """\
+title: Some products
+device: nvidia/a40
+op: {op}
+precision: fp16
+source: {{document: Some paper, where: table 3, grade: read}}
+why: nothing was left out
+timing: kernel
+columns: {columns}
+rows:
+{rows}
+"""
+
+OF_OTHERS = """source: {document: Some tables, where: all, grade: read}
+claims:
+  - {prediction: published some, error: 900 %, bias: 900 %}
+  - {prediction: published some large, error: 1 %, bias: 1 %}
+  - {prediction: published sums, error: 900 %, bias: 900 %}
+  - {prediction: published absent, error: 1 %, bias: 1 %}
+"""
+
+
+def test_tables_of_others_are_told_without_any_package(monkeypatch, found, tmp_path):
+    def absent():
+        raise NotInstalledError("pyarrow is not installed")
+
+    monkeypatch.setattr(package, "data_folder", absent)
+    folder = tmp_path / PUBLISHED
+    folder.mkdir(parents=True)
+    rows = "  - [256, 4096, 4096, 100]\n  - [4096, 4096, 4096, 1300]"
+    (folder / "some.yaml").write_text(TABLE.format(op="gemm", columns="[m, n, k, us]", rows=rows), encoding="utf-8")
+    sums = TABLE.format(op="add", columns="[m, n, us]", rows="  - [4096, 4096, 172]")
+    (folder / "sums.yaml").write_text(sums, encoding="utf-8")
+    told, verdicts = found(OF_OTHERS)
+    whole, large, streams = told["published"]  # a table that is not there has no figures
+    assert set(whole) == set(KEYS["published"].split())
+    assert (whole["table"], whole["regime"], whole["rows"], whole["outcome"]) == ("some", "all", 2, "pass")
+    assert (large["regime"], large["rows"], large["outcome"]) == ("> 20 GFLOP", 1, "fail")
+    assert (streams["op"], streams["regime"]) == ("add", "all")
+    for one, verdict in zip(told["published"], verdicts[:3], strict=True):
+        assert one["error"] == verdict["obtained"]["value"]
+        assert one["roofline_display"].replace(" %", "%") in verdict["obtained"]["formula"]
+    assert told["whole"] == []
+    assert told["densities"] == []
 
 
 def test_where_the_measurements_are_not_installed_only_the_claims_are_told(monkeypatch, found):

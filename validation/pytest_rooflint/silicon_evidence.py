@@ -10,14 +10,15 @@ import numpy as np
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.lines import counted
+from pytest_rooflint.predictions import published
 from pytest_rooflint.predictions.subject import rows_of
 from pytest_rooflint.predictions.unseen import scored
-from pytest_rooflint.silicon import density, held, not_known, package, systems
+from pytest_rooflint.silicon import against_published, density, held, not_known, package, systems
 from pytest_rooflint.silicon.held import Held
 from pytest_rooflint.silicon.plain import roofline_s
 from pytest_rooflint.silicon.score import Score, score
 from pytest_rooflint.silicon.tested import Tested, of_family
-from pytest_rooflint.silicon.topics import TOPICS
+from pytest_rooflint.silicon.topics import PRODUCT, STREAM, TOPICS
 from pytest_rooflint.silicon.worst import Likeness, Worst, worst
 from pytest_rooflint.suite import Suite
 from rooflint.answers.explain_gemm import WAITS
@@ -74,7 +75,8 @@ def silicon(suite: Suite, rows: Sequence[Row], devices: Sequence[Hardware]) -> d
         "claimed": [_claimed(claim) for claim in claims.values()],
         "measurements": package.label() if known else None,
         "scores": list(_scores(suite, decided, claims)),
-        "whole": [_whole(row) for row in decided if not _words(row)],
+        "published": [_published(suite, row, claims) for row in decided if _slug(row)],
+        "whole": [_whole(row) for row in decided if not (_words(row) or _slug(row))],
         "bins": {
             "per_decade": density.PER_DECADE,
             "ratio_per_decade": density.RATIO_PER_DECADE,
@@ -96,6 +98,12 @@ def _words(row: Row) -> tuple[str, str, str] | None:
     words = row["subject"].split()
     there = len(words) == 3 and words[0] in TOPICS and words[1] in systems.FAMILIES
     return (words[0], words[1], words[2]) if there else None
+
+
+def _slug(row: Row) -> str | None:
+    """The published table that a verdict is about; None where it is about something else."""
+    words = row["subject"].split()
+    return words[1] if words[0] == published.NAME else None
 
 
 def _topic(row: Row) -> int:
@@ -152,6 +160,12 @@ def _score(suite: Suite, claim: Claim, words: tuple[str, str, str]) -> dict[str,
         "family": systems.NAMES[family],
         "devices": [one.rows.device for one in ones],
         "regime": TOPICS[topic].regimes[regime],
+        **_errors(ours, plain, claim),
+    }
+
+
+def _errors(ours: Score, plain: Score, claim: Claim) -> dict[str, Any]:
+    return {
         "rows": ours.rows,
         "error": ours.mape,
         "error_display": _percent(ours.mape),
@@ -168,6 +182,27 @@ def _plain(ones: Sequence[Tested]) -> Score:
         np.concatenate([roofline_s(one.rows.topic, one.rows.sizes, one.chip) for one in ones]),
         np.concatenate([one.rows.seconds for one in ones]),
     )
+
+
+def _published(suite: Suite, row: Row, claims: Mapping[Place, Claim]) -> dict[str, Any]:
+    """Errors on a table of others, on the rows that the claim was decided on."""
+    claim = claims[row["file"], row["line"]]
+    one = published.held(claim, suite.registry, suite.golden_roots)
+    spec = one.table.spec
+    return {
+        "table": one.table.slug,
+        "title": spec.title,
+        "device": spec.device,
+        "op": spec.op,
+        "precision": spec.precision,
+        "document": spec.source.document,
+        "timing": spec.timing,
+        "regime": (STREAM if spec.op in against_published.KERNELS else PRODUCT)[one.regime],
+        **_errors(one.found, one.plain, claim),
+        "outcome": row["outcome"],
+        "file": row["file"],
+        "line": row["line"],
+    }
 
 
 def _whole(row: Row) -> dict[str, Any]:

@@ -5,7 +5,9 @@
 The tables are files of the goldens, so these claims need no package of measurements.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from pytest_rooflint.silicon.score import Score, score
 from pytest_rooflint.suite import PUBLISHED
 from rooflint.errors import shown
 from rooflint.silicon.shapes import Numbers
+from rooflint.specs import Registry
 from rooflint.units import DIMENSIONLESS
 
 NAME = "published"
@@ -36,26 +39,47 @@ def needs(words: Sequence[str]) -> Sequence[str] | None:
     return BOUNDS if there else None
 
 
-def obtain(claim: Claim, context: Context) -> Obtained:
+@dataclass(frozen=True)
+class Held:
+    """The rows that a claim is about, held against the model."""
+
+    table: Published
+    regime: str
+    rows: Mask
+    predicted_s: Numbers
+    """Of every row of the table. [s]"""
+    found: Score
+    plain: Score
+    """Of the plain roofline."""
+    impossible: Sequence[int]
+    """Rows below the dense peak."""
+
+
+def held(claim: Claim, registry: Registry, golden_roots: Iterable[Path]) -> Held:
     """Predict what was measured. Raises RooflintError, InputError or ClaimError."""
     slug, regime = (*claim.subject.split()[1:], "all")[:2]
-    table = published.find(slug, context.golden_roots)
-    given = against_published.seen(table, context.registry)
+    table = published.find(slug, golden_roots)
+    given = against_published.seen(table, registry)
     rows = _rows(table, regime)
     predicted = against_published.predicted_s(table, given)
     found = score(predicted[rows], table.seconds[rows])
     plain = score(against_published.roofline_s(table, given)[rows], table.seconds[rows])
-    impossible = np.flatnonzero(rows & too_fast(table, given)).tolist()
+    return Held(table, regime, rows, predicted, found, plain, np.flatnonzero(rows & too_fast(table, given)).tolist())
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """The error and the lean on what was measured. Raises RooflintError, InputError or ClaimError."""
+    one = held(claim, context.registry, context.golden_roots)
     return Obtained(
-        value=found.mape,
+        value=one.found.mape,
         dimension=DIMENSIONLESS,
-        formula=f"{found.rows} rows of {shown(table.file)}; the plain roofline: {_said(plain)}",
-        display=_said(found),
-        holds=_within(claim, found) and not len(impossible),
+        formula=f"{one.found.rows} rows of {shown(one.table.file)}; the plain roofline: {_said(one.plain)}",
+        display=_said(one.found),
+        holds=_within(claim, one.found) and not one.impossible,
         expected=f"error up to {share(claim, 'error'):.1%}, leaning by up to {share(claim, 'bias'):.1%}",
-        precision=table.spec.precision,
-        others=(table.spec.device,),
-        details="\n".join((*_beaten(table, impossible), *_worst(table, predicted, rows))),
+        precision=one.table.spec.precision,
+        others=(one.table.spec.device,),
+        details="\n".join((*_beaten(one.table, one.impossible), *_worst(one.table, one.predicted_s, one.rows))),
     )
 
 
