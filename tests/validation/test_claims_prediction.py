@@ -12,6 +12,7 @@ from pytest_rooflint.silicon.measured import Measured
 from pytest_rooflint.silicon.package import NotInstalledError
 from pytest_rooflint.silicon.score import predicted_s
 from pytest_rooflint.silicon.systems import family_of
+from pytest_rooflint.silicon.topics import TOPICS
 from rooflint.errors import InputError
 from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.shapes import shapes
@@ -56,7 +57,9 @@ def test_where_the_measurements_are_not_installed_nothing_is_validated(monkeypat
 
     monkeypatch.setattr(package, "data_folder", absent)
     held_against.measured_of.cache_clear()
-    for line in ("gemm ada all, error: 10 %, bias: 5 %", "gemm order, right: 90 %", "gemm peak", "gemm roofline"):
+    bounds = "error: 10 %, bias: 5 %"
+    others = (f"{name} ada all, {bounds}" for name in TOPICS)
+    for line in (*others, "gemm order, right: 90 %", "gemm peak", "gemm roofline"):
         found = verdict(f"prediction: {line}")
         assert (found.outcome, found.obtained) == ("not validated here", None)
         assert found.reason == "pyarrow is not installed; pip install 'rooflint[silicon]'"

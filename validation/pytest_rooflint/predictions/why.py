@@ -118,23 +118,25 @@ def _binding(one: Tested) -> list[str]:
 def _reads(worst: Sequence[Tested], term: str, there: Sequence[Knob]) -> Iterator[str]:
     """The numbers that a term follows from on those rows, each with its line."""
     bound = [one.only(np.flatnonzero(np.array(_binding(one)) == term)[:ASKED]) for one in worst if len(one.rows)]
-    moved = {knob.name: _moves(knob, bound, term) for knob in there}
+    timed = [(one, _seconds(one, term)) for one in bound if len(one.rows)]
+    moved = {knob.name: _moves(knob, timed, term) for knob in there}
     found = sorted((knob for knob in there if moved[knob.name] > READS), key=lambda knob: -moved[knob.name])
     for position, knob in enumerate(found[:READ]):
         place = f"{shown(knob.fact.file)}:{knob.fact.line}"
         yield row("" if position else "reads", f"{knob.name} {knob.fact.display}", place)
 
 
-def _moves(knob: Knob, ones: Sequence[Tested], term: str) -> float:
+def _moves(knob: Knob, timed: Sequence[tuple[Tested, float]], term: str) -> float:
     """By what share of its time a term moves where a knob is turned, the way that moves it more. [1]"""
-    before = sum(_seconds(one, term) for one in ones)
-    return max(abs(sum(_turned_s(knob, one, by, term) for one in ones) / before - 1) for by in TURNS)
+    before = sum(seconds for _, seconds in timed)
+    after = (sum(_turned_s(knob.turned(one, by), one, seconds, term) for one, seconds in timed) for by in TURNS)
+    return max(abs(seconds / before - 1) for seconds in after)
 
 
-def _turned_s(knob: Knob, one: Tested, by: float, term: str) -> float:
-    """Time of a term on all rows; terms are timed slowly, and most knobs are not of a topic. [s]"""
-    turned = knob.turned(one, by)
-    return _seconds(one if np.array_equal(turned.predicted_s(), one.predicted_s()) else turned, term)
+def _turned_s(turned: Tested, one: Tested, seconds: float, term: str) -> float:
+    """Time of a term on all rows; terms are timed slowly, and most knobs are not of a topic or a device. [s]"""
+    same = turned is one or np.array_equal(turned.predicted_s(), one.predicted_s())
+    return seconds if same else _seconds(turned, term)
 
 
 def _seconds(one: Tested, term: str) -> float:

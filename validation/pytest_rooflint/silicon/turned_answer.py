@@ -13,6 +13,8 @@ from rooflint.table import Table
 from rooflint.units import SECONDS, format_quantity, percent
 
 SCHEMA = "rooflint.calibrate.moved/1"
+COUNTS = 0.05
+"""Share of the change from which a term is named; one that made up for a part of it has less than none."""
 WORST = 3
 """Rows of a family that are listed."""
 LISTING = ("topic", "family", "rows", "good_before", "good_now", "went_bad", "went_good", "red")
@@ -79,7 +81,8 @@ def _why(one: Family, moved: tuple[Moved, ...]) -> Iterator[str]:
     if regime != "all":
         yield f"regime {regime} ({means}): {percent(share)} of them, and {percent(expected)} of all rows"
     slower = sum(row.new_s > row.old_s for row in moved)
-    shares = [f"{name} {percent(share)}" for name, share in list(terms(moved).items())[:3] if share > 0.05]
+    most = sorted(terms(moved).items(), key=lambda one: -abs(one[1]))[:3]
+    shares = [f"{name} {percent(share)}" for name, share in most if abs(share) > COUNTS]
     yield f"term: {', '.join(shares)} of the change; {slower} of the {len(moved)} that moved the farthest went slower"
 
 
