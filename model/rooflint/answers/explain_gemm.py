@@ -154,7 +154,7 @@ def _loop(one: Breakdown) -> str:
         (one.waves * one.feed_clocks_per_k, "feed"),
         (one.latency_clocks_per_k, "step"),
     )
-    return "clocks per k: " + ", ".join(f"{name} {clocks:.3g}" for clocks, name in parts)
+    return "clocks per k: " + ", ".join(f"{name} {clocks:.3g}" for clocks, name in parts if clocks)
 
 
 def _bars(one: Breakdown) -> Section:
