@@ -27,11 +27,11 @@ class Constants:
     sync_step_clocks: float
     """Latency of a step along k where a warp waits for its matrix instruction. [clock]"""
     sync_feed_bytes: float
-    """Operands that an SM takes in where warps load them, per √(MAC/clock). [B/clock/SM]"""
+    """Operands that an SM takes in where warps load them, per `tile.path_width`. [B/clock/SM]"""
     async_feed_bytes: float
-    """The same for a matrix unit that reads them itself. [B/clock/SM]"""
+    """The same where the matrix unit reads them itself. [B/clock/SM]"""
     store_bytes: float
-    """Output that an SM writes, per √(MAC/clock). [B/clock/SM]"""
+    """Output that an SM writes, per `tile.path_width`. [B/clock/SM]"""
     reduction_clocks: float
     """To add up what parts of k found, beside the bytes. [clock]"""
     reduction_bytes: float
@@ -45,7 +45,7 @@ class Constants:
     energy_pj: float
     """Of one op, all included, where an SM does ENERGY_MACS a clock. [pJ]"""
     overlap: float
-    """Exponent p of (one^p + other^p)^(1/p), of whatever overlaps: 1 is one after the other, ∞ side by side. [1]"""
+    """Exponent p of (one^p + other^p)^(1/p), of what overlaps: 1 is one after the other, ∞ side by side. [1]"""
     l2_sharpness: float
     """How suddenly L2 overflows. [1]"""
     energy_exponent: float
