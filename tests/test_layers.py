@@ -68,6 +68,7 @@ MODEL = (
     "rooflint.silicon.constants",
     "rooflint.silicon.chip",
     "rooflint.silicon.residency",
+    "rooflint.silicon.overlap",
     "rooflint.silicon.tile",
     "rooflint.silicon.gemm",
     "rooflint.silicon.breakdown",

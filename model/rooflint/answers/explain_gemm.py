@@ -23,7 +23,7 @@ SAME = 0.005
 
 LISTING = (
     *("hardware", "precision", "m", "n", "k", "batch", "tile_m", "tile_n", "split", "waves", "bound", "latency_s"),
-    *("main_s", "store_s", "fill_s", "kernel_s", "power_s", "memory_s", "l2_miss_share", "overlapped_s"),
+    *("main_s", "store_s", "kernel_s", "power_s", "memory_s", "l2_miss_share", "overlapped_s"),
     *("reduction_s", "launch_s"),
 )
 
@@ -34,7 +34,6 @@ WAITS = {
     "feed": "the operands of the tiles: a larger tile takes in fewer for each MAC",
     "steps": "the latency of steps along k: more splits of k, or more tiles side by side, would hide it",
     "store": "the result: each SM writes its tiles at its own rate",
-    "fill": "the pipeline of the tiles, filled once a wave: fewer waves, or a longer k to share it",
     "reduction": "adding up the parts of k",
     "launch": "the launch: as long as a kernel that does nothing; fuse it, or batch it",
 }
@@ -132,7 +131,6 @@ def _ladder(case: Case, one: Breakdown) -> Section:
     rows = [
         ("  main loop", _time(one.main_s), _loop(one)),
         ("  store", _time(one.store_s), beside),
-        ("  fill", _time(one.fill_s), "once" if case.chip.asynchronous else "in each wave"),
         ("kernel", _time(one.kernel_s), f"tile {one.tile}, k in {one.split}, {_waves(case, one)}"),
         ("power", _time(one.power_s), f"all ops at {format_number(case.chip.tdp_w)} W"),
         ("memory", _time(one.memory_s), f"{moved} at {rate}, {1 - one.miss_share:.0%} from L2"),
@@ -156,7 +154,7 @@ def _loop(one: Breakdown) -> str:
         (one.waves * one.feed_clocks_per_k, "feed"),
         (one.latency_clocks_per_k, "step"),
     )
-    return "clocks per k: " + ", ".join(f"{name} {clocks:.3g}" for clocks, name in parts)
+    return "clocks per k: " + ", ".join(f"{name} {clocks:.3g}" for clocks, name in parts if clocks)
 
 
 def _bars(one: Breakdown) -> Section:
@@ -197,7 +195,6 @@ def _kernel(one: Breakdown) -> dict[str, Any]:
         "latency_s": one.latency_s,
         "main_s": one.main_s,
         "store_s": one.store_s,
-        "fill_s": one.fill_s,
         "kernel_s": one.kernel_s,
         "power_s": one.power_s,
         "memory_s": one.memory_s,

@@ -8,7 +8,7 @@ from rooflint.answers.schema import GradeName
 from rooflint.schema import Strict
 
 Positive = Annotated[float, Field(gt=0)]
-Term = Literal["memory", "power", "arithmetic", "feed", "steps", "store", "fill", "reduction", "launch"]
+Term = Literal["memory", "power", "arithmetic", "feed", "steps", "store", "reduction", "launch"]
 
 
 class GemmKernelRecord(Strict):
@@ -22,7 +22,6 @@ class GemmKernelRecord(Strict):
     latency_s: Positive
     main_s: float
     store_s: float
-    fill_s: float
     kernel_s: float
     power_s: float
     memory_s: float

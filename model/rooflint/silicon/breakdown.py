@@ -61,8 +61,6 @@ class Breakdown:
     main_s: float
     store_s: float
     """Of all waves; beside the main loop where matrix units are asynchronous."""
-    fill_s: float
-    """Of all waves that fill by themselves."""
     kernel_s: float
     power_s: float
     memory_s: float
@@ -84,7 +82,7 @@ class Breakdown:
 
     @property
     def bound(self) -> str:
-        """What most of the latency is: memory, power, arithmetic, feed, steps, store, fill, reduction or launch."""
+        """What most of the latency is: memory, power, arithmetic, feed, steps, store, reduction or launch."""
         longest = max(self.memory_s, self.compute_s)
         beside = {"reduction": self.reduction_s, "launch": self.launch_s}
         name, seconds = max(beside.items(), key=lambda one: one[1])
@@ -101,7 +99,7 @@ class Breakdown:
             "feed": self.waves * self.feed_clocks_per_k,
             "steps": self.latency_clocks_per_k,
         }
-        parts = {"store": self.store_s, "fill": self.fill_s, max(per_k, key=lambda name: per_k[name]): self.main_s}
+        parts = {"store": self.store_s, max(per_k, key=lambda name: per_k[name]): self.main_s}
         return max(parts, key=lambda name: parts[name])
 
 
@@ -119,7 +117,6 @@ def _breakdown(case: Case, tile: Tile, split: int) -> Breakdown:
     power = power_s(shape, chip, constants)
     memory = memory_s(shape, chip, constants, width, case.copies)
     miss = residency.miss_share(residency.working_set_bytes(shape, width, case.copies), chip, constants)
-    fills = np.ones(1) if chip.asynchronous else there
     reduction = reduction_s(shape, split, chip, constants) if split > 1 else np.zeros(1)
     return Breakdown(
         tile=tile,
@@ -130,8 +127,7 @@ def _breakdown(case: Case, tile: Tile, split: int) -> Breakdown:
         feed_clocks_per_k=feed,
         latency_clocks_per_k=latency_per_k(width, chip, constants),
         main_s=(main_clocks(shape.k, there, tile, split, width, chip, constants) * chip.clock_s).item(),
-        store_s=(there * store_clocks(tile, width, constants) * chip.clock_s).item(),
-        fill_s=(fills * constants.fill_clocks * chip.clock_s).item(),
+        store_s=(there * store_clocks(tile, width, chip, constants) * chip.clock_s).item(),
         kernel_s=kernel.item(),
         power_s=power.item(),
         memory_s=memory.item(),

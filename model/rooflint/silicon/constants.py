@@ -18,44 +18,40 @@ FILE = "silicon.yaml"
 class Constants:
     """Values by name; specs/silicon.yaml says what each means and how it was found."""
 
-    matrix_efficiency: float
-    """Share of its rate that a matrix unit attains in the main loop. [1]"""
     dram_efficiency: float
     """Share of the bandwidth that a stream attains. [1]"""
     graph_launch_us: float
     """What a launch costs in a CUDA graph, where no document says it of the architecture. [us]"""
     start_clocks: float
-    """To start and to drain a kernel on all SMs, beside the launch and its own work. [clock]"""
-    fill_clocks: float
-    """To fill the pipeline of a tile. [clock]"""
+    """To start, fill and drain a kernel on all SMs, beside the launch and its own work. [clock]"""
     sync_step_clocks: float
     """Latency of a step along k where a warp waits for its matrix instruction. [clock]"""
-    async_step_clocks: float
-    """The same where the matrix unit runs beside the warps. [clock]"""
     sync_feed_bytes: float
-    """Operands that an SM takes in where warps load them. [B/clock/SM]"""
+    """Operands that an SM takes in where warps load them, per `tile.path_width`. [B/clock/SM]"""
     async_feed_bytes: float
-    """Operands that an SM takes in for a matrix unit that reads them itself, per √(MAC/clock). [B/clock/SM]"""
+    """The same where the matrix unit reads them itself. [B/clock/SM]"""
     store_bytes: float
-    """Output that an SM writes. [B/clock/SM]"""
+    """Output that an SM writes, per `tile.path_width`. [B/clock/SM]"""
     reduction_clocks: float
     """To add up what parts of k found, beside the bytes. [clock]"""
+    reduction_bytes: float
+    """Parts that an SM writes and reads to add them up. [B/clock/SM]"""
     l2_bytes: float
-    """What an SM reads from L2, where that is more than memory gives. [B/clock/SM]"""
+    """What an SM takes from L2, however wide that is. [B/clock/SM]"""
+    l2_ratio: float
+    """What L2 gives over what memory gives, however many SMs ask. [1]"""
     l2_reach: float
     """Working set over L2 capacity at which half of the reads miss. [1]"""
     energy_pj: float
     """Of one op, all included, where an SM does ENERGY_MACS a clock. [pJ]"""
     overlap: float
-    """Exponent p of (compute^p + memory^p)^(1/p): 1 is one after the other, ∞ side by side. [1]"""
+    """Exponent p of (one^p + other^p)^(1/p), of what overlaps: 1 is one after the other, ∞ side by side. [1]"""
     l2_sharpness: float
     """How suddenly L2 overflows. [1]"""
     energy_exponent: float
     """How the energy of an op falls with the MACs that an SM does in a clock. [1]"""
     sync_step_bytes: float
     """Operand bytes along k of a step where a warp waits. [B]"""
-    async_step_bytes: float
-    """The same beside the warps. [B]"""
 
 
 NAMES = tuple(field.name for field in fields(Constants))

@@ -13,6 +13,7 @@ import numpy as np
 from rooflint.silicon import residency
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.constants import Constants
+from rooflint.silicon.overlap import alone, overlapped
 from rooflint.silicon.residency import COLD
 from rooflint.silicon.shapes import Numbers, Shapes
 from rooflint.silicon.tile import TILES, kernel_clocks, load, splits, waves
@@ -40,22 +41,30 @@ def power_s(shapes: Shapes, chip: Chip, constants: Constants) -> Numbers:
 
 
 def overlapped_s(compute_s: Numbers, memory_s: Numbers, constants: Constants) -> Numbers:
-    """Two things that mostly happen at the same time. [s]"""
-    longer, shorter = np.maximum(compute_s, memory_s), np.minimum(compute_s, memory_s)
-    return longer * (1 + (shorter / longer) ** constants.overlap) ** (1 / constants.overlap)
+    """Compute and memory together. [s]"""
+    return overlapped(compute_s, memory_s, constants.overlap)
 
 
 def alone_s(together_s: Numbers, memory_s: Numbers, constants: Constants) -> Numbers:
-    """What compute takes by itself, where it takes so long together with memory: `overlapped_s` turned round. [s]"""
-    share = np.divide(memory_s, together_s, out=np.zeros_like(together_s), where=together_s > 0)
-    alone: Numbers = together_s * (1 - np.minimum(share, 1.0) ** constants.overlap) ** (1 / constants.overlap)
-    return alone
+    """What compute takes by itself, where it takes so long together with memory. [s]"""
+    return alone(together_s, memory_s, constants.overlap)
 
 
 def reduction_s(shapes: Shapes, split: int, chip: Chip, constants: Constants) -> Numbers:
-    """To add up the parts of k. [s]"""
+    """To add up the parts of k, which are small and just written. [s]"""
     partial = PARTIAL_BYTES * split * shapes.batch * shapes.m * shapes.n
-    return constants.reduction_clocks * chip.clock_s + partial / residency.l2_bytes_per_s(chip, constants)
+    clocks = constants.reduction_clocks + partial / (constants.reduction_bytes * chip.sms)
+    return clocks * chip.clock_s
+
+
+def hits_bytes_per_s(chip: Chip, constants: Constants) -> float:
+    """What operands in L2 come at, which is no less than memory gives. [B/s]
+
+    They pass two gates: the slices of L2, which are built to feed so many times what memory gives, and the SMs.
+    """
+    dram = residency.dram_bytes_per_s(chip, constants)
+    slices, sms = constants.l2_ratio * dram, constants.l2_bytes * chip.sms * chip.clock_hz
+    return max(dram, 1 / float(overlapped(1 / slices, 1 / sms, constants.overlap)))
 
 
 def launch_s(chip: Chip, constants: Constants) -> float:
@@ -93,7 +102,9 @@ def memory_s(
 ) -> Numbers:
     """Time of all bytes, from memory or from L2. [s]"""
     miss = residency.miss_share(residency.working_set_bytes(shapes, element_bytes, copies), chip, constants)
-    return residency.memory_s(residency.touched_bytes(shapes, element_bytes), miss, chip, constants)
+    dram = residency.dram_bytes_per_s(chip, constants)
+    touched = residency.touched_bytes(shapes, element_bytes)
+    return residency.split_s(touched, miss, dram, hits_bytes_per_s(chip, constants))
 
 
 def _blocks(shapes: Shapes) -> Iterator[slice]:

@@ -69,5 +69,9 @@ def l2_bytes_per_s(chip: Chip, constants: Constants) -> float:
 
 def memory_s(touched_bytes: Numbers, miss_share: Numbers | float, chip: Chip, constants: Constants) -> Numbers:
     """Time to move bytes of which that share misses. [s]"""
-    dram, l2 = dram_bytes_per_s(chip, constants), l2_bytes_per_s(chip, constants)
-    return touched_bytes * (miss_share / dram + (1 - miss_share) / l2)
+    return split_s(touched_bytes, miss_share, dram_bytes_per_s(chip, constants), l2_bytes_per_s(chip, constants))
+
+
+def split_s(touched_bytes: Numbers, miss_share: Numbers | float, dram_per_s: float, l2_per_s: float) -> Numbers:
+    """Time to move bytes of which that share comes from memory, and the rest from L2; rates are in B/s. [s]"""
+    return touched_bytes * (miss_share / dram_per_s + (1 - miss_share) / l2_per_s)

@@ -36,7 +36,10 @@ def test_the_fastest_tile_and_split_are_the_latency(device, m, n, k, copies):
         ("nvidia/h100-sxm5-80gb", (8, 16384, 16384), "memory"),
         ("nvidia/h100-sxm5-80gb", (16384, 16384, 16384), "power"),
         ("nvidia/a100-sxm4-80gb", (16384, 16384, 16384), "arithmetic"),
-        ("nvidia/l40s", (128, 128, 512), "steps"),
+        ("nvidia/a100-sxm4-80gb", (4096, 4096, 64), "store"),
+        ("nvidia/a100-sxm4-80gb", (64, 64, 1024), "reduction"),
+        ("nvidia/a100-sxm4-80gb", (128, 128, 512), "steps"),
+        ("nvidia/h100-sxm5-80gb", (128, 128, 2048), "feed"),
     ],
 )
 def test_what_binds_is_what_a_performance_engineer_would_say(device, shape, bound):

@@ -37,8 +37,8 @@ def data():
 
 def test_constants_are_found_again_from_the_times_that_they_made(data):
     pytest.importorskip("scipy")
-    names = ["dram_efficiency", "start_clocks", "matrix_efficiency"]
-    wrong = replace(FILE.constants, dram_efficiency=0.7, start_clocks=2000.0, matrix_efficiency=0.7)
+    names = ["dram_efficiency", "start_clocks", "sync_feed_bytes"]
+    wrong = replace(FILE.constants, dram_efficiency=0.7, start_clocks=1000.0, sync_feed_bytes=0.7)
     found = fitted(data, wrong, names)
     assert [getattr(found, name) for name in names] == pytest.approx(
         [getattr(FILE.constants, name) for name in names], rel=1e-3

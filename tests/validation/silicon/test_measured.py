@@ -44,6 +44,15 @@ def test_the_best_framework_counts(tables):
     assert found.copies.tolist() == [6, 6]
 
 
+def test_the_best_time_brings_its_own_sets_of_weights(tables):
+    # 2 B × 4096² × 6 fill the L2 of an L40S twice over, × 3 just so: which framework won decides what was in L2
+    found = tables(
+        trtllm=[(8, 4096, 4096, 30.0), (16, 4096, 4096, 50.0), (32, 4096, 4096, 40.0)],
+        vllm=[(8, 4096, 4096, 50.0), (16, 4096, 4096, 45.0), (32, 4096, 4096, 40.0)],
+    )
+    assert found.copies.tolist() == [3, 6, 3]  # of equal times, the fewer
+
+
 def test_a_shape_that_one_framework_has_is_kept(tables):
     found = tables(trtllm=[(8, 64, 64, 3.0)], vllm=[(16, 64, 64, 4.0)])
     assert found.seconds == pytest.approx([3e-6, 4e-6])

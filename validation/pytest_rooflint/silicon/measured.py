@@ -34,7 +34,7 @@ class Measured:
     seconds: Numbers
     """Best of the frameworks. [s]"""
     copies: Numbers
-    """The fewest sets of weights that any of them took in turn."""
+    """Sets of weights that the framework with the best time took in turn."""
     dropped: Mapping[str, int]
     """Rows that were left out, by reason."""
 
@@ -55,19 +55,22 @@ def read(data: Path, device: str, chip: Chip) -> Measured:
     if not found:
         raise RooflintError(f"{folder}: want tables gemm_perf.parquet with {SPELT} rows, found none")
     sizes, which = np.unique(np.concatenate([one for _, one, _ in found]), axis=0, return_inverse=True)
-    best, copies = np.full(len(sizes), np.inf), np.full(len(sizes), np.inf)
-    start, twice = 0, 0
-    for framework, own, seconds in found:
-        rows = which.ravel()[start : start + len(own)]
-        start += len(own)
-        twice += len(rows) - len(np.unique(rows))
-        np.minimum.at(best, rows, seconds)
-        np.minimum.at(copies, rows, sets_of_weights(framework, own, chip))
+    sets = np.concatenate([sets_of_weights(framework, own, chip) for framework, own, _ in found])
+    seconds = np.concatenate([one for _, _, one in found])
+    first = first_of_each(which.ravel(), seconds, sets)
+    best, copies = seconds[first], sets[first]
+    twice = sum(len(own) - len(np.unique(own, axis=0)) for _, own, _ in found)
     kept = shapes(*sizes.T.astype(float))
     wrong = implausible(kept, best, chip)
     good = ~np.any(list(wrong.values()), axis=0)
     dropped = {"the same shape twice in one table": twice} | {why: int(rows.sum()) for why, rows in wrong.items()}
     return Measured(device, kept, best, copies, dropped).rows(good)
+
+
+def first_of_each(which: NDArray[Any], seconds: Numbers, sets: Numbers) -> NDArray[np.int_]:
+    """Position of the least time of each shape, of equal ones the one with fewest sets of weights."""
+    order = np.lexsort((sets, seconds, which))
+    return np.asarray(order[np.flatnonzero(np.diff(which[order], prepend=-1))])
 
 
 def sets_of_weights(framework: str, sizes: NDArray[Any], chip: Chip) -> Numbers:
