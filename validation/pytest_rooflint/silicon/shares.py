@@ -67,18 +67,14 @@ def _product(one: Breakdown) -> Shares:
 
 
 def _kernel(one: Breakdown) -> Shares:
-    """Main loop and store follow each other or overlap; the pipeline is filled beside neither."""
+    """Main loop and store, which follow each other or overlap."""
     per_k = {
         "arithmetic": one.waves * one.arithmetic_clocks_per_k,
         "feed": one.waves * one.feed_clocks_per_k,
         "steps": one.latency_clocks_per_k,
     }
     loop = LOOP[max(per_k, key=lambda name: per_k[name])]
-    together = np.array([one.kernel_s - one.fill_s])
-    return {
-        **beside({loop: np.array([one.main_s])}, {"store": np.array([one.store_s])}, together),
-        "fill": np.array([one.fill_s]),
-    }
+    return beside({loop: np.array([one.main_s])}, {"store": np.array([one.store_s])}, np.array([one.kernel_s]))
 
 
 def _gemm(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
