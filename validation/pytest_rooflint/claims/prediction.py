@@ -44,7 +44,8 @@ _BOUND = {"type": "string", "pattern": r"^\d+(\.\d+)? %$"}
 
 KIND = Kind(
     "prediction",
-    "latencies on silicon beside measurements: error and lean on a family that was left out, order, peak, roofline",
+    "latencies on silicon beside measurements: error and lean on a family that was left out or on a published table; "
+    "order, peak, roofline",
     obtain,
     expects=lambda subject: False,
     options={

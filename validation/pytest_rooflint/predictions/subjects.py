@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from pytest_rooflint.predictions import products, unseen
+from pytest_rooflint.predictions import products, published, unseen
 from pytest_rooflint.predictions.subject import Subject
 from pytest_rooflint.silicon.topics import TOPICS
 
@@ -12,4 +12,4 @@ from pytest_rooflint.silicon.topics import TOPICS
 def subjects() -> Mapping[str, Subject]:
     """All of them."""
     others = {name: unseen.subject(name) for name in TOPICS if name != products.NAME}
-    return {products.NAME: products.SUBJECT, **others}
+    return {products.NAME: products.SUBJECT, **others, published.NAME: published.SUBJECT}

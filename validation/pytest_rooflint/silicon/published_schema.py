@@ -58,5 +58,7 @@ class PublishedSpec(Strict):
     """Whether the same operands were touched just before, so that L2 may still hold them."""
     from_us: Annotated[float, Field(ge=0)] = 0.0
     """Shorter rows are kept, and no claim is about them; `why` says the reason. [us]"""
+    beats_peak: Text | None = None
+    """Why rows may be faster than the dense peak of the spec; none may where it is not said."""
     columns: Annotated[list[Word], Field(min_length=2)]
     rows: Annotated[list[list[Annotated[float, Field(gt=0)]]], Field(min_length=1)]

@@ -1,0 +1,101 @@
+"""Published: what others measured and printed, beside predictions of constants that have not seen it.
+
+    prediction: published vidur-a40-llama2-7b        the whole table; with a regime only its rows
+
+The tables are files of the goldens, so these claims need no package of measurements.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pytest_rooflint.claim import Claim
+from pytest_rooflint.kinds import ClaimError, Context, Obtained
+from pytest_rooflint.predictions.subject import Subject, share
+from pytest_rooflint.silicon import against_published, published
+from pytest_rooflint.silicon.against_published import Mask, Seen
+from pytest_rooflint.silicon.published import Published
+from pytest_rooflint.silicon.sample import REGIMES
+from pytest_rooflint.silicon.score import Score, score
+from rooflint.errors import shown
+from rooflint.silicon.shapes import Numbers
+from rooflint.units import DIMENSIONLESS
+
+NAME = "published"
+
+BOUNDS = ("error", "bias")
+
+WORST = 3
+"""Rows that a red verdict names."""
+
+
+def needs(words: Sequence[str]) -> Sequence[str] | None:
+    """Both bounds, of a table and perhaps a regime of it."""
+    there = len(words) == 1 or (len(words) == 2 and words[1] in REGIMES)  # noqa: PLR2004
+    return BOUNDS if there else None
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Predict what was measured. Raises RooflintError, InputError or ClaimError."""
+    slug, regime = (*claim.subject.split()[1:], "all")[:2]
+    table = published.find(slug, context.golden_roots)
+    given = against_published.seen(table, context.registry)
+    rows = _rows(table, regime)
+    predicted = against_published.predicted_s(table, given)
+    found = score(predicted[rows], table.seconds[rows])
+    plain = score(against_published.roofline_s(table, given)[rows], table.seconds[rows])
+    impossible = np.flatnonzero(rows & too_fast(table, given))
+    return Obtained(
+        value=found.mape,
+        dimension=DIMENSIONLESS,
+        formula=f"{found.rows} rows of {shown(table.file)}; the plain roofline: {_said(plain)}",
+        display=_said(found),
+        holds=_within(claim, found) and not len(impossible),
+        expected=f"error up to {share(claim, 'error'):.1%}, leaning by up to {share(claim, 'bias'):.1%}",
+        precision=table.spec.precision,
+        others=(table.spec.device,),
+        details="\n".join((*_beaten(table, impossible), *_worst(table, predicted, rows))),
+    )
+
+
+def too_fast(table: Published, given: Seen) -> Mask:
+    """Rows below the dense peak, where the table does not say why they may be. Shape (rows,)"""
+    least = against_published.peak_s(against_published.work(table), given.chip)
+    return np.asarray((table.seconds < least) & (table.spec.beats_peak is None))
+
+
+def _rows(table: Published, regime: str) -> Mask:
+    """The rows that a claim is about. Raises ClaimError where there is none."""
+    parts = against_published.regimes(table)
+    if regime not in parts:
+        raise ClaimError(f"{table.spec.op} has the regimes {', '.join(parts)}; found '{regime}'")
+    rows = parts[regime] & table.comparable
+    if not rows.any():
+        raise ClaimError(f"{shown(table.file)} has no row to compare that is '{regime}'")
+    return rows
+
+
+def _within(claim: Claim, found: Score) -> bool:
+    return found.mape <= share(claim, "error") and abs(found.bias) <= share(claim, "bias")
+
+
+def _said(found: Score) -> str:
+    return f"error {found.mape:.1%}, leaning by {found.bias:+.1%}"
+
+
+def _beaten(table: Published, impossible: Sequence[int]) -> list[str]:
+    return [f"{_place(table, row)} is faster than the dense peak" for row in impossible[:WORST]]
+
+
+def _worst(table: Published, predicted_s: Numbers, rows: Mask) -> list[str]:
+    """The rows that are farthest off, with their lines."""
+    ratio = predicted_s / table.seconds
+    farthest = sorted(np.flatnonzero(rows), key=lambda row: -abs(np.log(ratio[row])))[:WORST]
+    return [f"{_place(table, row)} is predicted at {ratio[row]:.2f} of its time" for row in farthest]
+
+
+def _place(table: Published, row: int) -> str:
+    return f"            {shown(table.file)}:{table.lines[row]}  {against_published.label(table, row)}"
+
+
+SUBJECT = Subject(f"a table of {published.PUBLISHED} and perhaps a regime ({', '.join(REGIMES)})", needs, obtain)
