@@ -97,7 +97,7 @@ def _cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> tuple[Fact,
     """Schedulers and process. Raises MissingFactError."""
     if precision != MEASURED_ON_CORES:
         raise MissingFactError(
-            f"{hardware.label} computes {precision} on its {unit.name}, which was measured in {MEASURED_ON_CORES} alone; "
+            f"{hardware.label} computes {precision} on its {unit.name}, measured in {MEASURED_ON_CORES} alone; "
             "there is no silicon latency of it"
         )
     return (

@@ -11,6 +11,7 @@ import typer
 
 from pytest_rooflint.commands import refit
 from pytest_rooflint.commands.calibrate_attention import attention
+from pytest_rooflint.commands.calibrate_cores import cores
 from pytest_rooflint.commands.calibrate_power import power_command
 from rooflint.commands.options import Specs, registry
 from rooflint.table import Table, write
@@ -27,6 +28,7 @@ app = typer.Typer(
 
 app.command("power")(power_command)
 app.command()(attention)
+app.command()(cores)
 
 
 @app.command()
