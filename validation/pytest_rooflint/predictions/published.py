@@ -17,6 +17,7 @@ from pytest_rooflint.silicon.against_published import Mask, Seen
 from pytest_rooflint.silicon.published import Published
 from pytest_rooflint.silicon.sample import REGIMES
 from pytest_rooflint.silicon.score import Score, score
+from pytest_rooflint.suite import PUBLISHED
 from rooflint.errors import shown
 from rooflint.silicon.shapes import Numbers
 from rooflint.units import DIMENSIONLESS
@@ -31,7 +32,7 @@ WORST = 3
 
 def needs(words: Sequence[str]) -> Sequence[str] | None:
     """Both bounds, of a table and perhaps a regime of it."""
-    there = len(words) == 1 or (len(words) == 2 and words[1] in REGIMES)  # noqa: PLR2004
+    there = len(words) == 1 or (len(words) == 2 and words[1] in REGIMES)
     return BOUNDS if there else None
 
 
@@ -44,7 +45,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     predicted = against_published.predicted_s(table, given)
     found = score(predicted[rows], table.seconds[rows])
     plain = score(against_published.roofline_s(table, given)[rows], table.seconds[rows])
-    impossible = np.flatnonzero(rows & too_fast(table, given))
+    impossible = np.flatnonzero(rows & too_fast(table, given)).tolist()
     return Obtained(
         value=found.mape,
         dimension=DIMENSIONLESS,
@@ -90,7 +91,8 @@ def _beaten(table: Published, impossible: Sequence[int]) -> list[str]:
 def _worst(table: Published, predicted_s: Numbers, rows: Mask) -> list[str]:
     """The rows that are farthest off, with their lines."""
     ratio = predicted_s / table.seconds
-    farthest = sorted(np.flatnonzero(rows), key=lambda row: -abs(np.log(ratio[row])))[:WORST]
+    off = np.where(rows, np.abs(np.log(ratio)), -1.0)
+    farthest = np.argsort(-off, kind="stable")[: min(WORST, int(rows.sum()))].tolist()
     return [f"{_place(table, row)} is predicted at {ratio[row]:.2f} of its time" for row in farthest]
 
 
@@ -98,4 +100,4 @@ def _place(table: Published, row: int) -> str:
     return f"            {shown(table.file)}:{table.lines[row]}  {against_published.label(table, row)}"
 
 
-SUBJECT = Subject(f"a table of {published.PUBLISHED} and perhaps a regime ({', '.join(REGIMES)})", needs, obtain)
+SUBJECT = Subject(f"a table of {PUBLISHED} and perhaps a regime ({', '.join(REGIMES)})", needs, obtain)

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.silicon.measured import gflop
 from pytest_rooflint.silicon.published import Published
-from pytest_rooflint.silicon.published_schema import OpName
+from pytest_rooflint.silicon.published_schema import OPTIONAL, OpName
 from pytest_rooflint.silicon.sample import REGIMES
 from rooflint.coefficients import Coefficients
 from rooflint.hardware import Hardware
@@ -137,9 +136,10 @@ def work(published: Published) -> Work:
 
 
 def label(published: Published, row: int) -> str:
-    """`m 896, n 22016, k 4096`, and what has no size."""
+    """`m 896, n 22016, k 4096`, without a batch, stride or groups of 1."""
     sizes = {name: column[row] for name, column in published.sizes.items()}
-    return ", ".join(f"{name} {size:g}" for name, size in sizes.items() if size > 1 or len(sizes) < 4)  # noqa: PLR2004
+    said = {name: size for name, size in sizes.items() if size > 1 or name not in OPTIONAL.get(published.spec.op, ())}
+    return ", ".join(f"{name} {size:g}" for name, size in said.items())
 
 
 def _products(published: Published) -> Shapes:

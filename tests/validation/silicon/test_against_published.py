@@ -1,0 +1,120 @@
+"""Against published: each op by the formula of its kind, and by the clock of its table."""
+
+import numpy as np
+import pytest
+
+from pytest_rooflint.silicon import against_published, published
+from pytest_rooflint.silicon.against_published import KERNELS, predicted_s, regimes, roofline_s, seen, work
+from rooflint.silicon import convolution, gemm, pointwise
+from rooflint.silicon.shapes import shapes
+from rooflint.specs import Registry
+
+REGISTRY = Registry()
+
+HEAD = """\
+title: Some rows
+device: {device}
+op: {op}
+precision: fp16
+source: {{document: Some paper, where: table 3, grade: read}}
+why: nothing was left out
+timing: {timing}
+columns: [{columns}]
+rows:
+"""
+
+SIZES = {
+    "gemm": "m, n, k",
+    "convolution": "batch, channels_in, channels_out, height, width, kernel_height, kernel_width",
+}
+
+
+@pytest.fixture
+def table(tmp_path):
+    """`table(op, *rows)`: a table of an A40, timed in some way."""
+
+    def of(op, *rows, timing="graph", device="nvidia/a40"):
+        columns = f"{SIZES.get(op, 'm, n')}, us"
+        text = HEAD.format(op=op, timing=timing, columns=columns, device=device)
+        return published.read(tmp_path / "table.yaml", text + "".join(f"  - {list(row)}\n" for row in rows))
+
+    return of
+
+
+def test_a_product_is_predicted_as_one_kernel_of_a_graph(table):
+    one = table("gemm", (256, 4096, 4096, 100), (1, 12288, 4096, 177))
+    given = seen(one, REGISTRY)
+    # the slow twin: one row after the other
+    for row, (m, n, k) in enumerate([(256, 4096, 4096), (1, 12288, 4096)]):
+        expected = gemm.latency_s(shapes(m, n, k), given.chip, given.products, element_bytes=2)
+        assert predicted_s(one, given)[row] == pytest.approx(expected[0])
+
+
+def test_a_profiler_does_not_see_the_gap_and_the_host_sees_its_floor_instead(table):
+    # nobody published a launch in a graph of GA102: 1.3 us is taken
+    row = (256, 4096, 4096, 100)
+    given = seen(table("gemm", row), REGISTRY)
+    graph, kernel = (predicted_s(table("gemm", row, timing=timing), given)[0] for timing in ("graph", "kernel"))
+    assert against_published.gap_s(given) == pytest.approx(1.3e-6)
+    assert graph - kernel == pytest.approx(1.3e-6)
+    host = predicted_s(table("gemm", row, timing="host\nfloor: {us: 21, where: p. 3}"), given)[0]
+    assert host - kernel == pytest.approx(21e-6)
+
+
+def test_where_the_same_operands_were_touched_just_before_l2_may_hold_them(table):
+    # weights of 32 KB · 2 B lie in the 6 MiB of an A40
+    row = (8, 256, 128, 5)
+    given = seen(table("gemm", row), REGISTRY)
+    cold, warm = table("gemm", row), table("gemm", row, timing="graph\nwarm: true")
+    assert predicted_s(warm, given)[0] < predicted_s(cold, given)[0]
+
+
+@pytest.mark.parametrize("op", KERNELS)
+def test_a_stream_is_predicted_by_the_bytes_of_its_kernel(table, op):
+    one = table(op, (4096, 4096, 172))
+    given = seen(one, REGISTRY)
+    tensors = {"add": 3, "silu_mul": 3}.get(op, 2)
+    assert work(one).bytes_moved == pytest.approx(tensors * 4096 * 4096 * 2)
+    expected = pointwise.latency_s(
+        pointwise.KERNELS[KERNELS[op]], np.array([4096.0**2]), given.chip, given.ops.stream, bytes_in=2, bytes_out=2
+    )
+    assert predicted_s(one, given) == pytest.approx(expected)
+
+
+def test_the_plain_roofline_is_peak_or_bandwidth(table):
+    given = seen(table("gemm", (4096, 4096, 4096, 1300)), REGISTRY)
+    # 2 · 4096³ op / 149.7 TFLOP/s = 918 us; 3 · 4096² · 2 B / 696 GB/s = 145 us
+    assert roofline_s(table("gemm", (4096, 4096, 4096, 1300)), given)[0] == pytest.approx(918e-6, rel=1e-3)
+    # 4096² · 2 B / 696 GB/s = 48.2 us
+    assert roofline_s(table("gemm", (1, 4096, 4096, 64)), given)[0] == pytest.approx(48.2e-6, rel=1e-3)
+
+
+def test_a_convolution_is_its_implicit_product_and_may_beat_the_peak_where_winograd_applies(table):
+    one = table("convolution", (8, 64, 128, 56, 56, 3, 3, 100), (8, 64, 128, 56, 56, 1, 1, 100))
+    given = seen(one, REGISTRY)
+    twin = convolution.convolution(8, 64, 128, 56, 56, [3, 1], [3, 1])
+    expected = convolution.latency_s(twin, given.chip, given.products, element_bytes=2)
+    assert predicted_s(one, given) == pytest.approx(expected)
+    assert list(work(one).most) == [2.25, 1]
+    # 8 · 56² · 128 · 64 · 9 MAC = 1.85 GMAC, 3.7 GFLOP
+    assert list(regimes(one)["small"]) == [False, True]
+
+
+def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(table):
+    products = table("gemm", (4096, 4096, 4096, 1), (64, 1024, 1024, 1), (16, 8192, 8192, 1))
+    assert {name: list(rows) for name, rows in regimes(products).items()} == {
+        "all": [True, True, True],
+        "large": [True, False, False],  # 137 GFLOP
+        "small": [False, True, False],  # 0.13 and 2.1 GFLOP
+        "narrow": [False, False, True],
+    }
+    streams = table("add", (4096, 8192, 1), (16, 4096, 1))
+    assert {name: list(rows) for name, rows in regimes(streams).items()} == {
+        "all": [True, True],
+        "large": [True, False],  # 201 MB
+        "small": [False, True],  # 0.39 MB
+    }
+
+
+def test_a_row_is_named_by_its_sizes(table):
+    assert against_published.label(table("gemm", (1, 4096, 512, 9)), 0) == "m 1, n 4096, k 512"
