@@ -48,6 +48,6 @@ def gemm(
     device = chosen(hardware, at, specs)
     known = registry(specs)
     file, launches = silicon_file(known), Coefficients(known).launches()
-    chip, cores = chip_of(device, name, launches), cores_file(known).constants
-    case = Case(shapes(m, n, k, batch), chip, file.constants, bytes_per_element(name), copies or COLD, cores)
-    deliver(answer(Question(device, name, case, file)), form, output)
+    chip, cores = chip_of(device, name, launches), cores_file(known)
+    case = Case(shapes(m, n, k, batch), chip, file.constants, bytes_per_element(name), copies or COLD, cores.constants)
+    deliver(answer(Question(device, name, case, file, cores)), form, output)

@@ -50,6 +50,11 @@ class CoresFile:
         """The values."""
         return CoreConstants(**{name: self.fact(name).value for name in NAMES})
 
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Families of GPUs that the fit was repeated without."""
+        return tuple(dict.fromkeys(family for one in self.spec.constants.values() for family in one.folds))
+
     def without(self, family: str) -> CoreConstants:
         """The values as they were fitted without a family, which they have not seen; those of all where none has it."""
         folds = {name: one.folds[family] for name, one in self.spec.constants.items() if family in one.folds}
