@@ -23,6 +23,7 @@ def specs(tmp_path):
 
 
 def run(*arguments):
+    pytest.importorskip("scipy")
     return CliRunner(env={"COLUMNS": "120"}).invoke(
         app, ["cores", "--golden", str(GOLDEN), *arguments], catch_exceptions=False
     )

@@ -50,11 +50,13 @@ def test_a_folder_without_tables_is_refused(tmp_path):
 
 
 def test_it_finds_the_constants_that_tables_were_made_of():
+    pytest.importorskip("scipy")
     found = fitted(MADE, FILE.constants)
     assert all(abs(share) < 0.01 for share in moved(found, OTHER).values())
 
 
 def test_a_family_that_is_left_out_does_not_move_its_own_constants():
+    pytest.importorskip("scipy")
     slow = [
         replace(table, rows=replace(table.rows, seconds=table.rows.seconds * 2)) if table.family == "turing" else table
         for table in MADE
@@ -67,16 +69,19 @@ def test_a_family_that_is_left_out_does_not_move_its_own_constants():
 
 
 def test_without_convolutions_transforms_stay():
+    pytest.importorskip("scipy")
     products = [table for table in MADE if table.rows.spec.op == "gemm"]
     assert fitted(products, FILE.constants).transform_efficiency == FILE.constants.transform_efficiency
 
 
 def test_the_committed_constants_are_what_the_tables_say():
+    pytest.importorskip("scipy")
     found = cores_fit.fitted(TABLES, FILE.constants)
     assert all(abs(share) < 0.02 for share in moved(found, FILE.constants).values())
 
 
 def test_a_calibration_is_written_where_the_values_stand():
+    pytest.importorskip("scipy")
     text = FILE.file.read_text(encoding="utf-8")
     made = calibrate(MADE, FILE.constants)
     after = read(FILE.file, rewritten(text, made, "2027-01-31"))
