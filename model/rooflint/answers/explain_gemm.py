@@ -136,7 +136,7 @@ def _summary(question: Question, one: Breakdown) -> Section:
             f"{_time(one.latency_s)}, {rate}; {_time(min(ends))} to {_time(max(ends))} with constants that have not "
             "seen one of the families",
             f"{one.latency_s / question.roofline_s:.3g} times the {_time(question.roofline_s)} of the plain roofline",
-            f"most of it waits for {WAITS[one.bound]}",
+            f"most of it waits for {_waits(question, one)}",
         ),
     )
 
@@ -201,6 +201,11 @@ def _others(ones: Sequence[Breakdown]) -> Section:
 def _facts(question: Question) -> Section:
     rows = tuple((fact.path, fact.display, fact.source.grade) for fact in question.case.chip.facts)
     return Grid("Facts", Table(("fact", "value", "grade"), rows), f"constants: {_packages(question)}")
+
+
+def _waits(question: Question, one: Breakdown) -> str:
+    said = WAITS[one.bound]
+    return said.replace("matrix units", "CUDA cores") if question.case.chip.cores else said
 
 
 def _packages(question: Question) -> str:
