@@ -21,7 +21,7 @@ EACH = 3
 LAW = 0.96
 """Share of them that must be named. What is left is ambiguous by nature: groups or units per group, say.
 
-Which errors are drawn changes with every fact that a device has more: of 424, 8, 16 and 11 were missed with three draws.
+Which errors are drawn changes with every fact that is added: of 424, three draws missed 8, 16 and 11.
 """
 
 
