@@ -21,6 +21,7 @@ _ALONE = (
     "dies",
     "resident_warps",
     "warp_threads",
+    "warp_schedulers",
 )
 
 

@@ -274,6 +274,7 @@ class SharedSpec(Strict):
     dies: Count | None = None  # type: ignore[valid-type]
     resident_warps: dict[Group, Count] = {}  # type: ignore[valid-type]
     warp_threads: dict[Group, Count] = {}  # type: ignore[valid-type]
+    warp_schedulers: dict[Group, Count] = {}  # type: ignore[valid-type]
     compute_capability: Text | None = None
     process: Length | None = None  # type: ignore[valid-type]
     clocks: ClocksSpec = ClocksSpec()

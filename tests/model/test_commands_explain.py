@@ -20,6 +20,7 @@ QUESTIONS = [
     ("65536", "65536", "65536", "--hardware", "rtx-pro-6000-blackwell-server", "-b", "64", "--copies", "6"),
     ("64", "64", "65536", "-d", "jetson-agx-orin-64gb", "--at", "30w"),
     ("128", "512", "128", "-d", "b200-sxm", "-p", "fp8"),
+    ("4096", "4096", "4096", "-d", "p100-pcie-16gb", "-p", "fp32"),
 ]
 
 
@@ -81,3 +82,16 @@ def test_an_architecture_that_nobody_measured_is_said_to_be_one():
     unseen = "no GPU of nvidia/turing-tu104 is among the measurements"
     assert unseen in " ".join(run("64", "64", "64", "-d", "t4", "-p", "fp16").split())
     assert "among the measurements" not in run("64", "64", "64", "-d", "h100-sxm5")
+
+
+def test_where_cuda_cores_compute_it_says_so():
+    text = " ".join(run("8192", "8192", "8192", "-d", "h100-sxm5", "-p", "fp32").split())
+    assert "most of it waits for the CUDA cores" in text
+    assert "warp_schedulers.SM 4" in text
+    assert "fitted to linear layers in fp32; all else is carried over from bf16" in text
+    assert "no GPU of" not in text
+    low, high = (
+        json.loads(run("8192", "8192", "8192", "-d", "h100-sxm5", "-p", "fp32", "-f", "json"))[key]
+        for key in ("latency_low_s", "latency_high_s")
+    )
+    assert low < high

@@ -422,6 +422,7 @@ def test_facts_can_stand_at_these_paths_and_at_no_others():
             "full_die.*",
             "resident_warps.*",
             "warp_threads.*",
+            "warp_schedulers.*",
             "dies",
             "clocks.base",
             "clocks.boost",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from rooflint.comparison import Contender
+from rooflint.silicon.network import SiliconEstimate
 from rooflint.silicon.ways import CALIBRATED, FITTED_ON, RESTS_ON, WAYS, Way
 from rooflint.units import percent
 
@@ -36,7 +37,9 @@ def _of_silicon(one: Contender) -> Iterator[str]:
     if share:
         kinds = "; ".join(f"{way} {_carried(way)}" for way, seconds in carried.items() if seconds)
         yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
-    if found.compute != FITTED_ON:
+    if isinstance(found.times, SiliconEstimate) and found.times.chip.cores:
+        yield f"{one.short}: CUDA cores compute; all constants but their efficiency and energy are of matrix units"
+    elif found.compute != FITTED_ON:
         yield f"{one.short}: constants of silicon are fitted to {FITTED_ON}; in {found.compute} they are carried over"
 
 

@@ -9,6 +9,7 @@ from rooflint.hardware import Hardware
 from rooflint.precision import rate_unit
 from rooflint.silicon.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
 from rooflint.silicon.constants import SiliconFile
+from rooflint.silicon.cuda_cores import CoresFile
 from rooflint.silicon.residency import COLD, touched_bytes
 from rooflint.table import Table
 from rooflint.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
@@ -44,11 +45,24 @@ CAVEATS = (
     "one kernel of a CUDA graph, in a short burst: a long run that heats up is slower, a launch from the host later",
 )
 
+CORES_CAVEATS = (
+    "efficiency and energy are fitted to linear layers in fp32; all else is carried over from bf16 on matrix units",
+    CAVEATS[1],
+)
+"""Where CUDA cores compute."""
+
 MEASURED = tuple(
     f"nvidia/{name}"
     for name in ("ampere-ga100", "hopper-gh100", "ada-ad102", "blackwell-gb100", "blackwell-gb110", "blackwell-gb202")
 )
 """Architectures of the GPUs whose measurements the constants are fitted to, and scored on."""
+
+
+MEASURED_CORES = tuple(
+    f"nvidia/{name}"
+    for name in ("ampere-ga100", "hopper-gh100", "ada-ad104", "turing-tu104", "volta-gv100", "pascal-gp100")
+)
+"""The same of CUDA cores."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,7 @@ class Question:
     precision: str
     case: Case
     file: SiliconFile
+    cores: CoresFile
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -74,9 +89,10 @@ class Question:
 
     def over_folds(self) -> list[float]:
         """With the constants of each family left out. [s]"""
-        return [
-            replace(self.case, constants=self.file.without(family)).latency_s() for family in self.file.families
-        ] or [self.case.latency_s()]
+        cases = [replace(self.case, constants=self.file.without(family)) for family in self.file.families]
+        if self.case.chip.cores:
+            cases += [replace(self.case, cores=self.cores.without(family)) for family in self.cores.families]
+        return [case.latency_s() for case in cases] or [self.case.latency_s()]
 
 
 def answer(question: Question) -> Answer:
@@ -119,7 +135,7 @@ def _summary(question: Question, one: Breakdown) -> Section:
             f"{_time(one.latency_s)}, {rate}; {_time(min(ends))} to {_time(max(ends))} with constants that have not "
             "seen one of the families",
             f"{one.latency_s / question.roofline_s:.3g} times the {_time(question.roofline_s)} of the plain roofline",
-            f"most of it waits for {WAITS[one.bound]}",
+            f"most of it waits for {_waits(question, one)}",
         ),
     )
 
@@ -182,7 +198,17 @@ def _others(ones: Sequence[Breakdown]) -> Section:
 
 def _facts(question: Question) -> Section:
     rows = tuple((fact.path, fact.display, fact.source.grade) for fact in question.case.chip.facts)
-    return Grid("Facts", Table(("fact", "value", "grade"), rows), f"constants: {question.file.spec.fit.package}")
+    return Grid("Facts", Table(("fact", "value", "grade"), rows), f"constants: {_packages(question)}")
+
+
+def _waits(question: Question, one: Breakdown) -> str:
+    said = WAITS[one.bound]
+    return said.replace("matrix units", "CUDA cores") if question.case.chip.cores else said
+
+
+def _packages(question: Question) -> str:
+    package = question.file.spec.fit.package
+    return f"{package}; {question.cores.spec.fit.package}" if question.case.chip.cores else package
 
 
 def _kernel(one: Breakdown) -> dict[str, Any]:
@@ -242,9 +268,11 @@ def _record(question: Question, ones: Sequence[Breakdown], twice: dict[str, floa
 def caveats(question: Question) -> tuple[str, ...]:
     """What a reader must know before they believe the latency."""
     architecture = question.hardware.architecture
-    if architecture in MEASURED:
-        return CAVEATS
-    return (f"no GPU of {architecture} is among the measurements: how far off it is there, nobody has seen", *CAVEATS)
+    on_cores = question.case.chip.cores is not None
+    known, said = (MEASURED_CORES, CORES_CAVEATS) if on_cores else (MEASURED, CAVEATS)
+    if architecture in known:
+        return said
+    return (f"no GPU of {architecture} is among the measurements: how far off it is there, nobody has seen", *said)
 
 
 def _time(seconds: float) -> str:

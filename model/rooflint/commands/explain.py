@@ -13,6 +13,7 @@ from rooflint.precision import bytes_per_element, precision
 from rooflint.silicon.breakdown import Case
 from rooflint.silicon.chip import chip_of
 from rooflint.silicon.constants import silicon_file
+from rooflint.silicon.cuda_cores import cores_file
 from rooflint.silicon.residency import COLD
 from rooflint.silicon.shapes import shapes
 
@@ -47,7 +48,6 @@ def gemm(
     device = chosen(hardware, at, specs)
     known = registry(specs)
     file, launches = silicon_file(known), Coefficients(known).launches()
-    case = Case(
-        shapes(m, n, k, batch), chip_of(device, name, launches), file.constants, bytes_per_element(name), copies or COLD
-    )
-    deliver(answer(Question(device, name, case, file)), form, output)
+    chip, cores = chip_of(device, name, launches), cores_file(known)
+    case = Case(shapes(m, n, k, batch), chip, file.constants, bytes_per_element(name), copies or COLD, cores.constants)
+    deliver(answer(Question(device, name, case, file, cores)), form, output)

@@ -8,6 +8,7 @@ import numpy as np
 from rooflint.silicon import residency
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.constants import Constants
+from rooflint.silicon.cuda_cores import CoreConstants, constants_on
 from rooflint.silicon.gemm import latency_s, launch_s, memory_s, overlapped_s, power_s, reduction_s
 from rooflint.silicon.residency import COLD
 from rooflint.silicon.shapes import Shapes
@@ -31,15 +32,21 @@ class Case:
     shape: Shapes
     chip: Chip
     constants: Constants
+    """Of products on matrix units."""
     element_bytes: float
     copies: float = COLD
+    cores: CoreConstants | None = None
+    """What differs on CUDA cores; a chip of those needs it."""
+
+    @property
+    def here(self) -> Constants:
+        """The constants as they hold on this chip."""
+        return constants_on(self.chip, self.constants, self.cores) if self.cores else self.constants
 
     def latency_s(self) -> float:
         """[s]"""
         return float(
-            latency_s(
-                self.shape, self.chip, self.constants, element_bytes=self.element_bytes, copies=self.copies
-            ).item()
+            latency_s(self.shape, self.chip, self.here, element_bytes=self.element_bytes, copies=self.copies).item()
         )
 
 
@@ -109,7 +116,7 @@ def breakdowns(case: Case) -> list[Breakdown]:
 
 
 def _breakdown(case: Case, tile: Tile, split: int) -> Breakdown:
-    shape, chip, constants, width = case.shape, case.chip, case.constants, case.element_bytes
+    shape, chip, constants, width = case.shape, case.chip, case.here, case.element_bytes
     each = load(shape, tile, chip) * split
     there = waves(each, chip)
     arithmetic, feed = clocks_per_k(tile, width, chip, constants)

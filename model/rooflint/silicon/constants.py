@@ -18,14 +18,16 @@ FILE = "silicon.yaml"
 class Constants:
     """Values by name; specs/silicon.yaml says what each means and how it was found."""
 
+    matrix_efficiency: float
+    """Share of its rate that the unit attains in the main loop: 1 where feed, steps and power explain the rest. [1]"""
     dram_efficiency: float
     """Share of the bandwidth that a stream attains. [1]"""
     graph_launch_us: float
     """What a launch costs in a CUDA graph, where no document says it of the architecture. [us]"""
     start_clocks: float
     """To start, fill and drain a kernel on all SMs, beside the launch and its own work. [clock]"""
-    sync_step_clocks: float
-    """Latency of a step along k where a warp waits for its matrix instruction. [clock]"""
+    step_clocks: float
+    """Latency of a step along k, whoever waits for it. [clock]"""
     sync_feed_bytes: float
     """Operands that an SM takes in where warps load them, per `tile.path_width`. [B/clock/SM]"""
     async_feed_bytes: float
@@ -52,6 +54,8 @@ class Constants:
     """How the energy of an op falls with the MACs that an SM does in a clock. [1]"""
     sync_step_bytes: float
     """Operand bytes along k of a step where a warp waits. [B]"""
+    async_step_bytes: float
+    """The same where the matrix unit runs beside the warps. [B]"""
 
 
 NAMES = tuple(field.name for field in fields(Constants))

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, Self
@@ -21,6 +21,7 @@ from rooflint.silicon import decode, gemm, prefill, residency, stream
 from rooflint.silicon.attention import Attention, attention
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.constants import Constants, silicon_file
+from rooflint.silicon.cuda_cores import CoreConstants, constants_on, cores_file
 from rooflint.silicon.op_constants import OpConstants, ops_file
 from rooflint.silicon.shapes import Numbers, shapes
 from rooflint.silicon.ways import WAYS, Way, ways
@@ -34,12 +35,19 @@ class Shared:
     """The constants that all GPUs share."""
 
     products: Constants
+    """On matrix units."""
     ops: OpConstants
+    cores: CoreConstants
+    """What differs on CUDA cores."""
 
     @classmethod
     def of(cls, registry: Registry) -> Self:
         """Those of the first root that has some. Raises InputError, or RooflintError where no root has them."""
-        return cls(silicon_file(registry).constants, ops_file(registry).constants)
+        return cls(silicon_file(registry).constants, ops_file(registry).constants, cores_file(registry).constants)
+
+    def on(self, chip: Chip) -> Self:
+        """The constants as they hold on a chip, whose products may run on CUDA cores."""
+        return replace(self, products=constants_on(chip, self.products, self.cores))
 
 
 @dataclass(frozen=True)
@@ -118,8 +126,8 @@ def on_silicon(
 
     Nothing is left in L2 by the op before: every byte comes from memory.
     """
-    found_by = ways(run)
-    alone, streamed, together = _work(plain, run, found_by, chip, shared)
+    found_by, here = ways(run), shared.on(chip)
+    alone, streamed, together = _work(plain, run, found_by, chip, here)
     return SiliconEstimate(
         plain.hardware,
         plain.workload,

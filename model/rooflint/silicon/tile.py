@@ -72,7 +72,7 @@ def feed_bytes(element_bytes: float, chip: Chip, constants: Constants) -> float:
 
 def clocks_per_k(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> tuple[float, float]:
     """Clocks that the matrix units need for one step of 1 along k, and that the operands need. [clock]"""
-    arithmetic = tile.m * tile.n / chip.macs_per_clock
+    arithmetic = tile.m * tile.n / (chip.macs_per_clock * constants.matrix_efficiency)
     return arithmetic, element_bytes * (tile.m + tile.n) / feed_bytes(element_bytes, chip, constants)
 
 
@@ -87,11 +87,12 @@ def busy_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Constan
 
 
 def latency_per_k(element_bytes: float, chip: Chip, constants: Constants) -> float:
-    """The least that 1 along k takes, however small the tile. [clock]
+    """The least that 1 along k takes, however small the tile: steps follow one another. [clock]
 
-    Steps of a warp that waits follow one another; asynchronous units queue theirs, and wait for operands alone.
+    A step is as long everywhere; a unit that reads its operands itself takes in four times as many bytes with one.
     """
-    return 0.0 if chip.asynchronous else constants.sync_step_clocks * element_bytes / constants.sync_step_bytes
+    step = constants.async_step_bytes if chip.asynchronous else constants.sync_step_bytes
+    return constants.step_clocks * element_bytes / step
 
 
 def store_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> float:

@@ -1,4 +1,4 @@
-"""The shipped constants, and every shipped GPU whose spec has all inputs."""
+"""The shipped constants, and every shipped GPU whose spec has all inputs, on matrix units and on CUDA cores."""
 
 import pytest
 
@@ -11,12 +11,12 @@ from rooflint.specs import Registry
 LAUNCHES = Coefficients(Registry()).launches()
 
 
-def chips():
+def chips(*precisions):
     registry = Registry()
     found = {}
     for name in registry.ids():
         hardware = registry.get(name)
-        for precision in ("bf16", "fp16"):
+        for precision in precisions:
             try:
                 found[name] = chip_of(hardware, precision, LAUNCHES)
                 break
@@ -25,7 +25,8 @@ def chips():
     return found
 
 
-CHIPS = chips()
+CHIPS = chips("bf16", "fp16")
+ON_CORES = chips("fp32")
 
 
 @pytest.fixture(scope="session")

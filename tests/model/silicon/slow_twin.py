@@ -19,17 +19,17 @@ def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies):
     for a, b in ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (16, 64)):
         for split in (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32):
             tiles_per_sm = batch * math.ceil(m / a) * math.ceil(n / b) * split / chip.sms
-            arithmetic = a * b / chip.macs_per_clock
+            arithmetic = a * b / (chip.macs_per_clock * c.matrix_efficiency)
             store = a * b * element_bytes / (c.store_bytes * width)
             if chip.asynchronous:
                 waves = max(1.0, tiles_per_sm)
                 busy = max(arithmetic, element_bytes * (a + b) / (c.async_feed_bytes * width))
-                step = 0.0
+                step = c.step_clocks * element_bytes / c.async_step_bytes
             else:
                 waves = math.ceil(tiles_per_sm)
                 feed = element_bytes * (a + b) / (c.sync_feed_bytes * width)
                 busy = (arithmetic**c.overlap + feed**c.overlap) ** (1 / c.overlap)
-                step = c.sync_step_clocks * element_bytes / c.sync_step_bytes
+                step = c.step_clocks * element_bytes / c.sync_step_bytes
             main = k / split * max(waves * busy, step)
             clocks = math.hypot(main, waves * store) if chip.asynchronous else main + waves * store
             compute = max(clocks * clock_s, power)

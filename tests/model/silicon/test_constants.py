@@ -28,6 +28,7 @@ def test_every_shipped_constant_says_what_it_is_and_where_it_comes_from():
 
 def test_shares_are_shares():
     constants = silicon_file(Registry()).constants
+    assert 0 < constants.matrix_efficiency <= 1
     assert 0 < constants.dram_efficiency < 1
     assert constants.overlap >= 1
     assert constants.l2_ratio >= 1
@@ -44,7 +45,7 @@ def test_a_root_of_ones_own_goes_before_the_packaged_one(tmp_path):
 
 def test_a_misspelt_constant_is_refused_with_the_one_that_is_missing(tmp_path):
     (message,) = refused(tmp_path, TEXT.replace("  overlap:", "  overlapp:"))
-    assert message.startswith("constants.overlap: is missing; unknown constant 'overlapp' (known: dram_efficiency, ")
+    assert message.startswith("constants.overlap: is missing; unknown constant 'overlapp' (known: matrix_efficiency, ")
 
 
 def test_a_bare_number_is_refused(tmp_path):

@@ -204,9 +204,15 @@ def test_what_is_no_gpu_stays_at_the_roofline_and_says_so(device):
 
 
 def test_a_gpu_that_lacks_a_fact_names_it():
-    found = prediction("nvidia/t4", compute="fp32")
+    found = prediction("amd/mi300x")
     assert found.fidelity == "roofline"
-    assert found.reasons["fidelity"].startswith("nvidia/t4 lacks the fact 'units.cuda_core.issue_threads': ")
+    assert found.reasons["fidelity"].startswith("amd/mi300x lacks the fact 'units.matrix_core.issue_threads': ")
+
+
+def test_fp32_runs_on_cuda_cores():
+    found = prediction("nvidia/t4", compute="fp32")
+    assert found.fidelity == "silicon"
+    assert found.times.chip.cores.schedulers == 4
 
 
 def test_every_gpu_is_on_silicon_or_says_what_it_lacks():
@@ -217,7 +223,9 @@ def test_every_gpu_is_on_silicon_or_says_what_it_lacks():
             found = prediction(device.id, compute="fp16")
         except RooflintError:
             continue
-        assert (found.fidelity == "silicon") != ("lacks the fact" in found.reasons.get("fidelity", "")), device.id
+        reason = found.reasons.get("fidelity", "")
+        lacks = "lacks the fact" in reason or "measured in fp32 alone" in reason
+        assert (found.fidelity == "silicon") != lacks, device.id
 
 
 @pytest.mark.parametrize("launch", ["stream", "graph", FREE])

@@ -39,7 +39,7 @@ def test_arithmetic_and_feed_overlap_and_are_side_by_side_only_where_units_are_a
         assert max(both) < busy < sum(both)
 
 
-def test_units_that_wait_have_steps_and_others_have_not():
-    # 32 B of a step are 16 elements of bf16
-    assert latency_per_k(2.0, A100, CONSTANTS) == pytest.approx(CONSTANTS.sync_step_clocks / 16)
-    assert latency_per_k(2.0, H100, CONSTANTS) == 0
+def test_a_step_of_a_unit_that_runs_by_itself_takes_in_four_times_the_bytes():
+    # 32 B of a step are 16 elements of bf16, 128 B are 64
+    assert latency_per_k(2.0, A100, CONSTANTS) == pytest.approx(CONSTANTS.step_clocks / 16)
+    assert latency_per_k(2.0, H100, CONSTANTS) == pytest.approx(CONSTANTS.step_clocks / 64)

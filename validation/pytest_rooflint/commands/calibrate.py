@@ -12,6 +12,7 @@ import typer
 
 from pytest_rooflint.commands import refit
 from pytest_rooflint.commands.calibrate_attention import attention
+from pytest_rooflint.commands.calibrate_cores import cores
 from pytest_rooflint.commands.calibrate_moved import moved_command
 from pytest_rooflint.commands.calibrate_power import power_command
 from rooflint.commands.options import Specs, registry
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command("power")(power_command)
 app.command()(attention)
 app.command("moved")(moved_command)
+app.command()(cores)
 
 
 @app.command()

@@ -12,17 +12,22 @@ from pytest_rooflint.silicon.published import Published
 from pytest_rooflint.silicon.published_schema import OPTIONAL, OpName
 from pytest_rooflint.silicon.sample import REGIMES
 from rooflint.coefficients import Coefficients
+from rooflint.hardware import Hardware
 from rooflint.precision import bytes_per_element
-from rooflint.silicon import convolution, gemm, pointwise
+from rooflint.silicon import convolution, gemm, pointwise, winograd
 from rooflint.silicon.chip import Chip, chip_of
 from rooflint.silicon.constants import Constants, silicon_file
 from rooflint.silicon.convolution import Convolution
+from rooflint.silicon.cuda_cores import CoreConstants, constants_on, cores_file
 from rooflint.silicon.op_constants import OpConstants, ops_file
 from rooflint.silicon.residency import COLD
 from rooflint.silicon.shapes import Numbers, Shapes, shapes
 from rooflint.specs import Registry
 
 Mask = NDArray[np.bool_]
+
+RAN = "winograd"
+"""The column that says which algorithm was run."""
 
 LARGE_BYTES, SMALL_BYTES = 100e6, 1e6
 """Of what a stream moves: L2 of no measured GPU holds the one, that of all the other. [B]"""
@@ -46,7 +51,10 @@ class Seen(NamedTuple):
 
     chip: Chip
     products: Constants
+    """As they hold on the chip."""
     ops: OpConstants
+    cores: CoreConstants
+    """Of CUDA cores, as they were fitted without the family of the chip."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,16 @@ class Work:
 def seen(published: Published, registry: Registry) -> Seen:
     """The device of a table as the formulas want it, and all constants. Raises RooflintError."""
     spec = published.spec
-    chip = chip_of(registry.get(spec.device), spec.precision, Coefficients(registry).launches())
-    return Seen(chip, silicon_file(registry).constants, ops_file(registry).constants)
+    device = registry.get(spec.device)
+    chip = chip_of(device, spec.precision, Coefficients(registry).launches())
+    cores = cores_file(registry).without(family_of(device))
+    products = constants_on(chip, silicon_file(registry).constants, cores)
+    return Seen(chip, products, ops_file(registry).constants, cores)
+
+
+def family_of(device: Hardware) -> str:
+    """`volta` of nvidia/volta-gv100; empty where the architecture is not said."""
+    return (device.architecture or "").rpartition("/")[2].partition("-")[0]
 
 
 def predicted_s(published: Published, given: Seen) -> Numbers:
@@ -112,7 +128,7 @@ def work(published: Published) -> Work:
         return Work(np.zeros(len(published)), _stream_bytes(published), ones)
     product = _products(published)
     if published.spec.op == "convolution":
-        found = _convolutions(published)
+        found = convolutions(published)
         moved, most = convolution.touched_bytes(found, element_bytes), convolution.direct_peak_gain(found)
         return Work(product.macs, moved, most)
     m, n, k, batch = product
@@ -128,12 +144,13 @@ def label(published: Published, row: int) -> str:
 
 def _products(published: Published) -> Shapes:
     if published.spec.op == "convolution":
-        return convolution.as_product(_convolutions(published))
+        return convolution.as_product(convolutions(published))
     return shapes(*(published.sizes[name] for name in ("m", "n", "k", "batch")))
 
 
-def _convolutions(published: Published) -> Convolution:
-    return convolution.convolution(**published.sizes)
+def convolutions(published: Published) -> Convolution:
+    """The sizes of a table of convolutions."""
+    return convolution.convolution(**{name: column for name, column in published.sizes.items() if name != RAN})
 
 
 def _stream_bytes(published: Published) -> Numbers:
@@ -150,7 +167,14 @@ def _gemm_s(published: Published, given: Seen) -> Numbers:
 
 def _convolution_s(published: Published, given: Seen) -> Numbers:
     element_bytes = bytes_per_element(published.spec.precision)
-    return convolution.latency_s(_convolutions(published), given.chip, given.products, element_bytes=element_bytes)
+    return winograd.latency_s(
+        convolutions(published),
+        given.chip,
+        given.products,
+        given.ops.stream,
+        given.cores,
+        element_bytes=element_bytes,
+    )
 
 
 def _stream_s(published: Published, given: Seen) -> Numbers:

@@ -17,8 +17,9 @@ SIZES: dict[OpName, tuple[str, ...]] = {
 """Columns that each op needs, as its formula names them. Height and width are those of the output; what streams writes
 m rows of n elements."""
 
-OPTIONAL: dict[OpName, tuple[str, ...]] = {"gemm": ("batch",), "convolution": ("stride", "groups")}
-"""Columns that an op may have; 1 where it has not."""
+OPTIONAL: dict[OpName, tuple[str, ...]] = {"gemm": ("batch",), "convolution": ("stride", "groups", "winograd")}
+"""Columns that an op may have; 1 where it has not. `winograd` is no size but what was run: outputs along a side of the
+tiles that the library's kernel transforms; 1 where it computes directly."""
 
 TIME = "us"
 """The last column: what was measured."""
