@@ -60,10 +60,11 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "grid",
         "silicon",
         "silicon_ops",
+        "device_calibration",
     }
     answers = {"compare", "analyze", "models", "sweep", "tdp_estimate", "tdp_registry", "explain_gemm"}
     measured = {"measure_compare", "measure_calibrate"}
-    assert set(validators) == {*model, *answers, *measured, "golden", "calibration"}
+    assert set(validators) == {*model, *answers, *measured, "golden", "calibration", "calibrate_device"}
     for validator in validators.values():
         assert validator.schema["$schema"].endswith("2020-12/schema")
         validator.check_schema(validator.schema)
@@ -75,7 +76,7 @@ def test_the_committed_schemas_are_those_of_the_models(capsys):
 
 def test_a_check_finds_a_missing_a_stale_and_a_fresh_schema(copied, capsys):
     assert status(check=True) == 1
-    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 22
+    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 24
     assert list(copied.iterdir()) == []  # a check writes nothing
     assert status(check=False) == 0
     assert status(check=True) == 0
@@ -104,6 +105,7 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
         "architecture.json",
         "circuits.json",
         "compare.json",
+        "device_calibration.json",
         "events.json",
         "explain_gemm.json",
         "grid.json",

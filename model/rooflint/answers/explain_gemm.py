@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rooflint.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
+from rooflint.facts import Fact
 from rooflint.hardware import Hardware
 from rooflint.precision import rate_unit
 from rooflint.silicon.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
-from rooflint.silicon.constants import SiliconFile
+from rooflint.silicon.calibration import Calibration
+from rooflint.silicon.constants import Constants, SiliconFile
 from rooflint.silicon.residency import COLD, touched_bytes
 from rooflint.table import Table
 from rooflint.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
@@ -60,11 +62,18 @@ class Question:
     precision: str
     case: Case
     file: SiliconFile
+    own: Calibration | None = None
+    """What its owner measured of the machine; it is in the case."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """m, n, k, batch."""
         return tuple(int(column.item()) for column in self.case.shape)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Of the device, then those of the machine's own calibration."""
+        return (*self.case.chip.facts, *(self.own.facts.values() if self.own else ()))
 
     @property
     def roofline_s(self) -> float:
@@ -75,9 +84,16 @@ class Question:
 
     def over_folds(self) -> list[float]:
         """With the constants of each family left out. [s]"""
-        return [
-            replace(self.case, constants=self.file.without(family)).latency_s() for family in self.file.families
-        ] or [self.case.latency_s()]
+        return [self._with(self.file.without(family)).latency_s() for family in self.file.families] or [
+            self.case.latency_s()
+        ]
+
+    def _with(self, constants: Constants) -> Case:
+        """The same product with other constants, and the machine's own figures in their places."""
+        if self.own is None:
+            return replace(self.case, constants=constants)
+        chip, constants = self.own.own.of(self.case.chip, constants)
+        return replace(self.case, chip=chip, constants=constants)
 
 
 def answer(question: Question) -> Answer:
@@ -88,7 +104,7 @@ def answer(question: Question) -> Answer:
     times = f" × {batch}" if batch > 1 else ""
     return Answer(
         title=f"GEMM {m} × {n} × {k}{times} on {question.hardware.name}",
-        subtitle=f"{question.hardware.label}, {question.precision}, {_warmth(question.case)}",
+        subtitle=f"{question.hardware.label}, {question.precision}, {_warmth(question.case)}{_calibrated(question)}",
         sections=(
             _summary(question, ones[0]),
             _ladder(question.case, ones[0]),
@@ -107,6 +123,10 @@ def _warmth(case: Case) -> str:
     if case.copies == COLD:
         return "operands in memory"
     return f"{case.copies:.0f} set{'s' if case.copies != 1 else ''} of weights in turn"
+
+
+def _calibrated(question: Question) -> str:
+    return f", calibrated on {question.own.spec.name}" if question.own else ""
 
 
 def _summary(question: Question, one: Breakdown) -> Section:
@@ -183,7 +203,7 @@ def _others(ones: Sequence[Breakdown]) -> Section:
 
 
 def _facts(question: Question) -> Section:
-    rows = tuple((fact.path, fact.display, fact.source.grade) for fact in question.case.chip.facts)
+    rows = tuple((fact.path, fact.display, fact.source.grade) for fact in question.facts)
     return Grid("Facts", Table(("fact", "value", "grade"), rows), f"constants: {question.file.spec.fit.package}")
 
 
@@ -236,7 +256,7 @@ def _record(question: Question, ones: Sequence[Breakdown], twice: dict[str, floa
                 "where": fact.where,
                 "grade": fact.source.grade,
             }
-            for fact in question.case.chip.facts
+            for fact in question.facts
         ],
         "caveats": list(caveats(question)),
     }
