@@ -1,6 +1,7 @@
 """`rooflint calibrate`: how far the model is from published measurements.
 
-`gemm` fits the constants of the latency on silicon again, leaving each family out in turn; `power` fits nothing.
+`gemm` fits the constants of the latency on silicon again, leaving each family out in turn; `device` sets three of them
+for one machine; `power` fits nothing.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import typer
 
 from pytest_rooflint.commands import refit
 from pytest_rooflint.commands.calibrate_attention import attention
+from pytest_rooflint.commands.calibrate_device import device_command
 from pytest_rooflint.commands.calibrate_power import power_command
 from rooflint.commands.options import Specs, registry
 from rooflint.table import Table, write
@@ -27,6 +29,7 @@ app = typer.Typer(
 
 app.command("power")(power_command)
 app.command()(attention)
+app.command("device")(device_command)
 
 
 @app.command()
