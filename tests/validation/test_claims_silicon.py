@@ -1,14 +1,18 @@
 """`fidelity: silicon` of latencies and bounds: what the model says is judged, and no roofline takes its place."""
 
+import os
+from dataclasses import replace
+
 import pytest
 
 from pytest_rooflint import golden
 from pytest_rooflint.judge import judge
+from pytest_rooflint.kept_constants import FILES, kept
 from rooflint.basis import Energies
 from rooflint.coefficients import Coefficients
 from rooflint.errors import InputError
 from rooflint.prediction import Setting, predict
-from rooflint.specs import Registry
+from rooflint.specs import PACKAGED, Registry
 from rooflint.workload_tables import load_workload
 
 HEAD = (
@@ -101,6 +105,21 @@ def test_a_replay_is_no_silicon(claim):
     head = HEAD.replace("claims:", f"given: {{GPU: {{hardware: {T4}, unit: tensor_core, memory: gddr6}}}}\nclaims:")
     with pytest.raises(InputError, match=r"fidelity: silicon is of documented devices"):
         claim("latency: GPU, compute: fp16, fidelity: silicon, expect: 1.00 ms", head)
+
+
+def test_constants_are_read_once_and_again_when_they_change(tmp_path):
+    for name in FILES:
+        (tmp_path / name).write_text((PACKAGED / name).read_text(encoding="utf-8"), encoding="utf-8")
+    registry = Registry.of((tmp_path,))
+    first = kept(registry)
+    assert kept(Registry.of((tmp_path,))) is first
+    products = tmp_path / "silicon.yaml"
+    text = products.read_text(encoding="utf-8").replace("value: [1.3, choice", "value: [2.6, choice")
+    tried = replace(registry, texts={products: text})
+    assert kept(tried).silicon.products.graph_launch_us == 2 * first.silicon.products.graph_launch_us
+    products.write_text(text, encoding="utf-8")
+    os.utime(products, ns=(1, 1))
+    assert kept(registry).silicon.products.graph_launch_us == 2 * first.silicon.products.graph_launch_us
 
 
 def test_an_id_tells_fidelities_and_launches_apart(claim):

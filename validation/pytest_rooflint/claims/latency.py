@@ -91,12 +91,11 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
 def _on_silicon(
     device: Hardware, workload: "Workload", compute: str, storage: str, claim: Claim, context: Context
 ) -> Estimate:
-    from rooflint.basis import Energies  # noqa: PLC0415  # most claims ask for no silicon
-    from rooflint.coefficients import Coefficients  # noqa: PLC0415
+    from pytest_rooflint.kept_constants import kept  # noqa: PLC0415  # most claims ask for no silicon
     from rooflint.prediction import Setting, silicon_times  # noqa: PLC0415
 
     setting = Setting(compute, storage, launch=str(claim.option("launch", "stream")))
-    return silicon_times(device, workload, Energies(Coefficients(context.registry)), setting)
+    return silicon_times(device, workload, kept(context.registry), setting)
 
 
 def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
