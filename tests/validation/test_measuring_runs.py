@@ -67,6 +67,7 @@ def test_anchors_are_taken_in_each_precision_that_was_asked_for(monkeypatch, sta
     assert asked == [(shape, "fp16") for shapes in anchors.ANCHORS.values() for shape in shapes]
     assert taken.left_out["null fp16 256x256x256"] == "a fake has no graphs"
     assert taken.left_out["anchors in fp64"] == "want bf16 or fp16, which silicon is fitted to"
+    monkeypatch.setattr(anchors, "native", lambda device: {"cuda:1": "bf16"}[device])
     runs.anchored(runs.Asked("cuda:1"), taken)
     assert asked[-1] == ((8, 16384, 16384), "bf16")
 

@@ -36,6 +36,9 @@ SETS = 6
 DTYPES: Mapping[str, str] = MappingProxyType({"bf16": "bfloat16", "fp16": "float16"})
 """Precisions that anchors are measured in, as torch calls them."""
 
+BF16_CAPABILITY = 8
+"""Compute capability, before the point, of the first tensor cores that multiply bf16 (NVIDIA A100)."""
+
 GRAPH = "kernels_in_graph"
 """The detail that tells an anchor from a product that was launched by itself."""
 
@@ -49,6 +52,19 @@ class GraphClock(EventClock):
     def seconds(self, call: Call, calls: int) -> float:
         """Time until so many replays are finished, for each kernel of a replay. [s]"""
         return super().seconds(call, calls) / self.kernels
+
+    def occupy(self, call: Call, seconds: float) -> None:
+        """As many replays as fill that time, each of which takes so many kernels' times. [s]"""
+        super().occupy(call, seconds / self.kernels)
+
+
+def native(device: str, cuda: Any = None) -> str:
+    """The precision that a GPU's matrix units have: bf16 from compute capability 8.0 on, fp16 before.
+
+    An older one multiplies bf16 by conversion, for minutes.
+    """
+    major, _ = (cuda or _torch_cuda()).get_device_capability(device)
+    return "bf16" if major >= BF16_CAPABILITY else "fp16"
 
 
 def measured(

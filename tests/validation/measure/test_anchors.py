@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rooflint_measure.anchors import ANCHORS, GRAPH, SETS, GraphClock, measured
+from rooflint_measure.anchors import ANCHORS, GRAPH, SETS, GraphClock, measured, native
 from rooflint_measure.gemm import NotMeasuredError
 from rooflint_measure.timing import Plan
 
@@ -99,6 +99,22 @@ def test_a_clock_of_graphs_counts_each_kernel():
     cuda = FakeCuda(kernel_ms=3.0)
     # 4 replays of 6 kernels of 3 ms are 72 ms, 12 ms for each of the 6
     assert GraphClock(cuda, kernels=6).seconds(lambda: [cuda.kernel() for _ in range(6)], 4) == pytest.approx(0.012)
+
+
+def test_a_gpu_is_occupied_as_long_as_was_asked():
+    # 6 kernels of 2 ms are a replay of 12 ms: 36 ms are three of them, after the one that tells how long one takes
+    cuda, replays = FakeCuda(kernel_ms=2.0), []
+    GraphClock(cuda, kernels=6).occupy(lambda: replays.append([cuda.kernel() for _ in range(6)]), 0.036)
+    assert len(replays) == 1 + 3
+
+
+@pytest.mark.parametrize(("capability", "precision"), [((7, 5), "fp16"), ((8, 0), "bf16"), ((12, 0), "bf16")])
+def test_a_gpu_is_measured_in_the_precision_that_it_has(capability, precision):
+    class Driver:
+        def get_device_capability(self, device):
+            return {"cuda": capability}[device]
+
+    assert native("cuda", Driver()) == precision
 
 
 def test_no_shape_anchors_two_things():

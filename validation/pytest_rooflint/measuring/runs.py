@@ -162,12 +162,12 @@ def streams(asked: Asked, taken: Taken, cache_bytes: int | None = None) -> None:
 
 
 def anchored(asked: Asked, taken: Taken) -> None:
-    """The products that `rooflint calibrate device` reads, in bf16 unless asked otherwise; of GPUs alone."""
+    """The products that `rooflint calibrate device` reads, natively unless asked otherwise; of GPUs alone."""
     if asked.device == "cpu":
         return
     plan = gemm.plan_of(asked.seconds / 2)
     measured = partial(anchors.measured, device=asked.device, observer=taken.observer, plan=plan)
-    for name in asked.precisions or ("bf16",):
+    for name in asked.precisions or (anchors.native(asked.device),):
         if name not in anchors.DTYPES:
             taken.left_out[f"anchors in {name}"] = f"want {' or '.join(anchors.DTYPES)}, which silicon is fitted to"
             continue
