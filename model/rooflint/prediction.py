@@ -350,6 +350,17 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     return Prediction(hardware, work, run, times, MappingProxyType(reasons), overhead, laid, energy, live)
 
 
+def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting: Setting) -> SiliconEstimate:
+    """The times of a run on silicon and nothing else, for whoever wants no roofline in their place.
+
+    Raises MissingFactError for a device that lacks an input, and for one that is no GPU; else as `predict`.
+    """
+    overhead = launching.overhead(hardware, energies.coefficients, setting.launch)
+    typical = overhead.typical if overhead else 0.0
+    plain = estimate(hardware, run, compute=setting.compute, storage=setting.storage, overhead_s=typical)
+    return _on_silicon(hardware, run, plain, energies, setting)
+
+
 def _on_silicon(
     hardware: Hardware, run: Workload, plain: Estimate, energies: Energies, setting: Setting
 ) -> SiliconEstimate:

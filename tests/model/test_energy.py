@@ -97,13 +97,13 @@ def test_idle_power_is_that_of_the_device_or_a_share_of_what_it_is_rated_for():
 
 def test_a_device_without_a_tdp_takes_its_share_of_another_rating():
     # GH200: no TDP of the GPU alone, a limit of 1000 W; 142.5 of 700 W is the share of a GPU with a context
-    gh200 = REGISTRY.get("nvidia/gh200-96gb")
+    gh200 = REGISTRY.get("nvidia/gh200-144gb")
     assert gh200.tdp_w is None
     assert idle_w(gh200, COEFFICIENTS).typical == near(1000 * 142.5 / 700)
 
 
 def test_a_share_of_a_rating_is_an_estimate_however_well_both_were_read():
-    assert idle_w(REGISTRY.get("nvidia/gh200-96gb"), COEFFICIENTS).grade == "estimate"
+    assert idle_w(REGISTRY.get("nvidia/gh200-144gb"), COEFFICIENTS).grade == "estimate"
     assert idle_w(REGISTRY.get("nvidia/h100-sxm5-80gb"), COEFFICIENTS).grade == "device"
 
 

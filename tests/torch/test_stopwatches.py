@@ -53,7 +53,7 @@ def test_operands_of_fp8_lie_as_cublas_wants_them_and_sum_like_the_others(fast):
 
 def test_int8_by_columns_is_the_product_of_the_same_numbers():
     c = dense(products._int8_product("cpu", columns=True)((128, 64, 256))())
-    a, b = ((32 * products._normal(size, "float64", "cpu", turn)).round().clamp(-127, 127).numpy()
+    a, b = ((32 * products.normal(size, "float64", "cpu", turn)).round().clamp(-127, 127).numpy()
             for turn, size in enumerate(((128, 256), (64, 256))))  # fmt: skip
     assert np.array_equal(c, a @ b.T)
 
@@ -63,7 +63,7 @@ def test_both_ways_through_onednn_multiply():
     linear, conv = (dense(make((64, 128, 256))()) for make in kernel.ways.values())
 
     def operand(shape, turn):
-        return products._normal(shape, "float64", "cpu", turn).numpy()
+        return products.normal(shape, "float64", "cpu", turn).numpy()
 
     # a layer multiplies 64 rows of 256 by the transposed weight; a picture of one row has its 256 channels first
     weight = operand((128, 256), 1)

@@ -283,6 +283,7 @@ def test_a_wrong_id_is_said_before_anything_is_measured(tmp_path, device):
         (["gemm", "-p", "fp31"], "unknown precision 'fp31'"),
         (["gemm", "--library", "atlas"], "nothing was measured"),
         (["wait", "0"], "want a wait above 0 and up to 60 s"),
+        (["anchors", "--device", "cpu"], "anchors calibrate silicon, which is for GPUs"),
     ],
 )
 def test_what_cannot_be_measured_is_one_sentence(device, arguments, said):

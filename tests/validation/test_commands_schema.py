@@ -61,10 +61,20 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "grid",
         "silicon",
         "silicon_ops",
+        "device_calibration",
     }
     answers = {"compare", "analyze", "models", "sweep", "tdp_estimate", "tdp_registry", "explain_gemm"}
     measured = {"measure_compare", "measure_calibrate"}
-    assert set(validators) == {*model, *answers, *measured, "golden", "published", "calibration", "calibrate_moved"}
+    assert set(validators) == {
+        *model,
+        *answers,
+        *measured,
+        "golden",
+        "published",
+        "calibration",
+        "calibrate_device",
+        "calibrate_moved",
+    }
     for validator in validators.values():
         assert validator.schema["$schema"].endswith("2020-12/schema")
         validator.check_schema(validator.schema)
@@ -105,6 +115,7 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
         "architecture.json",
         "circuits.json",
         "compare.json",
+        "device_calibration.json",
         "events.json",
         "explain_gemm.json",
         "grid.json",

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_rooflint.measuring import runs
-from rooflint_measure import gemm, products
+from rooflint_measure import anchors, gemm, products
 from rooflint_measure.gemm import NotMeasuredError, Peak
 from rooflint_measure.products import Kernel
 from rooflint_measure.subjects import Gemm
@@ -52,3 +52,27 @@ def test_without_a_native_product_all_reasons_are_said(libraries):
     libraries("fp32 mkl")
     with pytest.raises(NotMeasuredError, match="no installed library multiplies in fp16 here"):
         runs._reference(runs.Asked(seconds=0.1), "fp16")
+
+
+def test_anchors_are_taken_in_each_precision_that_was_asked_for(monkeypatch, stand_in):
+    asked = []
+
+    def refused(shape, precision, **_):
+        asked.append((shape, precision))
+        raise NotMeasuredError("a fake has no graphs")
+
+    monkeypatch.setattr(anchors, "measured", refused)
+    taken = runs.Taken(stand_in())
+    runs.anchored(runs.Asked("cuda", ("fp16", "fp64")), taken)
+    assert asked == [(shape, "fp16") for shapes in anchors.ANCHORS.values() for shape in shapes]
+    assert taken.left_out["null fp16 256x256x256"] == "a fake has no graphs"
+    assert taken.left_out["anchors in fp64"] == "want bf16 or fp16, which silicon is fitted to"
+    monkeypatch.setattr(anchors, "native", lambda device: {"cuda:1": "bf16"}[device])
+    runs.anchored(runs.Asked("cuda:1"), taken)
+    assert asked[-1] == ((8, 16384, 16384), "bf16")
+
+
+def test_a_cpu_has_no_anchors(stand_in):
+    taken = runs.Taken(stand_in())
+    runs.anchored(runs.Asked("cpu"), taken)
+    assert (taken.measurements, taken.left_out) == ([], {})

@@ -257,6 +257,8 @@ def _id(kind: Kind, claim: Claim, entry: Mapping[str, Any]) -> str:
     parts += [f"of-{slug(json.dumps(claim.workload))}"] if "workload" in entry else []
     parts += [f"in-{entry['compute']}"] if "compute" in entry else []
     parts += [f"stored-{entry['storage']}"] if "storage" in entry else []
+    parts += ["on-silicon"] if claim.option("fidelity") == "silicon" else []
+    parts += [f"launched-{slug(str(claim.option('launch')))}"] if claim.option("launch") else []
     parts += ["sparse"] if claim.option("sparse") else []
     parts += [f"per-{slug(str(claim.option('per')))}"] if claim.option("per") else []
     parts += ["refuted"] if claim.option("refuted") else []

@@ -120,7 +120,7 @@ def _torch_cpu() -> Iterator[Kernel]:
     yield Kernel("int8", "onednn", "cpu", {"torch._int_mm": _int8_product("cpu", columns=False)}, details=isa)
 
 
-def _normal(shape: tuple[int, ...], dtype: str, device: str, turn: int = 0) -> Any:
+def normal(shape: tuple[int, ...], dtype: str, device: str, turn: int = 0) -> Any:
     """A tensor of random normal numbers; `turn` tells operands apart."""
     import torch  # noqa: PLC0415
 
@@ -138,7 +138,7 @@ def _torch_product(dtype: str, device: str, rounding: str = "") -> Make:
         m, n, k = shape
         if rounding:
             torch.set_float32_matmul_precision(rounding)
-        a, b = _normal((m, k), dtype, device), _normal((k, n), dtype, device, 1)
+        a, b = normal((m, k), dtype, device), normal((k, n), dtype, device, 1)
         c = torch.empty((m, n), dtype=a.dtype, device=device)
         return lambda: torch.mm(a, b, out=c)
 
@@ -150,7 +150,7 @@ def _mkldnn_linear(shape: Shape) -> Call:
     import torch  # noqa: PLC0415
 
     m, n, k = shape
-    x, weight = (_normal(size, "float32", "cpu", turn).to_mkldnn() for turn, size in enumerate(((m, k), (n, k))))
+    x, weight = (normal(size, "float32", "cpu", turn).to_mkldnn() for turn, size in enumerate(((m, k), (n, k))))
     return lambda: torch._C._nn.mkldnn_linear(x, weight, None)
 
 
@@ -159,8 +159,8 @@ def _pointwise_conv(shape: Shape) -> Call:
     import torch  # noqa: PLC0415
 
     m, n, k = shape
-    x = _normal((1, k, 1, m), "float32", "cpu").to(memory_format=torch.channels_last)
-    weight = _normal((n, k, 1, 1), "float32", "cpu", 1).to(memory_format=torch.channels_last)
+    x = normal((1, k, 1, m), "float32", "cpu").to(memory_format=torch.channels_last)
+    weight = normal((n, k, 1, 1), "float32", "cpu", 1).to(memory_format=torch.channels_last)
     return lambda: torch.conv2d(x, weight)
 
 
@@ -172,7 +172,7 @@ def _int8_product(device: str, *, columns: bool) -> Make:
 
         m, n, k = shape
         sizes = ((m, k), (n, k) if columns else (k, n))
-        drawn = (_normal(size, "float32", device, turn) for turn, size in enumerate(sizes))
+        drawn = (normal(size, "float32", device, turn) for turn, size in enumerate(sizes))
         a, b = ((32 * one).round().clamp(-127, 127).to(torch.int8) for one in drawn)
         right = b.t() if columns else b
         c = torch.empty((m, n), dtype=torch.int32, device=device)
@@ -213,7 +213,7 @@ def _fp8_product(device: str, *, fast_sums: bool) -> Make:
         import torch  # noqa: PLC0415
 
         m, n, k = shape
-        a, b = _normal((m, k), "float8_e4m3fn", device), _normal((n, k), "float8_e4m3fn", device, 1)
+        a, b = normal((m, k), "float8_e4m3fn", device), normal((n, k), "float8_e4m3fn", device, 1)
         right, one = b.t(), torch.ones((), device=device)
         return lambda: torch._scaled_mm(
             a, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=fast_sums

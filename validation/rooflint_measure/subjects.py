@@ -81,7 +81,8 @@ def label(subject: Wait | Gemm | Stream | Network) -> str:
             return f"wait-{subject.wanted_s * 1e6:g}us"
         case Gemm():
             batch = f"{subject.batch}x" if subject.batch > 1 else ""
-            return f"gemm-{subject.precision}-{subject.library}-{batch}{subject.m}x{subject.n}x{subject.k}"
+            turns = f"-{subject.weight_copies}w" if subject.weight_copies > 1 else ""
+            return f"gemm-{subject.precision}-{subject.library}-{batch}{subject.m}x{subject.n}x{subject.k}{turns}"
         case Stream():
             return f"stream-{subject.kernel}-{subject.library}-{subject.array_bytes}"
         case Network():

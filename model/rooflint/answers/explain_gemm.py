@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rooflint.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
+from rooflint.facts import Fact
 from rooflint.hardware import Hardware
 from rooflint.precision import rate_unit
 from rooflint.silicon.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
-from rooflint.silicon.constants import SiliconFile
+from rooflint.silicon.calibration import Calibration
+from rooflint.silicon.constants import Constants, SiliconFile
 from rooflint.silicon.cuda_cores import CoresFile
 from rooflint.silicon.residency import COLD, touched_bytes
 from rooflint.table import Table
@@ -74,11 +76,18 @@ class Question:
     case: Case
     file: SiliconFile
     cores: CoresFile
+    own: Calibration | None = None
+    """What its owner measured of the machine; it is in the case."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """m, n, k, batch."""
         return tuple(int(column.item()) for column in self.case.shape)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Of the device, then those of the machine's own calibration."""
+        return (*self.case.chip.facts, *(self.own.facts.values() if self.own else ()))
 
     @property
     def roofline_s(self) -> float:
@@ -89,10 +98,17 @@ class Question:
 
     def over_folds(self) -> list[float]:
         """With the constants of each family left out. [s]"""
-        cases = [replace(self.case, constants=self.file.without(family)) for family in self.file.families]
+        cases = [self._with(self.file.without(family)) for family in self.file.families]
         if self.case.chip.cores:
             cases += [replace(self.case, cores=self.cores.without(family)) for family in self.cores.families]
         return [case.latency_s() for case in cases] or [self.case.latency_s()]
+
+    def _with(self, constants: Constants) -> Case:
+        """The same product with other constants, and the machine's own figures in their places."""
+        if self.own is None:
+            return replace(self.case, constants=constants)
+        chip, constants = self.own.own.of(self.case.chip, constants)
+        return replace(self.case, chip=chip, constants=constants)
 
 
 def answer(question: Question) -> Answer:
@@ -103,7 +119,7 @@ def answer(question: Question) -> Answer:
     times = f" × {batch}" if batch > 1 else ""
     return Answer(
         title=f"GEMM {m} × {n} × {k}{times} on {question.hardware.name}",
-        subtitle=f"{question.hardware.label}, {question.precision}, {_warmth(question.case)}",
+        subtitle=f"{question.hardware.label}, {question.precision}, {_warmth(question.case)}{_calibrated(question)}",
         sections=(
             _summary(question, ones[0]),
             _ladder(question.case, ones[0]),
@@ -122,6 +138,10 @@ def _warmth(case: Case) -> str:
     if case.copies == COLD:
         return "operands in memory"
     return f"{case.copies:.0f} set{'s' if case.copies != 1 else ''} of weights in turn"
+
+
+def _calibrated(question: Question) -> str:
+    return f", calibrated on {question.own.spec.name}" if question.own else ""
 
 
 def _summary(question: Question, one: Breakdown) -> Section:
@@ -197,7 +217,7 @@ def _others(ones: Sequence[Breakdown]) -> Section:
 
 
 def _facts(question: Question) -> Section:
-    rows = tuple((fact.path, fact.display, fact.source.grade) for fact in question.case.chip.facts)
+    rows = tuple((fact.path, fact.display, fact.source.grade) for fact in question.facts)
     return Grid("Facts", Table(("fact", "value", "grade"), rows), f"constants: {_packages(question)}")
 
 
@@ -259,7 +279,7 @@ def _record(question: Question, ones: Sequence[Breakdown], twice: dict[str, floa
                 "where": fact.where,
                 "grade": fact.source.grade,
             }
-            for fact in question.case.chip.facts
+            for fact in question.facts
         ],
         "caveats": list(caveats(question)),
     }

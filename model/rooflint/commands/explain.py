@@ -1,5 +1,6 @@
 """`rooflint explain gemm`: what one matrix product takes on a GPU, term by term, and what it waits for."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from rooflint.commands.options import Specs, chosen, registry
 from rooflint.output import deliver
 from rooflint.precision import bytes_per_element, precision
 from rooflint.silicon.breakdown import Case
+from rooflint.silicon.calibration import calibration as calibrated
 from rooflint.silicon.chip import chip_of
 from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.cuda_cores import cores_file
@@ -38,6 +40,9 @@ def gemm(
     copies: Annotated[
         int, typer.Option(help="Sets of weights that take turns, as in a benchmark; 0: none is left in L2.", min=0)
     ] = 0,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Figures of your own machine, as rooflint calibrate device --save writes them.")
+    ] = None,
     at: asked.Mode = "",
     form: asked.Form = "",
     output: asked.Output = None,
@@ -48,6 +53,9 @@ def gemm(
     device = chosen(hardware, at, specs)
     known = registry(specs)
     file, launches = silicon_file(known), Coefficients(known).launches()
-    chip, cores = chip_of(device, name, launches), cores_file(known)
-    case = Case(shapes(m, n, k, batch), chip, file.constants, bytes_per_element(name), copies or COLD, cores.constants)
-    deliver(answer(Question(device, name, case, file, cores)), form, output)
+    chip, constants, cores = chip_of(device, name, launches), file.constants, cores_file(known)
+    own = calibrated(calibration, device.id, file) if calibration else None
+    if own:
+        chip, constants = own.own.of(chip, constants)
+    case = Case(shapes(m, n, k, batch), chip, constants, bytes_per_element(name), copies or COLD, cores.constants)
+    deliver(answer(Question(device, name, case, file, cores, own)), form, output)

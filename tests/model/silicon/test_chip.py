@@ -40,7 +40,7 @@ def test_matrix_units_that_more_or_less_than_a_warp_starts_run_beside_it(device,
     ("device", "path"),
     [
         ("amd/mi300x", "units.matrix_core.issue_threads"),
-        ("nvidia/gh200-96gb", "tdp"),
+        ("nvidia/gh200-144gb", "tdp"),
         ("nvidia/a800-pcie-80gb", "caches.l2.capacity"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims import latency
-from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD
+from pytest_rooflint.claims.subjects import FIDELITY, STORAGE, WORKLOAD
 from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.units import OPS_PER_BYTE, format_number
 
@@ -41,5 +41,5 @@ KIND = Kind(
     scopes=(),
     inferred=True,
     check=check,
-    options={**STORAGE, **WORKLOAD, "is": {"enum": list(_BOUNDS)}},
+    options={**STORAGE, **FIDELITY, **WORKLOAD, "is": {"enum": list(_BOUNDS)}},
 )

@@ -1,5 +1,7 @@
 """What several kinds have in common: reading `unit precision`, summing ladders, options."""
 
+from typing import Any
+
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.kinds import ClaimError
 from rooflint.precision import UnknownPrecisionError, precision
@@ -8,6 +10,13 @@ SPARSE = {"sparse": {"type": "boolean", "description": "with structured sparsity
 PER = {"per": {"type": "string", "description": "of one of the equal parts of the device: gcd, core"}}
 STORED = {"storage": {"type": "string", "description": "precision of what is moved; by default the same"}}
 STORAGE = {"compute": {"type": "string", "description": "precision of the arithmetic"}, **STORED}
+FIDELITY: dict[str, dict[str, Any]] = {
+    "fidelity": {"enum": ["roofline", "silicon"], "description": "whose times: the plain roofline's unless said"},
+    "launch": {
+        "type": "string",
+        "description": "with fidelity: silicon; stream unless said, or graph, free, framework",
+    },
+}
 WORKLOAD = {
     "workload": {"type": ["string", "object"], "description": "a network, or gemm / conv2d / mlp with parameters"}
 }
@@ -41,6 +50,17 @@ def check_flag(claim: Claim, name: str) -> None:
     """An option that is yes or no. Raises ClaimError."""
     if not isinstance(claim.option(name, False), bool):
         raise ClaimError(f"{name}: want true or false, found '{claim.option(name)}'")
+
+
+def check_fidelity(claim: Claim) -> None:
+    """Silicon is of devices as they are documented, and a way of launching is silicon's. Raises ClaimError."""
+    fidelity = claim.option("fidelity", "roofline")
+    if fidelity not in FIDELITY["fidelity"]["enum"]:
+        raise ClaimError(f"fidelity: want roofline or silicon, found '{fidelity}'")
+    if fidelity == "silicon" and claim.given:
+        raise ClaimError("fidelity: silicon is of documented devices; what is replayed under 'given:' is a roofline")
+    if fidelity != "silicon" and claim.option("launch") is not None:
+        raise ClaimError("launch: the plain roofline has its launches from the device; say fidelity: silicon")
 
 
 def check_precisions(claim: Claim) -> None:

@@ -1,7 +1,7 @@
 """`rooflint calibrate`: how far the model is from published measurements.
 
-`gemm` fits the constants of the latency on silicon again, leaving each family out in turn; `moved` and `power` fit
-nothing.
+`gemm` fits the constants of the latency on silicon again, leaving each family out in turn; `device` sets three of them
+for one machine; `moved` and `power` fit nothing.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ import typer
 from pytest_rooflint.commands import refit
 from pytest_rooflint.commands.calibrate_attention import attention
 from pytest_rooflint.commands.calibrate_cores import cores
+from pytest_rooflint.commands.calibrate_device import device_command
 from pytest_rooflint.commands.calibrate_moved import moved_command
 from pytest_rooflint.commands.calibrate_power import power_command
 from rooflint.commands.options import Specs, registry
@@ -32,6 +33,7 @@ app.command("power")(power_command)
 app.command()(attention)
 app.command("moved")(moved_command)
 app.command()(cores)
+app.command("device")(device_command)
 
 
 @app.command()

@@ -120,6 +120,25 @@ def bandwidth_command(
     _tell(_measured(asked, lambda taken: runs.streams(asked, taken, size)), Told(hardware, form, output, specs))
 
 
+@app.command("anchors")
+def anchors_command(
+    device: Device = "cuda",
+    precision: Precisions = None,
+    seconds: Seconds = 2.0,
+    hardware: StatedId = "",
+    form: Form = "",
+    output: Output = None,
+    specs: Specs = None,
+) -> None:
+    """Time the few products of a GPU that `rooflint calibrate device` reads: null, peak, streaming."""
+    from pytest_rooflint.measuring import runs  # noqa: PLC0415
+
+    if device == "cpu":
+        raise RooflintError("--device: want cuda or cuda:1, found 'cpu'; anchors calibrate silicon, which is for GPUs")
+    asked = runs.Asked(device, _precisions(precision), (), 0, seconds)
+    _tell(_measured(asked, lambda taken: runs.anchored(asked, taken)), Told(hardware, form, output, specs))
+
+
 @app.command("network")
 def network_command(
     names: Annotated[list[str], typer.Argument(help="Networks of torchvision, such as resnet18.")],
@@ -177,6 +196,7 @@ def record_command(
         runs.waits(asked, WAITS_S, taken)
         runs.gemms(asked, taken)
         runs.streams(asked, taken)
+        runs.anchored(asked, taken)
         runs.networks(asked, sweep, taken)
 
     found = _measured(asked, all_of_it)

@@ -10,6 +10,7 @@ import pytest_rooflint
 import rooflint
 from pytest_rooflint import kinds
 from pytest_rooflint.calibration_schema import CalibrationRecord
+from pytest_rooflint.device_calibration_schema import DeviceCalibrationRecord
 from pytest_rooflint.golden_schema import CommonSpec, GoldenSpec
 from pytest_rooflint.silicon.published_schema import PublishedSpec
 from pytest_rooflint.silicon.turned_schema import TurnedRecord
@@ -18,6 +19,7 @@ from rooflint.answers.gemm_schema import GemmRecord
 from rooflint.answers.schema import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
 from rooflint.answers.tdp_registry_schema import TdpRegistryRecord
 from rooflint.answers.tdp_schema import TdpEstimateRecord
+from rooflint.device_calibration_schema import DeviceCalibrationSpec
 from rooflint.economics_schema import GridSpec, PricesSpec
 from rooflint.energy_schema import CircuitsSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.errors import shown
@@ -44,6 +46,7 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "launches.json": {"$schema": _DRAFT, **LaunchesSpec.model_json_schema()},
         model / "silicon.json": {"$schema": _DRAFT, **SiliconSpec.model_json_schema()},
         model / "silicon_ops.json": {"$schema": _DRAFT, **SiliconOpsSpec.model_json_schema()},
+        model / "device_calibration.json": {"$schema": _DRAFT, **DeviceCalibrationSpec.model_json_schema()},
         model / "prices.json": {"$schema": _DRAFT, **PricesSpec.model_json_schema()},
         model / "grid.json": {"$schema": _DRAFT, **GridSpec.model_json_schema()},
         model / "compare.json": {"$schema": _DRAFT, **CompareRecord.model_json_schema()},
@@ -53,6 +56,7 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "tdp_estimate.json": {"$schema": _DRAFT, **TdpEstimateRecord.model_json_schema()},
         model / "tdp_registry.json": {"$schema": _DRAFT, **TdpRegistryRecord.model_json_schema()},
         harness / "calibration.json": {"$schema": _DRAFT, **CalibrationRecord.model_json_schema()},
+        harness / "calibrate_device.json": {"$schema": _DRAFT, **DeviceCalibrationRecord.model_json_schema()},
         model / "explain_gemm.json": {"$schema": _DRAFT, **GemmRecord.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
         harness / "calibrate_moved.json": {"$schema": _DRAFT, **TurnedRecord.model_json_schema()},

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rooflint.errors import RooflintError
 from rooflint.precision import precision
-from rooflint_measure import apart, caches, gemm, network, products, stream, wait
+from rooflint_measure import anchors, apart, caches, gemm, network, products, stream, wait
 from rooflint_measure.gemm import NotMeasuredError, Peak
 from rooflint_measure.measurement import Measurement
 from rooflint_measure.products import Kernel
@@ -159,6 +159,21 @@ def streams(asked: Asked, taken: Taken, cache_bytes: int | None = None) -> None:
         taken.left_out |= {f"stream {name}": why for name, why in stream.LEFT_OUT.items()}
     if not products.has_torch():
         taken.left_out["stream of torch"] = NO_TORCH
+
+
+def anchored(asked: Asked, taken: Taken) -> None:
+    """The products that `rooflint calibrate device` reads, natively unless asked otherwise; of GPUs alone."""
+    if asked.device == "cpu":
+        return
+    plan = gemm.plan_of(asked.seconds / 2)
+    measured = partial(anchors.measured, device=asked.device, observer=taken.observer, plan=plan)
+    for name in asked.precisions or (anchors.native(asked.device),):
+        if name not in anchors.DTYPES:
+            taken.left_out[f"anchors in {name}"] = f"want {' or '.join(anchors.DTYPES)}, which silicon is fitted to"
+            continue
+        for kind, shapes in anchors.ANCHORS.items():
+            for shape in shapes:
+                taken.take(f"{kind} {name} {'x'.join(map(str, shape))}", partial(measured, shape, name))
 
 
 def networks(asked: Asked, sweep: Sweep, taken: Taken) -> None:

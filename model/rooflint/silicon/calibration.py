@@ -1,0 +1,77 @@
+"""Calibration: three quantities of one machine in the place of those that all GPUs share.
+
+A file of the machine's owner has them; specs have none, because what a device is says nothing of how one was measured.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rooflint.device_calibration_schema import DeviceCalibrationSpec
+from rooflint.errors import refuse
+from rooflint.facts import Fact
+from rooflint.silicon.chip import Chip
+from rooflint.silicon.constants import Constants, SiliconFile
+from rooflint.spec_files import flatten, read_spec
+
+QUANTITIES = ("launch", "matrix_efficiency", "dram_efficiency")
+
+
+@dataclass(frozen=True)
+class Own:
+    """What is known of one machine; None where it was not measured, and all GPUs' value stays."""
+
+    launch_s: float | None = None
+    """From one kernel of a graph to the next, beside its own work. [s]"""
+    matrix_efficiency: float | None = None
+    """Share of its rate that a matrix unit attains in the main loop. [1]"""
+    dram_efficiency: float | None = None
+    """Share of the bandwidth that a stream attains. [1]"""
+
+    def of(self, chip: Chip, constants: Constants) -> tuple[Chip, Constants]:
+        """The chip and the constants with these in their places.
+
+        A large product waits for its matrix units or for their power, and one figure cannot tell which: so what an op
+        draws falls by as much as the share rises.
+        """
+        if self.matrix_efficiency is not None:
+            faster = self.matrix_efficiency / constants.matrix_efficiency
+            constants = replace(
+                constants, matrix_efficiency=self.matrix_efficiency, energy_pj=constants.energy_pj / faster
+            )
+        if self.dram_efficiency is not None:
+            constants = replace(constants, dram_efficiency=self.dram_efficiency)
+        if self.launch_s is not None:  # all of it, so nothing is left to start with
+            chip, constants = replace(chip, graph_launch_s=self.launch_s), replace(constants, start_clocks=0.0)
+        return chip, constants
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The file, read and checked."""
+
+    spec: DeviceCalibrationSpec
+    file: Path
+    facts: Mapping[str, Fact]
+
+    @property
+    def own(self) -> Own:
+        """The values."""
+        found = {name: self.facts[name].value for name in QUANTITIES if name in self.facts}
+        return Own(found.get("launch"), found.get("matrix_efficiency"), found.get("dram_efficiency"))
+
+
+def calibration(file: Path, hardware: str, constants: SiliconFile) -> Calibration:
+    """A calibration of that device that corrects those constants. Raises InputError."""
+    document, spec = read_spec(file, DeviceCalibrationSpec)
+    if spec.hardware != hardware:
+        raise refuse(
+            file, document.line(("hardware",)), f"hardware: want {hardware}, which was asked for, found {spec.hardware}"
+        )
+    fit, corrected = constants.spec.fit, spec.corrects
+    if (corrected.package, corrected.day) != (fit.package, fit.day):
+        wanted = f"{fit.package} of {fit.day}, which are installed, found {corrected.package} of {corrected.day}"
+        raise refuse(
+            file, document.line(("corrects",)), f"corrects: want constants of {wanted}; run rooflint calibrate device"
+        )
+    return Calibration(spec, file, flatten(spec, document))

@@ -1,0 +1,121 @@
+"""Calibration: a machine's own figures in the place of what all GPUs share. The files here are invented."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooflint.coefficients import Coefficients
+from rooflint.errors import InputError
+from rooflint.silicon.calibration import Own, calibration
+from rooflint.silicon.chip import chip_of
+from rooflint.silicon.constants import silicon_file
+from rooflint.silicon.gemm import latency_s, launch_s
+from rooflint.silicon.shapes import shapes
+from rooflint.specs import Registry
+
+REGISTRY = Registry()
+FILE = silicon_file(REGISTRY)
+L40S = chip_of(REGISTRY.get("nvidia/l40s"), "bf16", Coefficients(REGISTRY).launches())
+FIT = FILE.spec.fit
+TEXT = f"""\
+name: "an invented L40S"
+hardware: nvidia/l40s
+precision: bf16
+sources:
+  recording: {{document: "an invented recording", grade: estimate}}
+corrects: {{package: "{FIT.package}", day: "{FIT.day}"}}
+launch: [1.5 us, recording, "256×256×256"]
+matrix_efficiency: [0.8, recording, "8192×8192×8192"]
+dram_efficiency: [0.9, recording, "8×16384×16384"]
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """`mine(old, new)`: the calibration of an L40S with one text replaced."""
+
+    def read(old="", new="", hardware="nvidia/l40s"):
+        file = tmp_path / "mine.yaml"
+        file.write_text(TEXT.replace(old, new), encoding="utf-8")
+        return calibration(file, hardware, FILE)
+
+    return read
+
+
+def seconds(own, *sizes):
+    chip, constants = own.of(L40S, FILE.constants)
+    return latency_s(shapes(*sizes), chip, constants, element_bytes=2.0).item()
+
+
+def test_a_file_says_three_figures(mine):
+    assert mine().own == Own(pytest.approx(1.5e-6), 0.8, 0.9)
+
+
+def test_what_was_not_measured_stays_shared(mine):
+    own = mine('dram_efficiency: [0.9, recording, "8×16384×16384"]\n').own
+    chip, constants = own.of(L40S, FILE.constants)
+    assert own.dram_efficiency is None
+    assert constants.dram_efficiency == FILE.constants.dram_efficiency
+    assert chip.bandwidth_bytes_per_s == L40S.bandwidth_bytes_per_s
+
+
+def test_nothing_measured_changes_nothing():
+    assert Own().of(L40S, FILE.constants) == (L40S, FILE.constants)
+
+
+def test_the_launch_is_all_that_lies_between_two_kernels():
+    # 1.5 us, and no clocks to start and drain beside them
+    assert launch_s(*Own(launch_s=1.5e-6).of(L40S, FILE.constants)) == pytest.approx(1.5e-6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "hardware: nvidia/l40s",
+            "hardware: nvidia/l4",
+            r"mine\.yaml:2  hardware: want nvidia/l40s, .* found nvidia/l4",
+        ),
+        (f'day: "{FIT.day}"', 'day: "2020-01-01"', r"mine\.yaml:6  corrects: want .* run rooflint calibrate device"),
+        ("[0.8,", "[80,", r"mine\.yaml:8  matrix_efficiency: '80' is 80, outside 0.01 … 1"),
+        ("[1.5 us,", "[1.5,", r"mine\.yaml:7  launch: want a duration"),
+        ("[0.9, recording,", "[0.9, rumour,", r"mine\.yaml:9  dram_efficiency: unknown source 'rumour'"),
+        ("launch:", "lunch:", r"unknown key 'lunch'; did you mean 'launch'"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(mine, old, new, said):
+    with pytest.raises(InputError, match=said):
+        mine(old, new)
+
+
+@given(
+    st.sampled_from(["launch_s", "matrix_efficiency", "dram_efficiency"]),
+    st.floats(0.5, 1.0),
+    st.tuples(*[st.integers(1, 16384)] * 3),
+)
+def test_a_better_figure_never_takes_longer(name, share, sizes):
+    shared = {
+        "launch_s": launch_s(L40S, FILE.constants),
+        "matrix_efficiency": FILE.constants.matrix_efficiency,
+        "dram_efficiency": FILE.constants.dram_efficiency,
+    }
+    better = shared[name] * share if name == "launch_s" else min(1.0, shared[name] / share)
+    assert seconds(Own(**{name: better}), *sizes) <= seconds(Own(**{name: shared[name]}), *sizes) * (1 + 1e-12)
+
+
+@given(st.tuples(*[st.integers(1, 16384)] * 3))
+def test_the_shared_figures_as_own_change_no_latency(sizes):
+    constants = FILE.constants
+    own = Own(launch_s(L40S, constants), constants.matrix_efficiency, constants.dram_efficiency)
+    assert seconds(own, *sizes) == pytest.approx(seconds(Own(), *sizes), rel=1e-9)
+
+
+def test_a_faster_matrix_unit_draws_less_for_an_op():
+    _, constants = Own(matrix_efficiency=0.5 * FILE.constants.matrix_efficiency).of(L40S, FILE.constants)
+    assert constants == replace(
+        FILE.constants,
+        matrix_efficiency=0.5 * FILE.constants.matrix_efficiency,
+        energy_pj=pytest.approx(2 * FILE.constants.energy_pj),
+    )

@@ -1,0 +1,87 @@
+"""Anchored: what a few products say of a machine. The machines are invented: predictions with known figures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_rooflint.silicon.anchored import SPREADS, Anchors, Setting, Spread, own_of
+from rooflint.coefficients import Coefficients
+from rooflint.silicon.calibration import Own
+from rooflint.silicon.chip import chip_of
+from rooflint.silicon.constants import silicon_file
+from rooflint.silicon.gemm import launch_s
+from rooflint.silicon.shapes import shapes
+from rooflint.specs import Registry
+from rooflint_measure.anchors import ANCHORS
+
+REGISTRY = Registry()
+CONSTANTS = silicon_file(REGISTRY).constants
+EVERY = [shape for of_kind in ANCHORS.values() for shape in of_kind]
+
+
+def shared(device="nvidia/h100-sxm5-80gb"):
+    return Setting(chip_of(REGISTRY.get(device), "bf16", Coefficients(REGISTRY).launches()), CONSTANTS, 2.0)
+
+
+def taken(truth: Own, setting, sizes=tuple(EVERY)):
+    """Anchors of a machine that is just as its own figures say."""
+    some = Anchors(shapes(*np.array(sizes, float).T), np.ones(len(sizes)), np.full(len(sizes), 6.0))
+    return replace(some, seconds=setting.with_(truth).predicted_s(some))
+
+
+def test_a_machine_like_all_others_keeps_what_they_share():
+    setting = shared()
+    found = own_of(taken(Own(), setting), setting)
+    assert found.launch_s == pytest.approx(launch_s(setting.chip, CONSTANTS))
+    assert found.matrix_efficiency == pytest.approx(CONSTANTS.matrix_efficiency)
+    assert found.dram_efficiency == pytest.approx(CONSTANTS.dram_efficiency)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.sampled_from(["nvidia/h100-sxm5-80gb", "nvidia/l40s"]),
+    st.floats(0.8, 1.1),
+    st.floats(0.8, 1.1),
+    st.floats(0.6, 1.6),
+)
+def test_each_figure_moves_towards_the_truth_and_not_beyond(device, matrix, dram, launch):
+    setting = shared(device)
+    usual = launch_s(setting.chip, CONSTANTS)
+    truth = Own(launch * usual, matrix * CONSTANTS.matrix_efficiency, dram * CONSTANTS.dram_efficiency)
+    found = own_of(taken(truth, setting), setting)
+    for was, own, true in (
+        (CONSTANTS.matrix_efficiency, found.matrix_efficiency, truth.matrix_efficiency),
+        (CONSTANTS.dram_efficiency, found.dram_efficiency, truth.dram_efficiency),
+    ):
+        assert min(was, true) * 0.99 <= own <= max(was, true) * 1.01
+
+
+def test_a_kind_that_was_not_measured_says_nothing():
+    setting = shared()
+    found = own_of(taken(Own(1e-6, 0.7, 0.7), setting, ANCHORS["streaming"]), setting)
+    assert (found.launch_s, found.matrix_efficiency) == (None, None)
+    assert found.dram_efficiency < CONSTANTS.dram_efficiency
+
+
+def test_products_weigh_more_together_and_never_all():
+    # one product: 0.04² / (0.04² + 0.04²) = 1/2; four: 0.04² / (0.04² + 0.04² / 4) = 4/5
+    spread = Spread(0.04, 0.04)
+    assert spread.weight(1) == pytest.approx(1 / 2)
+    assert spread.weight(4) == pytest.approx(4 / 5)
+    assert all(0 < one.weight(1) < one.weight(9) < 1 for one in SPREADS.values())
+
+
+def test_an_absurdly_fast_null_product_leaves_a_launch_above_zero():
+    setting = shared()
+    one = taken(Own(), setting, ANCHORS["null"])
+    assert own_of(replace(one, seconds=one.seconds * 1e-6), setting).launch_s > 0
+
+
+def test_no_share_rises_above_the_whole():
+    setting = shared()
+    one = taken(Own(), setting)
+    found = own_of(replace(one, seconds=one.seconds / 10), setting)
+    assert (found.matrix_efficiency, found.dram_efficiency) == (1.0, 1.0)

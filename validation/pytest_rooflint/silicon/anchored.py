@@ -1,0 +1,126 @@
+"""Anchored: what a few products of one machine say of its launches, its matrix units and its memory.
+
+A product tells of the machine and of itself: of its tile, its kernel, the shape that a library was tuned for. So each
+figure moves only as far from what all GPUs share as the products can tell a machine from a shape.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rooflint.silicon.calibration import Own
+from rooflint.silicon.chip import Chip
+from rooflint.silicon.constants import Constants
+from rooflint.silicon.gemm import latency_s, launch_s
+from rooflint.silicon.shapes import Numbers, Shapes
+from rooflint_measure.anchors import ANCHORS, Kind
+
+
+class Spread(NamedTuple):
+    """Standard deviations of predicted over measured, as a share: of machines, and of shapes on one machine."""
+
+    machines: float
+    shapes: float
+
+    def weight(self, products: int) -> float:
+        """Share of what so many products say that is the machine's. [1]
+
+        Shrinkage: the mean of n observations with noise σ of something that varies by τ is worth τ² / (τ² + σ² / n).
+        """
+        return self.machines**2 / (self.machines**2 + self.shapes**2 / products)
+
+
+SPREADS: Mapping[Kind, Spread] = {
+    "null": Spread(0.16, 0.07),
+    "peak": Spread(0.038, 0.077),
+    "streaming": Spread(0.039, 0.040),
+}
+"""Of the nine measured GPUs, each predicted by constants that have not seen its family, to two digits.
+
+Machines: of medians over products below 1 GFLOP (of the launch), above 20 GFLOP, and of m up to 16 whose weights are
+larger than four times L2. Shapes: of the null anchors; of the other two regimes.
+"""
+
+LEAST_LAUNCH_S = 1e-8
+"""No launch is shorter: what is below is noise of the anchors. [s]"""
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Measured products of one kind, or of all."""
+
+    shapes: Shapes
+    seconds: Numbers
+    copies: Numbers
+    """Sets of weights in turn."""
+
+    def of(self, kind: Kind) -> "Anchors":
+        """Those of a kind."""
+        found = np.array([one in ANCHORS[kind] for one in self.sizes], bool)
+        return Anchors(Shapes(*(column[found] for column in self.shapes)), self.seconds[found], self.copies[found])
+
+    @property
+    def sizes(self) -> list[tuple[int, int, int]]:
+        """m, n, k of each."""
+        return [(int(m), int(n), int(k)) for m, n, k, _ in zip(*self.shapes, strict=True)]
+
+    def __len__(self) -> int:
+        """Products; not how many columns."""
+        return len(self.seconds)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What anchors are predicted with."""
+
+    chip: Chip
+    constants: Constants
+    element_bytes: float
+
+    def predicted_s(self, anchors: Anchors) -> Numbers:
+        """[s]"""
+        return latency_s(
+            anchors.shapes, self.chip, self.constants, element_bytes=self.element_bytes, copies=anchors.copies
+        )
+
+    def with_(self, own: Own) -> "Setting":
+        """The same with a machine's own figures."""
+        chip, constants = own.of(self.chip, self.constants)
+        return replace(self, chip=chip, constants=constants)
+
+
+def own_of(anchors: Anchors, setting: Setting) -> Own:
+    """What the anchors say; None for a kind of which there are none.
+
+    Memory first, as large products wait for it a little; then the matrix units; then launches, whose products do some
+    work of their own.
+    """
+    dram = _share(anchors.of("streaming"), setting, "streaming", "dram_efficiency")
+    matrix = _share(anchors.of("peak"), setting.with_(Own(dram_efficiency=dram)), "peak", "matrix_efficiency")
+    launch = _launch_s(anchors.of("null"), setting.with_(Own(dram_efficiency=dram, matrix_efficiency=matrix)))
+    return Own(launch, matrix, dram)
+
+
+def _share(few: Anchors, setting: Setting, kind: Kind, name: str) -> float | None:
+    """The share with which predictions are as long as they were measured on the whole, moved part of the way. [1]"""
+    if not len(few):
+        return None
+    shared = getattr(setting.constants, name)
+    moved = shared * _lean(few, setting) ** SPREADS[kind].weight(len(few))
+    return float(min(moved, 1.0))
+
+
+def _lean(few: Anchors, setting: Setting) -> float:
+    """Geometric mean of predicted over measured. [1]"""
+    return float(np.exp(np.log(setting.predicted_s(few) / few.seconds).mean()))
+
+
+def _launch_s(few: Anchors, setting: Setting) -> float | None:
+    """What null products take beyond the work that is predicted of them, moved part of the way. [s]"""
+    if not len(few):
+        return None
+    shared = launch_s(setting.chip, setting.constants)
+    beyond = float(np.mean(few.seconds - setting.predicted_s(few)))
+    return max(shared + beyond * SPREADS["null"].weight(len(few)), LEAST_LAUNCH_S)

@@ -1,0 +1,46 @@
+"""The text of a calibration: what `rooflint explain gemm --calibration` reads."""
+
+from collections.abc import Iterator
+
+from pytest_rooflint.silicon.anchored import SPREADS
+from pytest_rooflint.silicon.device_answer import Found
+from rooflint.silicon.constants import SiliconFile
+from rooflint_measure.anchors import Kind
+from rooflint_measure.recording import Recording
+
+KEYS: dict[str, Kind] = {"launch": "null", "matrix_efficiency": "peak", "dram_efficiency": "streaming"}
+
+
+def text(found: Found, recording: Recording, file: SiliconFile) -> str:
+    """The whole file. Texts are quoted, as a driver may name a device as it likes."""
+    fit, machine = file.spec.fit, recording.machine.device.replace('"', "'")
+    document = f"recording of {machine}, {recording.file_name}"
+    lines = [
+        "# Written by rooflint calibrate device for rooflint explain gemm --calibration: of one machine, and no spec.",
+        f'name: "{machine}"',
+        f"hardware: {found.hardware.id}",
+        f"precision: {found.precision}",
+        "sources:",
+        f'  recording: {{document: "{document}", grade: device}}',
+        f'corrects: {{package: "{fit.package}", day: "{fit.day}"}}',
+        *_facts(found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(found: Found) -> Iterator[str]:
+    values = {
+        "launch": None if found.own.launch_s is None else f"{found.own.launch_s * 1e6:.4g} us",
+        "matrix_efficiency": _share(found.own.matrix_efficiency),
+        "dram_efficiency": _share(found.own.dram_efficiency),
+    }
+    for key, value in values.items():
+        if value is not None:
+            few = found.anchors.of(KEYS[key])
+            products = ", ".join("×".join(map(str, size)) for size in few.sizes)
+            weight = SPREADS[KEYS[key]].weight(len(few))
+            yield f'{key}: [{value}, recording, "{products}; weight {weight:.0%}"]'
+
+
+def _share(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"
