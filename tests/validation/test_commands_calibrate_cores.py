@@ -40,7 +40,7 @@ def test_a_check_names_the_constant_that_moves_and_writes_nothing(specs):
     before = (specs / FILE).read_text(encoding="utf-8")
     result = run("--check", "--specs", str(specs))
     assert result.exit_code == 1
-    assert "fma_efficiency: the fit is +7" in result.output
+    assert "fma_efficiency: the fit is +80" in result.output
     assert (specs / FILE).read_text(encoding="utf-8") == before
 
 

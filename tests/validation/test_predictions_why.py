@@ -112,14 +112,14 @@ def test_an_l2_reach_halved_is_memory_that_is_too_slow_and_the_constant_is_named
     assert "l2_reach" in text.partition("reads")[2].partition("row")[0]
 
 
-def test_a_fill_doubled_is_named_with_its_line(planted):
-    verdict = planted("gemm ampere small, error: 6 %, bias: 6 %", wrong=constant("constants", "fill_clocks", 2))
+def test_a_start_doubled_is_named_with_its_line(planted):
+    verdict = planted("gemm ampere small, error: 6 %, bias: 6 %", wrong=constant("constants", "start_clocks", 2))
     text = verdict.text()
-    assert re.search(r"term      fill is most of the time in \d+ of them", text)
+    assert re.search(r"term      launch is most of the time in \d+ of them", text)
     assert re.search(
-        r"^(2|1\.[89]\d*|2\.[01]\d*) fill_clocks is \d+: at \d+ the error would be [345]\.\d%", because(text)
+        r"^(2|1\.[89]\d*|2\.[01]\d*) start_clocks is \d+: at \d+ the error would be [345]\.\d%", because(text)
     )
-    assert place(verdict, "silicon.yaml", r"fill_clocks:(\n    .*)*\n    folds: ") in text
+    assert place(verdict, "silicon.yaml", r"start_clocks:(\n    .*)*\n    folds: ") in text
 
 
 def test_a_bandwidth_doubled_is_that_of_its_device_and_not_of_the_other_one(planted):

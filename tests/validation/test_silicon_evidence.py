@@ -50,7 +50,7 @@ def found(tmp_path):
         (tmp_path / "silicon.yaml").write_text(text, encoding="utf-8")
         suite = Suite((tmp_path,))
         rows = [judge(one, "", suite).row() for one in golden.load(tmp_path / "silicon.yaml").claims]
-        devices = [suite.registry.get(name) for name in ("nvidia/gh200-96gb", "nvidia/l40s", "google/tpu-v4")]
+        devices = [suite.registry.get(name) for name in ("nvidia/gh200-144gb", "nvidia/l40s", "google/tpu-v4")]
         return silicon(suite, rows, devices), rows
 
     return told
@@ -213,7 +213,7 @@ def test_a_claim_that_fails_without_a_figure_is_counted_as_one_that_does_not_hol
 
 def test_what_is_not_known_speaks_of_the_devices_of_the_suite(machines, found):
     unknown = found()[0]["not_known"]
-    assert unknown["gpus"] == [{"why": "lacks the fact 'tdp': rated power", "devices": ["nvidia/gh200-96gb"]}]
+    assert unknown["gpus"] == [{"why": "lacks the fact 'tdp': rated power", "devices": ["nvidia/gh200-144gb"]}]
     assert (unknown["of"], unknown["others"]) == (2, 1)
 
 

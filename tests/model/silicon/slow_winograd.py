@@ -25,10 +25,10 @@ def slow_fused_s(batch, channels_in, channels_out, height, width, chip, c, eleme
     steps = 8 * math.ceil(channels_in / 8)
     # 32 tiles × 32 channels × 16 points; 32 additions a tile, 28 a filter
     arithmetic = (32 * 32 * 16 + 32 * 32 + 28 * 32) / (chip.macs_per_clock * c.matrix_efficiency)
-    width = math.sqrt(chip.macs_per_clock * element_bytes / 2)
-    feed = element_bytes * (10 * 18 + 32 * 9) / (c.sync_feed_bytes * width)
+    ways = math.sqrt(chip.macs_per_clock * element_bytes / 2)
+    feed = element_bytes * (10 * 18 + 32 * 9) / (c.sync_feed_bytes * ways)
     busy = (arithmetic**c.overlap + feed**c.overlap) ** (1 / c.overlap)
-    once = steps * busy + 8 * 16 * 32 * element_bytes / (c.store_bytes * width)
+    once = steps * busy + 8 * 16 * 32 * element_bytes / (c.store_bytes * ways)
     compute = math.ceil(blocks / chip.sms) * once / chip.clock_hz
     tiles = batch * math.ceil(height / 2) * math.ceil(width / 2)
     power = 2 * 16 * tiles * channels_in * channels_out * c.energy_pj * 1e-12 / chip.tdp_w

@@ -51,8 +51,11 @@ def test_transforms_move_inputs_filters_and_outputs_with_their_points():
 def test_a_block_of_the_fused_kernel_is_8_by_16_outputs_of_32_channels():
     assert blocks(convolution(2, 64, 33, 9, 16, 3, 3)) == 2 * 2 * 1 * 2
     # 32 tiles × 32 channels × 16 points, 32 additions a tile and 28 a filter, on 64 lanes
-    here = replace(PRODUCTS, matrix_efficiency=1.0)
-    assert block_clocks(V100, here, 4) == (16384 + 1024 + 896) / 64
+    fed = replace(PRODUCTS, matrix_efficiency=1.0, sync_feed_bytes=1e9)
+    assert block_clocks(V100, fed, 4) == pytest.approx((16384 + 1024 + 896) / 64)
+    # 10 × 18 inputs and 32 × 9 of filters, by ways as wide as √(64 lanes of 4 B)
+    idle = replace(PRODUCTS, matrix_efficiency=1e9)
+    assert block_clocks(V100, idle, 4) == pytest.approx(4 * (180 + 288) / (PRODUCTS.sync_feed_bytes * 128**0.5))
 
 
 def test_a_deep_convolution_is_faster_in_fewer_multiplications():

@@ -118,15 +118,15 @@ def test_a_request_of_another_version_and_a_family_that_is_not_known_are_told():
 
 def test_constants_that_changed_are_named_with_their_line(tmp_path):
     text = (PACKAGED / "silicon.yaml").read_text(encoding="utf-8")
-    wrong = re.sub(r"(  fill_clocks:\n(?:    .*\n)*?    value: \[)[\d.]+", r"\g<1>9", text)
+    wrong = re.sub(r"(  start_clocks:\n(?:    .*\n)*?    value: \[)[\d.]+", r"\g<1>9", text)
     wrong = re.sub(r"(  overlap:\n(?:    .*\n)*?    folds: {ampere: )[\d.]+", r"\g<1>9", wrong)
     wrong = wrong.replace("  l2_sharpness:\n", "  l2_edge:\n")
     (tmp_path / "silicon.yaml").write_text(wrong, encoding="utf-8")
     shutil.copyfile(PACKAGED / "silicon_ops.yaml", tmp_path / "silicon_ops.yaml")
-    fill, overlap, edge, sharpness = changed(tmp_path)
-    value = silicon_file(Registry()).constants.fill_clocks
-    line = 1 + next(number + 3 for number, line in enumerate(text.splitlines()) if line == "  fill_clocks:")
-    assert str(fill) == f"fill_clocks 9 → {value:g} ({shown(PACKAGED / 'silicon.yaml')}:{line})"
+    start, overlap, edge, sharpness = changed(tmp_path)
+    value = silicon_file(Registry()).constants.start_clocks
+    line = 1 + next(number + 3 for number, line in enumerate(text.splitlines()) if line == "  start_clocks:")
+    assert str(start) == f"start_clocks 9 → {value:g} ({shown(PACKAGED / 'silicon.yaml')}:{line})"
     assert str(overlap).startswith(
         f"overlap stays {silicon_file(Registry()).constants.overlap:g}, and 1 of its folds ("
     )

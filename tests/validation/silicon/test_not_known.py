@@ -17,7 +17,7 @@ def test_ops_whose_constants_were_fitted_to_others_are_named():
 
 def test_a_gpu_is_named_with_the_fact_that_it_lacks():
     found = not_known.gpus(REGISTRY.readable(), REGISTRY)
-    assert "nvidia/gh200-96gb" in found["lacks the fact 'tdp': rated power"]
+    assert "nvidia/gh200-144gb" in found["lacks the fact 'tdp': rated power"]
     assert "nvidia/h20-96gb" in next(names for why, names in found.items() if "NVIDIA does not say what is cut" in why)
 
 

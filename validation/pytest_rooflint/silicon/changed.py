@@ -18,7 +18,7 @@ class Changed:
     """One constant."""
 
     name: str
-    """`fill_clocks`, `stream.launch_clocks`."""
+    """`start_clocks`, `stream.launch_clocks`."""
     old: float | None
     new: float | None
     """None where one side does not have it."""
@@ -28,7 +28,7 @@ class Changed:
     """`model/rooflint/specs/silicon.yaml:41`; of what is gone the name of its file."""
 
     def __str__(self) -> str:
-        """`fill_clocks 1637 → 3274, and 5 of its folds (model/rooflint/specs/silicon.yaml:41)`."""
+        """`start_clocks 2213 → 4426, and 5 of its folds (model/rooflint/specs/silicon.yaml:41)`."""
         old, new = (f"{value:g}" if value is not None else "nothing" for value in (self.old, self.new))
         value = f"{old} → {new}" if old != new else f"stays {new}"
         folds = f", and {self.folds} of its folds" if self.folds else ""
