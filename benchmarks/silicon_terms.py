@@ -1,0 +1,136 @@
+"""What each term of the latency of a product is worth: the rest fitted again without it, scored on families left out.
+
+Run `python benchmarks/silicon_terms.py` where rooflint[silicon] is installed; it writes the table of
+docs/method-silicon.md. Nothing here is a time, so a loaded machine only takes longer.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from unittest.mock import patch
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
+
+import numpy as np
+
+from pytest_rooflint.silicon.fit import Data
+from pytest_rooflint.silicon.leave_out import Calibration, calibrate, load
+from pytest_rooflint.silicon.package import data_folder
+from rooflint.silicon.chip import Chip
+from rooflint.silicon.constants import SiliconFile, silicon_file
+from rooflint.silicon.tile import SIZES, Tile
+from rooflint.specs import Registry
+
+TO_FIT, TO_SCORE = 3000, 12_000
+"""Rows of a family."""
+
+FREE = 1e9
+"""A rate at which something takes no time."""
+
+ONE_TILE, NO_FEW_ROWS = (Tile(128, 128),), tuple(Tile(*size) for size in SIZES if size != (32, 64))
+
+
+@dataclass(frozen=True)
+class Without:
+    """A model without a term."""
+
+    name: str
+    fixed: tuple[tuple[str, float], ...] = ()
+    """Constants that are set, and not fitted."""
+    patches: tuple[tuple[str, object], ...] = ()
+    """Names in modules, and what stands there."""
+    chip: Callable[[Chip], Chip] = lambda chip: chip
+
+
+def _of(module: str, name: str, what: object) -> tuple[str, object]:
+    return f"rooflint.silicon.{module}.{name}", what
+
+
+NARROW = 32.0
+"""√1024, the width of an SM of an A100, where it is the same on all."""
+
+VARIANTS = (
+    Without("nothing"),
+    Without("splits of k", patches=(_of("gemm", "splits", lambda chip: (1,)),)),
+    Without("tiles but 128×128", patches=(_of("gemm", "TILES", ONE_TILE),)),
+    Without("tile 32×64", patches=(_of("gemm", "TILES", NO_FEW_ROWS),)),
+    Without("async: all sync", chip=lambda chip: replace(chip, asynchronous=False)),
+    Without("L2", fixed=(("l2_reach", 1e-3),)),
+    Without("L2: no bound by slices", fixed=(("l2_ratio", FREE),)),
+    Without("L2: no bound by SMs", fixed=(("l2_bytes", FREE),)),
+    Without("feed", fixed=(("sync_feed_bytes", FREE), ("async_feed_bytes", FREE))),
+    Without("sync feed", fixed=(("sync_feed_bytes", FREE),)),
+    Without("async feed", fixed=(("async_feed_bytes", FREE),)),
+    Without("width: the same on all", patches=(_of("tile", "path_width", lambda element_bytes, chip: NARROW),)),
+    Without("step latency", fixed=(("step_clocks", 1e-6),)),
+    Without("async step latency", fixed=(("async_step_bytes", FREE),)),
+    Without("store", fixed=(("store_bytes", FREE),)),
+    Without("power", fixed=(("energy_pj", 1e-6),)),
+    Without("bytes of the reduction", fixed=(("reduction_bytes", FREE),)),
+    Without(
+        "overlap: memory after compute",
+        patches=(_of("gemm", "overlapped_s", lambda compute_s, memory_s, constants: compute_s + memory_s),),
+    ),
+    Without(
+        "overlap: memory wholly beside compute",
+        patches=(_of("gemm", "overlapped_s", lambda compute_s, memory_s, constants: np.maximum(compute_s, memory_s)),),
+    ),
+    Without(
+        "overlap: the longer of arithmetic and feed",
+        patches=(_of("tile", "overlapped", lambda one, other, exponent: max(one, other)),),
+    ),
+    Without(
+        "launches of the architecture: 1.3 us for all",
+        chip=lambda chip: replace(chip, graph_launch_s=None),
+    ),
+)
+
+
+def calibrated(variant: Without, data: Data, file: SiliconFile) -> Calibration:
+    """The model without a term, fitted and scored."""
+    fixed = dict(variant.fixed)
+    names = [name for name, constant in file.spec.constants.items() if constant.found == "fitted" and name not in fixed]
+    chips = {name: variant.chip(chip) for name, chip in data.chips.items()}
+    with ExitStack() as stack:
+        for target, what in variant.patches:
+            stack.enter_context(patch(target, what))
+        return calibrate(Data(data.measured, chips), replace(file.constants, **fixed), names, TO_FIT)
+
+
+def mean(found: Calibration, regime: str) -> float:
+    """Over the families. [%]"""
+    return 100 * float(np.mean([fold.scores[regime].mape for fold in found.folds.values()]))
+
+
+def row(name: str, found: Calibration) -> str:
+    """A line of the table."""
+    each = " / ".join(f"{100 * fold.scores['all'].mape:.1f}" for fold in found.folds.values())
+    return f"| {name} | {mean(found, 'all'):.1f} ({each}) | " + " | ".join(
+        f"{mean(found, regime):.1f}" for regime in ("large", "small", "narrow")
+    )
+
+
+def table(rows: Sequence[tuple[str, Calibration]]) -> str:
+    """The whole model first, then the term that is worth most."""
+    whole, *others = rows
+    ranked = [whole, *sorted(others, key=lambda one: -mean(one[1], "all"))]
+    return "\n".join(
+        (
+            "| without | all (Ampere / Hopper / Ada / Blackwell / RTX PRO) | > 20 GFLOP | < 1 GFLOP | m ≤ 16 |",
+            "|---|---|---|---|---|",
+            *(f"{row(name, found)} |" for name, found in ranked),
+        )
+    )
+
+
+def main() -> None:
+    """Fit and score every variant."""
+    registry = Registry()
+    file = silicon_file(registry)
+    data = load(data_folder(), registry).thinned(TO_SCORE)
+    print(table([(variant.name, calibrated(variant, data, file)) for variant in VARIANTS]))
+
+
+if __name__ == "__main__":
+    main()
