@@ -29,9 +29,17 @@ def data():
         pytest.skip(str(error))
 
 
+def simulated(data, kind=None):
+    return {device: gain.simulated(device, data, REGISTRY, FILE, kind) for device in DEVICES}
+
+
 @pytest.fixture(scope="module")
 def gains(data):
-    return {device: gain.simulated(device, data, REGISTRY, FILE) for device in DEVICES}
+    return simulated(data)
+
+
+NAMES = {"launch": "null", "matrix units, power": "peak", "bandwidth": "streaming"}
+"""What the page calls that which a kind of anchors tells."""
 
 
 def printed(heading, mark):
@@ -48,7 +56,7 @@ def test_the_spreads_are_those_of_the_published_rows(data):
 
 def test_the_page_prints_the_spreads_and_their_weights():
     rows = printed("## How far a figure moves", "product")
-    for name, kind in (("launch", "null"), ("matrix units, power", "peak"), ("bandwidth", "streaming")):
+    for name, kind in NAMES.items():
         spread, products = SPREADS[kind], len(ANCHORS[kind])
         said = [100 * spread.machines, 100 * spread.shapes, products, round(100 * spread.weight(products))]
         assert rows[name] == pytest.approx(said)
@@ -64,3 +72,13 @@ def test_the_page_prints_what_anchors_buy_on_each_published_gpu(gains):
 def test_the_page_prints_the_mean_of_the_families(gains):
     said = [100 * one for pair in gain_said.mean_of_families(gains).values() for one in pair]
     assert printed("## What it buys", "→")["mean of the families"] == pytest.approx(said, abs=0.06)
+
+
+def test_the_page_prints_what_each_figure_buys_by_itself(data, gains):
+    rows = printed("Each figure by itself", r"\.\d\d ")
+    before = [100 * old for old, _ in gain_said.mean_of_families(gains).values()]
+    after = {"all three": gains} | {name: simulated(data, kind) for name, kind in NAMES.items()}
+    assert rows["nothing"] == pytest.approx(before, abs=0.02)
+    for name, found in after.items():
+        said = [100 * new for _, new in gain_said.mean_of_families(found).values()]
+        assert rows[name][:4] == pytest.approx(said, abs=0.02)
