@@ -8,6 +8,7 @@ from rooflint.schema import Duration, PrecisionName, SourcedSpec, Strict, Text, 
 from rooflint.units import DIMENSIONLESS
 
 Share = fact_of(Wish("a share", DIMENSIONLESS, 0.01, 1, "0.84"))
+Factor = fact_of(Wish("a factor", DIMENSIONLESS, 0.01, 100, "0.97"))
 
 
 class CorrectsSpec(Strict):
@@ -27,7 +28,7 @@ class DeviceCalibrationSpec(SourcedSpec):
     corrects: CorrectsSpec
     launch: Duration | None = None
     """From one kernel of a graph to the next, beside its own work."""
-    matrix_efficiency: Share | None = None  # type: ignore[valid-type]
-    """Of its rate that a matrix unit attains in the main loop; what an op draws falls alike."""
+    matrix_factor: Factor | None = None  # type: ignore[valid-type]
+    """How many times as fast as all GPUs' its matrix units and their power are; the units never exceed their rate."""
     dram_efficiency: Share | None = None  # type: ignore[valid-type]
     """Of the bandwidth that a stream attains."""

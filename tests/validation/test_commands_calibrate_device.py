@@ -101,7 +101,7 @@ def test_a_slower_machine_gets_slower_figures_and_less_error(record):
     DeviceCalibrationRecord.model_validate_json(json.dumps(found))
     own = {one["quantity"]: one for one in found["own"]}
     assert own["launch_s"]["own"] > own["launch_s"]["shared"]
-    assert own["matrix_efficiency"]["own"] < own["matrix_efficiency"]["shared"]
+    assert own["matrix_factor"]["own"] < own["matrix_factor"]["shared"] == 1
     assert own["dram_efficiency"]["own"] < own["dram_efficiency"]["shared"]
     assert {one["regime"]: one["error_after"] < one["error_before"] for one in found["gains"]} == dict.fromkeys(
         ("all", "large", "small", "narrow"), True
@@ -111,7 +111,7 @@ def test_a_slower_machine_gets_slower_figures_and_less_error(record):
 
 def test_text_names_figures_products_and_what_they_buy(record):
     text = run(record()).stdout
-    for heading in ("Own figures", "Products", "What it buys", "How to read it"):
+    for heading in ("Own figures", "Products", "What it buys", "What it comes to", "How to read it"):
         assert f"\n{heading} ─" in text
     assert "8 × 16384 × 16384" in text
     assert max(map(len, text.splitlines())) <= 100
@@ -126,7 +126,7 @@ def test_what_is_saved_is_what_explain_reads(record, tmp_path):
     # the file keeps four digits
     assert told["latency_s"] == pytest.approx(example["after_s"], rel=1e-3)
     assert told["latency_low_s"] <= told["latency_high_s"]
-    assert {"launch", "matrix_efficiency", "dram_efficiency"} < {fact["path"] for fact in told["facts"]}
+    assert {"launch", "matrix_factor", "dram_efficiency"} < {fact["path"] for fact in told["facts"]}
     assert "calibrated on NVIDIA L40S" in run(*sizes, "-d", L40S, "--calibration", mine, command=explain).stdout
     with pytest.raises(
         RooflintError, match=r"mine\.yaml:3  hardware: want nvidia/l4, which was asked for, found nvidia/l40s"
@@ -134,11 +134,24 @@ def test_what_is_saved_is_what_explain_reads(record, tmp_path):
         run(*sizes, "-d", L4, "--calibration", mine, command=explain)
 
 
+def test_figures_of_matrix_units_are_carried_over_with_a_word_and_never_to_cuda_cores(record, tmp_path):
+    mine = tmp_path / "mine.yaml"
+    run(record(1.2), "--save", mine)
+    explained = [
+        " ".join(run(256, 256, 256, "-d", L40S, "-p", name, "--calibration", mine, command=explain).stdout.split())
+        for name in ("bf16", "fp16")
+    ]
+    word = "the machine was calibrated in bf16; its figures are carried over"
+    assert [word in text for text in explained] == [False, True]
+    with pytest.raises(RooflintError, match=r"mine\.yaml:4  precision: want a product on matrix units, .* CUDA cores"):
+        run(256, 256, 256, "-d", L40S, "-p", "fp32", "--calibration", mine, command=explain)
+
+
 def test_a_kind_that_lacks_is_named_with_the_way_to_record_it(record):
     file = record(sizes=ANCHORS["streaming"], left_out={"null bf16 256x256x256": "no graph here"})
     text = " ".join(run(file).stdout.split())
     assert "null: no graph here; launch, kernel to kernel stays what all GPUs share" in text
-    assert "peak: not recorded; share of the matrix peak stays what all GPUs share" in text
+    assert "peak: not recorded; factor on matrix units and power stays what all GPUs share" in text
     assert "rooflint measure anchors --device cuda" in text
     assert "streaming: " not in text
 

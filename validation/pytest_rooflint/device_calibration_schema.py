@@ -13,7 +13,7 @@ Regime = Literal["all", "large", "small", "narrow"]
 class OwnRecord(Strict):
     """One quantity: what all GPUs share, and what the products of this machine say; null where none was measured."""
 
-    quantity: Literal["launch_s", "matrix_efficiency", "dram_efficiency"]
+    quantity: Literal["launch_s", "matrix_factor", "dram_efficiency"]
     shared: Positive
     own: Positive | None
     products: int

@@ -290,9 +290,12 @@ def caveats(question: Question) -> tuple[str, ...]:
     architecture = question.hardware.architecture
     on_cores = question.case.chip.cores is not None
     known, said = (MEASURED_CORES, CORES_CAVEATS) if on_cores else (MEASURED, CAVEATS)
-    if architecture in known:
-        return said
-    return (f"no GPU of {architecture} is among the measurements: how far off it is there, nobody has seen", *said)
+    first = []
+    if architecture not in known:
+        first.append(f"no GPU of {architecture} is among the measurements: how far off it is there, nobody has seen")
+    if question.own and question.own.spec.precision != question.precision:
+        first.append(f"the machine was calibrated in {question.own.spec.precision}; its figures are carried over")
+    return (*first, *said)
 
 
 def _time(seconds: float) -> str:

@@ -54,7 +54,7 @@ def gemm(
     known = registry(specs)
     file, launches = silicon_file(known), Coefficients(known).launches()
     chip, constants, cores = chip_of(device, name, launches), file.constants, cores_file(known)
-    own = calibrated(calibration, device.id, file) if calibration else None
+    own = calibrated(calibration, device.id, chip, file) if calibration else None
     if own:
         chip, constants = own.own.of(chip, constants)
     case = Case(shapes(m, n, k, batch), chip, constants, bytes_per_element(name), copies or COLD, cores.constants)

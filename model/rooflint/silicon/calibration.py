@@ -14,7 +14,7 @@ from rooflint.silicon.chip import Chip
 from rooflint.silicon.constants import Constants, SiliconFile
 from rooflint.spec_files import flatten, read_spec
 
-QUANTITIES = ("launch", "matrix_efficiency", "dram_efficiency")
+QUANTITIES = ("launch", "matrix_factor", "dram_efficiency")
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Own:
 
     launch_s: float | None = None
     """From one kernel of a graph to the next, beside its own work. [s]"""
-    matrix_efficiency: float | None = None
-    """Share of its rate that a matrix unit attains in the main loop. [1]"""
+    matrix_factor: float | None = None
+    """How many times as fast as all GPUs' its matrix units and their power let large products be. [1]"""
     dram_efficiency: float | None = None
     """Share of the bandwidth that a stream attains. [1]"""
 
@@ -32,12 +32,13 @@ class Own:
         """The chip and the constants with these in their places.
 
         A large product waits for its matrix units or for their power, and one figure cannot tell which: so what an op
-        draws falls by as much as the share rises.
+        draws falls by as much as the units are faster. But no unit is faster than its rate: what is beyond is of power
+        alone, and no latency comes below the roofline.
         """
-        if self.matrix_efficiency is not None:
-            faster = self.matrix_efficiency / constants.matrix_efficiency
+        if self.matrix_factor is not None:
+            attained = min(constants.matrix_efficiency * self.matrix_factor, 1.0)
             constants = replace(
-                constants, matrix_efficiency=self.matrix_efficiency, energy_pj=constants.energy_pj / faster
+                constants, matrix_efficiency=attained, energy_pj=constants.energy_pj / self.matrix_factor
             )
         if self.dram_efficiency is not None:
             constants = replace(constants, dram_efficiency=self.dram_efficiency)
@@ -58,11 +59,15 @@ class Calibration:
     def own(self) -> Own:
         """The values."""
         found = {name: self.facts[name].value for name in QUANTITIES if name in self.facts}
-        return Own(found.get("launch"), found.get("matrix_efficiency"), found.get("dram_efficiency"))
+        return Own(found.get("launch"), found.get("matrix_factor"), found.get("dram_efficiency"))
 
 
-def calibration(file: Path, hardware: str, constants: SiliconFile) -> Calibration:
-    """A calibration of that device that corrects those constants. Raises InputError."""
+def calibration(file: Path, hardware: str, chip: Chip, constants: SiliconFile) -> Calibration:
+    """A calibration of that device that corrects those constants. Raises InputError.
+
+    For CUDA cores there is none: they have an efficiency and an energy of their own, of which products on matrix units
+    say nothing.
+    """
     document, spec = read_spec(file, DeviceCalibrationSpec)
     if spec.hardware != hardware:
         raise refuse(
@@ -73,5 +78,12 @@ def calibration(file: Path, hardware: str, constants: SiliconFile) -> Calibratio
         wanted = f"{fit.package} of {fit.day}, which are installed, found {corrected.package} of {corrected.day}"
         raise refuse(
             file, document.line(("corrects",)), f"corrects: want constants of {wanted}; run rooflint calibrate device"
+        )
+    if chip.cores is not None:
+        raise refuse(
+            file,
+            document.line(("precision",)),
+            f"precision: want a product on matrix units, where {spec.precision} was measured, "
+            "found one on CUDA cores, of which that says nothing; leave the calibration out",
         )
     return Calibration(spec, file, flatten(spec, document))

@@ -36,7 +36,7 @@ def test_a_machine_like_all_others_keeps_what_they_share():
     setting = shared()
     found = own_of(taken(Own(), setting), setting)
     assert found.launch_s == pytest.approx(launch_s(setting.chip, CONSTANTS))
-    assert found.matrix_efficiency == pytest.approx(CONSTANTS.matrix_efficiency)
+    assert found.matrix_factor == pytest.approx(1)
     assert found.dram_efficiency == pytest.approx(CONSTANTS.dram_efficiency)
 
 
@@ -50,10 +50,10 @@ def test_a_machine_like_all_others_keeps_what_they_share():
 def test_each_figure_moves_towards_the_truth_and_not_beyond(device, matrix, dram, launch):
     setting = shared(device)
     usual = launch_s(setting.chip, CONSTANTS)
-    truth = Own(launch * usual, matrix * CONSTANTS.matrix_efficiency, dram * CONSTANTS.dram_efficiency)
+    truth = Own(launch * usual, matrix, dram * CONSTANTS.dram_efficiency)
     found = own_of(taken(truth, setting), setting)
     for was, own, true in (
-        (CONSTANTS.matrix_efficiency, found.matrix_efficiency, truth.matrix_efficiency),
+        (1.0, found.matrix_factor, truth.matrix_factor),
         (CONSTANTS.dram_efficiency, found.dram_efficiency, truth.dram_efficiency),
     ):
         assert min(was, true) * 0.99 <= own <= max(was, true) * 1.01
@@ -62,7 +62,7 @@ def test_each_figure_moves_towards_the_truth_and_not_beyond(device, matrix, dram
 def test_a_kind_that_was_not_measured_says_nothing():
     setting = shared()
     found = own_of(taken(Own(1e-6, 0.7, 0.7), setting, ANCHORS["streaming"]), setting)
-    assert (found.launch_s, found.matrix_efficiency) == (None, None)
+    assert (found.launch_s, found.matrix_factor) == (None, None)
     assert found.dram_efficiency < CONSTANTS.dram_efficiency
 
 
@@ -80,8 +80,16 @@ def test_an_absurdly_fast_null_product_leaves_a_launch_above_zero():
     assert own_of(replace(one, seconds=one.seconds * 1e-6), setting).launch_s > 0
 
 
-def test_no_share_rises_above_the_whole():
+def test_no_share_of_the_bandwidth_rises_above_the_whole():
     setting = shared()
     one = taken(Own(), setting)
     found = own_of(replace(one, seconds=one.seconds / 10), setting)
-    assert (found.matrix_efficiency, found.dram_efficiency) == (1.0, 1.0)
+    assert found.dram_efficiency == 1.0
+    assert found.matrix_factor > 1  # no share: what the power allows beyond what it allows all others
+
+
+def test_peak_products_move_the_factor_by_their_weight():
+    # all three 10 % faster than predicted: 1.1^0.44, as 0.037² / (0.037² + 0.072² / 3) = 0.44
+    setting = shared()
+    one = taken(Own(), setting, ANCHORS["peak"])
+    assert own_of(replace(one, seconds=one.seconds / 1.1), setting).matrix_factor == pytest.approx(1.1**0.442, rel=1e-3)

@@ -33,11 +33,11 @@ class Spread(NamedTuple):
 
 
 SPREADS: Mapping[Kind, Spread] = {
-    "null": Spread(0.16, 0.07),
-    "peak": Spread(0.038, 0.077),
-    "streaming": Spread(0.039, 0.040),
+    "null": Spread(0.071, 0.069),
+    "peak": Spread(0.037, 0.072),
+    "streaming": Spread(0.038, 0.040),
 }
-"""Of the nine measured GPUs, each predicted by constants that have not seen its family, to two digits.
+"""Of the nine measured GPUs, each predicted by constants that have not seen its family, to two digits (`spreads`).
 
 Machines: of medians over products below 1 GFLOP (of the launch), above 20 GFLOP, and of m up to 16 whose weights are
 larger than four times L2. Shapes: of the null anchors; of the other two regimes.
@@ -97,24 +97,20 @@ def own_of(anchors: Anchors, setting: Setting) -> Own:
     Memory first, as large products wait for it a little; then the matrix units; then launches, whose products do some
     work of their own.
     """
-    dram = _share(anchors.of("streaming"), setting, "streaming", "dram_efficiency")
-    matrix = _share(anchors.of("peak"), setting.with_(Own(dram_efficiency=dram)), "peak", "matrix_efficiency")
-    launch = _launch_s(anchors.of("null"), setting.with_(Own(dram_efficiency=dram, matrix_efficiency=matrix)))
+    stream = _factor(anchors, "streaming", setting)
+    dram = None if stream is None else min(setting.constants.dram_efficiency * stream, 1.0)
+    matrix = _factor(anchors, "peak", setting.with_(Own(dram_efficiency=dram)))
+    launch = _launch_s(anchors.of("null"), setting.with_(Own(dram_efficiency=dram, matrix_factor=matrix)))
     return Own(launch, matrix, dram)
 
 
-def _share(few: Anchors, setting: Setting, kind: Kind, name: str) -> float | None:
-    """The share with which predictions are as long as they were measured on the whole, moved part of the way. [1]"""
+def _factor(anchors: Anchors, kind: Kind, setting: Setting) -> float | None:
+    """How many times as fast as predicted the products of a kind are on the whole, moved part of the way. [1]"""
+    few = anchors.of(kind)
     if not len(few):
         return None
-    shared = getattr(setting.constants, name)
-    moved = shared * _lean(few, setting) ** SPREADS[kind].weight(len(few))
-    return float(min(moved, 1.0))
-
-
-def _lean(few: Anchors, setting: Setting) -> float:
-    """Geometric mean of predicted over measured. [1]"""
-    return float(np.exp(np.log(setting.predicted_s(few) / few.seconds).mean()))
+    lean = float(np.log(setting.predicted_s(few) / few.seconds).mean())
+    return float(np.exp(lean * SPREADS[kind].weight(len(few))))
 
 
 def _launch_s(few: Anchors, setting: Setting) -> float | None:

@@ -8,7 +8,7 @@ from rooflint.silicon.constants import SiliconFile
 from rooflint_measure.anchors import Kind
 from rooflint_measure.recording import Recording
 
-KEYS: dict[str, Kind] = {"launch": "null", "matrix_efficiency": "peak", "dram_efficiency": "streaming"}
+KEYS: dict[str, Kind] = {"launch": "null", "matrix_factor": "peak", "dram_efficiency": "streaming"}
 
 
 def text(found: Found, recording: Recording, file: SiliconFile) -> str:
@@ -31,8 +31,8 @@ def text(found: Found, recording: Recording, file: SiliconFile) -> str:
 def _facts(found: Found) -> Iterator[str]:
     values = {
         "launch": None if found.own.launch_s is None else f"{found.own.launch_s * 1e6:.4g} us",
-        "matrix_efficiency": _share(found.own.matrix_efficiency),
-        "dram_efficiency": _share(found.own.dram_efficiency),
+        "matrix_factor": _digits(found.own.matrix_factor),
+        "dram_efficiency": _digits(found.own.dram_efficiency),
     }
     for key, value in values.items():
         if value is not None:
@@ -42,5 +42,5 @@ def _facts(found: Found) -> Iterator[str]:
             yield f'{key}: [{value}, recording, "{products}; weight {weight:.0%}"]'
 
 
-def _share(value: float | None) -> str | None:
+def _digits(value: float | None) -> str | None:
     return None if value is None else f"{value:.4g}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_rooflint.silicon import gain_said
 from pytest_rooflint.silicon.anchored import SPREADS, Anchors, Setting
 from pytest_rooflint.silicon.gain import Gains
 from pytest_rooflint.silicon.recorded_anchors import HOW
@@ -26,7 +27,7 @@ EXAMPLES = ((1, 4096, 4096), (64, 1024, 1024), (256, 16384, 8192), (2048, 8192, 
 
 QUANTITIES: Mapping[Kind, tuple[str, str]] = {
     "null": ("launch_s", "launch, kernel to kernel"),
-    "peak": ("matrix_efficiency", "share of the matrix peak"),
+    "peak": ("matrix_factor", "factor on matrix units and power"),
     "streaming": ("dram_efficiency", "share of the bandwidth"),
 }
 """What each kind of product tells: as a program and as a reader calls it."""
@@ -37,6 +38,7 @@ CAVEATS = (
     "a figure is moved only as far as its products can tell a machine from a shape: their weight is the spread of "
     "machines over that of shapes, both of the nine published GPUs",
     "errors are on published rows, by constants that have not seen the family; they are of another machine of the kind",
+    "matrix units never exceed their rate: a factor above 1 is of what their power allows",
 )
 
 
@@ -74,7 +76,7 @@ def answer(found: Found) -> Answer:
             "own": [_own_record(found, kind) for kind in QUANTITIES],
             "products": _products(found),
             "gains": [dict(zip(LISTING, row, strict=True)) for row in rows],
-            "caveats": [*_said(found), *CAVEATS],
+            "caveats": [*_said(found), *_bought(found), *CAVEATS],
         },
         listing=Table(LISTING, rows),
     )
@@ -86,7 +88,11 @@ def published_answer(gains: Mapping[str, Gains]) -> Answer:
     return Answer(
         title=f"{len(gains)} published GPUs, calibrated by their own anchors",
         subtitle="errors on all rows of each, by constants that have not seen its family",
-        sections=(_gain_grid(gains), Prose("How to read it", CAVEATS[:1])),
+        sections=(
+            _gain_grid(gains),
+            Prose("What it comes to", tuple(gain_said.of_many(gains))),
+            Prose("How to read it", CAVEATS[:1]),
+        ),
         record={
             "schema": SCHEMA,
             "hardware": None,
@@ -94,7 +100,7 @@ def published_answer(gains: Mapping[str, Gains]) -> Answer:
             "own": [],
             "products": [],
             "gains": [dict(zip(LISTING, row, strict=True)) for row in rows],
-            "caveats": list(CAVEATS),
+            "caveats": [*gain_said.of_many(gains), *CAVEATS],
         },
         listing=Table(LISTING, rows),
     )
@@ -108,15 +114,20 @@ def _sections(found: Found) -> Iterator[Section]:
     yield _products_grid(found)
     if found.gains:
         yield _gain_grid({found.hardware.label: found.gains})
+        yield Prose("What it comes to", tuple(_bought(found)))
     else:
         yield Prose("What it buys", (found.no_gains,))
     yield Prose("How to read it", CAVEATS)
 
 
+def _bought(found: Found) -> Iterator[str]:
+    return gain_said.of_one(found.gains) if found.gains else iter(())
+
+
 def _shared(found: Found, kind: Kind) -> float:
     if kind == "null":
         return launch_s(found.shared.chip, found.shared.constants)
-    return float(getattr(found.shared.constants, QUANTITIES[kind][0]))
+    return 1.0 if kind == "peak" else found.shared.constants.dram_efficiency
 
 
 def _weight(found: Found, kind: Kind) -> tuple[int, float]:

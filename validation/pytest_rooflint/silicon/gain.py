@@ -13,6 +13,7 @@ from rooflint.coefficients import Coefficients
 from rooflint.silicon.chip import chip_of
 from rooflint.silicon.constants import SiliconFile
 from rooflint.specs import Registry
+from rooflint_measure.anchors import Kind
 
 Gains = Mapping[str, tuple[Score, Score]]
 """Before and after, by regime."""
@@ -28,9 +29,14 @@ def gain(device: str, anchors: Anchors, data: Path, registry: Registry, file: Si
     return _gain(device, lambda measured: anchors, data, registry, file)
 
 
-def simulated(device: str, data: Path, registry: Registry, file: SiliconFile) -> Gains:
-    """The same where the anchors are rows of the device itself. Raises RooflintError."""
-    return _gain(device, of_published, data, registry, file)
+def simulated(device: str, data: Path, registry: Registry, file: SiliconFile, kind: Kind | None = None) -> Gains:
+    """The same where the anchors, or those of a kind, are rows of the device itself. Raises RooflintError."""
+
+    def anchors(measured: Measured) -> Anchors:
+        every = of_published(measured)
+        return every.of(kind) if kind else every
+
+    return _gain(device, anchors, data, registry, file)
 
 
 def _gain(
