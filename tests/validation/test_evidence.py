@@ -17,7 +17,7 @@ REPLAYS = Path(__file__).parents[2] / "golden" / "replays"
 
 #: Schema rooflint-evidence/1. A report reads these; a key more or less is another version of the schema.
 KEYS = {
-    "": "schema run machine counts problems places verdicts devices coverage replays power measured",
+    "": "schema run machine counts problems places verdicts devices coverage replays power measured silicon",
     "run": "started duration_s command exit_status git versions ci",
     "run.versions": "rooflint python pytest numpy",
     "machine": "system release machine cpu cores python",

@@ -174,8 +174,12 @@ def test_h100s_tensor_cores_at_the_boost_clock_are_red_wherever_that_clock_count
         *claims(H100, "breakpoint-tensor_core-fp16-per-hbm3"),
     }
     orders = claims(H100, "clocks-base-le-tensor_core-lt-boost", "clocks-tensor_core-lt-cuda_core-le-boost")
-    assert set(said) == figures | orders  # FP64 has the boost clock anyway
-    for node, text in said.items():
+    # times that others measured of products on an H100 are no longer those of the model either
+    timed = {node for node in said if node.startswith("golden/silicon/published.yaml::prediction-published-vidur-h100")}
+    assert timed
+    assert set(said) == figures | orders | timed  # FP64 has the boost clock anyway
+    for node in figures | orders:
+        text = said[node]
         assert f"{H100_SPEC}:{line}" in text
         # 1980 / 1830 = 1.082, a little beside it where the expectation is rounded
         assert node in orders or re.search(r"ratio 1\.08[123] clock 1980 MHz would have to be 18[23]\d MHz", text)
