@@ -115,9 +115,15 @@ WORDS = {
 
 
 def tables(scores: Sequence[SiliconPublished]) -> list[Topic]:
-    """Published tables by op and precision, each a row, in the order in which they come."""
-    kinds = dict.fromkeys((one["op"], one["precision"]) for one in scores)
+    """Published tables by op and precision, each a row: matrix products first, of each op the narrowest precision."""
+    kinds = sorted({(one["op"], one["precision"]) for one in scores}, key=_place)
     return [_tables(kind, [one for one in scores if (one["op"], one["precision"]) == kind]) for kind in kinds]
+
+
+def _place(kind: tuple[str, str]) -> tuple[int, str, int, str]:
+    op, precision = kind
+    bits = "".join(filter(str.isdigit, precision))
+    return (list(WORDS).index(op) if op in WORDS else len(WORDS)), op, int(bits or 0), precision
 
 
 def _tables(kind: tuple[str, str], scores: Sequence[SiliconPublished]) -> Topic:

@@ -136,10 +136,22 @@ def test_a_run_without_the_package_still_shows_the_tables_of_others_and_says_wha
 
 
 def test_ops_of_others_stand_apart_products_first_open(green):
-    told = [published(), published("c", op="convolution", error=0.2), published("d", op="add", precision="fp32")]
+    told = [
+        published("a", op="convolution", error=0.2),
+        published("b", op="tanh", error=0.2),
+        published("c", precision="fp32"),
+        published("d"),
+        published("e", op="add", precision="fp32"),
+    ]
     _, markup = section(green | {"silicon": silicon_evidence(published=told)})
-    heads = re.findall(r'<details class="rest"( open)?><summary>(.*?), fp', markup)
-    assert heads == [(" open", "matrix products"), ("", "convolutions"), ("", "additions")]
+    heads = re.findall(r'<details class="rest"( open)?><summary>(.*?): ', markup)[:5]
+    assert heads == [
+        (" open", "matrix products, fp16"),
+        ("", "matrix products, fp32"),
+        ("", "convolutions, fp16"),
+        ("", "additions, fp32"),
+        ("", "tanh, fp16"),
+    ]
 
 
 def test_the_summary_has_products_of_others_and_no_other_op(green):
