@@ -147,7 +147,7 @@ def test_ops_of_others_stand_apart_products_first_open(green):
     heads = re.findall(r'<details class="rest"( open)?><summary>(.*?): ', markup)[:5]
     assert heads == [
         (" open", "matrix products, fp16"),
-        ("", "matrix products, fp32"),
+        (" open", "matrix products, fp32"),
         ("", "convolutions, fp16"),
         ("", "additions, fp32"),
         ("", "tanh, fp16"),
