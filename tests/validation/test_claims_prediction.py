@@ -84,6 +84,15 @@ def test_an_order_that_is_predicted_passes(machines, verdict):
     )  # 36 less 1 of Hopper, 6 of Blackwell
 
 
+def test_an_order_that_is_predicted_less_often_than_claimed_is_red(machines, verdict, monkeypatch):
+    machines(1.0)
+    monkeypatch.setattr(held_against, "orders_right", lambda one, two, rows: (9, 10))
+    assert verdict("prediction: gemm order, right: 90 %").outcome == "pass"
+    found = verdict("prediction: gemm order, right: 90.1 %")
+    assert found.outcome == "fail"
+    assert "90.0% of the faster devices predicted" in " ".join(found.text().split())
+
+
 def test_measurements_that_beat_the_roofline_are_red_with_their_device(machines, verdict):
     machines(1.0)
     assert verdict("prediction: gemm roofline").outcome == "pass"
