@@ -5,6 +5,7 @@ import pytest
 
 from pytest_rooflint.silicon import against_published, published
 from pytest_rooflint.silicon.against_published import KERNELS, predicted_s, regimes, roofline_s, seen, work
+from rooflint.errors import InputError
 from rooflint.silicon import convolution, gemm, pointwise
 from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.cuda_cores import constants_on, cores_file
@@ -128,6 +129,19 @@ def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(table):
         "large": [True, False],  # 201 MB
         "small": [False, True],  # 0.39 MB
     }
+
+
+@pytest.mark.parametrize(
+    ("device", "wish"),
+    [
+        ("nvidia/a41", "unknown device 'nvidia/a41'; did you mean nvidia/a40"),
+        ("google/tpu-v4", "google/tpu-v4 does not support fp16"),
+        ("amd/mi300x", "amd/mi300x lacks the fact 'units.matrix_core.issue_threads'"),
+    ],
+)
+def test_a_device_of_which_nothing_can_be_said_is_refused_with_its_line(table, device, wish):
+    with pytest.raises(InputError, match=rf"table\.yaml:2  device: {wish}"):
+        seen(table("gemm", (1, 4096, 4096, 64), device=device), REGISTRY)
 
 
 def test_a_row_is_named_by_its_sizes(table):
