@@ -90,8 +90,7 @@ def test_where_cuda_cores_compute_it_says_so():
     assert "warp_schedulers.SM 4" in text
     assert "fitted to linear layers in fp32; all else is carried over from bf16" in text
     assert "no GPU of" not in text
-    low, high = (
-        json.loads(run("8192", "8192", "8192", "-d", "h100-sxm5", "-p", "fp32", "-f", "json"))[key]
-        for key in ("latency_low_s", "latency_high_s")
-    )
-    assert low < high
+    found = json.loads(run("8192", "8192", "8192", "-d", "h100-sxm5", "-p", "fp32", "-f", "json"))
+    low, high = found["latency_low_s"], found["latency_high_s"]
+    # other_instructions, which the time of an H100 is proportional to, is 1.265 to 1.296 with a family left out
+    assert high / low > 1.02

@@ -84,6 +84,15 @@ def test_an_order_that_is_predicted_passes(machines, verdict):
     )  # 36 less 1 of Hopper, 6 of Blackwell
 
 
+def test_an_order_that_is_predicted_less_often_than_claimed_is_red(machines, verdict, monkeypatch):
+    machines(1.0)
+    monkeypatch.setattr(held_against, "orders_right", lambda one, two, rows: (9, 10))
+    assert verdict("prediction: gemm order, right: 90 %").outcome == "pass"
+    found = verdict("prediction: gemm order, right: 90.1 %")
+    assert found.outcome == "fail"
+    assert "90.0% of the faster devices predicted" in " ".join(found.text().split())
+
+
 def test_measurements_that_beat_the_roofline_are_red_with_their_device(machines, verdict):
     machines(1.0)
     assert verdict("prediction: gemm roofline").outcome == "pass"
@@ -114,6 +123,10 @@ def test_measurements_that_beat_the_roofline_are_red_with_their_device(machines,
         ("gemm ada all, error: 1, bias: 1 %", "error: want a share such as 12 %, found '1'"),
         ("gemm order", "right: is missing"),
         ("gemm peak, right: 9 %", "right: means nothing to 'gemm peak'"),
+        ("gemm ada all, error: 1 %, bias: 1 %, rows: 0", "rows: want a whole number from 1 on, found '0'"),
+        ("gemm ada all, error: 1 %, bias: 1 %, rows: many", "rows: want a whole number from 1 on, found 'many'"),
+        ("gemm peak, rows: 9", "rows: means nothing to 'gemm peak', which takes all that there are"),
+        ("published some, error: 1 %, bias: 1 %, rows: 9", "rows: means nothing to 'published some'"),
         ("gemm peak, expect: 9 %", "a prediction claim says all in its subject; remove 'expect'"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_table_that_there_is_not_and_a_device_that_lacks_an_input_are_red_in_a
     assert found.reason == "no table silicon/published/pamper.yaml (there are: paper)"
     found = verdict("published paper, error: 1 %, bias: 1 %", predicted_us, device="nvidia/p40")
     assert found.outcome == "fail"
-    assert found.reason.startswith("nvidia/p40")
+    assert "paper.yaml:2  device: nvidia/p40 computes fp16 on its cuda_core" in found.reason
 
 
 @pytest.mark.parametrize(

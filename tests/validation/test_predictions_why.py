@@ -125,6 +125,10 @@ def test_a_start_doubled_is_named_with_its_line(planted):
         r"^(2|1\.[89]\d*|2\.[01]\d*) start_clocks is \d+: at \d+ the error would be [345]\.\d%", because(text)
     )
     assert place(verdict, "silicon.yaml", r"start_clocks:(\n    .*)*\n    folds: ") in text
+    # a launch follows from the start and the clock, and from no share of a rate
+    reads = text.partition("reads")[2].partition("row ")[0]
+    assert "start_clocks" in reads
+    assert "efficiency" not in reads
 
 
 def test_a_bandwidth_doubled_is_that_of_its_device_and_not_of_the_other_one(planted):
@@ -158,6 +162,7 @@ def test_where_no_number_would_mend_it_that_is_said(monkeypatch, planted):
     text = " ".join(planted("gemm ada all, error: 6 %, bias: 6 %").text().split())
     assert "no constant and no fact by itself would take 15% of the error away" in text
     assert "because" not in text
+    assert " regime " not in text.partition("worst")[2].partition("term")[0]  # they crowd nowhere
 
 
 def test_a_green_one_gives_no_reasons(planted):

@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from pytest_rooflint import golden
+from pytest_rooflint import golden, silicon_evidence
 from pytest_rooflint.judge import judge
 from pytest_rooflint.silicon import held_against, package
 from pytest_rooflint.silicon.measured import Measured
@@ -117,6 +118,10 @@ def test_bins_hold_every_row_of_every_device_of_the_families_that_were_decided(m
     for one in told["densities"]:
         for name in ("times", "ratios"):
             assert sum(sum(column["counts"]) for column in one[name]) == one["rows"] == 400
+
+
+def test_near_is_within_a_fifth_either_way():
+    assert silicon_evidence._near(SimpleNamespace(ratio=np.array([0.5, 0.81, 1.0, 1.19, 1.3]))) == pytest.approx(3 / 5)
 
 
 def test_each_family_has_its_worst_shapes_and_a_command_that_looks_closer(machines, found):

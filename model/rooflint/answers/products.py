@@ -31,7 +31,8 @@ def longest(times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
 def taken_apart(times: SiliconEstimate, op: int) -> Breakdown:
     """One product with the bytes that its kernel moves, which may be others than those of a bare product."""
     element_bytes = max(bytes_per_element(times.compute), bytes_per_element(times.storage))
-    case = Case(shapes(*_sizes(times, op)), times.chip, times.shared.products, element_bytes)
+    here = times.shared.on(times.chip).products
+    case = Case(shapes(*_sizes(times, op)), times.chip, here, element_bytes)
     memory_s = float(times.memory_s[op])
     ones = (_with_bytes(one, memory_s, float(times.launch_s[op]), case) for one in breakdowns(case))
     return min(ones, key=lambda one: one.latency_s)

@@ -14,15 +14,16 @@ REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))
 
 
-def times(network="torchvision/vit_b_16", device="nvidia/h100-sxm5-80gb", **more):
+def times(network="torchvision/vit_b_16", device="nvidia/h100-sxm5-80gb", compute="bf16"):
     work = load_workload(network)
-    return predict(REGISTRY.get(device), work, ENERGIES, Setting("bf16", fidelity="silicon", **more)).silicon
+    return predict(REGISTRY.get(device), work, ENERGIES, Setting(compute, fidelity="silicon")).silicon
 
 
+@pytest.mark.parametrize("compute", ["bf16", "fp32"])  # matrix units, and CUDA cores
 @pytest.mark.parametrize("device", ["nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/b200-sxm"])
 @pytest.mark.parametrize("network", ["torchvision/vit_b_16", "torchvision/resnet18"])
-def test_a_product_taken_apart_takes_what_its_kernel_takes(network, device):
-    found = times(network, device)
+def test_a_product_taken_apart_takes_what_its_kernel_takes(network, device, compute):
+    found = times(network, device, compute)
     ops = np.flatnonzero(np.isin(found.ways, products.PRODUCTS))
     assert ops.size
     apart = [products.taken_apart(found, op).latency_s for op in ops.tolist()]

@@ -32,5 +32,9 @@ def test_what_one_takes_alone_is_found_again(one, ratio, exponent):
     assert alone(together, other, exponent) == pytest.approx([one], rel=1e-3 * max(1.0, ratio**exponent / 1e3))
 
 
+def test_what_takes_no_longer_than_the_other_by_itself_takes_nothing():
+    assert alone(np.array([3.0, 2.9]), np.array([3.0, 3.0]), 3.0).tolist() == [0.0, 0.0]
+
+
 def test_nothing_takes_nothing():
     assert alone(np.zeros(1), np.zeros(1), 3.0).tolist() == [0.0]

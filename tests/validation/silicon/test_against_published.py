@@ -5,7 +5,10 @@ import pytest
 
 from pytest_rooflint.silicon import against_published, published
 from pytest_rooflint.silicon.against_published import KERNELS, predicted_s, regimes, roofline_s, seen, work
+from rooflint.errors import InputError
 from rooflint.silicon import convolution, gemm, pointwise
+from rooflint.silicon.constants import silicon_file
+from rooflint.silicon.cuda_cores import constants_on, cores_file
 from rooflint.silicon.shapes import shapes
 from rooflint.specs import Registry
 
@@ -15,7 +18,7 @@ HEAD = """\
 title: Some rows
 device: {device}
 op: {op}
-precision: fp16
+precision: {precision}
 source: {{document: Some paper, where: table 3, grade: read}}
 why: nothing was left out
 timing: {timing}
@@ -33,9 +36,9 @@ SIZES = {
 def table(tmp_path):
     """`table(op, *rows)`: a table of an A40, timed in some way."""
 
-    def of(op, *rows, timing="graph", device="nvidia/a40"):
+    def of(op, *rows, timing="graph", device="nvidia/a40", precision="fp16"):
         columns = f"{SIZES.get(op, 'm, n')}, us"
-        text = HEAD.format(op=op, timing=timing, columns=columns, device=device)
+        text = HEAD.format(op=op, timing=timing, columns=columns, device=device, precision=precision)
         return published.read(tmp_path / "table.yaml", text + "".join(f"  - {list(row)}\n" for row in rows))
 
     return of
@@ -67,6 +70,9 @@ def test_where_the_same_operands_were_touched_just_before_l2_may_hold_them(table
     given = seen(table("gemm", row), REGISTRY)
     cold, warm = table("gemm", row), table("gemm", row, timing="graph\nwarm: true")
     assert predicted_s(warm, given)[0] < predicted_s(cold, given)[0]
+    # 3 · 64 · 4096 · 2 B = 1.6 MB
+    cold, warm = table("add", (64, 4096, 5)), table("add", (64, 4096, 5), timing="graph\nwarm: true")
+    assert predicted_s(warm, given)[0] < predicted_s(cold, given)[0]
 
 
 @pytest.mark.parametrize("op", KERNELS)
@@ -96,8 +102,17 @@ def test_a_convolution_is_its_implicit_product_and_may_beat_the_peak_where_winog
     expected = convolution.latency_s(twin, given.chip, given.products, element_bytes=2)
     assert predicted_s(one, given) == pytest.approx(expected)
     assert list(work(one).most) == [4, 1]
+    # 1.85 and 0.206 GMAC at 149.7 TFLOP/s, the first in a quarter of its multiplications
+    assert against_published.peak_s(work(one), given.chip) == pytest.approx([24.7e-6 / 4, 2.75e-6], rel=2e-3)
     # 8 · 56² · 128 · 64 · 9 MAC = 1.85 GMAC, 3.7 GFLOP
     assert list(regimes(one)["small"]) == [False, True]
+
+
+def test_cuda_cores_are_predicted_by_constants_that_have_not_seen_the_family(table):
+    file = cores_file(REGISTRY)
+    given = seen(table("gemm", (256, 4096, 4096, 100), device="nvidia/l4", precision="fp32"), REGISTRY)
+    assert given.cores == file.without("ada") != file.constants
+    assert given.products == constants_on(given.chip, silicon_file(REGISTRY).constants, file.without("ada"))
 
 
 def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(table):
@@ -114,6 +129,19 @@ def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(table):
         "large": [True, False],  # 201 MB
         "small": [False, True],  # 0.39 MB
     }
+
+
+@pytest.mark.parametrize(
+    ("device", "wish"),
+    [
+        ("nvidia/a41", "unknown device 'nvidia/a41'; did you mean nvidia/a40"),
+        ("google/tpu-v4", "google/tpu-v4 does not support fp16"),
+        ("amd/mi300x", "amd/mi300x lacks the fact 'units.matrix_core.issue_threads'"),
+    ],
+)
+def test_a_device_of_which_nothing_can_be_said_is_refused_with_its_line(table, device, wish):
+    with pytest.raises(InputError, match=rf"table\.yaml:2  device: {wish}"):
+        seen(table("gemm", (1, 4096, 4096, 64), device=device), REGISTRY)
 
 
 def test_a_row_is_named_by_its_sizes(table):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rooflint.silicon.anchored import SPREADS, Anchors, Setting, Spread, own_of
+from pytest_rooflint.silicon.anchored import LEAST_LAUNCH_S, SPREADS, Anchors, Setting, Spread, own_of
 from rooflint.coefficients import Coefficients
 from rooflint.silicon.calibration import Own
 from rooflint.silicon.chip import chip_of
@@ -78,6 +78,20 @@ def test_an_absurdly_fast_null_product_leaves_a_launch_above_zero():
     setting = shared()
     one = taken(Own(), setting, ANCHORS["null"])
     assert own_of(replace(one, seconds=one.seconds * 1e-6), setting).launch_s > 0
+    # where the work of a null product is longer than its launch, what is beyond would be less than none
+    short = replace(
+        setting, chip=replace(setting.chip, graph_launch_s=1e-9), constants=replace(CONSTANTS, start_clocks=0)
+    )
+    assert own_of(replace(one, seconds=one.seconds * 1e-6), short).launch_s == LEAST_LAUNCH_S
+
+
+def test_matrix_units_are_judged_by_the_memory_that_was_found():
+    setting = shared()
+    anchors = taken(Own(dram_efficiency=0.2), setting)
+    found = own_of(anchors, setting)
+    after = setting.with_(Own(dram_efficiency=found.dram_efficiency))
+    assert found.matrix_factor == own_of(anchors.of("peak"), after).matrix_factor
+    assert found.matrix_factor > own_of(anchors.of("peak"), setting).matrix_factor
 
 
 def test_no_share_of_the_bandwidth_rises_above_the_whole():

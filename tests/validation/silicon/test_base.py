@@ -66,6 +66,8 @@ def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_al
     label, old = answer("HEAD", checkout)
     new = answered(REQUEST, Registry())["groups"][0]
     assert label.startswith("HEAD (")
+    with model_at("HEAD", checkout) as found:
+        assert "graph_launch_us 9 → " in " ".join(map(str, changed(found.specs)))
     # no document gives Ada's launch, so the 9 us count
     more_s = 9e-6 - 1e-6 * silicon_file(Registry()).without("ada").graph_launch_us
     assert [a - b for a, b in zip(old["seconds"], new["seconds"], strict=True)] == pytest.approx([more_s, more_s])
@@ -78,6 +80,19 @@ def test_a_base_from_before_it_could_be_asked_is_lent_the_way(checkout):
         (checkout / HARNESS / name).unlink()
     git(checkout, "commit", "-q", "-am", "Mute")
     assert answer("main", checkout)[1]["seconds"][0] > 9e-6
+
+
+def test_a_base_that_has_its_own_way_is_asked_in_that(checkout):
+    file = checkout / HARNESS / "foretell.py"
+    file.write_text(file.read_text(encoding="utf-8").replace(SCHEMA, "rooflint-foretell/0"), encoding="utf-8")
+    git(checkout, "commit", "-q", "-am", "Young")
+    with pytest.raises(BaseError, match=r"cannot be asked: .*want a request rooflint-foretell/0"):
+        answer("HEAD", checkout)
+    text = file.read_text(encoding="utf-8").replace('return {"schema": SCHEMA', 'return {"schema": "old"')
+    file.write_text(text.replace("rooflint-foretell/0", SCHEMA), encoding="utf-8")
+    git(checkout, "commit", "-q", "-am", "Other")
+    with pytest.raises(BaseError, match=rf"^HEAD \(.*\) answers in old, want {SCHEMA}$"):
+        answer("HEAD", checkout)
 
 
 def test_a_base_without_a_model_of_silicon_says_so_with_status_0(checkout):

@@ -55,6 +55,11 @@ def test_it_finds_the_constants_that_tables_were_made_of():
     assert all(abs(share) < 0.01 for share in moved(found, OTHER).values())
 
 
+@pytest.mark.parametrize("rows", [1, 20, 300])
+def test_each_table_counts_alike_however_long_it_is(rows):
+    assert np.square(cores_fit._alike(np.full(rows, 0.1))).sum() == pytest.approx(100 * 0.1**2)
+
+
 def test_a_family_that_is_left_out_does_not_move_its_own_constants():
     pytest.importorskip("scipy")
     slow = [

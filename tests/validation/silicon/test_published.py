@@ -133,6 +133,7 @@ def test_a_table_of_no_device_and_one_that_cannot_be_read_are_problems(table, tm
     claims = claims_of(tmp_path, "paper-a40")
     (said,) = told(tmp_path, claims)
     assert said.startswith("device: is of a device without spec: ")
+    assert [problem.line for problem in problems([tmp_path], Registry(), claims)] == [2]
     table(("[1, 4096, 4096, 64]", "[1, 4096, 64]"))
     assert told(tmp_path, claims) == ["row: want 4 numbers, one a column; found 3"]
 

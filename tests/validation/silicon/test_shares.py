@@ -1,5 +1,7 @@
 """Shares: the terms of a row add up to what is predicted of it, whatever the op, on every kind of chip."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,26 @@ def test_terms_add_up_to_what_is_predicted(topic, device):
     terms = shares_s(topic, sizes, chip, CONSTANTS)
     assert np.sum(list(terms.values()), axis=0) == pytest.approx(predicted_s(topic, sizes, chip, CONSTANTS), rel=1e-9)
     assert all((seconds >= -1e-15).all() for seconds in terms.values())
+
+
+@pytest.mark.parametrize(
+    ("device", "sizes", "called"),
+    [
+        ("nvidia/l40s", (16, 64, 2048), "step"),  # one of the smallest tiles, with a long k
+        ("nvidia/l40s", (1024, 1024, 1024), "feed"),  # small tiles, whose operands are many for their arithmetic
+        ("nvidia/h100-sxm5-80gb", (8192, 8192, 8192), "main loop"),
+    ],
+)
+def test_the_main_loop_is_called_what_binds_it(device, sizes, called):
+    chip = replace(chip_of(REGISTRY.get(device), "bf16", LAUNCHES), tdp_w=1e9)  # or power binds
+    terms = shares_s("gemm", np.array([[*sizes, 6.0]]), chip, CONSTANTS)
+    assert {"main loop", "feed", "step"} & set(terms) == {called}
+
+
+@pytest.mark.parametrize("topic", ["prefill", "decode"])
+def test_to_fill_a_block_is_a_term_of_its_own(topic):
+    chip, sizes = chip_of(REGISTRY.get("nvidia/l40s"), "bf16", LAUNCHES), np.array([[1.0, 8, 8, 128, 128]])
+    assert shares_s(topic, sizes, chip, CONSTANTS)["fill"] > 0
 
 
 def test_of_two_beside_each_other_the_shorter_one_counts_for_what_it_adds():

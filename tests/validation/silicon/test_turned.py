@@ -10,7 +10,7 @@ from pytest_rooflint.silicon import turned as module
 from pytest_rooflint.silicon.foretell import answered
 from pytest_rooflint.silicon.systems import family_of
 from pytest_rooflint.silicon.topics import TOPICS, Rows
-from pytest_rooflint.silicon.turned import Family, Moved, terms, turned
+from pytest_rooflint.silicon.turned import Family, Moved, MuteError, terms, turned
 from pytest_rooflint.silicon.turned_answer import answer
 from pytest_rooflint.silicon.turned_schema import TurnedRecord
 from rooflint.answer import write
@@ -32,6 +32,24 @@ def test_good_is_within_15_percent_and_bad_beyond_25_either_way():
     # neither good nor bad before: it cannot go bad
     assert family([1.16, 1.0, 1.0], [3.0, 1.0, 1.0]).went_bad.tolist() == [False, False, False]
     assert family([1.26, 0.5, 1.2], [1.0, 1.15, 1.0]).went_good.tolist() == [True, True, False]
+
+
+def test_rows_that_moved_the_farthest_come_first_and_each_once():
+    sizes = np.tile(SIZES, (20, 1))
+    before, now = np.ones(60), np.linspace(1.2, 3.0, 60)
+    places = [place for place, _ in module._farthest(family(before, now, sizes))]
+    assert places == list(range(59, 59 - module.TIMED, -1))
+
+
+def test_a_row_of_two_regimes_is_counted_once(monkeypatch):
+    rows = Rows("gemm", "nvidia/l40s", SIZES, np.array([1.0, 2.0, 3.0]))
+    gemm = replace(TOPICS["gemm"], rows=lambda *_: (rows, None))
+    monkeypatch.setattr(module, "TOPICS", {"gemm": gemm})
+    found = module._stratified(REGISTRY, "gemm", "nvidia/l40s", 3)
+    assert dict(zip(map(tuple, found.sizes), found.seconds, strict=True)) == dict(
+        zip(map(tuple, SIZES), rows.seconds, strict=True)
+    )
+    assert len(found) == 3
 
 
 def test_a_family_is_red_where_more_went_bad_than_is_tolerated_and_than_went_good():
@@ -152,3 +170,21 @@ def test_what_a_base_cannot_say_is_left_out_and_told(rows):
     assert "rtx_pro" not in [one.family for one in found.families]
     assert found.left_out == ("gemm on rtx_pro: the base cannot say: it knows no rtx_pro",)
     assert "Not compared" in write(answer(found, "HEAD^1", 0.01), "text")
+
+
+def test_what_this_tree_cannot_say_is_refused(rows):
+    def mute(request):
+        found = this(request)
+        found["groups"][0] = {"why_not": "it knows no ampere"}
+        return found
+
+    def undefined(request):
+        found = this(request)
+        found["groups"][0]["seconds"][3:5] = [float("nan"), float("inf")]
+        return found
+
+    # a tree that lost its words has turned every row
+    with pytest.raises(MuteError, match=r"^gemm on ampere: this tree cannot say: it knows no ampere$"):
+        turned(REGISTRY, ["gemm"], 40, this, mute)
+    with pytest.raises(MuteError, match=r"^gemm on ampere: this tree predicts no number for 2 rows$"):
+        turned(REGISTRY, ["gemm"], 40, this, undefined)

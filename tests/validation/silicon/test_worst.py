@@ -54,7 +54,7 @@ def test_all_devices_of_a_family_are_one_crowd():
 
 def test_what_is_around_a_shape_says_whether_it_stands_alone():
     one = held(np.ones(3))
-    near = shapes([64.0, 128.0, 64.0], [64.0, 64.0, 64.0], [64.0, 64.0, 8192.0])
+    near = shapes([64.0, 128.0, 64.0], [64.0, 64.0, 64.0], [64.0, 64.0, 64 * NEAR])
     measured = replace(one.measured, shapes=near)
     predicted = predicted_s(measured, one.chip, CONSTANTS)
     measured = replace(measured, seconds=predicted / [2.0, 1.0, 1.0])
@@ -92,6 +92,13 @@ def test_bytes_that_took_no_time_are_recognised():
     one = case(4096, 32, 4096, "nvidia/h100-sxm5-80gb")
     free = replace(one, chip=replace(one.chip, bandwidth_bytes_per_s=1e30)).latency_s()
     assert likeness(one, breakdowns(one), free).what == "its bytes took no time"
+
+
+def test_half_of_a_resource_is_recognised_by_what_is_slower_and_twice_of_it_by_what_is_faster():
+    one = case(8192, 8192, 8192)  # its power binds
+    for factor, what in ((0.5, "it had half the rated power"), (2.0, "it had twice the rated power")):
+        other = replace(one, chip=replace(one.chip, tdp_w=factor * one.chip.tdp_w)).latency_s()
+        assert likeness(one, breakdowns(one), other).what == what
 
 
 def test_what_nothing_explains_has_no_likeness():

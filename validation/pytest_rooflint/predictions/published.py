@@ -124,4 +124,4 @@ def _place(table: Published, row: int) -> str:
     return f"            {shown(table.file)}:{table.lines[row]}  {against_published.label(table, row)}"
 
 
-SUBJECT = Subject(f"a table of {PUBLISHED} and perhaps a regime ({', '.join(REGIMES)})", needs, obtain)
+SUBJECT = Subject(f"a table of {PUBLISHED} and perhaps a regime ({', '.join(REGIMES)})", needs, obtain, sampled=False)

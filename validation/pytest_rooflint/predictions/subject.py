@@ -25,6 +25,8 @@ class Subject:
     needs: Callable[[Sequence[str]], Sequence[str] | None]
     """Bounds that a claim with these further words needs; None where the words mean nothing."""
     obtain: Callable[[Claim, Context], Obtained]
+    sampled: bool = True
+    """Whether claims with bounds are decided on so many rows of a device; else on all that there are."""
 
 
 def check(name: str, subject: Subject, claim: Claim) -> None:
@@ -39,6 +41,10 @@ def check(name: str, subject: Subject, claim: Claim) -> None:
             raise ClaimError(f"{option}: means nothing to '{claim.subject}'")
         if option in needed:
             share(claim, option)
+    if claim.option("rows") is not None:
+        if not (needed and subject.sampled):
+            raise ClaimError(f"rows: means nothing to '{claim.subject}', which takes all that there are")
+        rows_of(claim)
 
 
 def share(claim: Claim, option: str) -> float:
@@ -50,5 +56,8 @@ def share(claim: Claim, option: str) -> float:
 
 
 def rows_of(claim: Claim) -> int:
-    """How many rows of a device a claim is decided on."""
-    return int(claim.option("rows", ROWS))
+    """How many rows of a device a claim is decided on. Raises ClaimError."""
+    found = claim.option("rows", ROWS)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ClaimError(f"rows: want a whole number from 1 on, found '{found}'")
+    return found

@@ -12,7 +12,8 @@ from pytest_rooflint.silicon.published import Published
 from pytest_rooflint.silicon.published_schema import OPTIONAL, OpName
 from pytest_rooflint.silicon.sample import REGIMES
 from rooflint.coefficients import Coefficients
-from rooflint.hardware import Hardware
+from rooflint.errors import refuse
+from rooflint.hardware import Hardware, UndisclosedError, UnsupportedError
 from rooflint.precision import bytes_per_element
 from rooflint.silicon import convolution, gemm, pointwise, winograd
 from rooflint.silicon.chip import Chip, chip_of
@@ -22,7 +23,7 @@ from rooflint.silicon.cuda_cores import CoreConstants, constants_on, cores_file
 from rooflint.silicon.op_constants import OpConstants, ops_file
 from rooflint.silicon.residency import COLD
 from rooflint.silicon.shapes import Numbers, Shapes, shapes
-from rooflint.specs import Registry
+from rooflint.specs import Registry, UnknownDeviceError
 
 Mask = NDArray[np.bool_]
 
@@ -70,10 +71,16 @@ class Work:
 
 
 def seen(published: Published, registry: Registry) -> Seen:
-    """The device of a table as the formulas want it, and all constants. Raises RooflintError."""
+    """The device of a table as the formulas want it, and all constants.
+
+    Raises InputError for a device that is not known or has no latency in the precision, and RooflintError.
+    """
     spec = published.spec
-    device = registry.get(spec.device)
-    chip = chip_of(device, spec.precision, Coefficients(registry).launches())
+    try:
+        device = registry.get(spec.device)
+        chip = chip_of(device, spec.precision, Coefficients(registry).launches())
+    except (UnknownDeviceError, UnsupportedError, UndisclosedError) as error:
+        raise refuse(published.file, published.device_line, f"device: {error}") from None
     cores = cores_file(registry).without(family_of(device))
     products = constants_on(chip, silicon_file(registry).constants, cores)
     return Seen(chip, products, ops_file(registry).constants, cores)

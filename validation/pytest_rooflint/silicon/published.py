@@ -33,6 +33,7 @@ class Published:
     """[s]"""
     lines: tuple[int, ...]
     """Of each row in the file."""
+    device_line: int
 
     @property
     def slug(self) -> str:
@@ -73,7 +74,7 @@ def read(file: Path, text: str | None = None) -> Published:
     seconds = columns.pop(TIME) * 1e-6
     ones = {name: np.ones(len(seconds)) for name in OPTIONAL.get(spec.op, ())}
     lines = tuple(document.line(("rows", position)) for position in range(len(seconds)))
-    return Published(file, spec, ones | columns, seconds, lines)
+    return Published(file, spec, ones | columns, seconds, lines, document.line(("device",)))
 
 
 def _head(document: Document, spec: PublishedSpec) -> Iterator[Problem]:

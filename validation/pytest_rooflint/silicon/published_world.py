@@ -17,10 +17,10 @@ def problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim])
     named = {claim.subject.split()[1] for claim in claims if is_about_table(claim)}
     for file in files(roots):
         try:
-            device = read(file).spec.device
-            registry.get(device)
+            table = read(file)
+            registry.get(table.spec.device)
         except UnknownDeviceError as error:
-            yield Problem(file, 1, f"device: is of a device without spec: {error}")
+            yield Problem(file, table.device_line, f"device: is of a device without spec: {error}")
         except InputError as error:
             yield from error.problems
         if file.stem not in named:

@@ -3,16 +3,18 @@
 An average hides that: a change may win on many rows a little and lose a regime. So rows are counted, family by family.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pytest_rooflint.lines import counted
 from pytest_rooflint.silicon.base import Ask
 from pytest_rooflint.silicon.foretell import asked
 from pytest_rooflint.silicon.recorded import Mask
 from pytest_rooflint.silicon.topics import TOPICS, Rows, measured_devices
+from rooflint.errors import RooflintError
 from rooflint.silicon.shapes import Numbers
 from rooflint.specs import Registry
 
@@ -108,11 +110,15 @@ class Turned:
     moved: Mapping[tuple[str, str], tuple[Moved, ...]]
     """Rows of a topic and family that went bad, those first that moved the farthest."""
     left_out: tuple[str, ...]
-    """What one of the two could not say, in sentences."""
+    """What the base could not say, in sentences."""
+
+
+class MuteError(RooflintError):
+    """This tree has no prediction of rows that were measured."""
 
 
 def turned(registry: Registry, topics: Sequence[str], rows: int, old: Ask, new: Ask) -> Turned:
-    """Ask both states of the same rows. Raises NotInstalledError or RooflintError."""
+    """Ask both states of the same rows. Raises MuteError, NotInstalledError or RooflintError."""
     there = {
         (topic, family): tuple(_stratified(registry, topic, device, rows) for device in names)
         for topic in topics
@@ -123,19 +129,20 @@ def turned(registry: Registry, topics: Sequence[str], rows: int, old: Ask, new: 
     families, left_out = [], []
     for (topic, family), ones in there.items():
         pairs = [next(answers) for _ in ones]
-        why = [why for pair in pairs for why in _why_not(pair)]
-        if why:
-            left_out.append(f"{topic} on {family}: {why[0]}")
+        if why := _why_not(pairs, 1):  # whatever the base says, it is lost
+            raise MuteError(f"{topic} on {family}: this tree cannot say: {why[0]}")
+        if why := _why_not(pairs, 0):
+            left_out.append(f"{topic} on {family}: the base cannot say: {why[0]}")
             continue
         sides = [np.concatenate([pair[side]["seconds"] for pair in pairs]) for side in (0, 1)]
+        if lost := int((~np.isfinite(sides[1])).sum()):  # no comparison with them is true, so none would count as bad
+            raise MuteError(f"{topic} on {family}: this tree predicts no number for {counted(lost, 'row')}")
         families.append(Family(topic, family, ones, *sides))
     return Turned(tuple(families), _moved([one for one in families if one.went_bad.any()], old, new), tuple(left_out))
 
 
-def _why_not(pair: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for side, one in zip(("the base", "this tree"), pair, strict=True):
-        if "why_not" in one:
-            yield f"{side} cannot say: {one['why_not']}"
+def _why_not(pairs: Sequence[Sequence[Mapping[str, Any]]], side: int) -> list[str]:
+    return [pair[side]["why_not"] for pair in pairs if "why_not" in pair[side]]
 
 
 def _stratified(registry: Registry, topic: str, device: str, rows: int) -> Rows:
