@@ -92,6 +92,10 @@ def test_a_device_of_which_silicon_is_not_known_is_red_and_says_why(verdict):
     [
         (f"latency: {H100} < {T4}, compute: fp16, fidelity: gold", "fidelity: want roofline or silicon, found 'gold'"),
         (f"latency: {H100} < {T4}, compute: fp16, launch: graph", "launch: the plain roofline has its launches from"),
+        (
+            f"latency: {H100} < {T4}, compute: fp16, fidelity: silicon, launch: rocket",
+            "launch: want one of framework, synchronous, stream, graph, region, free; found 'rocket'",
+        ),
         (f"bound: {H100}, is: memory, compute: fp16, launch: graph", "say fidelity: silicon"),
         ("bandwidth: hbm3, fidelity: silicon, expect: 3.35 TB/s", "'fidelity' means nothing to a bandwidth claim"),
     ],

@@ -137,6 +137,13 @@ def test_what_is_saved_is_what_explain_reads(record, tmp_path):
         run(*sizes, "-d", L4, "--calibration", mine, command=explain)
 
 
+def test_figures_that_no_gpu_has_are_not_saved(record, tmp_path):
+    mine = tmp_path / "mine.yaml"
+    with pytest.raises(RooflintError, match=r"mine\.yaml: not written, as what was measured is of no such GPU: "):
+        run(record(1e6), "--save", mine)
+    assert not mine.exists()
+
+
 def test_figures_of_matrix_units_are_carried_over_with_a_word_and_never_to_cuda_cores(record, tmp_path):
     mine = tmp_path / "mine.yaml"
     run(record(1.2), "--save", mine)

@@ -4,6 +4,8 @@ from typing import Any
 
 from pytest_rooflint.claim import Claim
 from pytest_rooflint.kinds import ClaimError
+from rooflint.launches import MODES
+from rooflint.launching import FREE
 from rooflint.precision import UnknownPrecisionError, precision
 
 SPARSE = {"sparse": {"type": "boolean", "description": "with structured sparsity: the dense figure times its factor"}}
@@ -61,6 +63,9 @@ def check_fidelity(claim: Claim) -> None:
         raise ClaimError("fidelity: silicon is of documented devices; what is replayed under 'given:' is a roofline")
     if fidelity != "silicon" and claim.option("launch") is not None:
         raise ClaimError("launch: the plain roofline has its launches from the device; say fidelity: silicon")
+    ways = (*MODES, FREE)
+    if claim.option("launch", FREE) not in ways:
+        raise ClaimError(f"launch: want one of {', '.join(ways)}; found '{claim.option('launch')}'")
 
 
 def check_precisions(claim: Claim) -> None:

@@ -37,7 +37,7 @@ def device_command(
     specs: Specs = None,
 ) -> None:
     """Set launch, matrix units and memory of one GPU by its own null, peak and streaming products."""
-    from pytest_rooflint.silicon.calibration_text import text  # noqa: PLC0415  # `rooflint --help` does without
+    from pytest_rooflint.silicon.calibration_text import checked, text  # noqa: PLC0415  # `rooflint --help` does without
     from pytest_rooflint.silicon.device_answer import answer, published_answer  # noqa: PLC0415
     from rooflint.silicon.constants import silicon_file  # noqa: PLC0415
     from rooflint_measure.recording import read  # noqa: PLC0415
@@ -52,8 +52,10 @@ def device_command(
     found = _found(file, recording, hardware, precision, known)
     deliver(answer(found), form, output)
     if save:
+        written = text(found, recording, silicon_file(known))
+        checked(save, written)
         try:
-            write_whole(save, text(found, recording, silicon_file(known)))
+            write_whole(save, written)
         except OSError as error:
             raise RooflintError(f"{save}: cannot be written ({error.strerror})") from None
         typer.echo(f"wrote {save}: rooflint explain gemm … -d {found.hardware.id} --calibration {save}", err=True)

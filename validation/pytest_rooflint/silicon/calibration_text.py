@@ -1,10 +1,14 @@
 """The text of a calibration: what `rooflint explain gemm --calibration` reads."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from pytest_rooflint.silicon.anchored import SPREADS
 from pytest_rooflint.silicon.device_answer import Found
+from rooflint.device_calibration_schema import DeviceCalibrationSpec
+from rooflint.errors import InputError, RooflintError
 from rooflint.silicon.constants import SiliconFile
+from rooflint.spec_files import read_spec
 from rooflint_measure.anchors import Kind
 from rooflint_measure.recording import Recording
 
@@ -26,6 +30,15 @@ def text(found: Found, recording: Recording, file: SiliconFile) -> str:
         *_facts(found),
     ]
     return "\n".join(lines) + "\n"
+
+
+def checked(file: Path, text: str) -> None:
+    """Refuse figures that no machine has, which nobody could read again. Raises RooflintError."""
+    try:
+        read_spec(file, DeviceCalibrationSpec, text)
+    except InputError as error:
+        said = "; ".join(problem.message for problem in error.problems)
+        raise RooflintError(f"{file}: not written, as what was measured is of no such GPU: {said}") from None
 
 
 def _facts(found: Found) -> Iterator[str]:
