@@ -1,11 +1,12 @@
 """Quantised: a matrix product in FP8, whose activations are made FP8 by a kernel of their own just before.
 
 The weights were made FP8 once and for all, and the result is bf16. The product takes the constants of bf16 products, as
-the chip in FP8 has its own MAC/clock, apart from the energy of an op and from the tiles that libraries have in FP8; the
+the chip in FP8 has its own MAC/clock, apart from the energy of an op and the kernels that libraries have in FP8; the
 quantise kernel is a stream. docs/method-silicon-ops.md says how well that does.
 """
 
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -20,16 +21,35 @@ from rooflint.silicon.tile import PATH_BYTES, TILES, Tile, kernel_clocks, load, 
 WIDE_BYTES, NARROW_BYTES = 2.0, 1.0
 """Of an element in bf16 and in FP8. [B]"""
 
+Scale = Literal["tensor", "block"]
+"""What shares one: a whole tensor, or 128 elements along k."""
+
 FEW_ROWS = 64
-"""Up to so many rows every tile is there."""
+"""Up to so many rows kernels with one scale a tensor come in every size."""
 
 LARGE = 128 * 128
-"""Results of the least tile for more rows: kernels in FP8 come in fewer sizes than those in bf16."""
+"""Results of the least tile of theirs for more rows: libraries have fewer kernels in FP8 than in bf16."""
+
+WHOLE = (1,)
+"""Ways to cut k where each block has its scale: none, as a tile adds up what it has scaled."""
 
 
-def tiles(rows: float) -> tuple[Tile, ...]:
-    """Those that a product of so many rows is computed by."""
-    return tuple(tile for tile in TILES if rows <= FEW_ROWS or tile.m * tile.n >= LARGE)
+class Kernels(NamedTuple):
+    """What a product can be computed by."""
+
+    tiles: tuple[Tile, ...]
+    splits: tuple[int, ...]
+
+
+def kernels(scale: Scale, rows: float, chip: Chip) -> Kernels:
+    """Those that libraries have for a product of so many rows.
+
+    By tensor: CUTLASS as vLLM builds it, csrc/quantization/w8a8/cutlass, 128 × 128 or 256 × 128 where rows are not few.
+    By block: DeepGEMM, which compiles the tile that suits a shape, and leaves k whole.
+    """
+    if scale == "block":
+        return Kernels(TILES, WHOLE)
+    return Kernels(tuple(tile for tile in TILES if rows <= FEW_ROWS or tile.m * tile.n >= LARGE), splits(chip))
 
 
 def here(constants: OpConstants) -> Constants:
@@ -63,32 +83,39 @@ def memory_s(shapes: Shapes, chip: Chip, products: Constants, copies: Numbers | 
 
 
 def latency_s(
-    shapes: Shapes, chip: Chip, constants: OpConstants, *, copies: Numbers | float = COLD, warm: bool = False
+    shapes: Shapes,
+    chip: Chip,
+    constants: OpConstants,
+    *,
+    scale: Scale = "tensor",
+    copies: Numbers | float = COLD,
+    warm: bool = False,
 ) -> Numbers:
     """The quantise kernel, then the product; `chip` is the GPU in FP8. [s]"""
     quantise = quantise_s(shapes, chip, constants.stream, warm=warm)
-    return quantise + product_s(shapes, chip, constants, copies=copies)
+    return quantise + product_s(shapes, chip, constants, scale=scale, copies=copies)
 
 
-def product_s(shapes: Shapes, chip: Chip, constants: OpConstants, *, copies: Numbers | float = COLD) -> Numbers:
+def product_s(
+    shapes: Shapes, chip: Chip, constants: OpConstants, *, scale: Scale = "tensor", copies: Numbers | float = COLD
+) -> Numbers:
     """The product alone. [s]"""
     products = here(constants)
     memory = memory_s(shapes, chip, products, copies)
     found = np.empty(len(shapes))
     few = shapes.m <= FEW_ROWS
-    some = Shapes(*(column[few] for column in shapes))
-    found[few] = gemm.work_s(some, memory[few], chip, products, element_bytes=NARROW_BYTES)
-    many = Shapes(*(column[~few] for column in shapes))
-    found[~few] = _by_large_tiles_s(many, memory[~few], chip, products)
+    for rows, most in ((few, FEW_ROWS), (~few, np.inf)):
+        some = Shapes(*(column[rows] for column in shapes))
+        found[rows] = _work_s(some, memory[rows], chip, products, kernels(scale, most, chip))
     return found + gemm.launch_s(chip, products)
 
 
-def _by_large_tiles_s(shapes: Shapes, memory: Numbers, chip: Chip, products: Constants) -> Numbers:
-    """The least over large tiles and all ways to cut k, without the launch. [s]"""
-    loads = [(tile, load(shapes, tile, chip)) for tile in tiles(np.inf)]
+def _work_s(shapes: Shapes, memory: Numbers, chip: Chip, products: Constants, kernels: Kernels) -> Numbers:
+    """The least over all tiles and ways to cut k, without the launch. [s]"""
+    loads = [(tile, load(shapes, tile, chip)) for tile in kernels.tiles]
     power = gemm.power_s(shapes, chip, products)
     best = np.full(len(shapes), np.inf)
-    for split in splits(chip):
+    for split in kernels.splits:
         clocks = [
             kernel_clocks(shapes.k, waves(each * split, chip), tile, split, NARROW_BYTES, chip, products)
             for tile, each in loads

@@ -3,7 +3,7 @@
 import math
 
 
-def slow_product_s(m, n, k, chip, constants, copies):
+def slow_product_s(m, n, k, chip, constants, scale, copies):
     """As rooflint.silicon.quantised.product_s of one shape. [s]"""
     c, clock_s = constants.products, 1 / chip.clock_hz
     dram = c.dram_efficiency * chip.bandwidth_bytes_per_s
@@ -16,9 +16,10 @@ def slow_product_s(m, n, k, chip, constants, copies):
     in_bf16 = c.energy_pj * 1e-12 * (512 / (chip.macs_per_clock / 2)) ** c.energy_exponent
     power = 2 * m * n * k * in_bf16 * constants.quantised.energy_share / chip.tdp_w
     sizes = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (16, 64))
+    splits = (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32)
     best = math.inf
-    for a, b in sizes[:3] if m > 64 else sizes:
-        for split in (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32):
+    for a, b in sizes[:3] if m > 64 and scale == "tensor" else sizes:
+        for split in splits if scale == "tensor" else (1,):
             tiles_per_sm = math.ceil(m / a) * math.ceil(n / b) * split / chip.sms
             arithmetic = a * b / (chip.macs_per_clock * c.matrix_efficiency)
             store = a * b * 2 / (c.store_bytes * width)

@@ -21,11 +21,13 @@ H100 = CHIPS["nvidia/h100-sxm5-80gb"]
 ROUNDING = 1e-12  # of sums and powers taken in another order
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 SIZE = st.integers(1, 2**14) | st.sampled_from([2**power for power in range(15)])
+SIZES = st.tuples(SIZE, SIZE, SIZE)
+SCALE = st.sampled_from(["tensor", "block"])
 RESOURCES = ("sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w")
 
 
-def product_s(sizes, chip, copies=np.inf):
-    (found,) = quantised.product_s(shapes(*sizes), chip, CONSTANTS, copies=copies)
+def product_s(sizes, chip, **how):
+    (found,) = quantised.product_s(shapes(*sizes), chip, CONSTANTS, **how)
     return found
 
 
@@ -48,9 +50,16 @@ def test_operands_are_narrow_and_the_result_is_wide():
     assert found == pytest.approx(moved / (products.dram_efficiency * H100.bandwidth_bytes_per_s))
 
 
-def test_more_than_64_rows_are_computed_by_large_tiles():
-    assert {str(tile) for tile in quantised.tiles(65)} == {"256×128", "128×256", "128×128"}
-    assert len(quantised.tiles(64)) == 8
+def test_more_than_64_rows_with_one_scale_are_computed_by_large_tiles():
+    large, every = (quantised.kernels("tensor", rows, H100) for rows in (65, 64))
+    assert {str(tile) for tile in large.tiles} == {"256×128", "128×256", "128×128"}
+    assert len(every.tiles) == 8
+    assert large.splits == every.splits == (1, 4, 16)
+
+
+def test_blocks_with_scales_of_their_own_are_added_up_by_one_tile():
+    assert quantised.kernels("block", 4096, H100).splits == (1,)
+    assert len(quantised.kernels("block", 4096, H100).tiles) == 8
 
 
 def test_a_product_waits_for_its_quantise_kernel():
@@ -70,30 +79,31 @@ def test_many_shapes_are_timed_as_each_by_itself():
 # ------------------------------------------------------------------------------------------------------------ slow twin
 
 
-@given(st.tuples(SIZE, SIZE, SIZE), ANY_CHIP, st.sampled_from([1.0, 6.0]))
-def test_a_product_equals_its_slow_twin(sizes, chip, copies):
-    assert product_s(sizes, chip, copies) == pytest.approx(slow_product_s(*sizes, chip, CONSTANTS, copies), rel=1e-9)
+@given(SIZES, ANY_CHIP, SCALE, st.sampled_from([1.0, 6.0]))
+def test_a_product_equals_its_slow_twin(sizes, chip, scale, copies):
+    slow = slow_product_s(*sizes, chip, CONSTANTS, scale, copies)
+    assert product_s(sizes, chip, scale=scale, copies=copies) == pytest.approx(slow, rel=1e-9)
 
 
 # ----------------------------------------------------------------------------------------------------------------- laws
 
 
-@given(sizes=st.tuples(SIZE, SIZE, SIZE), which=st.integers(0, 2), more=st.integers(1, 4096), chip=ANY_CHIP)
-def test_more_rows_columns_or_depth_take_no_less(sizes, which, more, chip):
+@given(SIZES, st.integers(0, 2), st.integers(1, 4096), ANY_CHIP, SCALE)
+def test_more_rows_columns_or_depth_take_no_less(sizes, which, more, chip, scale):
     larger = list(sizes)
     larger[which] += more
-    assert product_s(larger, chip) >= product_s(sizes, chip) * (1 - ROUNDING)
+    assert product_s(larger, chip, scale=scale) >= product_s(sizes, chip, scale=scale) * (1 - ROUNDING)
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-@given(sizes=st.tuples(SIZE, SIZE, SIZE), chip=ANY_CHIP, factor=st.floats(1.0, 4.0))
-def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, factor):
+@given(sizes=SIZES, chip=ANY_CHIP, scale=SCALE, factor=st.floats(1.0, 4.0))
+def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, scale, factor):
     better = replace(chip, **{resource: getattr(chip, resource) * factor})
-    assert product_s(sizes, better) <= product_s(sizes, chip) * (1 + ROUNDING)
+    assert product_s(sizes, better, scale=scale) <= product_s(sizes, chip, scale=scale) * (1 + ROUNDING)
 
 
-@given(st.tuples(SIZE, SIZE, SIZE), ANY_CHIP)
-def test_no_product_beats_the_roofline(sizes, chip):
+@given(SIZES, ANY_CHIP, SCALE)
+def test_no_product_beats_the_roofline(sizes, chip, scale):
     m, n, k = sizes
     compute = m * n * k / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-    assert product_s(sizes, chip) >= max(compute, (m * k + n * k + 2 * m * n) / chip.bandwidth_bytes_per_s)
+    assert product_s(sizes, chip, scale=scale) >= max(compute, (m * k + n * k + 2 * m * n) / chip.bandwidth_bytes_per_s)

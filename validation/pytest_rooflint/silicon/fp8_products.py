@@ -13,10 +13,10 @@ from pytest_rooflint.silicon.systems import folder_of
 from rooflint.silicon import quantised
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.op_constants import OpConstants
-from rooflint.silicon.quantised import NARROW_BYTES, WIDE_BYTES
+from rooflint.silicon.quantised import NARROW_BYTES, WIDE_BYTES, Scale
 from rooflint.silicon.shapes import Numbers, Shapes, shapes
 
-SPELT: Mapping[str, str] = {"tensor": "fp8", "block": "fp8_block"}
+SPELT: Mapping[Scale, str] = {"tensor": "fp8", "block": "fp8_block"}
 """How the tables call the two, by what shares a scale."""
 
 COPIES = 6.0
@@ -25,7 +25,7 @@ COPIES = 6.0
 HOST_BOUND = "vLLM by block: 60 to 500 us whatever the size, which is no kernel's time"
 
 
-def _table(scale: str) -> Table:
+def _table(scale: Scale) -> Table:
     return Table(
         "gemm/*/*/gemm_perf.parquet",
         ("m", "n", "k"),
@@ -37,7 +37,7 @@ def _table(scale: str) -> Table:
     )
 
 
-def products(data: Path, device: str, chip: Chip, scale: str) -> Recorded:
+def products(data: Path, device: str, chip: Chip, scale: Scale) -> Recorded:
     """Rows by m, n and k. Raises RooflintError, also where the device has none."""
     found = read(data / folder_of(device), device, _table(scale))
     least_s = found.sizes.prod(axis=1) / (chip.sms * chip.macs_per_clock * chip.clock_hz)
@@ -49,9 +49,9 @@ def shapes_of(recorded: Recorded) -> Shapes:
     return shapes(*recorded.sizes.T)
 
 
-def latency_s(recorded: Recorded, chip: Chip, constants: OpConstants) -> Numbers:
+def latency_s(recorded: Recorded, chip: Chip, constants: OpConstants, scale: Scale) -> Numbers:
     """The products, each after its quantise kernel. [s]"""
-    return quantised.latency_s(shapes_of(recorded), chip, constants, copies=COPIES, warm=True)
+    return quantised.latency_s(shapes_of(recorded), chip, constants, scale=scale, copies=COPIES, warm=True)
 
 
 def roofline_s(recorded: Recorded, chip: Chip) -> Numbers:

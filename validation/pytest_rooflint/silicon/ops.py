@@ -19,6 +19,7 @@ from pytest_rooflint.silicon.sample import REGIMES
 from rooflint.silicon import decode, prefill, stream
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.op_constants import OpConstants
+from rooflint.silicon.quantised import Scale
 from rooflint.silicon.shapes import Numbers
 
 Part = Callable[[Recorded], Mask]
@@ -108,12 +109,12 @@ def _product_parts() -> dict[str, Part]:
     return {name: part(regime) for regime, name in PRODUCT_PARTS.items()}
 
 
-def _fp8(scale: str, *, fits: bool) -> Op:
+def _fp8(scale: Scale, *, fits: bool) -> Op:
     return Op(
         "quantised",
         fits,
         lambda data, device, chip: fp8_products.products(data, device, chip, scale),
-        fp8_products.latency_s,
+        lambda one, chip, constants: fp8_products.latency_s(one, chip, constants, scale),
         fp8_products.roofline_s,
         _product_parts(),
         "fp8",

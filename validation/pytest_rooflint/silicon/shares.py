@@ -18,7 +18,7 @@ from rooflint.silicon.breakdown import Breakdown, Case, breakdowns
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.op_constants import OpConstants
 from rooflint.silicon.overlap import overlapped
-from rooflint.silicon.quantised import NARROW_BYTES, WIDE_BYTES
+from rooflint.silicon.quantised import NARROW_BYTES, WIDE_BYTES, Scale
 from rooflint.silicon.shapes import Numbers, shapes
 
 Shares = Mapping[str, Numbers]
@@ -83,20 +83,24 @@ def _kernel(one: Breakdown) -> Shares:
     return beside({loop: np.array([one.main_s])}, {"store": np.array([one.store_s])}, np.array([one.kernel_s]))
 
 
-def _fp8(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
-    rows = [_fp8_product(size, chip, constants) for size in sizes]
-    before = quantised.quantise_s(shapes(*sizes.T), chip, constants.stream, warm=True)
-    return {**_stacked(rows), "quantise": before}
+def _fp8(scale: Scale) -> Callable[[Numbers, Chip, OpConstants], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+        rows = [_fp8_product(size, chip, constants, scale) for size in sizes]
+        before = quantised.quantise_s(shapes(*sizes.T), chip, constants.stream, warm=True)
+        return {**_stacked(rows), "quantise": before}
+
+    return found
 
 
-def _fp8_product(size: Numbers, chip: Chip, constants: OpConstants) -> Shares:
-    """The fastest of the tiles that there are in FP8, whose result is wider than its operands."""
+def _fp8_product(size: Numbers, chip: Chip, constants: OpConstants, scale: Scale) -> Shares:
+    """The fastest of the kernels that there are in FP8, whose result is wider than its operands."""
     here, one = quantised.here(constants), shapes(*size)
+    there = quantised.kernels(scale, one.m.item(), chip)
     memory = quantised.memory_s(one, chip, here, COPIES).item()
     ways = [
         replace(way, memory_s=memory, overlapped_s=float(overlapped(way.compute_s, memory, here.overlap)))
         for way in breakdowns(Case(one, chip, here, NARROW_BYTES, COPIES))
-        if way.tile in quantised.tiles(one.m.item())
+        if way.tile in there.tiles and way.split in there.splits
     ]
     return _product(min(ways, key=lambda way: way.latency_s))
 
@@ -153,8 +157,8 @@ def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, OpConstants], Shares
 _SHARES: Mapping[str, Callable[[Numbers, Chip, OpConstants], Shares]] = MappingProxyType(
     {
         "gemm": _gemm,
-        "fp8_tensor": _fp8,
-        "fp8_block": _fp8,
+        "fp8_tensor": _fp8("tensor"),
+        "fp8_block": _fp8("block"),
         "quantise": _quantise,
         "prefill": _prefill(causal=True, append_bytes=WITH_CACHE),
         "encoder": _prefill(causal=False, append_bytes=0.0),
