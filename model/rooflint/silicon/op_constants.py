@@ -41,7 +41,7 @@ class Prefill:
     """Of the op, beside its work. [clock]"""
     block_clocks: float
     """To fill and empty a block of queries. [clock]"""
-    exposed_block: float
+    sync_block: float
     """Share of block_clocks that is seen where warps wait, as two blocks share such an SM. [1]"""
 
 

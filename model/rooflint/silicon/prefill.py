@@ -60,20 +60,21 @@ def steps(shapes: Attention, blocks: Numbers, *, causal: bool) -> Numbers:
     return (blocks * every + np.maximum(blocks, every)) / 2 if causal else blocks * every
 
 
-def exposed_clocks(chip: Chip, constants: Prefill) -> float:
-    """What filling and emptying a block adds to those after it on its SM. [clock]
+def fill_clocks(chip: Chip, constants: Prefill) -> float:
+    """To fill and empty a block. [clock]
 
     Where warps wait for their matrix instructions two blocks share an SM, and one fills while the other computes.
     """
-    return constants.block_clocks * (1.0 if chip.asynchronous else constants.exposed_block)
+    return constants.block_clocks * (1.0 if chip.asynchronous else constants.sync_block)
 
 
 def block_s(shapes: Attention, queries: int, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
     """All blocks of that size, dealt to the SMs: an even share each, and the longest block comes last. [s]"""
     each = blocks(shapes, queries)
     step = queries * KEYS * score_clocks(shapes.width, chip, constants)
-    work = steps(shapes, each, causal=causal) * step + each * exposed_clocks(chip, constants)
-    longest = np.ceil(shapes.tokens / KEYS) * step + constants.block_clocks
+    fill = fill_clocks(chip, constants)
+    work = steps(shapes, each, causal=causal) * step + each * fill
+    longest = np.ceil(shapes.tokens / KEYS) * step + fill
     return (shapes.batch * shapes.kv_heads * work / chip.sms + longest) * chip.clock_s
 
 

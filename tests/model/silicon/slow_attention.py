@@ -23,13 +23,13 @@ def slow_prefill_s(batch, heads, kv_heads, tokens, width, chip, c, causal, eleme
     best = math.inf
     score = slow_score_clocks(width, chip, c.prefill)
     every = math.ceil(tokens / 32)
-    exposed = c.prefill.block_clocks * (1.0 if chip.asynchronous else c.prefill.exposed_block)
+    fill = c.prefill.block_clocks * (1.0 if chip.asynchronous else c.prefill.sync_block)
     for queries in (16, 64, 128):
         blocks = math.ceil(tokens * heads / kv_heads / queries)
         steps = (blocks * every + max(blocks, every)) / 2 if causal else blocks * every
         step = queries * 32 * score
-        even = batch * kv_heads * (steps * step + blocks * exposed) / chip.sms
-        best = min(best, even + every * step + c.prefill.block_clocks)
+        even = batch * kv_heads * (steps * step + blocks * fill) / chip.sms
+        best = min(best, even + every * step + fill)
     ops = 4 * batch * heads * tokens**2 * width * (0.5 if causal else 1)
     p = c.products
     power = ops * p.energy_pj * 1e-12 * (512 / chip.macs_per_clock) ** p.energy_exponent / chip.tdp_w

@@ -24,7 +24,7 @@ def test_shares_are_shares():
     constants = ops_file(Registry()).constants
     assert 0 < constants.stream.dram_efficiency < 1
     assert 0 < constants.prefill.matrix_efficiency < 1
-    assert 0 <= constants.prefill.exposed_block <= 1
+    assert 0 <= constants.prefill.sync_block <= 1
 
 
 def test_a_root_of_ones_own_goes_before_the_packaged_one(tmp_path):
@@ -50,4 +50,4 @@ def test_constants_that_have_not_seen_a_family_are_those_of_its_folds():
     unseen = file.without("ada")
     assert unseen.decode.block_clocks == file.specs("decode")["block_clocks"].folds["ada"]
     assert unseen.products == silicon_file(Registry()).without("ada")
-    assert unseen.prefill.exposed_block == file.constants.prefill.exposed_block  # chosen, not fitted
+    assert unseen.prefill.sync_block == file.constants.prefill.sync_block  # chosen, not fitted
