@@ -17,7 +17,7 @@ from rooflint.units import OPS_PER_MAC
 KEYS = 32
 """Keys of a step: finer than most kernels' 64 or 128, as they cut their last step short."""
 
-QUERIES = (16, 64, 128)
+QUERIES = (64, 128)
 """Queries that an SM computes at a time, of all heads that share keys: short sequences fill a block together."""
 
 

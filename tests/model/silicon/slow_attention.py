@@ -24,7 +24,7 @@ def slow_prefill_s(batch, heads, kv_heads, tokens, width, chip, c, causal, eleme
     score = slow_score_clocks(width, chip, c.prefill)
     every = math.ceil(tokens / 32)
     fill = c.prefill.block_clocks * (1.0 if chip.asynchronous else c.prefill.sync_block)
-    for queries in (16, 64, 128):
+    for queries in (64, 128):
         blocks = math.ceil(tokens * heads / kv_heads / queries)
         steps = (blocks * every + max(blocks, every)) / 2 if causal else blocks * every
         step = queries * 32 * score
