@@ -14,7 +14,8 @@ def slow_bytes_s(moved, chip, c, warm):
 
 
 def slow_score_clocks(width, chip, c):
-    matrix, softmax = 2 * width / (chip.macs_per_clock * c.matrix_efficiency), 1 / chip.special_functions
+    padded = 16 * math.ceil(width / 16)
+    matrix, softmax = 2 * padded / (chip.macs_per_clock * c.matrix_efficiency), 1 / chip.special_functions
     return math.sqrt(matrix**2 + softmax**2) if chip.asynchronous else matrix + softmax
 
 
