@@ -1,4 +1,4 @@
-"""Chip: the facts of a GPU that the latency of a matrix product follows from, on matrix units or on CUDA cores."""
+"""Chip: the facts of a GPU that latencies of kernels follow from, on matrix units or on CUDA cores."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
