@@ -10,7 +10,7 @@ from rooflint.strict_yaml import Document
 SECTIONS = ("units", "memories", "caches")
 
 #: Facts that are said of a group, by its name.
-PER_GROUP = ("full_die", "resident_warps", "warp_threads", "warp_schedulers")
+PER_GROUP = ("full_die", "resident_warps", "warp_threads", "warp_schedulers", "special_function_units")
 
 
 def incomplete(hardware: Hardware, declared: set[str], document: Document) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ _ALONE = (
     "resident_warps",
     "warp_threads",
     "warp_schedulers",
+    "special_function_units",
 )
 
 

@@ -1,4 +1,4 @@
-"""The shape of specs/silicon_ops.yaml: constants of streams and of attention, and what they were fitted on."""
+"""The shape of specs/silicon_ops.yaml: constants of streams, of attention and of FP8, and what they were fitted on."""
 
 from typing import Annotated
 
@@ -17,3 +17,4 @@ class SiliconOpsSpec(SourcedSpec):
     stream: Constants
     prefill: Constants
     decode: Constants
+    quantised: Constants

@@ -15,6 +15,9 @@ from rooflint.silicon.chip import Chip
 from rooflint.silicon.op_constants import Prefill
 from rooflint.silicon.shapes import Numbers
 
+DEPTH = 16
+"""Elements that a matrix instruction in bf16 takes along k, mma.m16n8k16 and wgmma.k16: a head is padded to as many."""
+
 
 class Attention(NamedTuple):
     """One entry each; whole numbers, kept as floats."""
@@ -69,9 +72,12 @@ def attention(
 
 
 def score_clocks(width: Numbers, chip: Chip, constants: Prefill) -> Numbers:
-    """What one score costs an SM: 2 · width MAC on the matrix units, and its share of a softmax beside them. [clock]
+    """What one score costs an SM: 2 · width MAC on the matrix units, and one exponential of a softmax. [clock]
 
-    √(matrix² + softmax²): schedules overlap the two, and none hides the shorter one fully.
+    Warps that wait for their matrix instruction find exponentials before or after it. Asynchronous units compute
+    beside them, √(matrix² + softmax²): schedules overlap the two, and none hides the shorter one fully.
     """
-    matrix = 2 * width / (chip.macs_per_clock * constants.matrix_efficiency)
-    return np.hypot(matrix, constants.softmax_clocks)
+    padded = DEPTH * np.ceil(width / DEPTH)
+    matrix = 2 * padded / (chip.macs_per_clock * constants.matrix_efficiency)
+    softmax = 1 / chip.special_functions
+    return np.hypot(matrix, softmax) if chip.asynchronous else matrix + softmax

@@ -1,4 +1,4 @@
-"""Chip: the facts of a GPU that the latency of a matrix product follows from, on matrix units or on CUDA cores."""
+"""Chip: the facts of a GPU that latencies of kernels follow from, on matrix units or on CUDA cores."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -44,6 +44,8 @@ class Chip:
     l2_bytes: float
     bandwidth_bytes_per_s: float
     tdp_w: float
+    special_functions: float
+    """Exponentials that an SM finds. [1/clock]"""
     asynchronous: bool
     """Whether matrix instructions run beside the warps that issue them."""
     graph_launch_s: float | None = None
@@ -66,6 +68,7 @@ def chip_of(hardware: Hardware, precision: str, launches: Launches) -> Chip:
     """
     unit = working_units(hardware, precision)[0]
     threads = _fact(hardware, f"units.{unit.name}.issue_threads", "threads that issue an instruction together")
+    special = _fact(hardware, f"special_function_units.{unit.group}", "units that find the exponentials of a softmax")
     on_cores = _cores(hardware, unit, precision) if unit.circuit == CUDA_CORE else ()
     l2 = _fact(hardware, "caches.l2.capacity", "capacity of the L2 cache")
     tdp = _fact(hardware, "tdp", "rated power")
@@ -78,6 +81,7 @@ def chip_of(hardware: Hardware, precision: str, launches: Launches) -> Chip:
         l2_bytes=l2.value,
         bandwidth_bytes_per_s=memory.result,
         tdp_w=tdp.value,
+        special_functions=special.value,
         asynchronous=threads.value != WARP,
         graph_launch_s=launch.value if launch else None,
         cores=Cores(*(fact.value for fact in on_cores)) if on_cores else None,
@@ -85,7 +89,7 @@ def chip_of(hardware: Hardware, precision: str, launches: Launches) -> Chip:
             dict.fromkeys(
                 (
                     *unit.derivation(precision).facts,
-                    *(threads, *on_cores, l2, tdp, *memory.facts),
+                    *(threads, special, *on_cores, l2, tdp, *memory.facts),
                     *(launch.facts if launch else ()),
                 )
             )

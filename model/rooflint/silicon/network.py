@@ -47,7 +47,8 @@ class Shared:
 
     def on(self, chip: Chip) -> Self:
         """The constants as they hold on a chip, whose products may run on CUDA cores."""
-        return replace(self, products=constants_on(chip, self.products, self.cores))
+        products = constants_on(chip, self.products, self.cores)
+        return replace(self, products=products, ops=replace(self.ops, products=products))
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ def _product(ops: _Ops) -> _Times:
 
 def _attention(ops: _Ops) -> _Times:
     """No mask: a table counts all scores; and no cache to append to."""
-    computed = prefill.computed_s(ops.sequences, ops.chip, ops.shared.ops.prefill, causal=False)
+    computed = prefill.computed_s(ops.sequences, ops.chip, ops.shared.ops, causal=False)
     return _Times(computed, ops.streamed_s, np.hypot(computed, ops.streamed_s))
 
 

@@ -1,4 +1,4 @@
-"""The constants of streams and of attention that all GPUs share, read from specs/silicon_ops.yaml."""
+"""The constants of streams, of attention and of FP8 that all GPUs share, read from specs/silicon_ops.yaml."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rooflint.facts import Fact
-from rooflint.silicon.constants import check_names, found
+from rooflint.silicon.constants import Constants, SiliconFile, check_names, found, silicon_file
 from rooflint.silicon_ops_schema import SiliconOpsSpec
 from rooflint.silicon_schema import SiliconConstantSpec
 from rooflint.spec_files import flatten, read_spec
@@ -37,13 +37,11 @@ class Prefill:
 
     matrix_efficiency: float
     """Share of its rate that a matrix unit attains. [1]"""
-    softmax_clocks: float
-    """Of an SM for the softmax of one score. [clock]"""
     launch_clocks: float
     """Of the op, beside its work. [clock]"""
     block_clocks: float
     """To fill and empty a block of queries. [clock]"""
-    exposed_block: float
+    sync_block: float
     """Share of block_clocks that is seen where warps wait, as two blocks share such an SM. [1]"""
 
 
@@ -59,18 +57,30 @@ class Decode:
     """To combine what parts of a cache found, beside the bytes. [clock]"""
 
 
-GROUPS: Mapping[str, type[Stream] | type[Prefill] | type[Decode]] = MappingProxyType(
-    {"stream": Stream, "prefill": Prefill, "decode": Decode}
+@dataclass(frozen=True)
+class Quantised:
+    """Of a matrix product in FP8, where it differs from one in bf16."""
+
+    energy_share: float
+    """Energy of one op over that of one in bf16. [1]"""
+
+
+Group = Stream | Prefill | Decode | Quantised
+
+GROUPS: Mapping[str, type[Group]] = MappingProxyType(
+    {"stream": Stream, "prefill": Prefill, "decode": Decode, "quantised": Quantised}
 )
 
 
 @dataclass(frozen=True)
 class OpConstants:
-    """All groups."""
+    """All groups, and the constants of matrix products that they rest on."""
 
     stream: Stream
     prefill: Prefill
     decode: Decode
+    quantised: Quantised
+    products: Constants
 
 
 @dataclass(frozen=True)
@@ -80,12 +90,18 @@ class OpsFile:
     spec: SiliconOpsSpec
     file: Path
     facts: Mapping[str, Fact]
+    products: SiliconFile
+    """The file of matrix products."""
 
     @property
     def constants(self) -> OpConstants:
         """The values."""
         return OpConstants(
-            Stream(**self._values("stream")), Prefill(**self._values("prefill")), Decode(**self._values("decode"))
+            Stream(**self._values("stream")),
+            Prefill(**self._values("prefill")),
+            Decode(**self._values("decode")),
+            Quantised(**self._values("quantised")),
+            self.products.constants,
         )
 
     def without(self, family: str) -> OpConstants:
@@ -95,7 +111,7 @@ class OpsFile:
             group: replace(getattr(seen, group), **{name: self.specs(group)[name].folds[family] for name in names})
             for group, names in ((group, self.fitted(group)) for group in GROUPS)
         }
-        return replace(seen, **unseen)
+        return replace(seen, **unseen, products=self.products.without(family))
 
     def fact(self, group: str, name: str) -> Fact:
         """The value of a constant with its source and line."""
@@ -121,12 +137,13 @@ def names(group: str) -> tuple[str, ...]:
 
 def ops_file(registry: Registry) -> OpsFile:
     """The file of the first root that has one. Raises InputError, or RooflintError where no root has one."""
-    return read(*found(registry, FILE))
+    file, text = found(registry, FILE)
+    return read(file, silicon_file(registry), text)
 
 
-def read(file: Path, text: str | None = None) -> OpsFile:
+def read(file: Path, products: SiliconFile, text: str | None = None) -> OpsFile:
     """A file of constants, or a text in its place. Raises InputError."""
     document, spec = read_spec(file, SiliconOpsSpec, text)
     for group in GROUPS:
         check_names(document, group, getattr(spec, group), names(group))
-    return OpsFile(spec, file, flatten(spec, document))
+    return OpsFile(spec, file, flatten(spec, document), products)

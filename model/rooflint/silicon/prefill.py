@@ -1,34 +1,24 @@
 """Prefill: attention of a whole sequence on itself.
 
-A block is a number of queries of one head, or of all heads that share keys, and walks along the keys in steps; the grid
-of blocks is dealt to the SMs. Bytes overlap with that, and the launch with nothing.
+A block is a number of queries of the heads that share keys, and walks along the keys in steps; the grid of blocks is
+dealt to the SMs, as fast as their power allows. Bytes overlap with that, and the launch with nothing.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
-from rooflint.silicon import stream
+from rooflint.silicon import gemm, stream
 from rooflint.silicon.attention import Attention, score_clocks
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.op_constants import OpConstants, Prefill
+from rooflint.silicon.overlap import overlapped
 from rooflint.silicon.shapes import Numbers
 from rooflint.units import OPS_PER_MAC
 
 KEYS = 32
 """Keys of a step: finer than most kernels' 64 or 128, as they cut their last step short."""
 
-
-class Block(NamedTuple):
-    """What an SM computes at a time."""
-
-    queries: int
-    packed: bool
-    """Whether heads that share keys lie in one block; then short sequences fill it."""
-
-
-BLOCKS = (Block(16, False), Block(16, True), Block(128, False), Block(128, True))
-"""Those that kernels choose from; a finer menu fits no better."""
+QUERIES = (64, 128)
+"""Queries that an SM computes at a time, of all heads that share keys: short sequences fill a block together."""
 
 
 def macs(shapes: Attention, *, causal: bool) -> Numbers:
@@ -56,10 +46,9 @@ def roofline_s(
     return np.maximum(compute, moved / chip.bandwidth_bytes_per_s)
 
 
-def blocks(shapes: Attention, block: Block) -> Numbers:
-    """Of one head of queries, or of one of keys where heads are packed. [1]"""
-    rows = shapes.tokens * shapes.group if block.packed else shapes.tokens
-    return np.ceil(rows / block.queries)
+def blocks(shapes: Attention, queries: int) -> Numbers:
+    """Of so many queries, of the heads that share one head of keys. [1]"""
+    return np.ceil(shapes.tokens * shapes.group / queries)
 
 
 def steps(shapes: Attention, blocks: Numbers, *, causal: bool) -> Numbers:
@@ -71,28 +60,40 @@ def steps(shapes: Attention, blocks: Numbers, *, causal: bool) -> Numbers:
     return (blocks * every + np.maximum(blocks, every)) / 2 if causal else blocks * every
 
 
-def exposed_clocks(chip: Chip, constants: Prefill) -> float:
-    """What filling and emptying a block adds to those after it on its SM. [clock]
+def fill_clocks(chip: Chip, constants: Prefill) -> float:
+    """To fill and empty a block. [clock]
 
     Where warps wait for their matrix instructions two blocks share an SM, and one fills while the other computes.
     """
-    return constants.block_clocks * (1.0 if chip.asynchronous else constants.exposed_block)
+    return constants.block_clocks * (1.0 if chip.asynchronous else constants.sync_block)
 
 
-def block_s(shapes: Attention, block: Block, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
-    """All blocks of that kind, dealt to the SMs: an even share each, and the longest block comes last. [s]"""
-    each = blocks(shapes, block)
-    step = block.queries * KEYS * score_clocks(shapes.width, chip, constants)
-    grids = shapes.batch * (shapes.kv_heads if block.packed else shapes.heads)
-    work = steps(shapes, each, causal=causal) * step + each * exposed_clocks(chip, constants)
-    longest = np.ceil(shapes.tokens / KEYS) * step + constants.block_clocks
-    return (grids * work / chip.sms + longest) * chip.clock_s
+def block_s(shapes: Attention, queries: int, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
+    """All blocks of that size, dealt to the SMs: an even share each, and the longest block comes last. [s]"""
+    each = blocks(shapes, queries)
+    step = queries * KEYS * score_clocks(shapes.width, chip, constants)
+    fill = fill_clocks(chip, constants)
+    work = steps(shapes, each, causal=causal) * step + each * fill
+    longest = np.ceil(shapes.tokens / KEYS) * step + fill
+    return (shapes.batch * shapes.kv_heads * work / chip.sms + longest) * chip.clock_s
 
 
-def computed_s(shapes: Attention, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
-    """What all blocks take, of the kind that takes least, without their bytes. [s]"""
-    least: Numbers = np.min([block_s(shapes, block, chip, constants, causal=causal) for block in BLOCKS], axis=0)
+def blocks_s(shapes: Attention, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
+    """What all blocks take, of the size that takes least, without their bytes. [s]"""
+    least: Numbers = np.min([block_s(shapes, size, chip, constants, causal=causal) for size in QUERIES], axis=0)
     return least
+
+
+def power_s(shapes: Attention, chip: Chip, constants: OpConstants, *, causal: bool) -> Numbers:
+    """Time below which the ops would draw more than the rated power, each as much as one of a product. [s]"""
+    return ops(shapes, causal=causal) * (gemm.energy_j_per_op(chip, constants.products) / chip.tdp_w)
+
+
+def computed_s(shapes: Attention, chip: Chip, constants: OpConstants, *, causal: bool) -> Numbers:
+    """What compute takes, without bytes: a kernel near the rated power is slowed before it is stopped. [s]"""
+    within = blocks_s(shapes, chip, constants.prefill, causal=causal)
+    powered = power_s(shapes, chip, constants, causal=causal)
+    return overlapped(within, powered, constants.products.overlap)
 
 
 def launch_s(chip: Chip, constants: Prefill) -> float:
@@ -114,7 +115,7 @@ def latency_s(
 
     `warm`: the same tensors were touched just before, as in a benchmark that repeats an op.
     """
-    computed = computed_s(shapes, chip, constants.prefill, causal=causal)
+    computed = computed_s(shapes, chip, constants, causal=causal)
     moved = bytes_moved(shapes, element_bytes=element_bytes, append_bytes=append_bytes)
     streamed = stream.bytes_s(moved, chip, constants.stream, warm=warm)
     found: Numbers = launch_s(chip, constants.prefill) + np.hypot(computed, streamed)

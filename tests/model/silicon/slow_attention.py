@@ -14,7 +14,9 @@ def slow_bytes_s(moved, chip, c, warm):
 
 
 def slow_score_clocks(width, chip, c):
-    return math.sqrt((2 * width / (chip.macs_per_clock * c.matrix_efficiency)) ** 2 + c.softmax_clocks**2)
+    padded = 16 * math.ceil(width / 16)
+    matrix, softmax = 2 * padded / (chip.macs_per_clock * c.matrix_efficiency), 1 / chip.special_functions
+    return math.sqrt(matrix**2 + softmax**2) if chip.asynchronous else matrix + softmax
 
 
 def slow_prefill_s(batch, heads, kv_heads, tokens, width, chip, c, causal, element_bytes, append_bytes, warm):
@@ -22,19 +24,22 @@ def slow_prefill_s(batch, heads, kv_heads, tokens, width, chip, c, causal, eleme
     best = math.inf
     score = slow_score_clocks(width, chip, c.prefill)
     every = math.ceil(tokens / 32)
-    exposed = c.prefill.block_clocks * (1.0 if chip.asynchronous else c.prefill.exposed_block)
-    for queries in (16, 128):
-        for packed in (False, True):
-            blocks = math.ceil(tokens * (heads / kv_heads if packed else 1) / queries)
-            steps = (blocks * every + max(blocks, every)) / 2 if causal else blocks * every
-            step = queries * 32 * score
-            even = batch * (kv_heads if packed else heads) * (steps * step + blocks * exposed) / chip.sms
-            best = min(best, even + every * step + c.prefill.block_clocks)
+    fill = c.prefill.block_clocks * (1.0 if chip.asynchronous else c.prefill.sync_block)
+    for queries in (64, 128):
+        blocks = math.ceil(tokens * heads / kv_heads / queries)
+        steps = (blocks * every + max(blocks, every)) / 2 if causal else blocks * every
+        step = queries * 32 * score
+        even = batch * kv_heads * (steps * step + blocks * fill) / chip.sms
+        best = min(best, even + every * step + fill)
+    ops = 4 * batch * heads * tokens**2 * width * (0.5 if causal else 1)
+    p = c.products
+    power = ops * p.energy_pj * 1e-12 * (512 / chip.macs_per_clock) ** p.energy_exponent / chip.tdp_w
+    compute = ((best / chip.clock_hz) ** p.overlap + power**p.overlap) ** (1 / p.overlap)
     queries, keys = batch * heads * tokens * width, batch * kv_heads * tokens * width
     moved = 2 * (queries + keys) * element_bytes
     if append_bytes:
         moved += 2 * keys * (element_bytes + append_bytes)
-    seconds = math.hypot(best / chip.clock_hz, slow_bytes_s(moved, chip, c.stream, warm))
+    seconds = math.hypot(compute, slow_bytes_s(moved, chip, c.stream, warm))
     return c.prefill.launch_clocks / chip.clock_hz + seconds
 
 

@@ -22,7 +22,7 @@ def _op_s(op, chip, shared, stored_bytes, element_bytes, gap_s):
     sequences = op.kind == "attention" and op.macs
     if sequences and op.m == op.n:
         heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
-        blocks = prefill.computed_s(heads, chip, shared.ops.prefill, causal=False)[0]
+        blocks = prefill.computed_s(heads, chip, shared.ops, causal=False)[0]
         work, clocks = (blocks**2 + streamed**2) ** 0.5, shared.ops.prefill.launch_clocks
     elif sequences and op.m == 1:
         heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.errors import RooflintError
 from rooflint.silicon import decode, prefill
-from rooflint.silicon.attention import attention
+from rooflint.silicon.attention import attention, score_clocks
 from rooflint.silicon.op_constants import ops_file
 from rooflint.specs import Registry
 
@@ -18,7 +18,7 @@ from .slow_attention import slow_decode_s, slow_prefill_s
 
 CONSTANTS = ops_file(Registry()).constants
 ROUNDING = 1e-12  # of sums and powers taken in another order
-RESOURCES = ("sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s")
+RESOURCES = ("sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w", "special_functions")
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 TOKENS = st.integers(1, 2**17) | st.sampled_from([2**power for power in range(18)])
 WIDTHS = st.sampled_from([64, 72, 80, 128, 192, 256])
@@ -88,15 +88,42 @@ def test_decode_reads_the_cache_once():
 @pytest.mark.parametrize("tokens", [128, 256, 4096])
 def test_steps_of_a_causal_sequence_are_counted_exactly_where_blocks_are_full(tokens):
     whole = attention(1, 8, 8, tokens, 128)
-    each = prefill.blocks(whole, prefill.Block(128, packed=False))
+    each = prefill.blocks(whole, 128)
     # block i of 128 queries sees 128 (i + 1) keys, in steps of 32
     assert prefill.steps(whole, each, causal=True) == sum(4 * (block + 1) for block in range(tokens // 128))
     assert prefill.steps(whole, each, causal=False) == (tokens // 128) * (tokens // 32)
 
 
-def test_packing_fills_a_block_of_a_short_sequence():
+def test_heads_that_share_keys_fill_a_block_of_a_short_sequence():
     short = attention(1, 64, 8, 16, 128)  # 8 heads share keys: 16 · 8 rows are one block of 128
-    assert prefill.blocks(short, prefill.Block(128, packed=True)) == 1
+    assert prefill.blocks(short, 128) == 1
+
+
+@pytest.mark.parametrize(("device", "clocks"), [("nvidia/l40s", 0.5 + 1 / 16), ("nvidia/h100-sxm5-80gb", 0.1397542)])
+def test_warps_that_wait_find_exponentials_before_or_after_their_products(device, clocks):
+    # 2 · 128 MAC of 512 a clock and one exponential of 16; of 2048 and beside them √(0.125² + 0.0625²)
+    own = replace(CONSTANTS.prefill, matrix_efficiency=1.0)
+    assert score_clocks(np.array([128.0]), CHIPS[device], own) == pytest.approx(clocks, rel=1e-6)
+
+
+def test_a_head_is_padded_to_whole_matrix_instructions():
+    clocks = score_clocks(np.array([65.0, 72.0, 80.0, 81.0]), CHIPS["nvidia/l40s"], CONSTANTS.prefill)
+    assert clocks[0] == clocks[1] == clocks[2] < clocks[3]
+
+
+def test_blackwell_ultra_is_faster_where_exponentials_take_longest():
+    sizes = (8, 1, 16, 8192, 64)
+    times = [prefill_s(sizes, CHIPS[device]) for device in ("nvidia/b200-sxm", "nvidia/b300-sxm")]
+    assert times[0] > 1.2 * times[1]  # the same SMs, MAC/clock and clock
+
+
+def test_a_kernel_near_the_rated_power_is_slowed():
+    # 350 W are 229 TFLOP/s at 1.53 pJ, and the matrix units could do 0.85 of 366: each is most of the time
+    sizes, chip = shape(8, 1, 16, 16384, 128), CHIPS["nvidia/l40s"]
+    alone = prefill.blocks_s(sizes, chip, CONSTANTS.prefill, causal=False)
+    powered = prefill.power_s(sizes, chip, CONSTANTS, causal=False)
+    together = prefill.computed_s(sizes, chip, CONSTANTS, causal=False)
+    assert 1.1 < together / np.maximum(alone, powered) < 2 ** (1 / CONSTANTS.products.overlap)
 
 
 def test_a_long_cache_of_one_head_is_split():

@@ -18,6 +18,7 @@ def test_an_h100_is_what_its_data_sheet_says():
     assert chip.l2_bytes == 50 * 2**20
     assert chip.bandwidth_bytes_per_s == pytest.approx(3.35232e12)
     assert chip.asynchronous
+    assert chip.special_functions == 16
     assert {"units.tensor_core.issue_threads", "caches.l2.capacity", "tdp"} < {fact.path for fact in chip.facts}
 
 

@@ -1,14 +1,13 @@
-"""Convolutions as implicit products, and products in FP8 with their quantise kernel."""
+"""Convolutions as implicit products."""
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.errors import RooflintError
-from rooflint.silicon import gemm, quantised, stream
+from rooflint.silicon import gemm
 from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.convolution import (
     CALIBRATED,
@@ -18,14 +17,12 @@ from rooflint.silicon.convolution import (
     latency_s,
     touched_bytes,
 )
-from rooflint.silicon.op_constants import ops_file
 from rooflint.silicon.shapes import shapes
 from rooflint.specs import Registry
 
 from .conftest import CHIPS
 
 CONSTANTS = silicon_file(Registry()).constants
-STREAM = ops_file(Registry()).constants.stream
 ROUNDING = 1e-12
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 SIDE = st.integers(1, 256)
@@ -101,16 +98,3 @@ def test_a_larger_convolution_takes_no_less(sizes, which, more, chip):
 def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, factor):
     better = replace(chip, **{resource: getattr(chip, resource) * factor})
     assert seconds(sizes, better) <= seconds(sizes, chip) * (1 + ROUNDING)
-
-
-# ------------------------------------------------------------------------------------------------------------------ FP8
-
-
-def test_a_product_in_fp8_waits_for_its_quantise_kernel():
-    chip = CHIPS["nvidia/h100-sxm5-80gb"]
-    product = shapes(512, 1024, 2048)
-    # 512 · 2048 activations, 2 B read and 1 B written
-    quantise = stream.latency_s(np.array([3.0 * 512 * 2048]), chip, STREAM)
-    alone = gemm.latency_s(product, chip, CONSTANTS, element_bytes=1)
-    assert quantised.quantise_s(product, chip, STREAM) == quantise
-    assert quantised.latency_s(product, chip, CONSTANTS, STREAM) == quantise + alone

@@ -3,6 +3,7 @@
 import pytest
 
 from rooflint.errors import InputError, RooflintError
+from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.op_constants import FILE, GROUPS, names, ops_file, read
 from rooflint.specs import PACKAGED, Registry
 
@@ -23,7 +24,7 @@ def test_shares_are_shares():
     constants = ops_file(Registry()).constants
     assert 0 < constants.stream.dram_efficiency < 1
     assert 0 < constants.prefill.matrix_efficiency < 1
-    assert 0 <= constants.prefill.exposed_block <= 1
+    assert 0 <= constants.prefill.sync_block <= 1
 
 
 def test_a_root_of_ones_own_goes_before_the_packaged_one(tmp_path):
@@ -35,16 +36,18 @@ def test_a_root_of_ones_own_goes_before_the_packaged_one(tmp_path):
 
 def test_a_misspelt_constant_is_refused_with_the_one_that_is_missing(tmp_path):
     file = tmp_path / FILE
-    file.write_text(TEXT.replace("  softmax_clocks:", "  softmaxclocks:"), encoding="utf-8")
+    file.write_text(TEXT.replace("  matrix_efficiency:", "  matrixefficiency:"), encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        read(file)
+        read(file, silicon_file(Registry()))
     (problem,) = caught.value.problems
     assert problem.line == 1 + TEXT.splitlines().index("prefill:")
-    assert problem.message.startswith("prefill.softmax_clocks: is missing; unknown constant 'softmaxclocks' (known: m")
+    wanted = "prefill.matrix_efficiency: is missing; unknown constant 'matrixefficiency' (known: m"
+    assert problem.message.startswith(wanted)
 
 
 def test_constants_that_have_not_seen_a_family_are_those_of_its_folds():
     file = ops_file(Registry())
     unseen = file.without("ada")
     assert unseen.decode.block_clocks == file.specs("decode")["block_clocks"].folds["ada"]
-    assert unseen.prefill.exposed_block == file.constants.prefill.exposed_block  # chosen, not fitted
+    assert unseen.products == silicon_file(Registry()).without("ada")
+    assert unseen.prefill.sync_block == file.constants.prefill.sync_block  # chosen, not fitted

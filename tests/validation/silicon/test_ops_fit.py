@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_rooflint.commands import calibrate
-from pytest_rooflint.silicon import fp8_products, ops_fit, package
+from pytest_rooflint.silicon import ops_fit, package
 from pytest_rooflint.silicon.ops import OPS
 from pytest_rooflint.silicon.ops_fit import Fold, OpsCalibration, fitted, scores
 from pytest_rooflint.silicon.ops_text import moved, rewritten
@@ -15,8 +15,7 @@ from pytest_rooflint.silicon.recorded import Recorded
 from pytest_rooflint.silicon.score import Score
 from rooflint.coefficients import Coefficients
 from rooflint.silicon.chip import chip_of
-from rooflint.silicon.constants import silicon_file
-from rooflint.silicon.op_constants import GROUPS, OpConstants, Stream, ops_file
+from rooflint.silicon.op_constants import GROUPS, ops_file
 from rooflint.specs import Registry
 
 REGISTRY = Registry()
@@ -24,20 +23,22 @@ FILE = ops_file(REGISTRY)
 NAMES = {group: FILE.fitted(group) for group in GROUPS}
 DEVICES = ("nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/h200-sxm-141gb")
 LAUNCHES = Coefficients(REGISTRY).launches()
-CHIPS = {device: chip_of(REGISTRY.get(device), "bf16", LAUNCHES) for device in DEVICES}
+CHIPS = {(op, device): chip_of(REGISTRY.get(device), OPS[op].precision, LAUNCHES) for op in OPS for device in DEVICES}
 
 
 def made(op, device):
     """What the shipped constants would have measured, of 300 shapes."""
     draw = np.random.default_rng(1)
     sizes = 2.0 ** draw.integers(0, 14, (300, 2))
-    if op != "quantise":
+    if op.startswith("fp8"):
+        sizes = 2.0 ** draw.integers(4, 14, (300, 3))
+    elif op != "quantise":
         heads = 2.0 ** draw.integers(0, 5, 300)
         group = 1.0 if op == "encoder" else 2.0 ** draw.integers(0, 4, 300)
         batch, tokens = 2.0 ** draw.integers(0, 7, 300), sizes[:, 0]
         sizes = np.stack([batch, heads * group, heads, tokens, np.full(300, 128.0)], axis=1)
     one = Recorded(device, sizes, np.ones(300), {})
-    return replace(one, seconds=OPS[op].predict(one, CHIPS[device], FILE.constants))
+    return replace(one, seconds=OPS[op].predict(one, CHIPS[op, device], FILE.constants))
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +48,13 @@ def data():
 
 def test_constants_are_found_again_from_the_times_that_they_made(data):
     pytest.importorskip("scipy")
-    wrong = OpConstants(
-        replace(FILE.constants.stream, launch_clocks=3000.0, dram_efficiency=0.7),
-        replace(FILE.constants.prefill, block_clocks=5000.0),
-        replace(FILE.constants.decode, launch_clocks=9000.0),
+    right = FILE.constants
+    wrong = replace(
+        right,
+        stream=replace(right.stream, launch_clocks=3000.0, dram_efficiency=0.7),
+        prefill=replace(right.prefill, block_clocks=5000.0),
+        decode=replace(right.decode, launch_clocks=9000.0),
+        quantised=replace(right.quantised, energy_share=0.8),
     )
     found = fitted(data, CHIPS, wrong, NAMES, 300, ["hopper", "ada"])
     assert moved(found, FILE.constants, NAMES) == pytest.approx(dict.fromkeys(moved(found, found, NAMES), 0), abs=2e-3)
@@ -97,7 +101,6 @@ def run(monkeypatch, tmp_path, data):
         folds = {family: Fold(found, {("prefill", "all"): PAIR}) for family in ("ada",)}
         monkeypatch.setattr(ops_fit, "load", lambda *_: (data, CHIPS))
         monkeypatch.setattr(ops_fit, "calibrate", lambda *_: OpsCalibration(found, folds))
-        monkeypatch.setattr(fp8_products, "scores", lambda *_: {})
         monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
         monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")
         return CliRunner().invoke(calibrate.app, ["attention", *arguments, "--specs", str(tmp_path)])
@@ -131,19 +134,20 @@ def test_the_file_is_written_from_the_package_only(run, tmp_path):
 # ----------------------------------------------------------------------------------------------------------------- fp8
 
 
-def test_fp8_products_are_scored_alone_and_after_their_quantise_kernel(monkeypatch):
-    chip = chip_of(REGISTRY.get("nvidia/l40s"), "fp8", LAUNCHES)
-    sizes = 2.0 ** np.random.default_rng(3).integers(4, 14, (200, 3))
-    blank = Recorded("nvidia/l40s", sizes, np.ones(200), {})
-    file, stream = silicon_file(REGISTRY), FILE.constants.stream
-    true = replace(blank, seconds=fp8_products.with_quantise_s(blank, chip, file.without("ada"), stream))
-    monkeypatch.setattr(fp8_products, "products", lambda *_: true)
-    found = fp8_products.scores(None, REGISTRY, file, {"ada": stream})
-    assert isinstance(stream, Stream)
-    assert found["ada", "fp8 by tensor, after quantise", "all"][0].mape == pytest.approx(0, abs=1e-9)
-    assert found["ada", "fp8 by tensor, alone", "< 1 GFLOP"][0].bias < -0.3
+def test_products_in_fp8_are_scored_on_the_chip_in_fp8(data):
+    found = scores(data, CHIPS, FILE.constants, "ada")
+    assert found["fp8 by tensor", "all"][0].mape == pytest.approx(0, abs=1e-9)
+    assert found["fp8 by block", "m ≤ 16"][1].bias < -0.3
 
 
-def test_a_device_without_fp8_has_no_score(monkeypatch):
-    monkeypatch.setattr(fp8_products, "products", lambda *_: pytest.fail("read"))
-    assert fp8_products.scores(None, REGISTRY, silicon_file(REGISTRY), {"ampere": FILE.constants.stream}) == {}
+def test_a_device_without_fp8_has_no_score(data):
+    assert not any(op.startswith("fp8") for op, _ in scores({op: {} for op in data}, CHIPS, FILE.constants, "ampere"))
+
+
+def test_a_fold_takes_the_constants_of_products_that_have_not_seen_its_family(data, monkeypatch):
+    monkeypatch.setattr(ops_fit, "fitted", lambda data, chips, start, *_: start)
+    found = ops_fit.calibrate(data, CHIPS, FILE)
+    assert found.constants.products == FILE.products.constants
+    assert {family: fold.constants.products for family, fold in found.folds.items()} == {
+        family: FILE.products.without(family) for family in found.folds
+    }

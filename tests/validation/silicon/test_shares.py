@@ -5,18 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_rooflint.silicon.foretold import Unseen, predicted_s
+from pytest_rooflint.silicon.foretold import predicted_s
 from pytest_rooflint.silicon.shares import beside, shares_s
 from pytest_rooflint.silicon.topics import TOPICS
 from rooflint.coefficients import Coefficients
 from rooflint.silicon.chip import chip_of
-from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.op_constants import ops_file
 from rooflint.specs import Registry
 
 REGISTRY = Registry()
 LAUNCHES = Coefficients(REGISTRY).launches()
-CONSTANTS = Unseen(silicon_file(REGISTRY).constants, ops_file(REGISTRY).constants)
+CONSTANTS = ops_file(REGISTRY).constants
 
 
 def drawn(topic, rows=60):

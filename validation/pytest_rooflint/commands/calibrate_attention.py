@@ -1,7 +1,6 @@
-"""`rooflint calibrate attention`: fit the constants of streams and attention again, leaving each family out in turn."""
+"""`rooflint calibrate attention`: fit streams, attention and FP8 again, leaving each family out in turn."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,10 +10,8 @@ from rooflint.commands.options import Specs, registry
 from rooflint.table import Cell, Table, write
 
 if TYPE_CHECKING:
-    from pytest_rooflint.silicon.ops_fit import OpsCalibration
     from pytest_rooflint.silicon.recorded import Recorded
     from pytest_rooflint.silicon.score import Score
-    from rooflint.specs import Registry
 
     Scores = Mapping[tuple[str, str, str], tuple[Score, Score]]
 
@@ -25,7 +22,7 @@ def attention(
     form: refit.Form = "text",
     specs: Specs = None,
 ) -> None:
-    """Fit streams and attention without each family, score all ops on it, and write specs/silicon_ops.yaml."""
+    """Fit streams, attention and FP8 without each family, score all ops on it, and write specs/silicon_ops.yaml."""
     from pytest_rooflint.silicon import package  # noqa: PLC0415  # `rooflint --help` does without
     from pytest_rooflint.silicon.ops_fit import calibrate, load  # noqa: PLC0415
     from pytest_rooflint.silicon.ops_text import moved, rewritten  # noqa: PLC0415
@@ -36,8 +33,9 @@ def attention(
     folder = data or package.data_folder()
     names = {group: file.fitted(group) for group in GROUPS}
     recorded, chips = load(folder, known)
-    found = calibrate(recorded, chips, file.constants, names, file.spec.fit.rows_per_family)
-    typer.echo(write(table(_scores(folder, known, found)), form), nl=False)
+    found = calibrate(recorded, chips, file)
+    scores = {(family, *key): pair for family, fold in found.folds.items() for key, pair in fold.scores.items()}
+    typer.echo(write(table(scores), form), nl=False)
     for line in left_out(recorded):
         typer.echo(line, err=True)
     if check:
@@ -66,13 +64,3 @@ def left_out(recorded: "Mapping[str, Mapping[str, Recorded]]") -> list[str]:
         why = together(one.dropped for one in ones.values())
         sentences.append(f"{op}: {sum(map(len, ones.values()))} rows; left out: {why or 'none'}")
     return sentences
-
-
-def _scores(folder: Path, known: "Registry", found: "OpsCalibration") -> "Scores":
-    """Of the ops, and of FP8 products by the committed constants of products."""
-    from pytest_rooflint.silicon import fp8_products  # noqa: PLC0415
-    from rooflint.silicon.constants import silicon_file  # noqa: PLC0415
-
-    ops = {(family, *key): pair for family, fold in found.folds.items() for key, pair in fold.scores.items()}
-    streams = {family: fold.constants.stream for family, fold in found.folds.items()}
-    return ops | fp8_products.scores(folder, known, silicon_file(known), streams)

@@ -22,6 +22,7 @@ OF_CHIP = {
     "macs_per_clock": ("MAC/clock", ("macs_per_clock", "per_group")),
     "clock_hz": ("clock", ("clock", "clock_of")),
     "tdp_w": ("rated power", ("tdp",)),
+    "special_functions": ("special function units", ("special_function_units",)),
     "graph_launch_s": ("launch in a graph", ("graph",)),
 }
 """Inputs of a chip: what a reader calls each, and words in the path of the fact that it follows from."""
@@ -67,7 +68,7 @@ def _of_ops(registry: Registry, family: str) -> Iterator[Knob]:
     for group, kind in GROUPS.items():
         for name in (field.name for field in fields(kind)):
             fact = _unseen(file.fact(group, name), file.specs(group)[name].folds, family, document, (group, name))
-            yield Knob(f"{group}.{name}", fact, _turner(f"ops.{group}", name))
+            yield Knob(f"{group}.{name}", fact, _turner(group, name))
 
 
 def _unseen(fact: Fact, folds: Any, family: str, document: Document, path: tuple[str, ...]) -> Fact:

@@ -7,15 +7,19 @@ from types import MappingProxyType
 
 import numpy as np
 
+from pytest_rooflint.silicon import fp8_products
 from pytest_rooflint.silicon.attention_tables import decode as read_decode
 from pytest_rooflint.silicon.attention_tables import encoder as read_encoder
 from pytest_rooflint.silicon.attention_tables import prefill as read_prefill
 from pytest_rooflint.silicon.attention_tables import shapes_of
+from pytest_rooflint.silicon.measured import PRECISION
 from pytest_rooflint.silicon.quantise_tables import bytes_of, quantise
 from pytest_rooflint.silicon.recorded import Mask, Recorded
+from pytest_rooflint.silicon.sample import REGIMES
 from rooflint.silicon import decode, prefill, stream
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.op_constants import OpConstants
+from rooflint.silicon.quantised import Scale
 from rooflint.silicon.shapes import Numbers
 
 Part = Callable[[Recorded], Mask]
@@ -29,13 +33,15 @@ class Op:
     """One op. Benchmarks repeat it on the same tensors, so all are predicted warm."""
 
     group: str
-    """The constants that are its own: stream, prefill or decode."""
+    """The constants that are its own: stream, prefill, decode or quantised."""
     fits: bool
     """Whether they are fitted on it; else it is a check of constants that were fitted on another op."""
     read: Callable[[Path, str, Chip], Recorded]
     predict: Callable[[Recorded, Chip, OpConstants], Numbers]
     roofline: Callable[[Recorded, Chip], Numbers]
     parts: Mapping[str, Part]
+    precision: str = PRECISION
+    """Of the units that it runs on."""
 
 
 def _all(recorded: Recorded) -> Mask:
@@ -92,6 +98,29 @@ def _decode(cache: str, cache_bytes: float, *, fits: bool) -> Op:
     )
 
 
+PRODUCT_PARTS = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "narrow": "m ≤ 16"}
+"""How the table calls the regimes of products."""
+
+
+def _product_parts() -> dict[str, Part]:
+    def part(regime: str) -> Part:
+        return lambda one: REGIMES[regime](fp8_products.shapes_of(one))
+
+    return {name: part(regime) for regime, name in PRODUCT_PARTS.items()}
+
+
+def _fp8(scale: Scale, *, fits: bool) -> Op:
+    return Op(
+        "quantised",
+        fits,
+        lambda data, device, chip: fp8_products.products(data, device, chip, scale),
+        lambda one, chip, constants: fp8_products.latency_s(one, chip, constants, scale),
+        fp8_products.roofline_s,
+        _product_parts(),
+        "fp8",
+    )
+
+
 OPS: Mapping[str, Op] = MappingProxyType(
     {
         "quantise": Op(
@@ -106,6 +135,8 @@ OPS: Mapping[str, Op] = MappingProxyType(
         "decode": _decode("bfloat16", 2.0, fits=True),
         "encoder": _prefill(causal=False, fits=False, read=read_encoder),
         "decode, fp8 cache": _decode("fp8", 1.0, fits=False),
+        "fp8 by tensor": _fp8("tensor", fits=True),
+        "fp8 by block": _fp8("block", fits=False),
     }
 )
 """In the order in which their constants are fitted: attention streams its bytes as quantise kernels do."""
@@ -115,6 +146,8 @@ ABSENT: Mapping[tuple[str, str], str] = MappingProxyType(
         ("nvidia/a100-sxm4-80gb", "quantise"): "computes nothing in FP8",
         ("nvidia/a100-sxm4-80gb", "encoder"): "not measured",
         ("nvidia/a100-sxm4-80gb", "decode, fp8 cache"): "computes nothing in FP8",
+        ("nvidia/a100-sxm4-80gb", "fp8 by tensor"): "computes nothing in FP8",
+        ("nvidia/a100-sxm4-80gb", "fp8 by block"): "computes nothing in FP8",
     }
 )
 """(device, op) without a table, and why."""

@@ -1,6 +1,7 @@
-"""Ops fit: constants of streams and of attention, fitted with all families and without each, and how far they are off.
+"""Ops fit: constants of streams, attention and FP8, fitted with all families and without each, and their errors.
 
-A fold fits every group without its family: streams first, then attention with those streams. Deterministic.
+A fold fits every group without its family: streams first, then attention with those streams, and takes the constants of
+products that have not seen the family either. Deterministic.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,19 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from pytest_rooflint.silicon.fit import SOFT
-from pytest_rooflint.silicon.measured import PRECISION
-from pytest_rooflint.silicon.ops import ABSENT, OPS, Op
+from pytest_rooflint.silicon.ops import ABSENT, OPS
 from pytest_rooflint.silicon.recorded import Recorded
 from pytest_rooflint.silicon.score import Score, score
 from pytest_rooflint.silicon.systems import FAMILIES, devices
 from rooflint.coefficients import Coefficients
 from rooflint.silicon.chip import Chip, chip_of
-from rooflint.silicon.op_constants import OpConstants
+from rooflint.silicon.op_constants import GROUPS, OpConstants, OpsFile
 from rooflint.silicon.shapes import Numbers
 from rooflint.specs import Registry
 
 Progress = Callable[[str], None]
-Chips = Mapping[str, Chip]
+Chips = Mapping[tuple[str, str], Chip]
+"""By op and device, each in the precision of the op."""
 OfOp = Mapping[str, Recorded]
 """By device."""
 
@@ -46,36 +47,35 @@ class OpsCalibration:
 
 def load(
     data: Path, registry: Registry, progress: Progress = lambda what: None
-) -> tuple[dict[str, dict[str, Recorded]], dict[str, Chip]]:
+) -> tuple[dict[str, dict[str, Recorded]], dict[tuple[str, str], Chip]]:
     """What is measured of each op on each device, and the devices. Raises RooflintError."""
     launches = Coefficients(registry).launches()
     measured = [device for family in FAMILIES for device in devices(family)]
-    chips = {device: chip_of(registry.get(device), PRECISION, launches) for device in measured}
+    chips: dict[tuple[str, str], Chip] = {}
     found: dict[str, dict[str, Recorded]] = {}
     for name, op in OPS.items():
         found[name] = {}
-        for device, chip in chips.items():
+        for device in measured:
             if (device, name) not in ABSENT:
-                found[name][device] = op.read(data, device, chip)
+                chips[name, device] = chip_of(registry.get(device), op.precision, launches)
+                found[name][device] = op.read(data, device, chips[name, device])
         progress(f"read {name}")
     return found, chips
 
 
 def calibrate(
-    data: Mapping[str, OfOp],
-    chips: Chips,
-    start: OpConstants,
-    names: Mapping[str, Sequence[str]],
-    rows_per_family: int,
-    progress: Progress = lambda what: None,
+    data: Mapping[str, OfOp], chips: Chips, file: OpsFile, progress: Progress = lambda what: None
 ) -> OpsCalibration:
     """Fit with all families, then without each, and score every fold on the family that it has not seen."""
-    whole = fitted(data, chips, start, names, rows_per_family, FAMILIES)
+    names = {group: file.fitted(group) for group in GROUPS}
+    rows = file.spec.fit.rows_per_family
+    whole = fitted(data, chips, file.constants, names, rows, FAMILIES)
     progress("fitted all families")
     folds = {}
     for family in FAMILIES:
         others = [other for other in FAMILIES if other != family]
-        constants = fitted(data, chips, start, names, rows_per_family, others)
+        start = replace(file.constants, products=file.products.without(family))
+        constants = fitted(data, chips, start, names, rows, others)
         folds[family] = Fold(constants, scores(data, chips, constants, family))
         progress(f"left out {family}")
     return OpsCalibration(whole, folds)
@@ -94,7 +94,7 @@ def fitted(
     for name, op in OPS.items():
         if op.fits:
             few = [one for family in kept for one in _thinned(data[name], family, rows_per_family)]
-            start = _solved(op, few, chips, start, names[op.group])
+            start = _solved(name, few, chips, start, names[op.group])
     return start
 
 
@@ -107,8 +107,8 @@ def scores(
         ones = [data[name][device] for device in devices(family) if device in data[name]]
         if not ones:
             continue
-        predicted = np.concatenate([op.predict(one, chips[one.device], constants) for one in ones])
-        plain = np.concatenate([op.roofline(one, chips[one.device]) for one in ones])
+        predicted = np.concatenate([op.predict(one, chips[name, one.device], constants) for one in ones])
+        plain = np.concatenate([op.roofline(one, chips[name, one.device]) for one in ones])
         seconds = np.concatenate([one.seconds for one in ones])
         for part, inside in op.parts.items():
             rows = np.concatenate([inside(one) for one in ones])
@@ -123,19 +123,23 @@ def _thinned(data: OfOp, family: str, rows: int) -> list[Recorded]:
     return [one.picked(rows // len(ones)) for one in ones]
 
 
-def _solved(op: Op, data: Sequence[Recorded], chips: Chips, start: OpConstants, names: Sequence[str]) -> OpConstants:
+def _solved(
+    name: str, data: Sequence[Recorded], chips: Chips, start: OpConstants, fitted: Sequence[str]
+) -> OpConstants:
     from scipy.optimize import least_squares  # noqa: PLC0415  # of an extra
 
+    op = OPS[name]
     group = getattr(start, op.group)
 
     def at(steps: Numbers) -> OpConstants:
-        moved = {name: getattr(group, name) * np.exp(step) for name, step in zip(names, steps, strict=True)}
+        moved = {one: getattr(group, one) * np.exp(step) for one, step in zip(fitted, steps, strict=True)}
         changed: OpConstants = replace(start, **{op.group: replace(group, **moved)})
         return changed
 
     def log_ratios(steps: Numbers) -> Numbers:
         constants = at(steps)
-        return np.concatenate([np.log(op.predict(one, chips[one.device], constants) / one.seconds) for one in data])
+        predicted = (op.predict(one, chips[name, one.device], constants) for one in data)
+        return np.concatenate([np.log(seconds / one.seconds) for seconds, one in zip(predicted, data, strict=True)])
 
-    found = least_squares(log_ratios, np.zeros(len(names)), loss="soft_l1", f_scale=SOFT, diff_step=1e-3, max_nfev=40)
+    found = least_squares(log_ratios, np.zeros(len(fitted)), loss="soft_l1", f_scale=SOFT, diff_step=1e-3, max_nfev=40)
     return at(found.x)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from pytest_rooflint.silicon import fp8_products, score
+from pytest_rooflint.silicon import score
 from pytest_rooflint.silicon.measured import Measured
 from pytest_rooflint.silicon.ops import OPS
 from pytest_rooflint.silicon.recorded import Recorded
@@ -23,10 +23,6 @@ def _product(sizes: Numbers, chip: Chip) -> Numbers:
     return score.roofline_s(Measured("", shapes(m, n, k), np.full(len(sizes), np.nan), copies, {}), chip)
 
 
-def _fp8(sizes: Numbers, chip: Chip) -> Numbers:
-    return fp8_products.roofline_s(_recorded(sizes), chip)
-
-
 def _op(name: str) -> Callable[[Numbers, Chip], Numbers]:
     return lambda sizes, chip: OPS[name].roofline(_recorded(sizes), chip)
 
@@ -38,8 +34,8 @@ def _recorded(sizes: Numbers) -> Recorded:
 _ROOFLINES: Mapping[str, Callable[[Numbers, Chip], Numbers]] = MappingProxyType(
     {
         "gemm": _product,
-        "fp8_tensor": _fp8,
-        "fp8_block": _fp8,
+        "fp8_tensor": _op("fp8 by tensor"),
+        "fp8_block": _op("fp8 by block"),
         "quantise": _op("quantise"),
         "prefill": _op("prefill"),
         "encoder": _op("encoder"),

@@ -3,13 +3,12 @@
 Of two that run beside each other the longer one is counted whole, and the shorter one for what it adds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
-from pytest_rooflint.silicon.foretold import Unseen
 from pytest_rooflint.silicon.fp8_products import COPIES
 from pytest_rooflint.silicon.measured import ELEMENT_BYTES
 from pytest_rooflint.silicon.ops import WITH_CACHE
@@ -17,7 +16,9 @@ from rooflint.silicon import decode, pointwise, prefill, quantised, stream
 from rooflint.silicon.attention import Attention
 from rooflint.silicon.breakdown import Breakdown, Case, breakdowns
 from rooflint.silicon.chip import Chip
-from rooflint.silicon.quantised import NARROW_BYTES, WIDE_BYTES
+from rooflint.silicon.op_constants import OpConstants
+from rooflint.silicon.overlap import overlapped
+from rooflint.silicon.quantised import NARROW_BYTES, WIDE_BYTES, Scale
 from rooflint.silicon.shapes import Numbers, shapes
 
 Shares = Mapping[str, Numbers]
@@ -27,7 +28,7 @@ LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
 """What the main loop is counted as, by what binds it."""
 
 
-def shares_s(topic: str, sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+def shares_s(topic: str, sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
     """Time of each row of a topic by term; the terms of a row add up to what is predicted of it. [s]"""
     return _SHARES[topic](sizes, chip, constants)
 
@@ -51,11 +52,16 @@ def _part(seconds: Numbers, whole: Numbers, rest: Numbers) -> Numbers:
 # ------------------------------------------------------------------------------------------------------------ products
 
 
-def _products(sizes: Numbers, chip: Chip, constants: Unseen, width: float) -> Shares:
-    rows = [
-        _product(breakdowns(Case(shapes(m, n, k), chip, constants.products, width, copies))[0])
+def _gemm(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+    return _stacked(
+        _product(breakdowns(Case(shapes(m, n, k), chip, constants.products, ELEMENT_BYTES, copies))[0])
         for m, n, k, copies in sizes
-    ]
+    )
+
+
+def _stacked(ones: Iterable[Shares]) -> Shares:
+    """Of each row by itself, all rows together; a term that a row lacks is zero."""
+    rows = list(ones)
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([float(np.sum(row.get(name, 0.0))) for row in rows]) for name in names}
 
@@ -77,43 +83,62 @@ def _kernel(one: Breakdown) -> Shares:
     return beside({loop: np.array([one.main_s])}, {"store": np.array([one.store_s])}, np.array([one.kernel_s]))
 
 
-def _gemm(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
-    return _products(sizes, chip, constants, ELEMENT_BYTES)
+def _fp8(scale: Scale) -> Callable[[Numbers, Chip, OpConstants], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+        rows = [_fp8_product(size, chip, constants, scale) for size in sizes]
+        before = quantised.quantise_s(shapes(*sizes.T), chip, constants.stream, warm=True)
+        return {**_stacked(rows), "quantise": before}
+
+    return found
 
 
-def _fp8(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
-    m, n, k = sizes.T
-    before = quantised.quantise_s(shapes(m, n, k), chip, constants.ops.stream, warm=True)
-    turns = np.column_stack([sizes, np.full(len(sizes), COPIES)])
-    return {**_products(turns, chip, constants, NARROW_BYTES), "quantise": before}
+def _fp8_product(size: Numbers, chip: Chip, constants: OpConstants, scale: Scale) -> Shares:
+    """The fastest of the kernels that there are in FP8, whose result is wider than its operands."""
+    here, one = quantised.here(constants), shapes(*size)
+    there = quantised.kernels(scale, one.m.item(), chip)
+    memory = quantised.memory_s(one, chip, here, COPIES).item()
+    ways = [
+        replace(way, memory_s=memory, overlapped_s=float(overlapped(way.compute_s, memory, here.overlap)))
+        for way in breakdowns(Case(one, chip, here, NARROW_BYTES, COPIES))
+        if way.tile in there.tiles and way.split in there.splits
+    ]
+    return _product(min(ways, key=lambda way: way.latency_s))
 
 
 # ---------------------------------------------------------------------------------------------------------- other ops
 
 
-def _quantise(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
+def _quantise(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
     moved = pointwise.bytes_moved(pointwise.KERNELS["quantise"], sizes.prod(axis=1), WIDE_BYTES, NARROW_BYTES)
-    seconds = stream.bytes_s(moved, chip, constants.ops.stream, warm=True)
-    return {"memory": seconds, "launch": np.full(len(sizes), stream.launch_s(chip, constants.ops.stream))}
+    seconds = stream.bytes_s(moved, chip, constants.stream, warm=True)
+    return {"memory": seconds, "launch": np.full(len(sizes), stream.launch_s(chip, constants.stream))}
 
 
-def _prefill(*, causal: bool, append_bytes: float) -> Callable[[Numbers, Chip, Unseen], Shares]:
-    def found(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
-        some, own = Attention(*sizes.T), constants.ops.prefill
-        filled, bare = replace(own, block_clocks=0.0), replace(own, block_clocks=0.0, softmax_clocks=0.0)
-        computed, loop, matrix = (prefill.computed_s(some, chip, one, causal=causal) for one in (own, filled, bare))
+def _prefill(*, causal: bool, append_bytes: float) -> Callable[[Numbers, Chip, OpConstants], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+        some, own = Attention(*sizes.T), constants.prefill
+        unfilled = replace(own, block_clocks=0.0)
+        given = ((chip, own), (chip, unfilled), (_at_once(chip), unfilled))
+        whole, loop, matrix = (prefill.blocks_s(some, on, one, causal=causal) for on, one in given)
+        within = {"main loop": matrix, "softmax": loop - matrix, "fill": whole - loop}
+        computed = prefill.computed_s(some, chip, constants, causal=causal)
+        compute = beside(within, {"power": prefill.power_s(some, chip, constants, causal=causal)}, computed)
         moved = prefill.bytes_moved(some, element_bytes=WIDE_BYTES, append_bytes=append_bytes)
-        memory = stream.bytes_s(moved, chip, constants.ops.stream, warm=True)
-        compute = {"main loop": matrix, "softmax": loop - matrix, "fill": computed - loop}
+        memory = stream.bytes_s(moved, chip, constants.stream, warm=True)
         overlapped = beside(compute, {"memory": memory}, np.hypot(computed, memory))
         return {**overlapped, "launch": np.full(len(sizes), prefill.launch_s(chip, own))}
 
     return found
 
 
-def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, Unseen], Shares]:
-    def found(sizes: Numbers, chip: Chip, constants: Unseen) -> Shares:
-        some, ops = Attention(*sizes.T), constants.ops
+def _at_once(chip: Chip) -> Chip:
+    """With exponentials for nothing."""
+    return replace(chip, special_functions=np.inf)
+
+
+def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, OpConstants], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+        some, ops = Attention(*sizes.T), constants
         moved = decode.bytes_moved(some, cache_bytes=cache_bytes)
         memory = stream.bytes_s(moved, chip, ops.stream, warm=True)
         unfilled = replace(ops, decode=replace(ops.decode, block_clocks=0.0))
@@ -129,11 +154,11 @@ def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, Unseen], Shares]:
     return found
 
 
-_SHARES: Mapping[str, Callable[[Numbers, Chip, Unseen], Shares]] = MappingProxyType(
+_SHARES: Mapping[str, Callable[[Numbers, Chip, OpConstants], Shares]] = MappingProxyType(
     {
         "gemm": _gemm,
-        "fp8_tensor": _fp8,
-        "fp8_block": _fp8,
+        "fp8_tensor": _fp8("tensor"),
+        "fp8_block": _fp8("block"),
         "quantise": _quantise,
         "prefill": _prefill(causal=True, append_bytes=WITH_CACHE),
         "encoder": _prefill(causal=False, append_bytes=0.0),

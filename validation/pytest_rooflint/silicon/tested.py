@@ -6,10 +6,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pytest_rooflint.silicon import foretold
-from pytest_rooflint.silicon.foretold import Unseen
 from pytest_rooflint.silicon.shares import Shares, shares_s
 from pytest_rooflint.silicon.topics import TOPICS, Rows, measured_devices
 from rooflint.silicon.chip import Chip
+from rooflint.silicon.op_constants import OpConstants
 from rooflint.silicon.shapes import Numbers
 from rooflint.specs import Registry
 
@@ -20,7 +20,7 @@ class Tested:
 
     rows: Rows
     chip: Chip
-    constants: Unseen
+    constants: OpConstants
 
     def predicted_s(self) -> Numbers:
         """What the model says of them. [s]"""

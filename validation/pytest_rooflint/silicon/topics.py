@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.silicon import fp8_products, held_against, package
+from pytest_rooflint.silicon import held_against, package
 from pytest_rooflint.silicon.measured import Measured
-from pytest_rooflint.silicon.ops import ABSENT, OPS
+from pytest_rooflint.silicon.ops import ABSENT, OPS, PRODUCT_PARTS
 from pytest_rooflint.silicon.recorded import Mask, Recorded
 from pytest_rooflint.silicon.sample import REGIMES
 from pytest_rooflint.silicon.systems import FAMILIES, devices
@@ -21,7 +21,7 @@ from rooflint.silicon.chip import Chip, chip_of
 from rooflint.silicon.shapes import Numbers, shapes
 from rooflint.specs import Registry
 
-PRODUCT = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "narrow": "m ≤ 16"}
+PRODUCT = PRODUCT_PARTS
 PREFILL = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "short": "≤ 64 tokens"}
 DECODE = {"all": "all", "large": "> 300 MB", "small": "< 10 MB"}
 STREAM = {"all": "all", "large": "> 100 MB", "small": "< 1 MB"}
@@ -83,25 +83,18 @@ def _in_products(regime: str, sizes: Numbers) -> Mask:
     return REGIMES[regime](shapes(*sizes.T[:3]))
 
 
-def _fp8(name: str, scale: str) -> Topic:
-    def rows(registry: Registry, device: str, regime: str, count: int) -> tuple[Rows, Chip]:
-        chip = _chip(registry, device, "fp8")
-        found = _read_fp8(package.data_folder(), device, chip, scale)
-        return _few(name, found.rows(_in_products(regime, found.sizes)), count), chip
-
-    return Topic(("m", "n", "k"), PRODUCT, "fp8", rows, _in_products, fp8_products.WITHOUT_FP8)
-
-
 def _op(name: str, op: str, sizes: tuple[str, ...], regimes: Mapping[str, str]) -> Topic:
     def inside(regime: str, sizes: Numbers) -> Mask:
         return OPS[op].parts[regimes[regime]](Recorded("", sizes, np.full(len(sizes), np.nan), {}))
 
     def rows(registry: Registry, device: str, regime: str, count: int) -> tuple[Rows, Chip]:
-        chip = _chip(registry, device, "bf16")
+        chip = _chip(registry, device, OPS[op].precision)
         found = _read_op(package.data_folder(), device, chip, op)
         return _few(name, found.rows(inside(regime, found.sizes)), count), chip
 
-    return Topic(sizes, regimes, "bf16", rows, inside, tuple(device for device, other in ABSENT if other == op))
+    return Topic(
+        sizes, regimes, OPS[op].precision, rows, inside, tuple(device for device, other in ABSENT if other == op)
+    )
 
 
 def _few(topic: str, recorded: Recorded, rows: int) -> Rows:
@@ -118,16 +111,11 @@ def _read_op(data: Path, device: str, chip: Chip, op: str) -> Recorded:
     return OPS[op].read(data, device, chip)
 
 
-@cache
-def _read_fp8(data: Path, device: str, chip: Chip, scale: str) -> Recorded:
-    return fp8_products.products(data, device, chip, scale)
-
-
 TOPICS: Mapping[str, Topic] = MappingProxyType(
     {
         "gemm": Topic(("m", "n", "k", "copies"), PRODUCT, "bf16", _product, _in_products),
-        "fp8_tensor": _fp8("fp8_tensor", "tensor"),
-        "fp8_block": _fp8("fp8_block", "block"),
+        "fp8_tensor": _op("fp8_tensor", "fp8 by tensor", ("m", "n", "k"), PRODUCT),
+        "fp8_block": _op("fp8_block", "fp8 by block", ("m", "n", "k"), PRODUCT),
         "quantise": _op("quantise", "quantise", ("m", "k"), STREAM),
         "prefill": _op("prefill", "prefill", ATTENTION, PREFILL),
         "encoder": _op("encoder", "encoder", ATTENTION, PREFILL),
