@@ -82,7 +82,7 @@ def test_the_file_is_rewritten_with_all_that_people_wrote_in_it():
     differing = [after for before, after in zip(old, new, strict=True) if before != after]
     assert differing == [
         '  day: "2030-01-02"',
-        "    value: [21, fit, least squares over all families]",
+        "    value: [21, fit, least soft L1 loss over all families]",
         "    folds: {ampere: 21, hopper: 21, ada: 21, blackwell: 21, rtx_pro: 21}",
     ]
 
