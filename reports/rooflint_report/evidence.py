@@ -664,13 +664,9 @@ class SiliconClaim(TypedDict):
     line: int
 
 
-class SiliconScore(TypedDict):
-    """How far latencies are off on a family that their constants have not seen, beside the plain roofline."""
+class SiliconErrors(TypedDict):
+    """How far latencies are off on the rows of a claim, beside the plain roofline."""
 
-    topic: str
-    precision: str
-    family: str
-    devices: list[str]
     regime: str
     rows: int
     error: float
@@ -684,8 +680,17 @@ class SiliconScore(TypedDict):
     line: int
 
 
-class SiliconPublished(TypedDict):
-    """How far latencies are off on a table that others published, beside the plain roofline."""
+class SiliconScore(SiliconErrors):
+    """Of a family that the constants have not seen."""
+
+    topic: str
+    precision: str
+    family: str
+    devices: list[str]
+
+
+class SiliconPublished(SiliconErrors):
+    """Of a table that others published."""
 
     table: str
     title: str
@@ -694,17 +699,6 @@ class SiliconPublished(TypedDict):
     precision: str
     document: str
     timing: str
-    regime: str
-    rows: int
-    error: float
-    error_display: str
-    lean_display: str
-    roofline_display: str
-    roofline_lean_display: str
-    bound_display: str
-    outcome: Outcome
-    file: str
-    line: int
 
 
 class SiliconWhole(TypedDict):
