@@ -28,6 +28,8 @@ class SiliconFitSpec(Strict):
     day: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
     rows_per_family: Annotated[int, Field(gt=0)]
     loss: Text
+    errors: dict[Word, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    """Mean absolute error on each family, by constants that were fitted without it. [%]"""
 
 
 class SiliconSpec(SourcedSpec):

@@ -12,6 +12,8 @@ from rooflint.answers.gemm_schema import GemmRecord
 from rooflint.commands.explain import app
 from rooflint.errors import RooflintError
 from rooflint.hardware import UnsupportedError
+from rooflint.silicon.constants import silicon_file
+from rooflint.specs import Registry
 
 QUESTIONS = [
     ("4096", "4096", "4096", "-d", "h100-sxm5"),
@@ -76,6 +78,13 @@ def test_what_does_not_exist_is_refused():
         run("8", "8", "8", "-d", "h1000")
     with pytest.raises(RooflintError, match="nvidia/t4 does not support bf16"):
         run("8", "8", "8", "-d", "t4")
+
+
+def test_ends_of_constants_are_no_error_bar_and_the_errors_stand_beside_them():
+    errors = silicon_file(Registry()).spec.fit.errors.values()
+    ends = f"no error bar: on families left out bf16 products were {min(errors):g} to {max(errors):g} % off"
+    assert ends in " ".join(run("64", "64", "64", "-d", "h100-sxm5").split())
+    assert "which is no error bar •" in " ".join(run("64", "64", "64", "-d", "v100-pcie-32gb", "-p", "fp32").split())
 
 
 def test_an_architecture_that_nobody_measured_is_said_to_be_one():

@@ -153,11 +153,19 @@ def _summary(question: Question, one: Breakdown) -> Section:
         "Latency",
         (
             f"{_time(one.latency_s)}, {rate}; {_time(min(ends))} to {_time(max(ends))} with constants that have not "
-            "seen one of the families",
+            f"seen one of the families{_off(question)}",
             f"{one.latency_s / question.roofline_s:.3g} times the {_time(question.roofline_s)} of the plain roofline",
             f"most of it waits for {_waits(question, one)}",
         ),
     )
+
+
+def _off(question: Question) -> str:
+    """How far off such predictions were, as the ends of the line say no more than how well constants are known."""
+    errors = question.file.spec.fit.errors.values()
+    if not errors or question.case.chip.cores:
+        return ", which is no error bar"
+    return f", which is no error bar: on families left out bf16 products were {min(errors):g} to {max(errors):g} % off"
 
 
 def _ladder(case: Case, one: Breakdown) -> Section:

@@ -54,7 +54,8 @@ def miss_share(working_set_bytes: Numbers, chip: Chip, constants: Constants) -> 
     first; so the share rises from 0 to 1 where the working set passes the capacity.
     """
     room = constants.l2_reach * chip.l2_bytes / working_set_bytes
-    return 1 / (1 + np.minimum(room, SUREST) ** constants.l2_sharpness)
+    with np.errstate(over="ignore"):  # sharper than anything can count is a step: nothing misses
+        return 1 / (1 + np.minimum(room, SUREST) ** constants.l2_sharpness)
 
 
 def dram_bytes_per_s(chip: Chip, constants: Constants) -> float:

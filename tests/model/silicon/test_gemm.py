@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rooflint.errors import RooflintError
 from rooflint.silicon.constants import silicon_file
 from rooflint.silicon.gemm import latency_s, launch_s
+from rooflint.silicon.residency import miss_share
 from rooflint.silicon.shapes import shapes
 from rooflint.specs import Registry
 
@@ -93,6 +94,12 @@ def test_a_large_product_nears_the_peak_as_far_as_its_power_lets_it():
     share = 2 * 16384**3 / (2 * chip.sms * chip.macs_per_clock * chip.clock_hz) / seconds(16384, 16384, 16384, chip)
     # 1.53 pJ × (2048 / 512)^-0.4 = 0.88 pJ an op: 700 W / 0.88 pJ = 797 of 990 TFLOP/s
     assert share == pytest.approx(0.80, abs=0.01)
+
+
+def test_an_l2_that_overflows_more_suddenly_than_a_float_can_count_is_a_step():
+    chip, step = CHIPS["nvidia/l40s"], replace(CONSTANTS, l2_sharpness=1e4)
+    half = step.l2_reach * chip.l2_bytes / 2
+    assert miss_share(np.array([half, 4 * half]), chip, step).tolist() == [0, 1]
 
 
 def test_nothing_takes_less_than_a_launch():

@@ -13,7 +13,7 @@ from pytest_rooflint.silicon.score import predicted_s, roofline_s, score
 from pytest_rooflint.silicon.systems import FAMILIES
 from rooflint.coefficients import Coefficients
 from rooflint.silicon.chip import chip_of
-from rooflint.silicon.constants import silicon_file
+from rooflint.silicon.constants import read, silicon_file
 from rooflint.silicon.shapes import shapes
 from rooflint.specs import Registry
 
@@ -79,6 +79,15 @@ def test_the_file_keeps_what_people_wrote(data):
     assert len(changed) == 4  # package, day, value, folds
     assert changed[2].strip().startswith("value: [2.125, fit, ")
     assert changed[3].strip() == "folds: {ampere: 2, hopper: 2, ada: 2, blackwell: 2, rtx_pro: 2}"
+
+
+def test_the_file_says_how_far_off_each_family_is_that_was_left_out(data):
+    off = {"all": score(np.array([1.25, 0.75]), np.array([1.0, 1.0]))}
+    found = Calibration(FILE.constants, {"ada": Fold(FILE.constants, off, {}), "hopper": Fold(FILE.constants, {}, {})})
+    text = rewritten(FILE.file.read_text(encoding="utf-8"), found, [], {})
+    errors = read(FILE.file, text).spec.fit.errors
+    assert errors == FILE.spec.fit.errors | {"ada": 25.0}
+    assert set(errors) == set(FAMILIES)
 
 
 def test_values_are_written_with_the_digits_that_they_have():

@@ -19,6 +19,9 @@ def rewritten(text: str, found: Calibration, names: Sequence[str], fit: dict[str
     """The file with the values and folds of a calibration, and what it was fitted on."""
     for key, value in fit.items():
         text = with_value(text, ("fit", key), value)
+    for family, fold in found.folds.items():
+        if "all" in fold.scores:
+            text = with_value(text, ("fit", "errors", family), f"{100 * fold.scores['all'].mape:.1f}")
     for name in names:
         text = with_value(text, ("constants", name, "value", 0), shown(getattr(found.constants, name)))
         for family, fold in found.folds.items():
