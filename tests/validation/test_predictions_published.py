@@ -1,5 +1,7 @@
 """`prediction: published <table>`: what is refused, what holds, and what a red verdict shows."""
 
+import re
+
 import pytest
 
 from pytest_rooflint import golden
@@ -65,9 +67,18 @@ def test_a_table_that_took_longer_is_red_and_names_the_rows_that_are_farthest_of
     # (0 + 1/2 + 1/11) / 3
     assert found.obtained.value == pytest.approx(0.197, abs=1e-3)
     first, second, _ = found.obtained.details.splitlines()
-    assert first.endswith("paper.yaml:11  m 64, n 22016, k 4096 is predicted at 0.50 of its time")
+    assert re.search(
+        r"paper\.yaml:11  m 64, n 22016, k 4096 is predicted at 0\.50 of its time: [\d.]+ us, measured [\d.]+ us$",
+        first,
+    )
     assert "m 4096, n 12288, k 4096 is predicted at 0.91" in second
     assert "the plain roofline: error" in found.obtained.formula
+
+
+def test_where_the_plain_roofline_is_nearer_the_verdict_says_so_first(verdict, predicted_us):
+    fast = [0.4 * us for us in predicted_us]  # below any roofline that has no launch and no loss
+    found = verdict("published paper, error: 5 %, bias: 50 %", fast)
+    assert found.obtained.details.splitlines()[0].strip() == "the plain roofline is nearer to these rows"
 
 
 def test_a_lean_alone_turns_red_too(verdict, predicted_us):

@@ -23,7 +23,7 @@ from pytest_rooflint.suite import PUBLISHED
 from rooflint.errors import shown
 from rooflint.silicon.shapes import Numbers
 from rooflint.specs import Registry
-from rooflint.units import DIMENSIONLESS
+from rooflint.units import DIMENSIONLESS, SECONDS, format_quantity
 
 NAME = "published"
 
@@ -79,7 +79,9 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         expected=f"error up to {share(claim, 'error'):.1%}, leaning by up to {share(claim, 'bias'):.1%}",
         precision=one.table.spec.precision,
         others=(one.table.spec.device,),
-        details="\n".join((*_beaten(one.table, one.impossible), *_worst(one.table, one.predicted_s, one.rows))),
+        details="\n".join(
+            (*_nearer(one), *_beaten(one.table, one.impossible), *_worst(one.table, one.predicted_s, one.rows))
+        ),
     )
 
 
@@ -108,6 +110,11 @@ def _said(found: Score) -> str:
     return f"error {found.mape:.1%}, leaning by {found.bias:+.1%}"
 
 
+def _nearer(one: Held) -> list[str]:
+    """Where the plain roofline does better, that is the first thing to know."""
+    return ["            the plain roofline is nearer to these rows"] if one.plain.mape < one.found.mape else []
+
+
 def _beaten(table: Published, impossible: Sequence[int]) -> list[str]:
     return [f"{_place(table, row)} is faster than the dense peak" for row in impossible[:WORST]]
 
@@ -117,7 +124,15 @@ def _worst(table: Published, predicted_s: Numbers, rows: Mask) -> list[str]:
     ratio = predicted_s / table.seconds
     off = np.where(rows, np.abs(np.log(ratio)), -1.0)
     farthest = np.argsort(-off, kind="stable")[: min(WORST, int(rows.sum()))].tolist()
-    return [f"{_place(table, row)} is predicted at {ratio[row]:.2f} of its time" for row in farthest]
+    return [
+        f"{_place(table, row)} is predicted at {ratio[row]:.2f} of its time: {_us(predicted_s, row)}, "
+        f"measured {_us(table.seconds, row)}"
+        for row in farthest
+    ]
+
+
+def _us(seconds: Numbers, row: int) -> str:
+    return format_quantity(float(seconds[row]), SECONDS)
 
 
 def _place(table: Published, row: int) -> str:
