@@ -161,7 +161,7 @@ def test_workloads_with_the_same_rows_are_equal_and_hash_alike():
 
 def test_torch_is_not_imported():
     code = "import sys, rooflint.workload, rooflint.workload_tables, rooflint.aten; sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # --------------------------------------------------------------------------------------------------------------- shapes

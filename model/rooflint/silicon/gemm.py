@@ -6,7 +6,7 @@ Everything but the launch overlaps as (compute^p + memory^p)^(1/p). docs/method-
 does on GPUs that the constants were not fitted on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rooflint.silicon.constants import Constants
 from rooflint.silicon.overlap import alone, overlapped
 from rooflint.silicon.residency import COLD
 from rooflint.silicon.shapes import Numbers, Shapes
-from rooflint.silicon.tile import TILES, kernel_clocks, load, splits, waves
+from rooflint.silicon.tile import TILES, Tile, kernel_clocks, load, splits, waves
 from rooflint.units import OPS_PER_MAC
 
 ENERGY_MACS = 512
@@ -89,11 +89,23 @@ def latency_s(
     return found
 
 
-def work_s(shapes: Shapes, memory_s: Numbers, chip: Chip, constants: Constants, *, element_bytes: float) -> Numbers:
-    """Time of each product without its launch, whose bytes take so long by themselves. [s]"""
+def work_s(
+    shapes: Shapes,
+    memory_s: Numbers,
+    chip: Chip,
+    constants: Constants,
+    *,
+    element_bytes: float,
+    tiles: Sequence[Tile] | None = None,
+    cuts: Sequence[int] | None = None,
+) -> Numbers:
+    """Time of each product without its launch, whose bytes take so long by themselves. [s]
+
+    `tiles` and `cuts` of k, 1 first, are those that a library has; all unless said.
+    """
     found = np.empty(len(shapes))
     for rows in _blocks(shapes):
-        found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, element_bytes)
+        found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, element_bytes, tiles, cuts)
     return found
 
 
@@ -111,21 +123,31 @@ def _blocks(shapes: Shapes) -> Iterator[slice]:
     return (slice(start, start + BLOCK) for start in range(0, len(shapes), BLOCK))
 
 
-def _block_s(shapes: Shapes, memory: Numbers, chip: Chip, constants: Constants, element_bytes: float) -> Numbers:
+def _block_s(
+    shapes: Shapes,
+    memory: Numbers,
+    chip: Chip,
+    constants: Constants,
+    element_bytes: float,
+    tiles: Sequence[Tile] | None = None,
+    cuts: Sequence[int] | None = None,
+) -> Numbers:
     """Without the launch. [s]"""
-    loads = np.stack([load(shapes, tile, chip) for tile in TILES])
-    whole, *parts = splits(chip)
-    best = _split_s(shapes, loads, whole, memory, chip, constants, element_bytes)
+    menu = TILES if tiles is None else tiles
+    loads = np.stack([load(shapes, tile, chip) for tile in menu])
+    whole, *parts = splits(chip) if cuts is None else cuts
+    best = _split_s(shapes, menu, loads, whole, memory, chip, constants, element_bytes)
     # no split takes less than its bytes and a reduction: many shapes need not try
     worth = np.flatnonzero(best > memory + constants.reduction_clocks * chip.clock_s)
     few, loads, memory = Shapes(*(column[worth] for column in shapes)), loads[:, worth], memory[worth]
     for split in parts:
-        best[worth] = np.minimum(best[worth], _split_s(few, loads, split, memory, chip, constants, element_bytes))
+        best[worth] = np.minimum(best[worth], _split_s(few, menu, loads, split, memory, chip, constants, element_bytes))
     return best
 
 
 def _split_s(
     shapes: Shapes,
+    tiles: Sequence[Tile],
     loads: Numbers,
     split: int,
     memory: Numbers,
@@ -135,7 +157,7 @@ def _split_s(
 ) -> Numbers:
     """The least over all tiles where k is cut in so many parts, without the launch. [s]"""
     clocks = np.full(len(shapes), np.inf)
-    for tile, each in zip(TILES, loads, strict=True):
+    for tile, each in zip(tiles, loads, strict=True):
         there = waves(each * split, chip)
         np.minimum(clocks, kernel_clocks(shapes.k, there, tile, split, element_bytes, chip, constants), out=clocks)
     compute = np.maximum(clocks * chip.clock_s, power_s(shapes, chip, constants))

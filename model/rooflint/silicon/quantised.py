@@ -16,7 +16,7 @@ from rooflint.silicon.constants import Constants
 from rooflint.silicon.op_constants import OpConstants, Stream
 from rooflint.silicon.residency import COLD
 from rooflint.silicon.shapes import Numbers, Shapes
-from rooflint.silicon.tile import PATH_BYTES, TILES, Tile, kernel_clocks, load, splits, waves
+from rooflint.silicon.tile import PATH_BYTES, TILES, Tile, splits
 
 WIDE_BYTES, NARROW_BYTES = 2.0, 1.0
 """Of an element in bf16 and in FP8. [B]"""
@@ -106,23 +106,8 @@ def product_s(
     few = shapes.m <= FEW_ROWS
     for rows, most in ((few, FEW_ROWS), (~few, np.inf)):
         some = Shapes(*(column[rows] for column in shapes))
-        found[rows] = _work_s(some, memory[rows], chip, products, kernels(scale, most, chip))
+        tiles, cuts = kernels(scale, most, chip)
+        found[rows] = gemm.work_s(
+            some, memory[rows], chip, products, element_bytes=NARROW_BYTES, tiles=tiles, cuts=cuts
+        )
     return found + gemm.launch_s(chip, products)
-
-
-def _work_s(shapes: Shapes, memory: Numbers, chip: Chip, products: Constants, kernels: Kernels) -> Numbers:
-    """The least over all tiles and ways to cut k, without the launch. [s]"""
-    loads = [(tile, load(shapes, tile, chip)) for tile in kernels.tiles]
-    power = gemm.power_s(shapes, chip, products)
-    best = np.full(len(shapes), np.inf)
-    for split in kernels.splits:
-        clocks = [
-            kernel_clocks(shapes.k, waves(each * split, chip), tile, split, NARROW_BYTES, chip, products)
-            for tile, each in loads
-        ]
-        compute = np.maximum(np.min(clocks, axis=0) * chip.clock_s, power)
-        found = gemm.overlapped_s(compute, memory, products)
-        if split > 1:
-            found = found + gemm.reduction_s(shapes, split, chip, products)
-        best = np.minimum(best, found)
-    return best

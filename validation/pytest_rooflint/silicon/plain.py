@@ -6,9 +6,9 @@ from types import MappingProxyType
 import numpy as np
 
 from pytest_rooflint.silicon import score
+from pytest_rooflint.silicon.foretold import BY_TOPIC, untimed
 from pytest_rooflint.silicon.measured import Measured
 from pytest_rooflint.silicon.ops import OPS
-from pytest_rooflint.silicon.recorded import Recorded
 from rooflint.silicon.chip import Chip
 from rooflint.silicon.shapes import Numbers, shapes
 
@@ -24,22 +24,12 @@ def _product(sizes: Numbers, chip: Chip) -> Numbers:
 
 
 def _op(name: str) -> Callable[[Numbers, Chip], Numbers]:
-    return lambda sizes, chip: OPS[name].roofline(_recorded(sizes), chip)
-
-
-def _recorded(sizes: Numbers) -> Recorded:
-    return Recorded("", sizes, np.full(len(sizes), np.nan), {})
+    return lambda sizes, chip: OPS[name].roofline(untimed(sizes), chip)
 
 
 _ROOFLINES: Mapping[str, Callable[[Numbers, Chip], Numbers]] = MappingProxyType(
     {
         "gemm": _product,
-        "fp8_tensor": _op("fp8 by tensor"),
-        "fp8_block": _op("fp8 by block"),
-        "quantise": _op("quantise"),
-        "prefill": _op("prefill"),
-        "encoder": _op("encoder"),
-        "decode": _op("decode"),
-        "decode_fp8": _op("decode, fp8 cache"),
+        **{topic: _op(name) for topic, name in BY_TOPIC.items()},
     }
 )
