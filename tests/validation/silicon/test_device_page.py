@@ -55,7 +55,7 @@ def test_the_spreads_are_those_of_the_published_rows(data):
 
 
 def test_the_page_prints_the_spreads_and_their_weights():
-    rows = printed("## How far a figure moves", "product")
+    rows = printed("## Weight of a measurement", "product")
     for name, kind in NAMES.items():
         spread, products = SPREADS[kind], len(ANCHORS[kind])
         said = [100 * spread.machines, 100 * spread.shapes, products, round(100 * spread.weight(products))]
@@ -63,7 +63,7 @@ def test_the_page_prints_the_spreads_and_their_weights():
 
 
 def test_the_page_prints_what_anchors_buy_on_each_published_gpu(gains):
-    *rows, _ = printed("## What it buys", "→").values()
+    *rows, _ = printed("## Benefit", "→").values()
     for row, found in zip(rows, gains.values(), strict=True):
         said = [100 * one.mape for regime in gain_said.WHERE for one in found[regime]]
         assert row == pytest.approx(said, abs=0.06)
@@ -71,7 +71,7 @@ def test_the_page_prints_what_anchors_buy_on_each_published_gpu(gains):
 
 def test_the_page_prints_the_mean_of_the_families(gains):
     said = [100 * one for pair in gain_said.mean_of_families(gains).values() for one in pair]
-    assert printed("## What it buys", "→")["mean of the families"] == pytest.approx(said, abs=0.06)
+    assert printed("## Benefit", "→")["mean of the families"] == pytest.approx(said, abs=0.06)
 
 
 def test_the_page_prints_what_each_figure_buys_by_itself(data, gains):
