@@ -4,7 +4,7 @@
 
 The power of the units at their dense peak, of the memory at its full bandwidth and of a device that idles, against the
 power that the device is rated for; each between the ends that the coefficients leave open.
-docs/method-tdp-registry.md has the formulas.
+docs/method-tdp.md has the formulas.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""docs/method-tdp-registry.md: every figure that its tables and sentences have is what the model says today."""
+"""docs/method-tdp.md: every figure about the registry is what the model says today."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from rooflint.coefficients import Coefficients
 from rooflint.specs import Registry
 from rooflint.sustained import VERDICTS, Sustained, survey
 
-PAGE = (Path(__file__).parents[2] / "docs" / "method-tdp-registry.md").read_text(encoding="utf-8")
+PAGE = " ".join((Path(__file__).parents[2] / "docs" / "method-tdp.md").read_text(encoding="utf-8").split())
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))
 FIVE = {
