@@ -7,12 +7,12 @@ rounds, because noise on a shared machine only adds.
 import argparse
 import time
 
-from rooflint.errors import RooflintError
-from rooflint.hardware import Hardware
-from rooflint.mapping import allocate
-from rooflint.specs import Registry
-from rooflint.workload import Workload
-from rooflint.workload_tables import load_workload, workload_ids
+from rooflint.base.errors import RooflintError
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.mapping.allocate import allocate
+from rooflint.networks.tables import load_workload, workload_ids
+from rooflint.networks.workload import Workload
 
 DEVICES = (
     ("nvidia/h100-sxm5-80gb", "fp16"),

@@ -9,11 +9,10 @@ import argparse
 from collections.abc import Iterator
 from itertools import product
 
-from rooflint_measure import gemm
-from rooflint_measure.gemm import NotMeasuredError
-from rooflint_measure.plateau import Shape
-from rooflint_measure.products import Kernel, kernels
-from rooflint_measure.timing import Call, HostClock, Plan, take, take_in_turn
+from rooflint_measure.stopwatches import gemm
+from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.products import Kernel, Shape, kernels
+from rooflint_measure.stopwatches.timing import Call, HostClock, Plan, take, take_in_turn
 
 LOOK = Plan(sample_s=0.003, samples=12, warm_up_s=0.003, limit_s=0.3, least=3)
 FINAL = Plan(sample_s=0.003, samples=150, warm_up_s=0.05, limit_s=20.0, least=20)

@@ -12,19 +12,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rooflint.basis import Energies
-from rooflint.coefficients import Coefficients
-from rooflint.errors import RooflintError
-from rooflint.hardware import Hardware
-from rooflint.latency_table import Machines, latencies_s
-from rooflint.launching import overhead
-from rooflint.networks import network
-from rooflint.prediction import ROOFLINE, SILICON, Setting, predict
-from rooflint.processor import working_peak_ops_per_s
+from rooflint.base.errors import RooflintError
+from rooflint.coefficients.coefficients import Coefficients, overhead
+from rooflint.devices.hardware import Hardware, working_peak_ops_per_s
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import Energies
+from rooflint.networks.load import network
+from rooflint.networks.tables import load_workload, workload_ids
+from rooflint.networks.workload import Workload
+from rooflint.prediction.prediction import ROOFLINE, SILICON, Setting, predict
+from rooflint.prediction.sweep import Machines, latencies_s
 from rooflint.roofline import estimate
-from rooflint.specs import Registry
-from rooflint.workload import Workload
-from rooflint.workload_tables import load_workload, workload_ids
 
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -64,7 +62,7 @@ def main() -> None:
 
 
 def _names() -> list[str]:
-    from rooflint.torchvision_import import import_torchvision  # noqa: PLC0415  # torch only where it is needed
+    from rooflint.networks.capture.torchvision_import import import_torchvision  # noqa: PLC0415  # torch only where it is needed
 
     models = import_torchvision().models
     return list(models.list_models(module=models))

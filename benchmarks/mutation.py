@@ -17,12 +17,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_rooflint.judge import outcome_of
 from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.engine import cores
-from pytest_rooflint.mutation.fate import fates
-from pytest_rooflint.mutation.mutants import Group, Mutant, groups
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.mutation.outcome import Group, Mutant, fates, groups
+from pytest_rooflint.suite.judge import outcome_of
+from pytest_rooflint.suite.suite import Suite
 
 SAMPLE = 60
 

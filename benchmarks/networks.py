@@ -9,10 +9,17 @@ import time
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-from rooflint.errors import RooflintError
-from rooflint.torchvision_import import import_torchvision
-from rooflint.torchvision_networks import capture_torchvision, family, input_shape, networks, trace_torchvision
-from rooflint.workload import QUANTITIES, Workload
+from rooflint.base.errors import RooflintError
+from rooflint.networks.capture.torchvision_import import import_torchvision
+from rooflint.networks.capture.torchvision_networks import (
+    capture_torchvision,
+    family,
+    input_shape,
+    networks,
+    trace_torchvision,
+)
+from rooflint.networks.ops import QUANTITIES
+from rooflint.networks.workload import Workload
 
 
 class Line(NamedTuple):

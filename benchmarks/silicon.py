@@ -9,17 +9,18 @@ import os
 import time
 from collections.abc import Callable
 
-os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
-
 import numpy as np
 
-from rooflint.coefficients import Coefficients
-from rooflint.silicon.chip import Chip, chip_of
-from rooflint.silicon.constants import silicon_file
-from rooflint.silicon.gemm import latency_s
-from rooflint.silicon.residency import touched_bytes
-from rooflint.silicon.shapes import Numbers, Shapes, shapes
-from rooflint.specs import Registry
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.gemm import latency_s
+from rooflint.kernels.residency import touched_bytes
+from rooflint.kernels.shapes import Numbers, Shapes, shapes
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
+
 
 DEVICES = ("nvidia/h100-sxm5-80gb", "nvidia/b200-sxm", "nvidia/a100-sxm4-80gb", "nvidia/l40s")
 

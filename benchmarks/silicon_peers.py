@@ -21,19 +21,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
-
 import numpy as np
 import yaml
 
-from rooflint.coefficients import Coefficients
-from rooflint.silicon.chip import Chip, chip_of
-from rooflint.silicon.constants import Constants, silicon_file
-from rooflint.silicon.gemm import latency_s
-from rooflint.silicon.residency import COLD, touched_bytes
-from rooflint.silicon.shapes import Shapes, shapes
-from rooflint.specs import Registry
-from rooflint.units import OPS_PER_MAC
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.constants import Constants, silicon_file
+from rooflint.kernels.gemm import latency_s
+from rooflint.kernels.residency import COLD, touched_bytes
+from rooflint.kernels.shapes import Shapes, shapes
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
+
 
 DEVICES = ("nvidia/a100-sxm4-80gb", "nvidia/h100-sxm5-80gb")
 PRODUCTS = ((4096, 4096, 4096), (256, 4096, 4096), (8, 16384, 16384), (64, 1024, 1024))
@@ -229,8 +230,8 @@ def layer(product: Product) -> dict[str, Any]:
 
 def measured(device: str, chip: Chip) -> Callable[[Product], tuple[float, float]]:
     """(Seconds, sets of weights in turn) of a product, by the published measurements; NaN where there are none."""
-    from pytest_rooflint.silicon import package  # noqa: PLC0415
-    from pytest_rooflint.silicon.measured import read  # noqa: PLC0415
+    from rooflint_calibration import package  # noqa: PLC0415
+    from rooflint_calibration.products import read  # noqa: PLC0415
 
     try:
         found = read(package.data_folder(), device, chip)
@@ -277,7 +278,7 @@ def in_turn(able: dict[str, Model], product: Product, rounds: int) -> dict[str, 
 
 def compare(device: str, rounds: int) -> None:
     """Print a device's products by all models; ours by constants that have not seen the device's family."""
-    from pytest_rooflint.silicon.systems import family_of  # noqa: PLC0415
+    from rooflint_calibration.package import family_of  # noqa: PLC0415
 
     registry = Registry()
     chip = chip_of(registry.get(device), "bf16", Coefficients(registry).launches())

@@ -10,17 +10,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from unittest.mock import patch
 
-os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
-
 import numpy as np
 
-from pytest_rooflint.silicon.fit import Data
-from pytest_rooflint.silicon.leave_out import Calibration, calibrate, load
-from pytest_rooflint.silicon.package import data_folder
-from rooflint.silicon.chip import Chip
-from rooflint.silicon.constants import SiliconFile, silicon_file
-from rooflint.silicon.tile import SIZES, Tile
-from rooflint.specs import Registry
+from rooflint.devices.registry import Registry
+from rooflint.kernels.chip import Chip
+from rooflint.kernels.constants import SiliconFile, silicon_file
+from rooflint.kernels.tile import SIZES, Tile
+from rooflint_calibration.fit import Data
+from rooflint_calibration.leave_out import Calibration, calibrate, load
+from rooflint_calibration.package import data_folder
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
+
 
 TO_FIT, TO_SCORE = 3000, 12_000
 """Rows of a family."""

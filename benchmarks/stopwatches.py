@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
-from rooflint_measure.timing import Plan, take
+from rooflint_measure.stopwatches.timing import Plan, take
 
 LENGTHS_S = (20e-6, 1e-3)
 FOLDER, LENGTH = "STOPWATCHES_FOLDER", "STOPWATCHES_LENGTH_S"

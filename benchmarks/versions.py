@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rooflint_measure.ab import Block, Turns, as_blocks, sides_of, take
-from rooflint_measure.blocks import BLOCKS, Blocks, Floats
-from rooflint_measure.calibration import calibrated
-from rooflint_measure.machine import fingerprint
-from rooflint_measure.timing import HostClock
+from rooflint_measure.compare.ab import Block, Turns, as_blocks, sides_of, take
+from rooflint_measure.compare.blocks import BLOCKS, Blocks, Floats
+from rooflint_measure.compare.calibration import calibrated
+from rooflint_measure.identity.machine import fingerprint
+from rooflint_measure.stopwatches.timing import HostClock
 
 RANDOM = np.random.default_rng(0)
 MESSAGE = RANDOM.bytes(1 << 14)

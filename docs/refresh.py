@@ -58,7 +58,7 @@ def printed(arguments: list[str]) -> str:
     """Standard output, or the one sentence of a refusal."""
     from typer.testing import CliRunner  # noqa: PLC0415  # after the width of the terminal is set
 
-    from rooflint.cli import program  # noqa: PLC0415
+    from rooflint.cli.main import program  # noqa: PLC0415
 
     result = CliRunner().invoke(program, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -6,26 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rooflint.answer import (
-    Answer,
-    Bar,
-    Bars,
-    Curve,
-    Curves,
-    Grid,
-    Heat,
-    Part,
-    Point,
-    Prose,
-    Roof,
-    Rooflines,
-)
+from rooflint.answers.answer import Answer, Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
+from rooflint.answers.table import Table
+from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
+from rooflint.devices.registry import Registry
+from rooflint.networks.tables import load_workload
+from rooflint.networks.workload import Workload
 from rooflint.roofline import Estimate, estimate
-from rooflint.specs import Registry
-from rooflint.table import Table
-from rooflint.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
-from rooflint.workload import Workload
-from rooflint.workload_tables import load_workload
 
 pytest_plugins = ["pytester"]
 

@@ -1,6 +1,6 @@
 """Layers: who may import whom, proved on the syntax trees, and what a start of the program does not import.
 
-A module that is not placed in MODEL fails here: whoever adds one says where in the order it stands.
+A room that is not placed in ROOMS fails here: add a new one where it stands in the order.
 """
 
 import ast
@@ -14,212 +14,52 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: The model, lowest first: a module imports only what stands above it in this list.
-MODEL = (
-    "rooflint",  # the version and nothing else
-    "rooflint.errors",
-    "rooflint.names",
-    "rooflint.project",
-    "rooflint.whole_file",
-    "rooflint.units",
-    "rooflint.precision",
-    "rooflint.facts",
-    "rooflint.strict_yaml",
-    "rooflint.yaml_text",
-    "rooflint.schema",
-    "rooflint.energy_schema",
-    "rooflint.answers.schema",
-    "rooflint.answers.tdp_schema",
-    "rooflint.answers.tdp_registry_schema",
-    "rooflint.answers.gemm_schema",
-    "rooflint.event_schema",
-    "rooflint.economics_schema",
-    "rooflint.silicon_schema",
-    "rooflint.silicon_ops_schema",
-    "rooflint.device_calibration_schema",
-    "rooflint.hardware",
-    "rooflint.spec_files",
-    "rooflint.completeness",
-    "rooflint.specs",
-    "rooflint.spread",
-    "rooflint.energies",
-    "rooflint.energy_checks",
-    "rooflint.events",
-    "rooflint.event_checks",
-    "rooflint.launches",
-    "rooflint.coefficients",
-    "rooflint.layered_files",
-    "rooflint.price_checks",
-    "rooflint.prices",
-    "rooflint.grid",
-    "rooflint.economics",
-    "rooflint.quantities",
-    "rooflint.slips",
-    "rooflint.op",
-    "rooflint.flow",
-    "rooflint.aten",
-    "rooflint.fusion",
-    "rooflint.workload",
-    "rooflint.footprint",
-    "rooflint.workload_tables",
-    "rooflint.processor",
-    "rooflint.roofline",
-    "rooflint.silicon",
-    "rooflint.silicon.shapes",
-    "rooflint.silicon.constants",
-    "rooflint.silicon.chip",
-    "rooflint.silicon.residency",
-    "rooflint.silicon.overlap",
-    "rooflint.silicon.tile",
-    "rooflint.silicon.gemm",
-    "rooflint.silicon.cuda_cores",
-    "rooflint.silicon.breakdown",
-    "rooflint.silicon.calibration",
-    "rooflint.silicon.op_constants",
-    "rooflint.silicon.stream",
-    "rooflint.silicon.pointwise",
-    "rooflint.silicon.attention",
-    "rooflint.silicon.prefill",
-    "rooflint.silicon.decode",
-    "rooflint.silicon.quantised",
-    "rooflint.silicon.convolution",
-    "rooflint.silicon.winograd",
-    "rooflint.silicon.ways",
-    "rooflint.silicon.network",
-    "rooflint.unit_array",
-    "rooflint.blocks",
-    "rooflint.allocation",
-    "rooflint.layouts",
-    "rooflint.mapping",
-    "rooflint.coefficient",
-    "rooflint.node_energy",
-    "rooflint.tdp",
-    "rooflint.tdp.factors",
-    "rooflint.tdp.widths",
-    "rooflint.tdp.ladder",
-    "rooflint.tdp.estimate",
-    "rooflint.tdp.ranges",
-    "rooflint.launching",
-    "rooflint.basis",
-    "rooflint.terms",
-    "rooflint.traffic",
-    "rooflint.control",
-    "rooflint.energy",
-    "rooflint.sustained",
-    "rooflint.draw",
-    "rooflint.prediction",
-    "rooflint.metrics",
-    "rooflint.latency_table",
-    "rooflint.table",
-    "rooflint.criteria",
-    "rooflint.comparison",
-    "rooflint.batch_sweep",
-    "rooflint.spending",
-    "rooflint.causes",
-    "rooflint.conventions",
-    "rooflint.suspects",
-    "rooflint.designation",
-    "rooflint.figures",
-    "rooflint.readings",
-    "rooflint.ledger",
-    "rooflint.ledger_file",
-    "rooflint.moves",
-    "rooflint.refactored",
-    "rooflint.recognise",
-    "rooflint.diagnosis",
-    "rooflint.answer",
-    "rooflint.writing",
-    "rooflint.writing.tables",
-    "rooflint.writing.data",
-    "rooflint.writing.plot",
-    "rooflint.output",
-    "rooflint.writing.log_axis",
-    "rooflint.writing.columns",
-    "rooflint.writing.chart",
-    "rooflint.writing.bars",
-    "rooflint.writing.heat",
-    "rooflint.writing.rooflines",
-    "rooflint.writing.curves",
-    "rooflint.writing.text",
-    "rooflint.scaling",
-    "rooflint.torchvision_import",
-    "rooflint.graph",
-    "rooflint.trace",
-    "rooflint.candidates",
-    "rooflint.quantized",
-    "rooflint.torchvision_networks",
-    "rooflint.own_module",
-    "rooflint.capture",
-    "rooflint.capture_cache",
-    "rooflint.networks",
-    "rooflint.answers",
-    "rooflint.answers.record",
-    "rooflint.answers.explanation",
-    "rooflint.answers.caveats",
-    "rooflint.answers.insights",
-    "rooflint.answers.overview",
-    "rooflint.answers.breakdown",
-    "rooflint.answers.kernel_map",
-    "rooflint.answers.compare",
-    "rooflint.answers.products",
-    "rooflint.answers.analyze",
-    "rooflint.answers.models",
-    "rooflint.answers.sweep",
-    "rooflint.answers.tdp_estimate",
-    "rooflint.answers.tdp_registry_record",
-    "rooflint.answers.tdp_registry_detail",
-    "rooflint.answers.tdp_registry",
-    "rooflint.answers.explain_gemm",
-    "rooflint.commands",
-    "rooflint.commands.options",
-    "rooflint.commands.hardware",
-    "rooflint.commands.peaks",
-    "rooflint.commands.asked",
-    "rooflint.commands.compare",
-    "rooflint.commands.analyze",
-    "rooflint.commands.models",
-    "rooflint.commands.sweep",
-    "rooflint.commands.tdp_estimate",
-    "rooflint.commands.tdp_registry",
-    "rooflint.commands.tdp",
-    "rooflint.commands.explain",
-    "rooflint.summaries",
-    "rooflint.cli",
-    "rooflint.__main__",
-)
+#: The rooms of each package, lowest first: a module imports only its own room and those that stand above it here.
+ROOMS = {
+    "rooflint": (
+        "base", "devices", "networks", "mapping", "roofline", "coefficients", "kernels", "energy", "cost", "prediction",
+        "diagnosis", "answers", "output", "cli", "__main__",
+    ),
+    "rooflint_measure": ("record", "identity", "sensors", "stopwatches", "compare"),
+    "pytest_rooflint": (
+        "golden", "recordings", "suite", "audit", "claims", "mutation", "repair", "measuring", "evidence", "history",
+        "session", "cli", "plugin",
+    ),
+}  # fmt: skip
 
 #: Packages of ours that each package may import, besides itself.
 BELOW = {
     "rooflint": set(),
     "rooflint_measure": {"rooflint"},
-    "pytest_rooflint": {"rooflint", "rooflint_measure"},
+    "rooflint_calibration": {"rooflint", "rooflint_measure"},
     "rooflint_report": set(),
+    "pytest_rooflint": {"rooflint", "rooflint_measure", "rooflint_calibration"},
 }
 
 #: What a stopwatch may know of the model: how to write and to name, nothing of what a device should reach.
-STOPWATCH = {"rooflint.errors", "rooflint.units", "rooflint.precision", "rooflint.whole_file"}
+STOPWATCH = "rooflint.base"
 
-#: Modules whose business is torch; nothing imports them at a start.
-TORCH = {
-    "rooflint.candidates",
-    "rooflint.capture",
-    "rooflint.graph",
-    "rooflint.own_module",
-    "rooflint.quantized",
-    "rooflint.torchvision_import",
-    "rooflint.torchvision_networks",
-    "rooflint.trace",
-}
+#: Modules that need torch; nothing imports them at a start.
+TORCH = {f"rooflint.networks.capture.{name}" for name in (
+    "detection", "graph", "torchvision_import", "torchvision_networks", "trace", "user_model", "write",
+)}  # fmt: skip
 
 #: What needs no third-party library at all, so that it can be read, and imported, alone.
-BARE = {"rooflint", "rooflint.errors", "rooflint.units", "rooflint.precision", "rooflint.facts", "rooflint.hardware"}
+BARE = {
+    "rooflint",
+    "rooflint.base.errors",
+    "rooflint.base.units",
+    "rooflint.base.precision",
+    "rooflint.base.facts",
+    "rooflint.devices.hardware",
+}
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FOLDERS = [ROOT / folder for folder in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
 
 
 def name_of(file: Path, folder: Path) -> str:
-    """`model/rooflint/commands/peaks.py` is `rooflint.commands.peaks`."""
+    """`model/rooflint/cli/peaks.py` is `rooflint.cli.peaks`."""
     parts = file.relative_to(folder.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -283,30 +123,32 @@ def every(*, at_start: bool = False) -> Iterator[tuple[str, int, str]]:
 
 
 def test_the_walker_sees_the_imports_that_are_there():
-    assert "rooflint.strict_yaml" in [name for _, name in imports("rooflint.specs")]  # from rooflint import strict_yaml
-    assert "torchvision" in [name for _, name in imports("rooflint.torchvision_import")]  # import_module("torchvision")
-    assert "torch" in [name for _, name in imports("rooflint.capture", at_start=True)]
+    # from rooflint.base import strict_yaml
+    assert "rooflint.base.strict_yaml" in [name for _, name in imports("rooflint.devices.registry")]
+    # import_module("torchvision")
+    assert "torchvision" in [name for _, name in imports("rooflint.networks.capture.torchvision_import")]
+    assert "torch" in [name for _, name in imports("rooflint.networks.capture.write", at_start=True)]
     # inside a function: an import, and not one at the start
-    assert "rich.table" in [name for _, name in imports("rooflint.table")]
-    assert "rich.table" not in [name for _, name in imports("rooflint.table", at_start=True)]
+    assert "rich.table" in [name for _, name in imports("rooflint.answers.table")]
+    assert "rich.table" not in [name for _, name in imports("rooflint.answers.table", at_start=True)]
 
 
 @pytest.mark.parametrize(
     ("code", "names"),
     [
         ("import a.b, c", ["a.b", "c"]),
-        ("from rooflint import units, nothing", ["rooflint.units", "rooflint"]),
-        ("from . import options", ["rooflint.commands.options"]),
-        ("from .options import Format", ["rooflint.commands.options"]),
-        ("from ..units import OPS", ["rooflint.units"]),
+        ("from rooflint.base import units, nothing", ["rooflint.base.units", "rooflint.base"]),
+        ("from . import options", ["rooflint.cli.options"]),
+        ("from .options import Format", ["rooflint.cli.options"]),
+        ("from ..base.units import OPS", ["rooflint.base.units"]),
         ("def f():\n    import torch", ["torch"]),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None", ["torch"]),
         ("importlib.import_module('torch')", ["torch"]),
     ],
 )
 def test_the_walker_resolves_every_way_to_import(monkeypatch, code, names):
-    monkeypatch.setitem(TREES, "rooflint.commands.peaks", ast.parse(code))
-    assert [name for _, name in imports("rooflint.commands.peaks")] == names
+    monkeypatch.setitem(TREES, "rooflint.cli.peaks", ast.parse(code))
+    assert [name for _, name in imports("rooflint.cli.peaks")] == names
 
 
 # ------------------------------------------------------------------------------------------------------------- packages
@@ -331,7 +173,7 @@ def test_a_stopwatch_knows_no_peak():
     wrong = (
         (module, line, name)
         for module, line, name in every()
-        if package(module) == "rooflint_measure" and package(name) == "rooflint" and name not in STOPWATCH
+        if package(module) == "rooflint_measure" and package(name) == "rooflint" and not name.startswith(STOPWATCH)
     )
     assert places(wrong) == []
 
@@ -349,23 +191,30 @@ def test_no_module_imports_the_tests():
     assert places(found for found in every() if package(found[2]) in ("tests", "conftest", "golden")) == []
 
 
-# ----------------------------------------------------------------------------------------------------- inside the model
+# ---------------------------------------------------------------------------------------------------------------- rooms
 
 
-def test_every_module_of_the_model_has_its_place_in_the_order():
-    modules = {module for module in FILES if package(module) == "rooflint"}
-    assert modules - set(MODEL) == set(), "place the new module in MODEL, above all that may import it"
-    assert set(MODEL) - modules == set(), "the module is gone; remove it from MODEL"
-    assert len(MODEL) == len(set(MODEL))
+def room(module: str) -> str:
+    """`rooflint.energy.terms` is in the room `energy`; a package itself is in the room ``."""
+    return module.split(".")[1] if "." in module else ""
 
 
-def test_imports_inside_the_model_point_one_way():
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_room_has_its_place_in_the_order(name):
+    rooms = {room(module) for module in FILES if package(module) == name} - {""}
+    assert rooms - set(ROOMS[name]) == set(), "place the new room in ROOMS, above all that may import it"
+    assert set(ROOMS[name]) - rooms == set(), "the room is gone; remove it from ROOMS"
+    assert len(ROOMS[name]) == len(set(ROOMS[name]))
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_imports_between_rooms_point_down(name):
+    order = ("", *ROOMS[name])
     wrong = (
-        (module, line, name)
-        for module, line, name in every()
-        if package(module) == package(name) == "rooflint" and module in MODEL
-        # what is no module of ours is refused, too
-        if name not in MODEL[: MODEL.index(module)]
+        (module, line, target)
+        for module, line, target in every()
+        if package(module) == package(target) == name
+        and (room(target) not in order or order.index(room(target)) > order.index(room(module)))
     )
     assert places(wrong) == []
 
@@ -380,15 +229,12 @@ def test_the_lowest_modules_need_no_library():
 
 
 def test_the_program_imports_no_command():
-    commands = [name for _, name in imports("rooflint.cli") if ".commands" in name]
-    assert commands == []
+    assert [name for _, name in imports("rooflint.cli.main") if name.startswith("rooflint.cli")] == []
 
 
-def test_no_package_imports_in_circles():
-    # a circle shows as a module that stays when modules without unvisited imports are taken away one by one
-    edges = {
-        module: {name for _, name in imports(module, at_start=True) if name in FILES} - {module} for module in FILES
-    }
+def test_no_module_imports_itself_through_others():
+    # imports inside functions count; a cycle is what stays when modules without unvisited imports are removed
+    edges = {module: {name for _, name in imports(module) if name in FILES} - {module} for module in FILES}
     while free := [module for module, needed in edges.items() if not needed & set(edges)]:
         for module in free:
             del edges[module]
@@ -438,7 +284,7 @@ def asked_for(code: str, *arguments: str) -> str:
     return result.stdout.splitlines()[-1]
 
 
-MAIN = "from rooflint.cli import main; main()"
+MAIN = "from rooflint.cli.main import main; main()"
 
 
 @pytest.mark.parametrize(
@@ -447,9 +293,9 @@ MAIN = "from rooflint.cli import main; main()"
         ("import rooflint", ()),
         (MAIN, ("--help",)),
         (MAIN, ("peaks", "nvidia/t4")),
-        ("import rooflint.roofline, rooflint.diagnosis, rooflint.workload_tables, rooflint.networks", ()),
-        ("import rooflint_measure.apart, rooflint_measure.network, rooflint_measure.stream, rooflint_measure.wait", ()),
-        ("from pytest_rooflint.commands.measure import app; app()", ("--help",)),
+        ("import rooflint.roofline, rooflint.diagnosis.diagnose, rooflint.networks.tables, rooflint.networks.load", ()),
+        ("from rooflint_measure.stopwatches import apart, network, stream, wait", ()),
+        ("from pytest_rooflint.cli.measure import app; app()", ("--help",)),
     ],
     ids=["import", "help", "peaks", "model", "stopwatches", "measure"],
 )

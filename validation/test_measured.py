@@ -12,20 +12,17 @@ import pytest
 
 from pytest_rooflint.measuring import runs
 from pytest_rooflint.measuring.account import share
-from pytest_rooflint.measuring.identity import identified
-from pytest_rooflint.recorded.finding import Asked
-from pytest_rooflint.recorded.laws import LAWS, findings
-from pytest_rooflint.recorded.row import Row, Taken
-from rooflint.networks import network as tabled
-from rooflint.specs import Registry
-from rooflint_measure import gemm, network, products, stream, wait
-from rooflint_measure.conditions import observer
-from rooflint_measure.gemm import NotMeasuredError
-from rooflint_measure.measurement import Measurement
-from rooflint_measure.recording import Machine, Recording
-from rooflint_measure.samples import Samples
-from rooflint_measure.subjects import label
-from rooflint_measure.unavailable import Unavailable
+from pytest_rooflint.recordings.files import identified
+from pytest_rooflint.recordings.finding import Asked
+from pytest_rooflint.recordings.laws import LAWS, findings
+from pytest_rooflint.recordings.row import Row, Taken
+from rooflint.devices.registry import Registry
+from rooflint.networks.load import network as tabled
+from rooflint_measure.record.measurement import Measurement, Samples, Unavailable, label
+from rooflint_measure.record.recording import Machine, Recording
+from rooflint_measure.stopwatches import gemm, network, products, stream, wait
+from rooflint_measure.stopwatches.conditions import observer
+from rooflint_measure.stopwatches.gemm import NotMeasuredError
 
 ROUNDS = 30
 UNIT_ERROR = 0.02

@@ -1,5 +1,5 @@
 """`python -m rooflint` is `rooflint`."""
 
-from rooflint.cli import main
+from rooflint.cli.main import main
 
 main()

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.hardware import ComputeUnit, Hardware, Memory
-from rooflint.processor import working_peak_ops_per_s
-from rooflint.workload import Workload
+from rooflint.devices.hardware import ComputeUnit, Hardware, Memory, working_peak_ops_per_s
+from rooflint.networks.workload import Workload
 
 #: A scalar or an array of them: every formula here works on both.
 Numbers = Any
@@ -50,7 +49,7 @@ def kernel_time_s(compute_s: Numbers, memory_s: Numbers, overhead_s: Numbers = 0
 class Estimate:
     """What the plain roofline says of a workload on a device; arrays have one entry an op.
 
-    `rooflint.silicon.network` has the other fidelity, with the same properties.
+    `rooflint.kernels.network` has the other fidelity, with the same properties.
     """
 
     hardware: str

@@ -1,18 +1,123 @@
-"""An answer as an HTML page of its own: one file, nothing fetched, no script."""
+"""What an answer looks like from outside: any object of this shape becomes a page."""
 
 import math
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from rooflint_report import answer as shapes
-from rooflint_report.anchor import Anchors
 from rooflint_report.axis import drawable
-from rooflint_report.cell import are_figures, breakable
+from rooflint_report.html import Anchors, are_figures, breakable, engineering
 from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings
 from rooflint_report.page import environment
-from rooflint_report.quantity import engineering
+from rooflint_report.table_page import Table
+
+
+class Answer(Protocol):
+    """What a command found; `sections` are told apart by their `kind`."""
+
+    @property
+    def title(self) -> str:
+        """One line."""
+
+    @property
+    def subtitle(self) -> str:
+        """One line more, or nothing."""
+
+    @property
+    def sections(self) -> Sequence[Any]:
+        """Each with `kind` and `heading`: prose, grid, bars, heat, rooflines, curves."""
+
+
+class Grid(Protocol):
+    """A table whose cells are ready to be read."""
+
+    table: Table
+    strong: Sequence[int]
+
+
+class Part(Protocol):
+    """One part of a bar."""
+
+    name: str
+    value: float
+    shown: str
+
+
+class Bar(Protocol):
+    """Parts that add up."""
+
+    label: str
+    parts: Sequence[Part]
+    shown: str
+
+    @property
+    def value(self) -> float:
+        """The whole."""
+
+
+class Bars(Protocol):
+    """Stacked bars on one linear scale."""
+
+    bars: Sequence[Bar]
+
+
+class Heat(Protocol):
+    """A map in which less is better."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    shown: Sequence[Sequence[str]]
+
+    def best(self, row: int) -> int | None:
+        """Column with the least value of a row."""
+
+
+class Roof(Protocol):
+    """A peak in op/s and a bandwidth in B/s."""
+
+    name: str
+    peak_ops_per_s: float
+    bandwidth_bytes_per_s: float
+
+
+class Point(Protocol):
+    """Something under a roof; the weight is its share of the latency."""
+
+    label: str
+    roof: str
+    intensity_ops_per_byte: float
+    attained_ops_per_s: float
+    weight: float
+
+
+class Rooflines(Protocol):
+    """Roofs and what lies under them."""
+
+    roofs: Sequence[Roof]
+    points: Sequence[Point]
+
+
+class Curve(Protocol):
+    """One line of a chart."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+class Curves(Protocol):
+    """Lines on logarithmic axes."""
+
+    x_label: str
+    y_label: str
+    x_unit: str
+    y_unit: str
+    curves: Sequence[Curve]
+
+
+# ---- An answer as an HTML page of its own: one file, nothing fetched, no script
 
 BAR_WIDTH = 1000
 SENTENCE = 40
@@ -23,7 +128,7 @@ SMALL = 8
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[^\s\d]{1,10}(?:[\s,;.:)]|$))")
 
 
-def as_html(answer: shapes.Answer) -> str:
+def as_html(answer: Answer) -> str:
     """The answer as one self-contained HTML document."""
     anchors = Anchors()
     views = [
@@ -59,14 +164,14 @@ def _glued(text: str) -> str:
     return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
 
 
-def _grid(section: shapes.Grid) -> Mapping[str, Any]:
+def _grid(section: Grid) -> Mapping[str, Any]:
     return _table(section.table.columns, section.table.rows, section.strong)
 
 
 # ---- bars
 
 
-def _bars(section: shapes.Bars) -> Mapping[str, Any]:
+def _bars(section: Bars) -> Mapping[str, Any]:
     names = list(dict.fromkeys(part.name for bar in section.bars for part in bar.parts))
     longest = max((bar.value for bar in section.bars), default=0.0)
     rows = [[bar.label, *(_shown(bar, name) for name in names), bar.shown] for bar in section.bars]
@@ -77,11 +182,11 @@ def _bars(section: shapes.Bars) -> Mapping[str, Any]:
     }
 
 
-def _shown(bar: shapes.Bar, name: str) -> str:
+def _shown(bar: Bar, name: str) -> str:
     return " + ".join(part.shown for part in bar.parts if part.name == name)
 
 
-def _stacked(bar: shapes.Bar, names: Sequence[str], longest: float) -> list[tuple[float, float, int, shapes.Part]]:
+def _stacked(bar: Bar, names: Sequence[str], longest: float) -> list[tuple[float, float, int, Part]]:
     """Start, width, number of the part, part; what is not nothing is a hair wide."""
     pieces, reached = [], 0.0
     for part in bar.parts:
@@ -95,7 +200,7 @@ def _stacked(bar: shapes.Bar, names: Sequence[str], longest: float) -> list[tupl
 # ---- heat
 
 
-def _heat(section: shapes.Heat) -> Mapping[str, Any]:
+def _heat(section: Heat) -> Mapping[str, Any]:
     known = [value for row in section.values for value in row if value is not None and drawable(value)]
     low, high = min(known, default=1.0), max(known, default=1.0)
     rows = [_heat_row(section, number, low, high) for number in range(len(section.rows))]
@@ -107,7 +212,7 @@ def _heat(section: shapes.Heat) -> Mapping[str, Any]:
     }
 
 
-def _heat_row(section: shapes.Heat, row: int, low: float, high: float) -> list[Mapping[str, Any]]:
+def _heat_row(section: Heat, row: int, low: float, high: float) -> list[Mapping[str, Any]]:
     cells = zip(section.values[row], section.shown[row], strict=True)
     return [
         {"shown": shown, "share": _share(value, low, high), "none": value is None, "best": column == section.best(row)}
@@ -122,7 +227,7 @@ def _share(value: float | None, low: float, high: float) -> int:
     return round(100 * math.log(value / low) / math.log(high / low))
 
 
-def _text_of(section: shapes.Heat, wanted: float) -> str:
+def _text_of(section: Heat, wanted: float) -> str:
     cells = zip(section.values, section.shown, strict=True)
     return next(text for row, texts in cells for value, text in zip(row, texts, strict=True) if value == wanted)
 
@@ -134,7 +239,7 @@ def _letters(count: int) -> list[str]:
     return [string.ascii_uppercase[number % 26] for number in range(count)]
 
 
-def _rooflines(section: shapes.Rooflines) -> Mapping[str, Any]:
+def _rooflines(section: Rooflines) -> Mapping[str, Any]:
     several = len(section.roofs) > 1
     points = sorted(section.points, key=lambda point: -point.weight)
     numbers = {roof.name: number for number, roof in enumerate(section.roofs)}
@@ -150,11 +255,11 @@ def _rooflines(section: shapes.Rooflines) -> Mapping[str, Any]:
     }
 
 
-def _ridge(roof: shapes.Roof) -> float:
+def _ridge(roof: Roof) -> float:
     return roof.peak_ops_per_s / roof.bandwidth_bytes_per_s if roof.bandwidth_bytes_per_s else math.inf
 
 
-def _roofs(section: shapes.Rooflines) -> list[Line]:
+def _roofs(section: Rooflines) -> list[Line]:
     letters = _letters(len(section.roofs))
     return [
         Line(roof.name, letter, _around_knee(roof), _roof_title(roof), _knee(roof))
@@ -162,20 +267,20 @@ def _roofs(section: shapes.Rooflines) -> list[Line]:
     ]
 
 
-def _around_knee(roof: shapes.Roof) -> list[tuple[float, float]]:
+def _around_knee(roof: Roof) -> list[tuple[float, float]]:
     """What the axes have to show of a roof: a bit of its slope and of its plateau."""
     ridge, peak = _ridge(roof), roof.peak_ops_per_s
     return [(ridge / 4, peak / 4), (ridge, peak), (ridge * 2, peak)] if _knee(roof) else []
 
 
-def _knee(roof: shapes.Roof) -> tuple[float, float, str] | None:
+def _knee(roof: Roof) -> tuple[float, float, str] | None:
     ridge = _ridge(roof)
     if not drawable(ridge) or not drawable(roof.peak_ops_per_s):
         return None
     return ridge, roof.peak_ops_per_s, f"ridge {engineering(ridge, 'op/B', prefixed=False)}"
 
 
-def _roof_title(roof: shapes.Roof) -> str:
+def _roof_title(roof: Roof) -> str:
     ridge = _ridge(roof)
     figures = [engineering(roof.peak_ops_per_s, "OP/s"), engineering(roof.bandwidth_bytes_per_s, "B/s")]
     if drawable(ridge):
@@ -183,7 +288,7 @@ def _roof_title(roof: shapes.Roof) -> str:
     return f"{roof.name}: {', '.join(figures)}"
 
 
-def _mark(point: shapes.Point, points: Sequence[shapes.Point], numbers: Mapping[str, int], several: bool) -> Mark:
+def _mark(point: Point, points: Sequence[Point], numbers: Mapping[str, int], several: bool) -> Mark:
     heaviest = max(other.weight for other in points)
     weighed = any(other.weight != points[0].weight for other in points)
     size = point.weight / heaviest if weighed and heaviest > 0 else 0.3
@@ -198,7 +303,7 @@ def _mark(point: shapes.Point, points: Sequence[shapes.Point], numbers: Mapping[
     )
 
 
-def _points_table(points: Sequence[shapes.Point], several: bool) -> Mapping[str, Any]:
+def _points_table(points: Sequence[Point], several: bool) -> Mapping[str, Any]:
     columns = ["point", *["roof"] * several, "intensity", "attained", "share"]
     rows = [_point_row(point, several) for point in points]
     if all(point.weight == 1 for point in points):
@@ -206,7 +311,7 @@ def _points_table(points: Sequence[shapes.Point], several: bool) -> Mapping[str,
     return _table(columns, rows)
 
 
-def _point_row(point: shapes.Point, several: bool) -> list[str]:
+def _point_row(point: Point, several: bool) -> list[str]:
     return [
         point.label,
         *[point.roof] * several,
@@ -216,7 +321,7 @@ def _point_row(point: shapes.Point, several: bool) -> list[str]:
     ]
 
 
-def _curves(section: shapes.Curves) -> Mapping[str, Any]:
+def _curves(section: Curves) -> Mapping[str, Any]:
     x, y = Scale(section.x_label, section.x_unit), Scale(section.y_label, section.y_unit)
     letters = _letters(len(section.curves))
     lines, marks = [], []
@@ -234,7 +339,7 @@ def _curves(section: shapes.Curves) -> Mapping[str, Any]:
     }
 
 
-def _curves_table(section: shapes.Curves, x: Scale, y: Scale) -> Mapping[str, Any]:
+def _curves_table(section: Curves, x: Scale, y: Scale) -> Mapping[str, Any]:
     known = [dict(zip(curve.x, curve.y, strict=True)) for curve in section.curves]
     rows = [
         [x.text(a), *(y.text(curve[a]) if a in curve else "" for curve in known)]

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 
 from rooflint_report.axis import LogAxis
 from rooflint_report.evidence import SiliconBins, SiliconColumn, SiliconDensity
-from rooflint_report.quantity import engineering
+from rooflint_report.html import engineering
 
 BIN = 2
 """Edge of a bin of times, and height of one of ratios. [px]"""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rooflint_report.axis import LogAxis, drawable, log_axis
-from rooflint_report.quantity import engineering
+from rooflint_report.html import engineering
 
 COLOURS = 12
 LETTER_WIDTH = 6.6

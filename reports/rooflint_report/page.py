@@ -8,11 +8,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import axis, log_chart, measured, moved, mutation, outcome, place, power, silicon
-from rooflint_report.anchor import Anchors
-from rooflint_report.disagreement import disagreements
-from rooflint_report.dispute import disputes
+from rooflint_report import axis, log_chart, measured, moved, mutation, outcome, power, silicon
+from rooflint_report import outcome as place
+from rooflint_report.disputes import disagreements, disputes
 from rooflint_report.evidence import Evidence, Verdict
+from rooflint_report.html import Anchors
 from rooflint_report.matrix import coverage_matrix, is_blind
 from rooflint_report.sheet import homeless, sheets
 from rooflint_report.slack import slack_of

@@ -1,15 +1,146 @@
-"""One sheet per device: its evidence, arranged for reading."""
+"""The facts of a device that no ladder shows; the same thing said of several precisions is one row."""
 
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import PurePosixPath
 
-from rooflint_report import factlist
-from rooflint_report.anchor import Anchors
-from rooflint_report.evidence import Device, Evidence, Verdict
-from rooflint_report.ladder import Ladder, ladders
+from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Verdict
+from rooflint_report.html import Anchors
 from rooflint_report.matrix import blind_spots
 from rooflint_report.outcome import tally
-from rooflint_report.register import Register
+
+
+@dataclass(frozen=True)
+class Row:
+    """Facts that differ in the last step of their path only: `units.tensor_core.sparsity. bf16, fp16`."""
+
+    path: str
+    fact: Fact
+    lines: list[int]
+
+    @property
+    def span(self) -> str:
+        """Lines as a reader looks them up: 24, 24-29, or 24, 27."""
+        if not self.lines:
+            return ""
+        first, last = self.lines[0], self.lines[-1]
+        if last - first == len(self.lines) - 1:
+            return str(first) if first == last else f"{first}–{last}"
+        return ", ".join(map(str, self.lines))
+
+
+def rows(facts: list[Fact]) -> list[Row]:
+    """Merge neighbours that agree in all but the last step of their path and the line."""
+    return [_row(list(group)) for _, group in groupby(facts, key=_likeness)]
+
+
+def _likeness(fact: Fact) -> tuple[str | None, ...]:
+    parent = fact["path"].rpartition(".")[0] or fact["path"]
+    return parent, fact["display"], fact["source"], fact["grade"], fact["where"], fact["file"]
+
+
+def _row(facts: list[Fact]) -> Row:
+    parent = facts[0]["path"].rpartition(".")[0]
+    steps = [fact["path"].rpartition(".")[2] for fact in facts]
+    path = facts[0]["path"] if len(facts) == 1 else f"{parent}. {', '.join(steps)}"
+    return Row(path, facts[0], sorted({fact["line"] for fact in facts if fact["line"]}))
+
+
+# ---- Ladders: the peaks of one unit share most of their rungs, so the shared ones are written once
+
+
+@dataclass(frozen=True)
+class Step:
+    """One peak with the rungs that are its own."""
+
+    peak: Peak
+    own: list[Factor]
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """One unit at one operating point; a step's own rung stands in for the shared one of its name."""
+
+    unit: str
+    at: str | None
+    shared: list[Factor]
+    steps: list[Step]
+
+
+def ladders(peaks: list[Peak]) -> list[Ladder]:
+    """Peaks grouped by unit and operating point, in the order in which these first occur."""
+    order = list(dict.fromkeys((p["unit"], p["at"]) for p in peaks))
+    ranked = sorted(peaks, key=lambda p: order.index((p["unit"], p["at"])))
+    return [_ladder(*key, list(group)) for key, group in groupby(ranked, key=lambda p: (p["unit"], p["at"]))]
+
+
+def _ladder(unit: str, at: str | None, peaks: list[Peak]) -> Ladder:
+    """Share what most peaks of the unit stand on; never a rate per clock, it belongs to its precision."""
+    names = dict.fromkeys(f["name"] for p in peaks for f in p["factors"] if f["name"] != "macs_per_clock")
+    common = [_most_common([f for p in peaks for f in p["factors"] if f["name"] == name]) for name in names]
+    shared = [factor for factor, count in common if 2 * count > len(peaks)]
+    return Ladder(unit, at, shared, [Step(p, [f for f in p["factors"] if f not in shared]) for p in peaks])
+
+
+def _most_common(factors: list[Factor]) -> tuple[Factor, int]:
+    """Find the factor that occurs most often, and say how often."""
+    best = max(factors, key=factors.count)
+    return best, factors.count(best)
+
+
+# ---- The documents of one device, each listed once and cited by a short key
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A document under its key; `fact` if the spec names it, otherwise only golden claims do."""
+
+    key: str
+    document: Document
+    fact: bool
+
+
+class Register:
+    """Keys of the spec's own sources, then c1, c2, … for documents that only claims cite."""
+
+    def __init__(self, device: Device, verdicts: list[Verdict]) -> None:
+        self.entries: dict[str, Entry] = {}
+        self._by_document: dict[str, Entry] = {}
+        for key, document in device["sources"].items():
+            self._add(key, document, fact=True)
+        for document in _claimed(device, verdicts):
+            if document["document"] not in self._by_document:
+                self._add(self._free_key(), document, fact=False)
+
+    def of_key(self, key: str | None) -> Entry | None:
+        """Find the entry that a fact names."""
+        return self.entries.get(key or "")
+
+    def of_document(self, document: str | None) -> Entry | None:
+        """Find the entry of a document that a claim names."""
+        return self._by_document.get(document or "")
+
+    def _add(self, key: str, document: Document, *, fact: bool) -> None:
+        entry = Entry(key, document, fact)
+        self.entries[key] = entry
+        self._by_document.setdefault(document["document"], entry)
+
+    def _free_key(self) -> str:
+        number = sum(not entry.fact for entry in self.entries.values()) + 1
+        while f"c{number}" in self.entries:
+            number += 1
+        return f"c{number}"
+
+
+def _claimed(device: Device, verdicts: list[Verdict]) -> list[Document]:
+    """Documents that claims on the device cite, in the order of the claims."""
+    cited = [(p["document"], p["grade"]) for item in (*device["peaks"], *device["memories"]) for p in item["published"]]
+    sources = [v["expected"]["source"] for v in verdicts if v["expected"]]
+    cited += [(source["document"], source["grade"]) for source in sources if source]
+    return [{"document": document, "grade": grade, "url": None} for document, grade in cited if document]
+
+
+# ---- One sheet per device: its evidence, arranged for reading
 
 
 @dataclass(frozen=True)
@@ -21,7 +152,7 @@ class Sheet:
     register: Register
     ladders: list[Ladder]
     tally: list[tuple[str, int]]
-    facts: list[factlist.Row]
+    facts: list[Row]
     others: list[Verdict]
     golden: list[str]
     blind: int
@@ -72,7 +203,7 @@ def _sheet(device: Device, verdicts: list[Verdict], anchors: Anchors) -> Sheet:
         register=Register(device, verdicts),
         ladders=ladders(device["peaks"]),
         tally=counts,
-        facts=factlist.rows(device["facts"]),
+        facts=rows(device["facts"]),
         others=_others(device, verdicts),
         golden=list(dict.fromkeys(v["file"] for v in verdicts)),
         blind=blind,

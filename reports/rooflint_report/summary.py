@@ -4,9 +4,10 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import mutation, outcome, place, silicon
+from rooflint_report import mutation, outcome, silicon
+from rooflint_report import outcome as place
 from rooflint_report.evidence import Evidence
-from rooflint_report.markdown import code, escaped
+from rooflint_report.html import code, escaped
 from rooflint_report.matrix import coverage_matrix
 
 LIMIT_BYTES = 60_000

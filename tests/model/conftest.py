@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from rooflint.coefficients import Coefficients
-from rooflint.errors import InputError
-from rooflint.grid import Grid
-from rooflint.hardware import Hardware
-from rooflint.prices import Prices
-from rooflint.specs import Registry
+from rooflint.base.errors import InputError
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.cost.grid import Grid
+from rooflint.cost.prices import Prices
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
 
 settings.register_profile("model", deadline=None)  # a slow runner is no bug
 settings.load_profile("model")

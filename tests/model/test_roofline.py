@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from rooflint.hardware import UndisclosedError, UnsupportedError
-from rooflint.processor import working_units
+from rooflint.devices.hardware import UndisclosedError, UnsupportedError, working_units
+from rooflint.devices.registry import Registry
+from rooflint.networks.workload import conv2d, gemm, mlp
 from rooflint.roofline import (
     Estimate,
     attainable_ops_per_s,
@@ -17,8 +18,6 @@ from rooflint.roofline import (
     kernel_time_s,
     memory_time_s,
 )
-from rooflint.specs import Registry
-from rooflint.workload import conv2d, gemm, mlp
 
 REGISTRY = Registry()
 #: (device, precision) of everything that can be estimated.

@@ -9,8 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rooflint_report.atomic import write_atomically
-from rooflint_report.cli import report
+from rooflint_report.cli import report, write_atomically
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_a_written_file_is_readable_like_any_other(tmp_path):
 
 def test_the_report_knows_evidence_and_nothing_of_model_or_harness(file):
     program = (
-        "import sys; from pathlib import Path; from rooflint_report.render import render; "
+        "import sys; from pathlib import Path; from rooflint_report.cli import render; "
         f"p = Path({str(file)!r}); render(p, p.with_name('a.html'), p.with_name('a.md')); "
         "print([m for m in sys.modules if m.partition('.')[0] in ('rooflint', 'pytest_rooflint', 'pytest', 'numpy')])"
     )

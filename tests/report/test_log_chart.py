@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rooflint.units import OPS_PER_BYTE, OPS_PER_S, format_quantity
-from rooflint.writing.log_axis import LogAxis as ModelAxis
+from rooflint.base.units import OPS_PER_BYTE, OPS_PER_S, format_quantity
+from rooflint.output.charts import LogAxis as ModelAxis
 from rooflint_report.axis import log_axis
+from rooflint_report.html import engineering
 from rooflint_report.log_chart import (
     LETTER_WIDTH,
     LINE_HEIGHT,
@@ -21,7 +22,6 @@ from rooflint_report.log_chart import (
     shape,
     spread,
 )
-from rooflint_report.quantity import engineering
 
 VALUES = st.floats(1e-12, 1e17)
 

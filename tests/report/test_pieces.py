@@ -5,12 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from rooflint_report.anchor import Anchors
 from rooflint_report.axis import RULER_WIDTH, decade_axis, ruler_ticks, ruler_x
-from rooflint_report.factlist import rows
-from rooflint_report.ladder import ladders
-from rooflint_report.markdown import code, escaped
-from rooflint_report.register import Register
+from rooflint_report.html import Anchors, code, escaped
+from rooflint_report.sheet import Register, ladders, rows
 
 
 def test_rungs_that_all_precisions_share_are_written_once(evidence):

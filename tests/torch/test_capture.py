@@ -10,13 +10,16 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from rooflint import capture as module_under_test
-from rooflint import torchvision_import
-from rooflint.aten import UnknownOpError
-from rooflint.capture import CaptureError, capture, capture_torchvision, main, write_torchvision
-from rooflint.torchvision_import import import_torchvision
-from rooflint.workload import Workload, conv2d, mlp
-from rooflint.workload_tables import ROOT, load_workload, read_table, workload_ids
+from rooflint.networks.capture import torchvision_import
+from rooflint.networks.capture import write as module_under_test
+from rooflint.networks.capture.graph import CaptureError
+from rooflint.networks.capture.torchvision_import import import_torchvision
+from rooflint.networks.capture.torchvision_networks import capture_torchvision
+from rooflint.networks.capture.trace import capture
+from rooflint.networks.capture.write import main, write_torchvision
+from rooflint.networks.ops import UnknownOpError
+from rooflint.networks.tables import ROOT, load_workload, read_table, workload_ids
+from rooflint.networks.workload import Workload, conv2d, mlp
 
 INPUT_SHAPE = (1, 3, 224, 224)
 COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]

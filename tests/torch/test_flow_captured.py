@@ -5,13 +5,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from rooflint.capture import capture, capture_torchvision
-from rooflint.flow import INPUT
-from rooflint.footprint import footprint
-from rooflint.own_module import capture_factory, capture_program
-from rooflint.torchvision_import import import_torchvision
-from rooflint.torchvision_networks import build, input_shape
-from rooflint.workload_tables import load_workload, workload_ids
+from rooflint.networks.capture.torchvision_import import import_torchvision
+from rooflint.networks.capture.torchvision_networks import build, capture_torchvision, input_shape
+from rooflint.networks.capture.trace import capture
+from rooflint.networks.capture.user_model import capture_factory, capture_program
+from rooflint.networks.flow import INPUT
+from rooflint.networks.tables import load_workload, workload_ids
+from rooflint.networks.workload import footprint
 
 COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]
 

@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from rooflint.capture import CaptureError, capture
-from rooflint.own_module import capture_factory, capture_program
-from rooflint.workload import WorkloadError
+from rooflint.networks.capture.graph import CaptureError
+from rooflint.networks.capture.trace import capture
+from rooflint.networks.capture.user_model import capture_factory, capture_program
+from rooflint.networks.workload import WorkloadError
 
 NETS = """
 import torch

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from rooflint_measure import network, products, stream
-from rooflint_measure.conditions import observer
-from rooflint_measure.gemm import NotMeasuredError
-from rooflint_measure.network import Setting, prepared
-from rooflint_measure.products import kernels
-from rooflint_measure.timing import Plan
+from rooflint_measure.stopwatches import network, products, stream
+from rooflint_measure.stopwatches.conditions import observer
+from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.network import Setting, prepared
+from rooflint_measure.stopwatches.products import kernels
+from rooflint_measure.stopwatches.timing import Plan
 
 KERNELS = {f"{one.name} {way}": make for one in kernels() if not one.loaded for way, make in one.ways.items()}
 

@@ -8,13 +8,23 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from rooflint.aten import NMS_RIVALS
-from rooflint.candidates import every_box_passes
-from rooflint.capture import CaptureError, capture_torchvision, write_torchvision
-from rooflint.footprint import footprint
-from rooflint.torchvision_import import import_torchvision
-from rooflint.torchvision_networks import FAMILIES, build, example, family, input_shape, networks, trace_torchvision
-from rooflint.workload_tables import read_table
+from rooflint.networks.capture.detection import every_box_passes
+from rooflint.networks.capture.graph import CaptureError
+from rooflint.networks.capture.torchvision_import import import_torchvision
+from rooflint.networks.capture.torchvision_networks import (
+    FAMILIES,
+    build,
+    capture_torchvision,
+    example,
+    family,
+    input_shape,
+    networks,
+    trace_torchvision,
+)
+from rooflint.networks.capture.write import write_torchvision
+from rooflint.networks.ops import NMS_RIVALS
+from rooflint.networks.tables import read_table
+from rooflint.networks.workload import footprint
 
 ONE_OF_EACH = (
     "alexnet",

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from pytest_rooflint import evidence, kinds, run  # noqa: F401  # nested runs in this process find them loaded
-from pytest_rooflint.judge import judge
-from pytest_rooflint.suite import Suite
-from pytest_rooflint.verdict import Verdict
+from pytest_rooflint.evidence import build  # noqa: F401  # nested runs in this process find them loaded
+from pytest_rooflint.golden import kinds  # nested runs in this process find them loaded
+from pytest_rooflint.session import run  # noqa: F401  # nested runs in this process find them loaded
+from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Verdict
 
 TINY = Path(__file__).parent / "tiny"
 ROOT = Path(__file__).parents[2]
@@ -219,7 +221,7 @@ def shipped_suite() -> Suite:
 def audited(tmp_path):
     """Findings of a table of published figures, written under a name; further words are `--map` pairs."""
     from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
-    from rooflint.specs import Registry  # noqa: PLC0415
+    from rooflint.devices.registry import Registry  # noqa: PLC0415
 
     def found(text, name="gpus.csv", **mapping):
         file = tmp_path / name
@@ -232,10 +234,13 @@ def audited(tmp_path):
 @pytest.fixture
 def stand_in():
     """A machine of which nobody knows anything: `stand_in(power)` observes it for a stopwatch, and counts its looks."""
-    from rooflint_measure.recording import Machine  # noqa: PLC0415
-    from rooflint_measure.state import Conditions, State  # noqa: PLC0415
-    from rooflint_measure.timing import Blind  # noqa: PLC0415
-    from rooflint_measure.unavailable import Unavailable  # noqa: PLC0415
+    from rooflint_measure.record.measurement import (  # noqa: PLC0415
+        Conditions,
+        State,
+        Unavailable,
+    )
+    from rooflint_measure.record.recording import Machine  # noqa: PLC0415
+    from rooflint_measure.stopwatches.timing import Blind  # noqa: PLC0415
 
     class StandIn:
         def __init__(self, power=None, device="a CPU"):

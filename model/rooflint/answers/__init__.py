@@ -1,1 +1,1 @@
-"""What the commands answer, out of predictions; how it is written down is the business of `rooflint.writing`."""
+"""Answers: what a command says, as data."""

@@ -1,25 +1,19 @@
-"""The answer to `rooflint analyze`: everything that the model says of one network on one device."""
+"""The matrix products of a network on silicon that take longest: tile, split, and the term that each waits for."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rooflint.answer import Answer, Bars, Grid, Point, Prose, Roof, Rooflines, Section
-from rooflint.answers import products
-from rooflint.answers.caveats import caveats
+from rooflint.answers.answer import Answer, Bars, Grid, Point, Prose, Roof, Rooflines, Section
 from rooflint.answers.explanation import energy_bar, latency_bar
+from rooflint.answers.insights import caveats
 from rooflint.answers.record import known, record, run_record, said_of_run
-from rooflint.comparison import Contender
-from rooflint.criteria import per_second
-from rooflint.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
-from rooflint.precision import rate_unit
-from rooflint.prediction import Prediction, Setting
-from rooflint.silicon.network import SiliconEstimate
-from rooflint.silicon.ways import RESTS_ON, WAYS
-from rooflint.spending import Amount, recorded
-from rooflint.table import UNKNOWN, Cell, Table
-from rooflint.units import (
+from rooflint.answers.table import Cell, Table
+from rooflint.base.precision import bytes_per_element, rate_unit
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import (
     BYTES,
     BYTES_PER_S,
     JOULES,
@@ -31,6 +25,66 @@ from rooflint.units import (
     format_quantity,
     percent,
 )
+from rooflint.kernels.breakdown import Breakdown, Case, breakdowns
+from rooflint.kernels.gemm import overlapped_s
+from rooflint.kernels.network import SiliconEstimate
+from rooflint.kernels.shapes import shapes
+from rooflint.kernels.ways import RESTS_ON, WAYS
+from rooflint.prediction.comparison import Contender, per_second
+from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
+from rooflint.prediction.prediction import Prediction, Setting
+from rooflint.prediction.spending import Amount, recorded
+
+COLUMNS = ("kernel", "m × n × k", "time", "tile", "most of it")
+NOTE = "alike ones together; a convolution is one implicitly; rooflint explain gemm M N K has the ladder of one"
+PRODUCTS = ("product", "convolution")
+"""Ways of timing an op that cut it into tiles."""
+MOST = 8
+
+
+def longest(times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
+    """A row for each shape, the one whose kernels take longest together first."""
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for op in np.flatnonzero(np.isin(times.ways, PRODUCTS)).tolist():
+        alike.setdefault((*_sizes(times, op), float(times.kernel_s[op])), []).append(op)
+    slowest = sorted(alike.values(), key=lambda ops: -float(times.kernel_s[ops].sum()))
+    yield from (_row(times, ops) for ops in slowest[:MOST])
+
+
+def taken_apart(times: SiliconEstimate, op: int) -> Breakdown:
+    """One product with the bytes that its kernel moves, which may be others than those of a bare product."""
+    element_bytes = max(bytes_per_element(times.compute), bytes_per_element(times.storage))
+    here = times.shared.on(times.chip).products
+    case = Case(shapes(*_sizes(times, op)), times.chip, here, element_bytes)
+    memory_s = float(times.memory_s[op])
+    ones = (_with_bytes(one, memory_s, float(times.launch_s[op]), case) for one in breakdowns(case))
+    return min(ones, key=lambda one: one.latency_s)
+
+
+def _with_bytes(one: Breakdown, memory_s: float, launch_s: float, case: Case) -> Breakdown:
+    together = overlapped_s(np.array(one.compute_s), np.array(memory_s), case.constants)
+    return replace(one, memory_s=memory_s, overlapped_s=float(together), launch_s=launch_s)
+
+
+def _sizes(times: SiliconEstimate, op: int) -> tuple[float, ...]:
+    """m, n, k, products of that shape."""
+    run = times.run
+    return tuple(float(column[op]) for column in (run.m, run.n, run.k, run.groups))
+
+
+def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
+    one, (m, n, k, groups) = taken_apart(times, ops[0]), _sizes(times, ops[0])
+    others = f" and {len(ops) - 1} alike" if len(ops) > 1 else ""
+    return (
+        f"{times.run.op_names[ops[0]]}{others}",
+        f"{m:.0f} × {n:.0f} × {k:.0f}{f', {groups:.0f} times' if groups > 1 else ''}",
+        format_quantity(float(times.kernel_s[ops[0]]), SECONDS),
+        f"{one.tile}{f', k in {one.split}' if one.split > 1 else ''}",
+        one.bound,
+    )
+
+
+# ---- The answer to `rooflint analyze`: everything that the model says of one network on one device
 
 SCHEMA = "rooflint.analyze/1"
 
@@ -71,8 +125,8 @@ def _sections(one: Contender, single: Prediction | None, spent: Sequence[Amount]
     if spent:
         yield Grid("Money and carbon", Table(("", "", "rests on"), tuple(map(_amount, spent))))
     yield Grid("Where the time goes", Table(TIMES, tuple(_longest(found))), LONGEST)
-    if found.silicon and (rows := tuple(products.longest(found.silicon))):
-        yield Grid("The longest products", Table(products.COLUMNS, rows), products.NOTE)
+    if found.silicon and (rows := tuple(longest(found.silicon))):
+        yield Grid("The longest products", Table(COLUMNS, rows), NOTE)
     yield _rooflines(one)
     if doubts := caveats((one,)):
         yield Prose("Not known", doubts)

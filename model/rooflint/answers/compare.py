@@ -1,22 +1,221 @@
-"""The answer to `rooflint compare`: tables, winners, insights and explanations, out of the predictions' own terms."""
+"""The breakdown of a comparison: energy by cause, what latencies wait for, memory, bottlenecks, rooflines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rooflint.answer import Answer, Bars, Grid, Heat, Prose, Section
-from rooflint.answers.breakdown import breakdown
-from rooflint.answers.caveats import caveats
-from rooflint.answers.explanation import Explanation, explain
-from rooflint.answers.insights import insights
-from rooflint.answers.kernel_map import kernel_map, wins
-from rooflint.answers.kernel_map import listing as kernel_listing
-from rooflint.answers.overview import overview, required, winners
+from rooflint.answers.answer import Answer, Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section
+from rooflint.answers.explanation import Explanation, energy_bar, explain, latency_bar
+from rooflint.answers.insights import caveats, insights
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
-from rooflint.comparison import WINS, Comparison, Contender, flips
-from rooflint.criteria import Requirement
-from rooflint.prediction import ROOFLINE
-from rooflint.table import Table
+from rooflint.answers.table import Table
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
+from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
+from rooflint.prediction.prediction import ROOFLINE, Prediction
+
+
+def breakdown(able: Sequence[Contender]) -> Iterator[Section]:
+    """Of all devices that can run the network."""
+    known = tuple(one for one in able if one.prediction.has("energy"))
+    if known:
+        note = "per inference; the parts add up to the whole"
+        yield Bars("Energy by cause", tuple(energy_bar(one) for one in known), note)
+    yield Bars("What the latency waits for", tuple(latency_bar(one) for one in able))
+    yield _memory(able)
+    yield _bottlenecks(able)
+    yield _rooflines(able)
+
+
+def _memory(able: Sequence[Contender]) -> Grid:
+    rows = []
+    for one in able:
+        found = one.prediction
+        if found.has("footprint"):
+            sizes = (found.peak_bytes, found.activation_bytes, found.weight_bytes)
+            fits = {True: "fits", False: "does NOT fit", None: "capacity not known"}[found.fits]
+            rows.append((one.short, *(format_quantity(size, BYTES) for size in sizes), found.footprint.peak_op, fits))
+    return Grid("Memory", Table(("device", "peak", "activations", "weights", "at", ""), tuple(rows)))
+
+
+def _bottlenecks(able: Sequence[Contender]) -> Grid:
+    rows = []
+    for one in able:
+        bounds = one.prediction.bounds
+        counts = (bounds.count(name) for name in ("compute", "memory", "launch"))
+        said = [f"{count} ({percent(count / len(bounds))})" for count in counts]
+        rows.append((one.short, *said, str(len(bounds))))
+    columns = ("device", "compute-bound", "memory-bound", "launch-bound", "kernels")
+    return Grid("Bottlenecks", Table(columns, tuple(rows)), "each kernel is bound by the longest of its three times")
+
+
+def _rooflines(able: Sequence[Contender]) -> Rooflines:
+    """Each device's roof, and the network below it."""
+    roofs = tuple(Roof(one.short, one.prediction.peak_ops_per_s, one.prediction.bandwidth_bytes_per_s) for one in able)
+    points = tuple(
+        Point(one.short, one.short, one.prediction.intensity_ops_per_byte, one.prediction.attained_ops_per_s)
+        for one in able
+    )
+    return Rooflines("Roofline", roofs, points, "the network as a whole; below its roof by launches and mixed bounds")
+
+
+# ---- The kernel map of a comparison: what each kernel takes on each device, and who wins it
+
+MAPPED = ("energy", "latency")
+"""Metrics that have a figure for each kernel."""
+
+
+def kernel_map(able: Sequence[Contender], metric: str) -> Heat | None:
+    """Energy of an inference or latency of a batch, kernel by kernel; None where no energy is known."""
+    by_time = metric == "latency"
+    shown = tuple(one for one in able if by_time or one.prediction.has("energy"))
+    if not shown:
+        return None
+    tables = [_per_kernel(one.prediction, by_time) for one in shown]
+    run = shown[0].prediction.run
+    rows = tuple(f"{name} ({kind})" for name, kind in zip(run.op_names.tolist(), run.kinds.tolist(), strict=True))
+    values = tuple(zip(*tables, strict=True))
+    dimension = SECONDS if by_time else JOULES
+    cells = tuple(tuple(format_quantity(value, dimension) for value in row) for row in values)
+    return Heat(f"Kernels by {metric}", rows, tuple(one.short for one in shown), values, cells, "least is best")
+
+
+def _per_kernel(found: Prediction, by_time: bool) -> list[float]:
+    """Of a batch, [s]; of one inference, [J]."""
+    if by_time:
+        return [float(value) for value in found.times.kernel_s]
+    return [float(value) / found.batch for value in found.energy.energy_j]
+
+
+def wins(heat: Heat, kinds: Sequence[str]) -> Iterator[str]:
+    """Which kinds of kernel each device wins; what two share is a tie."""
+    best = [_alone(row) for row in heat.values]
+    for place, name in enumerate(heat.columns):
+        won = [kinds[row] for row, column in enumerate(best) if column == place]
+        ordered = sorted(set(won), key=lambda kind: (-won.count(kind), kind))
+        of = ", ".join(f"{won.count(kind)} {kind}" for kind in ordered)
+        yield f"{name}: {len(won)} of {len(heat.rows)}{f' ({of})' if of else ''}"
+    if ties := best.count(None):
+        yield f"tie: {ties} of {len(heat.rows)}"
+
+
+def _alone(row: Sequence[float | None]) -> int | None:
+    """The column with the least value, where no other equals it."""
+    known = sorted((value, column) for column, value in enumerate(row) if value is not None)
+    if len(known) > 1 and known[0][0] == known[1][0]:
+        return None
+    return known[0][1] if known else None
+
+
+def listing(heat: Heat, metric: str) -> Table:
+    """The map for a spreadsheet: a row a kernel, a column a device, in base units."""
+    unit = "s" if metric == "latency" else "j_per_inference"
+    rows = ((row, *values) for row, values in zip(heat.rows, heat.values, strict=True))
+    return Table(("kernel", *(f"{name} {metric}_{unit}" for name in heat.columns)), tuple(rows))
+
+
+# ---- The overview of a comparison: who wins what, the figures of each device, and which of them meet the requirement
+
+PLAIN = ("energy", "latency", "memory", "power")
+AGAINST = ("device", "energy", "×", "latency", "×", "memory", "×", "units")
+
+
+def winners(found: Comparison, note: str = "") -> Grid:
+    """The best by each criterion."""
+    rows = tuple((f"best for {by}", *_best(found, by)) for by in WINS)
+    return Grid("Winners", Table(("", "device", "figure"), rows), note)
+
+
+def _best(found: Comparison, by: str) -> tuple[str, str]:
+    first = found.leaders(by)
+    if not first:
+        return UNKNOWN, f"{by} is known of no device that has room for the network"
+    figure = _figure(first[0], by)
+    if len(first) == 1:
+        return first[0].short, figure
+    if by == "memory" and len(first) == len(found.able):
+        return "all", f"{figure}: the network and its storage decide"
+    return f"tie of {len(first)}", f"{figure}: {', '.join(one.short for one in first)}"
+
+
+def _figure(one: Contender, by: str) -> str:
+    """What a device wins with."""
+    if by == BALANCE:
+        return " × ".join(shown(one.prediction, name) for name in ("energy", "latency"))
+    return shown(one.prediction, by)
+
+
+def overview(found: Comparison, baseline: Contender | None) -> Grid:
+    """The figures of each device, beside those of a baseline where there is one."""
+    first = found.leaders(BALANCE)
+    strong = tuple(place for place, one in enumerate(found.able) if one in first)
+    note = "energy per inference; units that hold work over the latency; ▸ least energy × latency"
+    if any(one.estimated for one in found.able):
+        note += "; ≈ its peak rests on an estimate"
+    if any(one.prediction.has("energy") and not one.prediction.complete for one in found.able):
+        note += "; ≥ a term is left out, so it wins no energy"
+    if any("fidelity" in one.prediction.reasons for one in found.able):
+        note += "; ≥ a latency of the roofline, where silicon is not known"
+    if baseline:
+        table = Table(AGAINST, tuple(_row_against(one, baseline) for one in found.able))
+        return Grid("Comparison", table, f"{note}; ×: as multiples of {baseline.short}", strong)
+    rows = tuple((marked(one), *(_cell(one, by) for by in PLAIN), *_use(one)) for one in found.able)
+    note += "; peak %: attained over dense peak"
+    return Grid("Comparison", Table(("device", *PLAIN, "units", "peak %"), rows), note, strong)
+
+
+def marked(one: Contender) -> str:
+    """A device, with a sign where its peak is somebody's judgement."""
+    return f"≈ {one.short}" if one.estimated else one.short
+
+
+def _cell(one: Contender, by: str) -> str:
+    """A figure, with what it lacks: `≥ 14 mJ`, `26 MB ✗`."""
+    text = shown(one.prediction, by)
+    if by == "latency" and "fidelity" in one.prediction.reasons:
+        return f"≥ {text}"
+    if by in ("energy", "power") and text != UNKNOWN and not one.prediction.complete:
+        return f"≥ {text}"
+    if by == "memory" and one.prediction.fits is False:
+        return f"{text} ✗"
+    return text
+
+
+def _row_against(one: Contender, baseline: Contender) -> tuple[str, ...]:
+    pairs = (cell for by in PLAIN[:3] for cell in (_cell(one, by), _multiple(one, baseline, by)))
+    return marked(one), *pairs, _use(one)[0]
+
+
+def _multiple(one: Contender, baseline: Contender, by: str) -> str:
+    """A figure as a multiple of the baseline's."""
+    if baseline.found is None:
+        return UNKNOWN
+    mine, theirs = (CRITERIA[by].of(each.prediction) for each in (one, baseline))
+    return UNKNOWN if mine is None or not theirs else f"{mine / theirs:.3g}"
+
+
+def _use(one: Contender) -> tuple[str, str]:
+    prediction = one.prediction
+    units = prediction.units if prediction.has("allocation") else UNKNOWN
+    return units, f"{100 * prediction.compute_efficiency:.3g}"
+
+
+def required(found: Comparison, wanted: Sequence[Requirement]) -> Grid:
+    """Each device against each requirement."""
+    meeting = found.meets(wanted)
+    rows = [(one.short, *(_met(each, one) for each in wanted), "yes" if one in meeting else "no") for one in found.able]
+    table = Table(("device", *(each.text for each in wanted), "all"), tuple(rows))
+    strong = tuple(place for place, one in enumerate(found.able) if one in meeting)
+    said = ", ".join(one.short for one in meeting) or "no device"
+    return Grid("Requirements", table, f"{said} {'meet' if len(meeting) > 1 else 'meets'} all of them", strong)
+
+
+def _met(wanted: Requirement, one: Contender) -> str:
+    sign = {True: "✓", False: "✗", None: "?"}[wanted.met(one.prediction)]
+    return f"{sign} {shown(one.prediction, wanted.criterion.name)}"
+
+
+# ---- The answer to `rooflint compare`: tables, winners, insights and explanations, out of the predictions' own terms
 
 SCHEMA = "rooflint.compare/1"
 
@@ -117,7 +316,7 @@ def _listing(found: Comparison, question: Question, told: Explanation | None, he
         parts = tuple((bar.label, part.name, part.value) for bar in told.bars for part in bar.parts)
         return Table(("device", "part", "j_per_inference" if told.metric == "energy" else "s"), parts)
     if heat:
-        return kernel_listing(heat, question.metric)
+        return listing(heat, question.metric)
     rows = (listed(one.label, one.found, found.network.batch, found.setting, one.refused) for one in found.contenders)
     return Table(LISTING, tuple(rows))
 

@@ -1,20 +1,92 @@
-"""The answer to `rooflint explain gemm`: the ladder of one matrix product, what binds it, and what would change it."""
+"""The shape of what `rooflint explain gemm --format json` writes. SI base units are in the names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from rooflint.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
-from rooflint.facts import Fact
-from rooflint.hardware import Hardware
-from rooflint.precision import rate_unit
-from rooflint.silicon.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
-from rooflint.silicon.calibration import Calibration
-from rooflint.silicon.constants import Constants, SiliconFile
-from rooflint.silicon.cuda_cores import CoresFile
-from rooflint.silicon.residency import COLD, touched_bytes
-from rooflint.table import Table
-from rooflint.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
+from pydantic import Field
+
+from rooflint.answers.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
+from rooflint.answers.record import GradeName
+from rooflint.answers.table import Table
+from rooflint.base.facts import Fact
+from rooflint.base.precision import rate_unit
+from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.schema import Strict
+from rooflint.kernels.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
+from rooflint.kernels.constants import Constants, SiliconFile
+from rooflint.kernels.cuda_cores import CoresFile
+from rooflint.kernels.device_calibration import Calibration
+from rooflint.kernels.residency import COLD, touched_bytes
+
+Positive = Annotated[float, Field(gt=0)]
+Term = Literal["memory", "power", "arithmetic", "feed", "steps", "store", "reduction", "launch"]
+
+
+class GemmKernelRecord(Strict):
+    """One tile with one split of k."""
+
+    tile_m: int
+    tile_n: int
+    split: int
+    waves: Positive
+    bound: Term
+    latency_s: Positive
+    main_s: float
+    store_s: float
+    kernel_s: float
+    power_s: float
+    memory_s: float
+    l2_miss_share: float
+    overlapped_s: float
+    reduction_s: float
+    launch_s: float
+
+
+class GemmMoreRecord(Strict):
+    """Twice as much of one resource."""
+
+    resource: str
+    latency_s: Positive
+
+
+class GemmFactRecord(Strict):
+    """One fact that it follows from."""
+
+    path: str
+    value: float
+    shown: str
+    document: str
+    where: str
+    grade: GradeName
+
+
+class GemmRecord(Strict):
+    """A matrix product on a GPU, explained."""
+
+    schema_: Annotated[Literal["rooflint.explain.gemm/1"], Field(alias="schema")]
+    hardware: str
+    precision: str
+    m: int
+    n: int
+    k: int
+    batch: int
+    copies: int | None
+    """Sets of weights that take turns; null where nothing is left of them in L2."""
+    latency_s: Positive
+    latency_low_s: Positive
+    """With the constants of any family left out."""
+    latency_high_s: Positive
+    roofline_s: Positive
+    kernel: GemmKernelRecord
+    alternatives: list[GemmKernelRecord]
+    twice: list[GemmMoreRecord]
+    facts: list[GemmFactRecord]
+    caveats: list[str]
+
+
+# ---- The answer to `rooflint explain gemm`: the ladder of one matrix product, what binds it, and what would change i
 
 SCHEMA = "rooflint.explain.gemm/1"
 MORE = 2.0

@@ -7,14 +7,8 @@ single figure of the other and asking the model again.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rooflint.answer import Bar, Part
-from rooflint.comparison import Contender
-from rooflint.metrics import red_flags
-from rooflint.prediction import Prediction
-from rooflint.roofline import Numbers, kernel_time_s
-from rooflint.silicon.network import SiliconEstimate
-from rooflint.terms import Term
-from rooflint.units import (
+from rooflint.answers.answer import Bar, Part
+from rooflint.base.units import (
     BYTES,
     BYTES_PER_S,
     HERTZ,
@@ -26,6 +20,12 @@ from rooflint.units import (
     format_quantity,
     percent,
 )
+from rooflint.energy.terms import Term
+from rooflint.kernels.network import SiliconEstimate
+from rooflint.prediction.comparison import Contender
+from rooflint.prediction.metrics import red_flags
+from rooflint.prediction.prediction import Prediction
+from rooflint.roofline import Numbers, kernel_time_s
 
 SMALL = 0.02
 """Share of a difference below which a term is told among the others."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from rooflint.answer import Answer, Grid, Point, Prose, Roof, Rooflines, Section
-from rooflint.answers.caveats import caveats
+from rooflint.answers.answer import Answer, Grid, Point, Prose, Roof, Rooflines, Section
+from rooflint.answers.insights import caveats
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
-from rooflint.comparison import Contender
-from rooflint.criteria import shown
-from rooflint.metrics import red_flags
-from rooflint.prediction import Setting
-from rooflint.table import UNKNOWN, Table
-from rooflint.units import percent
+from rooflint.answers.table import Table
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import percent
+from rooflint.prediction.comparison import Contender, shown
+from rooflint.prediction.metrics import red_flags
+from rooflint.prediction.prediction import Setting
 
 SCHEMA = "rooflint.models/1"
 

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rooflint.answer import Answer, Curve, Curves, Grid, Prose, Section
-from rooflint.answers.caveats import caveats
+from rooflint.answers.answer import Answer, Curve, Curves, Grid, Prose, Section
+from rooflint.answers.insights import caveats
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
-from rooflint.batch_sweep import BatchSweep, Crossover, crossovers, leader
-from rooflint.comparison import BALANCE
-from rooflint.criteria import CRITERIA, Requirement, shown
-from rooflint.metrics import red_flags
-from rooflint.prediction import Prediction
-from rooflint.table import UNKNOWN, Table
-from rooflint.units import percent
-from rooflint.workload import Workload
+from rooflint.answers.table import Table
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import percent
+from rooflint.networks.workload import Workload
+from rooflint.prediction.comparison import BALANCE, CRITERIA, Requirement, shown
+from rooflint.prediction.metrics import red_flags
+from rooflint.prediction.prediction import Prediction
+from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
 
 SCHEMA = "rooflint.sweep/1"
 

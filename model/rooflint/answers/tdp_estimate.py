@@ -1,17 +1,91 @@
-"""The answer to `rooflint tdp estimate`: a ladder, figures, comparisons, and curves where ranges were asked for."""
+"""The shape of what `rooflint tdp estimate --format json` writes. SI base units are in the names."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from rooflint.answer import Answer, Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
-from rooflint.facts import Factor, weakest
-from rooflint.precision import rate_unit
-from rooflint.table import Table
-from rooflint.tdp.estimate import TdpEstimate, compared, over
-from rooflint.tdp.widths import DATAPATH_BITS, Hold, packed_macs
-from rooflint.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_MAC, OPS_PER_S, WATTS, format_number, format_quantity
+from pydantic import Field
 
-SCHEMA = "rooflint.tdp.estimate/1"
+from rooflint.answers.answer import Answer, Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
+from rooflint.answers.record import GradeName
+from rooflint.answers.table import Table
+from rooflint.base.facts import Factor, weakest
+from rooflint.base.precision import rate_unit
+from rooflint.base.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_MAC, OPS_PER_S, WATTS, format_number, format_quantity
+from rooflint.devices.schema import Strict
+from rooflint.energy.tdp import DATAPATH_BITS, Hold, TdpEstimate, compared, over, packed_macs
+
+Positive = Annotated[float, Field(gt=0)]
+
+
+class FactorRecord(Strict):
+    """One factor of a ladder, in base units; without a document where it is a convention or was asked for."""
+
+    name: str
+    value: float
+    shown: str
+    document: str | None
+    where: str | None
+    grade: GradeName | None
+
+
+class ArithmeticRecord(Strict):
+    """A multiply and an add as published, or carried to the node."""
+
+    low_j_per_mac: float
+    typical_j_per_mac: float
+    high_j_per_mac: float
+    said: str
+    grade: GradeName
+
+
+class TdpCaseRecord(Strict):
+    """One estimate."""
+
+    precision: str
+    circuit: str
+    process: str
+    alus: int
+    macs_per_clock: Positive
+    """Of one ALU in this precision."""
+    clock_hz: Positive
+    energy_j_per_mac: Positive
+    power_w: Positive
+    ops_per_s: Positive
+    ops_per_j: Positive
+    arithmetic_w: Positive
+
+
+class TdpLadderRecord(Strict):
+    """The first estimate, factor by factor."""
+
+    energy_per_mac: list[FactorRecord]
+    macs_per_s: list[FactorRecord]
+    grade: GradeName
+    arithmetic: ArithmeticRecord
+
+
+class TdpComparisonRecord(Strict):
+    """The estimates of one comparison, at every count of ALUs and every clock."""
+
+    by: Literal["precisions", "circuits", "processes"]
+    estimates: list[TdpCaseRecord]
+
+
+class TdpEstimateRecord(Strict):
+    """`rooflint tdp estimate -f json`."""
+
+    schema_: Annotated[Literal["rooflint.energy.tdp/1"], Field(alias="schema")]
+    hold: Literal["alus", "width"]
+    estimates: list[TdpCaseRecord]
+    """What was asked for, at every count of ALUs and every clock."""
+    ladder: TdpLadderRecord
+    comparisons: list[TdpComparisonRecord]
+    caveats: list[str]
+
+
+# ---- The answer to `rooflint tdp estimate`: a ladder, figures, comparisons, and curves where ranges were asked for
+
+SCHEMA = "rooflint.energy.tdp/1"
 LISTING = (
     *("compared", "precision", "circuit", "process", "alus", "macs_per_clock", "clock_hz"),
     *("energy_j_per_mac", "power_w", "ops_per_s", "ops_per_j", "arithmetic_w"),

@@ -1,14 +1,349 @@
-"""The answer to `rooflint tdp registry`: which devices can run at their printed peak within their printed power."""
+"""The shape of what `rooflint tdp registry -f json` writes, exported as JSON Schema for other programs.
+
+SI base units are in the names; null is what nobody knows.
+"""
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
 
-from rooflint.answer import Answer, Bars, Grid, Prose, Section
-from rooflint.answers.tdp_registry_detail import detail, ends, hardest, interval_bar, ratio_shown, watts
-from rooflint.answers.tdp_registry_record import LISTING, counted, listed, record
-from rooflint.hardware import UnsupportedError
-from rooflint.processor import working_units
-from rooflint.sustained import VERDICTS, NotKnown, Sustained
-from rooflint.table import Table
+from pydantic import Field
+
+from rooflint.answers.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
+from rooflint.answers.table import Cell, Table
+from rooflint.base.facts import Fact
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import (
+    HERTZ,
+    JOULES_PER_BYTE,
+    JOULES_PER_OP,
+    OPS_PER_MAC,
+    WATTS,
+    format_number,
+    format_quantity,
+)
+from rooflint.devices.hardware import UnsupportedError, working_units
+from rooflint.devices.schema import Strict
+from rooflint.energy.power import VERDICTS, NotKnown, Power, Sustained
+
+Amount = Annotated[float, Field(ge=0)]
+GradeName = Literal["read", "device", "quoted", "recalled", "estimate"]
+VerdictName = Literal["sustains", "cannot sustain", "undecided"]
+
+
+class PowerSourceRecord(Strict):
+    """A fact that a part of the power rests on."""
+
+    fact: str
+    value: str
+    document: str
+    where: str
+    grade: GradeName
+
+
+class PowerRecord(Strict):
+    """One cause of power: events a second × what one costs."""
+
+    name: str
+    cause: Literal["compute", "memory", "static"]
+    rate_per_s: Amount
+    unit: str
+    each_low_j: Amount
+    each_j: Amount
+    each_high_j: Amount
+    low_w: Amount
+    typical_w: Amount
+    high_w: Amount
+    said: str
+    grade: GradeName
+    sources: list[PowerSourceRecord]
+
+
+class SustainedRecord(Strict):
+    """Units of a device at their dense peak, beside the power that it is rated for."""
+
+    device: str
+    name: str
+    kind: str
+    operating_point: str | None
+    unit: str
+    precision: str
+    peak_ops_per_s: Amount
+    limit_w: Amount
+    limit: Literal["tdp", "powers.limit", "powers.measured_max"]
+    low_w: Amount
+    typical_w: Amount
+    high_w: Amount
+    low_ratio: Amount
+    ratio: Amount
+    high_ratio: Amount
+    verdict: VerdictName
+    grade: GradeName
+    left_out: list[str]
+    j_per_op: Amount
+    exhausting_j_per_op: Amount
+    exhausting_j_per_mac: Amount
+    clock_hz: Amount
+    fitting_clock_hz: Amount | None
+    powers: list[PowerRecord]
+
+
+class NotKnownRecord(Strict):
+    """A device, or a load of it, of which nobody can tell; unit and precision are null where it is so of the device."""
+
+    device: str
+    unit: str | None
+    precision: str | None
+    reason: str
+
+
+class TdpRegistryRecord(Strict):
+    """`rooflint tdp registry -f json`."""
+
+    schema_: Annotated[Literal["rooflint.tdp.registry/1"], Field(alias="schema")]
+    precision: str | None
+    unit: str | None
+    verdicts: dict[VerdictName, int]
+    loads: list[SustainedRecord]
+    not_known: list[NotKnownRecord]
+    caveats: list[str]
+
+
+# ---- What a device sustains, for programs: JSON values in SI base units, null where nobody knows
+
+LISTING = (
+    "device",
+    "unit",
+    "precision",
+    "peak_ops_per_s",
+    "limit_w",
+    "low_w",
+    "typical_w",
+    "high_w",
+    "low_ratio",
+    "ratio",
+    "high_ratio",
+    "verdict",
+    "grade",
+    "exhausting_j_per_op",
+    "clock_hz",
+    "fitting_clock_hz",
+    "left_out",
+    "not_known",
+)
+"""Columns of a list of loads."""
+
+
+def listed(one: Sustained | NotKnown) -> tuple[Cell, ...]:
+    """One row of such a list; what nobody knows has its reason instead of figures."""
+    found = record(one)
+    if isinstance(one, NotKnown):
+        return (one.device, found["unit"], found["precision"], *(None for _ in LISTING[3:-1]), one.reason)
+    return (*(found[column] for column in LISTING[:-2]), "; ".join(one.left_out) or None, None)
+
+
+def counted(found: Sequence[Sustained]) -> dict[str, int]:
+    """How often each verdict was given."""
+    return {verdict: sum(one.verdict == verdict for one in found) for verdict in VERDICTS}
+
+
+def record(one: Sustained | NotKnown) -> dict[str, Any]:
+    """Everything that is said of one load."""
+    if isinstance(one, NotKnown):
+        unit, precision = (one.load.unit, one.load.precision) if one.load else (None, None)
+        return {"device": one.device, "unit": unit, "precision": precision, "reason": one.reason}
+    load = one.load
+    return {
+        "device": load.device,
+        "name": load.hardware.name,
+        "kind": load.hardware.kind,
+        "operating_point": load.hardware.mode,
+        "unit": load.unit,
+        "precision": load.precision,
+        "peak_ops_per_s": load.peak_ops_per_s,
+        "limit_w": one.limit_w,
+        "limit": one.limit.path,
+        "low_w": one.low_w,
+        "typical_w": one.typical_w,
+        "high_w": one.high_w,
+        "low_ratio": one.low_ratio,
+        "ratio": one.ratio,
+        "high_ratio": one.high_ratio,
+        "verdict": one.verdict,
+        "grade": one.grade,
+        "left_out": list(one.left_out),
+        "j_per_op": one.j_per_op,
+        "exhausting_j_per_op": one.exhausting_j_per_op,
+        "exhausting_j_per_mac": one.exhausting_j_per_mac,
+        "clock_hz": load.units[0].clock_hz(load.precision),
+        "fitting_clock_hz": one.fitting_clock_hz,
+        "powers": [_power(power) for power in one.powers],
+    }
+
+
+def _power(power: Power) -> dict[str, Any]:
+    return {
+        "name": power.name,
+        "cause": power.cause,
+        "rate_per_s": power.rate_per_s,
+        "unit": power.unit,
+        "each_low_j": power.each.low,
+        "each_j": power.each.typical,
+        "each_high_j": power.each.high,
+        "low_w": power.low_w,
+        "typical_w": power.typical_w,
+        "high_w": power.high_w,
+        "said": power.each.said,
+        "grade": power.each.grade,
+        "sources": [_source(fact) for fact in power.each.facts],
+    }
+
+
+def _source(fact: Fact) -> dict[str, str]:
+    return {
+        "fact": fact.path,
+        "value": fact.display,
+        "document": fact.source.document,
+        "where": fact.where,
+        "grade": fact.source.grade,
+    }
+
+
+# ---- One device in the answer to `rooflint tdp registry`: loads, parts of the hardest, what would change it
+
+EACH = {"op": JOULES_PER_OP, "B": JOULES_PER_BYTE, "s": WATTS}
+"""In what the cost of an event is written."""
+
+
+def watts(value: float) -> str:
+    """`123 W`."""
+    return format_quantity(value, WATTS, digits=3)
+
+
+def ratio_shown(ratio: float) -> str:
+    """`1.46`; so near to the limit that two decimals would hide the side, as `1.003`."""
+    return f"{ratio:.2f}" if ratio == 1 or round(ratio, 2) != 1 else f"{ratio:.4g}"
+
+
+def ends(one: Sustained) -> str:
+    """`0.55 … 1.46`."""
+    return f"{ratio_shown(one.low_ratio)} … {ratio_shown(one.high_ratio)}"
+
+
+def at_the_limit(one: Sustained) -> str:
+    """What an op may cost if all of the power went to compute, `0.71`. [pJ/op]"""
+    return format_number(one.exhausting_j_per_op * 1e12, 3)
+
+
+def fitting_clock(one: Sustained) -> str:
+    """The clock at which the typical power is the limit, `1.26 GHz`; its own if that fits, a dash if none does."""
+    if one.ratio <= 1:
+        return "its own"
+    return UNKNOWN if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
+
+
+def hardest(found: Sequence[Sustained]) -> Sustained:
+    """One that cannot be sustained before others, then the highest typical ratio, of equals the highest lowest."""
+    return max(found, key=lambda one: (one.verdict == "cannot sustain", round(one.ratio, 6), one.low_ratio))
+
+
+def interval_bar(label: str, one: Sustained) -> Bar:
+    """From nothing over the lowest and the typical to the highest power, over the limit."""
+    parts = (
+        ("lowest", one.low_ratio),
+        ("to typical", one.ratio - one.low_ratio),
+        ("to highest", one.high_ratio - one.ratio),
+    )
+    return Bar(label, tuple(Part(name, value, f"{value:.2f}") for name, value in parts), ends(one))
+
+
+def detail(found: Sequence[Sustained]) -> Iterator[Section]:
+    """Of one device at one point, whose loads those are."""
+    worst = hardest(found)
+    name = f"{worst.load.unit} {worst.load.precision}"
+    yield _loads(found)
+    bars = tuple(interval_bar(f"{one.load.unit} {one.load.precision}", one) for one in found)
+    yield Bars("Power over the limit", bars, "1 is the limit")
+    yield Bars(f"Typical power by cause, {name}", (_causes(worst),), f"limit {watts(worst.limit_w)}")
+    yield _parts(worst, name)
+    yield _sources(worst, name)
+    yield Prose(f"Sensitivity, {name}", tuple(sensitivity(worst)))
+
+
+def _loads(found: Sequence[Sustained]) -> Grid:
+    rows = tuple(
+        (
+            one.load.unit,
+            one.load.precision,
+            watts(one.typical_w),
+            ratio_shown(one.ratio),
+            ends(one),
+            one.verdict,
+            at_the_limit(one),
+            fitting_clock(one),
+        )
+        for one in sorted(found, key=lambda one: -one.ratio)
+    )
+    columns = ("unit", "precision", "typical", "ratio", "low … high", "verdict", "pJ/op at limit", "clock that fits")
+    return Grid(
+        "Loads", Table(columns, rows), "pJ/op at limit: what an op may cost if all of the power went to compute"
+    )
+
+
+def _causes(one: Sustained) -> Bar:
+    parts = tuple(Part(power.name, power.typical_w, watts(power.typical_w)) for power in one.powers)
+    return Bar(one.load.device, parts, watts(one.typical_w))
+
+
+def _parts(one: Sustained, name: str) -> Grid:
+    rows = [
+        (
+            power.name,
+            _rate(power.rate_per_s, power.unit),
+            format_quantity(power.each.typical, EACH[power.unit], digits=3),
+            *(watts(value) for value in (power.low_w, power.typical_w, power.high_w)),
+        )
+        for power in one.powers
+    ]
+    rows.append(("all", "", "", *(watts(value) for value in (one.low_w, one.typical_w, one.high_w))))
+    columns = ("part", "rate", "each", "low", "typical", "high")
+    return Grid(f"Parts, {name}", Table(columns, tuple(rows)), "rate × each is the typical power")
+
+
+def _rate(rate_per_s: float, unit: str) -> str:
+    return "" if unit == "s" else f"{rate_per_s / 1e12:.4g} T{unit.upper()}/s"
+
+
+def _sources(one: Sustained, name: str) -> Grid:
+    rows = [
+        (power.name, fact.display, fact.source.grade, f"{fact.source.document}, {fact.where}")
+        for power in one.powers
+        for fact in power.each.facts
+    ]
+    rows.append(("limit", one.limit.display, one.limit.source.grade, f"{one.limit.source.document}, {one.limit.where}"))
+    note = f"what is carried to another node or device is an estimate; all in all: {one.grade}"
+    return Grid(f"What it rests on, {name}", Table(("part", "fact", "grade", "source"), tuple(rows)), note)
+
+
+def sensitivity(one: Sustained) -> Iterator[str]:
+    """At which energy of an op, and at which clock, the limit is reached."""
+    per_op, per_mac = one.exhausting_j_per_op * 1e12, one.exhausting_j_per_mac * 1e12
+    yield (
+        f"Compute alone takes all of {watts(one.limit_w)} at {format_number(per_op, 3)} pJ/op, "
+        f"{format_number(per_mac, 3)} pJ/MAC; typical are {format_number(one.j_per_op * 1e12, 3)} pJ/op, "
+        f"{format_number(one.j_per_op * OPS_PER_MAC * 1e12, 3)} pJ/MAC"
+    )
+    if one.clock_share is None or one.fitting_clock_hz is None:
+        yield "At no clock does the typical power fit: memory and idle power alone take the limit"
+        return
+    clock = one.load.units[0].clock_hz(one.load.precision)
+    yield (
+        f"The typical power is the limit at {format_quantity(one.fitting_clock_hz, HERTZ, digits=3)}, "
+        f"{one.clock_share:.2f} of its clock of {format_quantity(clock, HERTZ, digits=4)}; "
+        "power goes with the clock here, a lower voltage would save more"
+    )
+
+
+# ---- The answer to `rooflint tdp registry`: which devices can run at their printed peak within their printed power
 
 SCHEMA = "rooflint.tdp.registry/1"
 COLUMNS = ("device", "precision", "limit", "typical", "ratio", "low … high", "verdict")

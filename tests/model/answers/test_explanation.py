@@ -5,14 +5,14 @@ import re
 import pytest
 
 from rooflint.answers.explanation import METRICS, explain
-from rooflint.basis import Energies
-from rooflint.coefficients import Coefficients
-from rooflint.comparison import contend
-from rooflint.prediction import FREE, Setting
+from rooflint.base.units import JOULES, SECONDS, format_quantity
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import Energies
+from rooflint.networks.tables import load_workload
+from rooflint.prediction.comparison import contend
+from rooflint.prediction.prediction import FREE, Setting
 from rooflint.roofline import kernel_time_s
-from rooflint.specs import Registry
-from rooflint.units import JOULES, SECONDS, format_quantity
-from rooflint.workload_tables import load_workload
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -5,19 +5,15 @@ import re
 import numpy as np
 import pytest
 
-from rooflint.answers.breakdown import breakdown
-from rooflint.answers.caveats import caveats
-from rooflint.answers.insights import insights
-from rooflint.answers.kernel_map import kernel_map, listing, wins
-from rooflint.answers.overview import overview, required, winners
-from rooflint.basis import Energies
-from rooflint.coefficients import Coefficients
-from rooflint.comparison import BALANCE, compare
-from rooflint.criteria import requirements, shown
-from rooflint.prediction import FREE, Setting
-from rooflint.specs import Registry
-from rooflint.units import JOULES, format_quantity
-from rooflint.workload_tables import load_workload
+from rooflint.answers.compare import breakdown, kernel_map, listing, overview, required, winners, wins
+from rooflint.answers.insights import caveats, insights
+from rooflint.base.units import JOULES, format_quantity
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import Energies
+from rooflint.networks.tables import load_workload
+from rooflint.prediction.comparison import BALANCE, compare, requirements, shown
+from rooflint.prediction.prediction import FREE, Setting
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

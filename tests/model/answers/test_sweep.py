@@ -5,15 +5,14 @@ import pytest
 from rooflint.answers.analyze import answer as analysis
 from rooflint.answers.models import answer as models
 from rooflint.answers.sweep import answer
-from rooflint.basis import Energies
-from rooflint.batch_sweep import crossovers, sweep
-from rooflint.coefficients import Coefficients
-from rooflint.comparison import contend
-from rooflint.criteria import requirements, shown
-from rooflint.prediction import Setting, predict
-from rooflint.specs import Registry
-from rooflint.units import SECONDS, format_quantity
-from rooflint.workload_tables import load_workload
+from rooflint.base.units import SECONDS, format_quantity
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import Energies
+from rooflint.networks.tables import load_workload
+from rooflint.prediction.comparison import contend, requirements, shown
+from rooflint.prediction.prediction import Setting, predict
+from rooflint.prediction.sweep import crossovers, sweep
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from rooflint_measure import allowance
-from rooflint_measure.allowance import affinity, quota_cpus, quota_files, throttled_periods
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.sensors import allowance
+from rooflint_measure.sensors.allowance import affinity, quota_cpus, quota_files, throttled_periods
 
 
 def test_the_affinity_is_the_systems(monkeypatch):

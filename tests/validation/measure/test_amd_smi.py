@@ -4,10 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rooflint_measure import amd_smi
-from rooflint_measure.counter import CounterSource
-from rooflint_measure.sampler import SampledSource
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.sensors import amd_smi
+from rooflint_measure.sensors.power import CounterSource, SampledSource
 
 
 class FakeError(Exception):

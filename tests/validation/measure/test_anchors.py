@@ -4,9 +4,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from rooflint_measure.anchors import ANCHORS, GRAPH, SETS, GraphClock, measured, native
-from rooflint_measure.gemm import NotMeasuredError
-from rooflint_measure.timing import Plan
+from rooflint_measure.stopwatches.anchors import ANCHORS, GRAPH, SETS, GraphClock, measured, native
+from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.timing import Plan
 
 PLAN = Plan(sample_s=0.01, samples=3, warm_up_s=0.01)
 

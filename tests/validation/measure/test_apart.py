@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from rooflint_measure import apart, gemm
-from rooflint_measure.apart import Request, answer, corename, environment, measured_apart
-from rooflint_measure.gemm import NotMeasuredError
-from rooflint_measure.timing import Plan
+from rooflint_measure.stopwatches import apart, gemm
+from rooflint_measure.stopwatches.apart import Request, answer, corename, environment, measured_apart
+from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.timing import Plan
 
 PLAN = Plan(sample_s=0.0, samples=2, warm_up_s=0.0, limit_s=0.0, least=2)
 

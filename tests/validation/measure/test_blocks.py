@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rooflint_measure.blocks import (
+from rooflint_measure.compare.blocks import (
     BLOCKS,
     QUORUM,
     RESTLESS,

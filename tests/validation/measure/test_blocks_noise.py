@@ -7,7 +7,7 @@ asserted with seeds on such data, never on a clock.
 import numpy as np
 import pytest
 
-from rooflint_measure.blocks import BLOCKS, Outcome, blocks, outcomes, settled
+from rooflint_measure.compare.blocks import BLOCKS, Outcome, blocks, outcomes, settled
 
 PAIRS = 32
 MANY = 2_500

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rooflint_measure import caches
-from rooflint_measure.caches import FlushedHostClock, flusher, last_level_bytes
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.stopwatches import caches
+from rooflint_measure.stopwatches.caches import FlushedHostClock, flusher, last_level_bytes
 
 
 def plant(root, cpu, index, kind, level, shared, size):

@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint_measure.blocks import BLOCKS, QUORUM, Blocks, Outcome, blocks, outcomes, votes
-from rooflint_measure.calibration import (
-    ALARMS,
-    FOUND,
-    agreeing,
-    at_least,
-    calibrated,
-    smallest,
-    upper_bound,
-)
+from rooflint_measure.compare.blocks import BLOCKS, QUORUM, Blocks, Outcome, blocks, outcomes, votes
+from rooflint_measure.compare.calibration import ALARMS, FOUND, agreeing, at_least, calibrated, smallest, upper_bound
 
 RECORDED = json.loads((Path(__file__).parent / "equal_versions.json").read_text(encoding="utf-8"))["calls"]
 """By `benchmarks/versions.py` on a loaded machine of two cores: calls beside themselves, least times of blocks."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from rooflint_measure.cuda import MOST_LAUNCHES, WARM_UP_CALLS, EventClock, graphed
+from rooflint_measure.stopwatches.cuda import MOST_LAUNCHES, WARM_UP_CALLS, EventClock, graphed
 
 
 class FakeCuda:

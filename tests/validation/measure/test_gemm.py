@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rooflint_measure import gemm, products
-from rooflint_measure.gemm import NotMeasuredError, measured, peak, plan_of, probe, refuse_emulated
-from rooflint_measure.products import Kernel, kernels, numpy_library
-from rooflint_measure.timing import Plan
+from rooflint_measure.stopwatches import gemm, products
+from rooflint_measure.stopwatches.gemm import NotMeasuredError, measured, peak, plan_of, probe, refuse_emulated
+from rooflint_measure.stopwatches.products import Kernel, kernels, numpy_library
+from rooflint_measure.stopwatches.timing import Plan
 
 PLAN = Plan(sample_s=0.0, samples=3, warm_up_s=0.0, limit_s=0.0, least=3)
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rooflint_measure import gpus
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.sensors import gpus
 
 
 @pytest.fixture

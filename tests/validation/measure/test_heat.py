@@ -1,7 +1,7 @@
 """Temperatures and throttling from a fake /sys."""
 
-from rooflint_measure.heat import temperature_c, throttle_files
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.sensors.heat import temperature_c, throttle_files
 
 
 def test_the_hottest_sensor_of_the_processor_counts_and_a_disk_does_not(tree):

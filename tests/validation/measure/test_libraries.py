@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from rooflint_measure import libraries
+from rooflint_measure.identity import libraries
 
 OPENBLAS = {
     "user_api": "blas",

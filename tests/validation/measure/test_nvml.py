@@ -2,10 +2,9 @@
 
 import pytest
 
-from rooflint_measure import nvml
-from rooflint_measure.counter import CounterSource
-from rooflint_measure.sampler import SampledSource
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.sensors import nvml
+from rooflint_measure.sensors.power import CounterSource, SampledSource
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from rooflint_measure import powermetrics
-from rooflint_measure.powermetrics import PowermetricsSource, Stretch, stretches
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.sensors import powermetrics
+from rooflint_measure.sensors.powermetrics import PowermetricsSource, Stretch, stretches
 
 SAMPLE = """
 *** Sampled system activity (Fri Nov 20 12:00:00 2026 +0000) (103.57ms elapsed) ***

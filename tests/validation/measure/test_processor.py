@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflint_measure import processor
+from rooflint_measure.identity import processor
 
 EPYC = """processor\t: 0
 vendor_id\t: AuthenticAMD

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from rooflint_measure import rapl
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.sensors import rapl
 
 ZONES = "sys/class/powercap"
 

@@ -5,12 +5,8 @@ import json
 
 import pytest
 
-from rooflint_measure.measurement import Measurement
-from rooflint_measure.recording import Machine, Recording, RecordingError, merged, read, write
-from rooflint_measure.samples import Samples
-from rooflint_measure.state import Conditions, State
-from rooflint_measure.subjects import Gemm, Wait, label
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Conditions, Gemm, Measurement, Samples, State, Unavailable, Wait, label
+from rooflint_measure.record.recording import Machine, Recording, RecordingError, merged, read, write
 
 UNKNOWN = Unavailable(reason="a virtual machine")
 STATE = State(clock_hz=UNKNOWN)

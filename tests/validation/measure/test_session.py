@@ -4,13 +4,11 @@ import time
 
 import pytest
 
-from rooflint.errors import RooflintError
-from rooflint_measure.cuda import EventClock
-from rooflint_measure.energy import Energy
-from rooflint_measure.session import LOOKS, measure
-from rooflint_measure.subjects import Gemm, Wait
-from rooflint_measure.timing import Plan
-from rooflint_measure.unavailable import Unavailable
+from rooflint.base.errors import RooflintError
+from rooflint_measure.record.measurement import Energy, Gemm, Unavailable, Wait
+from rooflint_measure.stopwatches.cuda import EventClock
+from rooflint_measure.stopwatches.session import LOOKS, measure
+from rooflint_measure.stopwatches.timing import Plan
 
 PLAN = Plan(sample_s=0.02, samples=8, warm_up_s=0.02, limit_s=100.0)
 PRODUCT = Gemm(precision="fp32", library="mkl", m=10, n=10, k=10)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rooflint_measure import stream
-from rooflint_measure.stream import ARRAYS, SCALE, array_bytes, measured
-from rooflint_measure.timing import Plan
-from rooflint_measure.unavailable import Unavailable
+from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.stopwatches import stream
+from rooflint_measure.stopwatches.stream import ARRAYS, SCALE, array_bytes, measured
+from rooflint_measure.stopwatches.timing import Plan
 
 PLAN = Plan(sample_s=0.0, samples=2, warm_up_s=0.0, limit_s=0.0, least=2)
 

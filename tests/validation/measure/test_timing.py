@@ -1,6 +1,6 @@
 """The loop around stopwatches: known clocks in, raw values out, none lost."""
 
-from rooflint_measure.timing import Plan, Seen, take, take_in_turn
+from rooflint_measure.stopwatches.timing import Plan, Seen, take, take_in_turn
 
 
 class FakeClock:

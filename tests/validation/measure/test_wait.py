@@ -2,9 +2,9 @@
 
 import pytest
 
-from rooflint_measure import timing, wait
-from rooflint_measure.timing import Plan
-from rooflint_measure.wait import BusyWait, Waited, held_against, measured
+from rooflint_measure.stopwatches import timing, wait
+from rooflint_measure.stopwatches.timing import Plan
+from rooflint_measure.stopwatches.wait import BusyWait, Waited, held_against, measured
 
 TICK_NS = 50
 PLAN = Plan(sample_s=0.0002, samples=4, warm_up_s=0.0002, limit_s=100.0)

@@ -1,1 +1,1 @@
-"""Audit: tables of figures that somebody publishes, held against the registry."""
+"""Audit: published tables checked against the registry."""

@@ -7,19 +7,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_rooflint.audit.columns import Column, columns, is_about_nothing, said_precision, said_sparsity
-from pytest_rooflint.audit.finding import Finding
-from pytest_rooflint.audit.numbers import NumberError, parts, printed
+from pytest_rooflint.audit.account import Finding
+from pytest_rooflint.audit.columns import (
+    Column,
+    NumberError,
+    columns,
+    is_about_nothing,
+    parts,
+    printed,
+    said_precision,
+    said_sparsity,
+)
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.tables import Cell, Row, read
-from rooflint.causes import Span, ratio_text
-from rooflint.designation import Designations, Meaning
-from rooflint.errors import refuse
-from rooflint.figures import QUANTITIES, Figure, show
-from rooflint.precision import PRECISIONS
-from rooflint.readings import COARSE, FLOOR, Printed, Reading
-from rooflint.recognise import Asked, Recogniser
-from rooflint.specs import Registry
+from rooflint.base.errors import refuse
+from rooflint.base.precision import PRECISIONS
+from rooflint.devices.names import Designations, Meaning
+from rooflint.devices.registry import Registry
+from rooflint.diagnosis.causes import Span, ratio_text
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Figure, Printed, Reading, show
+from rooflint.diagnosis.identify import Asked, Recogniser
 
 LONGEST_NUMBER = 24
 """Characters of a cell above which it is prose."""

@@ -10,13 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest_rooflint
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import terms
-from pytest_rooflint.suite import Suite
-from rooflint.errors import RooflintError
-from rooflint.facts import Factor, Ladder
-from rooflint.figures import QUANTITIES, Figure
-from rooflint.specs import Registry
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import terms
+from pytest_rooflint.suite.suite import Suite
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Factor, Ladder
+from rooflint.devices.registry import Registry
+from rooflint.diagnosis.figures import QUANTITIES, Figure
 
 _KINDS = {"peak", "bandwidth", "capacity", "tdp", "count"}
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rooflint import strict_yaml
-from rooflint.errors import refuse
+from rooflint.base import strict_yaml
+from rooflint.base.errors import refuse
 
 MAX_BYTES = 4 * 1024 * 1024
 NAME = "device"

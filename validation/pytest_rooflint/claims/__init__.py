@@ -1,1 +1,1 @@
-"""The kinds of claims that rooflint knows; each module defines one `KIND`."""
+"""Kinds of claims; each module defines one `KIND`."""

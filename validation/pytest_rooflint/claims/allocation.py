@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.claim import Claim, slug
-from pytest_rooflint.claims.subjects import WORKLOAD
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.laid_out import FIGURES, op_of
-from rooflint.allocation import Allocation
-from rooflint.mapping import LAYOUTS, allocate
-from rooflint.precision import UnknownPrecisionError, precision
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim, slug
+from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained
+from pytest_rooflint.golden.replay import FIGURES, op_of
+from rooflint.base.precision import UnknownPrecisionError, precision
+from rooflint.base.units import DIMENSIONLESS
+from rooflint.mapping.allocate import LAYOUTS, allocate
+from rooflint.mapping.allocation import Allocation
 
 _SIGN = re.compile(r"\s*<=\s*")
 _TILE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})")

@@ -1,12 +1,11 @@
 """`attainable: tensor_core fp16 / hbm2`: the roof over a workload's arithmetic intensity."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import STORED, WORKLOAD, halves, unit_precision
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.facts import Factor
-from rooflint.precision import UnknownPrecisionError, precision
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import STORED, WORKLOAD, ClaimError, Context, Kind, Obtained, halves, unit_precision
+from rooflint.base.facts import Factor
+from rooflint.base.precision import UnknownPrecisionError, precision
+from rooflint.base.units import OPS_PER_S, format_number
 from rooflint.roofline import attainable_ops_per_s
-from rooflint.units import OPS_PER_S, format_number
 
 
 def check(claim: Claim) -> None:

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import check_flag
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_flag
+from rooflint.base.units import DIMENSIONLESS
 
 _MAP = {"type": "object", "additionalProperties": {"type": "string"}, "description": "what a column is, by its name"}
 
@@ -28,7 +27,10 @@ def _table(claim: Claim) -> Path:
 
 def obtain(claim: Claim, context: Context) -> Obtained:
     """Audit it; green where nothing is wrong and something was checked."""
-    from pytest_rooflint.audit.account import as_text, sentence  # noqa: PLC0415  # only where a table is audited
+    from pytest_rooflint.audit.account import (  # noqa: PLC0415
+        as_text,
+        sentence,  # only where a table is audited
+    )
     from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
 
     auditor = Auditor(context.registry, context.golden_roots, claim.option("map", {}))

@@ -1,10 +1,9 @@
 """`bandwidth: hbm3`: bus × rate per pin."""
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.peak import part_factor
-from pytest_rooflint.claims.subjects import PER
-from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.units import BYTES_PER_S
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import PER, Context, Kind, Obtained
+from rooflint.base.units import BYTES_PER_S
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

@@ -1,10 +1,9 @@
 """`bound: a` with `is: memory`: what most of a workload's latency waits for on a device."""
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims import latency
-from pytest_rooflint.claims.subjects import FIDELITY, STORAGE, WORKLOAD
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.units import OPS_PER_BYTE, format_number
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import FIDELITY, STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained
+from rooflint.base.units import OPS_PER_BYTE, format_number
 
 _BOUNDS = ("compute", "memory", "launch")
 

@@ -1,10 +1,9 @@
 """`breakpoint: tensor_core int8 / lpddr5`: the intensity at which memory stops being the limit."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import halves, unit_precision
-from pytest_rooflint.kinds import Context, Kind, Obtained
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import Context, Kind, Obtained, halves, unit_precision
+from rooflint.base.units import OPS_PER_BYTE
 from rooflint.roofline import breakpoint_ops_per_byte
-from rooflint.units import OPS_PER_BYTE
 
 
 def check(claim: Claim) -> None:

@@ -1,11 +1,10 @@
 """`capacity: hbm3`: how much a memory or cache holds."""
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.peak import part_factor
-from pytest_rooflint.claims.subjects import PER
-from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.facts import Factor, Ladder
-from rooflint.units import BYTES
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import PER, Context, Kind, Obtained
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.units import BYTES
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

@@ -2,11 +2,11 @@
 
 import re
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.facts import Fact
-from rooflint.hardware import Hardware, UnsupportedError
-from rooflint.units import HERTZ
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.base.facts import Fact
+from rooflint.base.units import HERTZ
+from rooflint.devices.hardware import Hardware, UnsupportedError
 
 _SIGN = re.compile(r"\s*(<=|<)\s*")
 

@@ -1,13 +1,12 @@
 """`count: SM` counts groups, `count: cuda_core` counts units: groups × per group."""
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.peak import part_factor
-from pytest_rooflint.claims.subjects import PER
-from pytest_rooflint.kinds import Context, ContradictionError, Kind, Obtained
-from rooflint.facts import Factor, Ladder
-from rooflint.hardware import Hardware, UnsupportedError
-from rooflint.suspects import contradictions
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import PER, Context, ContradictionError, Kind, Obtained
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.units import DIMENSIONLESS
+from rooflint.devices.hardware import Hardware, UnsupportedError
+from rooflint.diagnosis.suspects import contradictions
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

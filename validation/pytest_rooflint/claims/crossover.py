@@ -8,16 +8,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims import latency
-from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_precisions
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.errors import RooflintError
-from rooflint.facts import Fact
-from rooflint.hardware import Hardware
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained, check_precisions
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
+from rooflint.base.units import DIMENSIONLESS, SECONDS, format_number, format_quantity
+from rooflint.devices.hardware import Hardware
+from rooflint.networks.workload import Workload
 from rooflint.roofline import Estimate, estimate
-from rooflint.units import DIMENSIONLESS, SECONDS, format_number, format_quantity
-from rooflint.workload import Workload
 
 LARGEST = 2**16
 """Batches beyond it are not looked at."""

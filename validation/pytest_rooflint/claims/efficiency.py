@@ -3,20 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.measured import COMPUTE
-from pytest_rooflint.claims.subjects import check_precisions
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.recorded.bounds import best_rate
-from pytest_rooflint.recorded.causes import of_ladder
-from pytest_rooflint.recorded.disturbance import DESPITE, check_despite, farthest
-from pytest_rooflint.recorded.files import MACHINE, rows_of
-from pytest_rooflint.recorded.row import Row
-from pytest_rooflint.recorded.selection import selected, words
-from rooflint.facts import Factor, Ladder
-from rooflint.hardware import Hardware
-from rooflint.precision import rate_unit
-from rooflint.units import BYTES_PER_S, DIMENSIONLESS, OPS_PER_S, format_quantity, percent
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_precisions
+from pytest_rooflint.recordings.bounds import best_rate
+from pytest_rooflint.recordings.causes import of_ladder
+from pytest_rooflint.recordings.files import MACHINE, rows_of
+from pytest_rooflint.recordings.finding import DESPITE, check_despite, farthest
+from pytest_rooflint.recordings.row import Row, selected, words
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.precision import rate_unit
+from rooflint.base.units import BYTES_PER_S, DIMENSIONLESS, OPS_PER_S, format_quantity, percent
+from rooflint.devices.hardware import Hardware
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from pytest_rooflint.claim import Claim, slug
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.coefficients import Coefficients
-from rooflint.energies import scope_of
-from rooflint.facts import Fact, Factor, Ladder
-from rooflint.precision import UnknownPrecisionError, precision
-from rooflint.spread import Range, Spread, UnknownCoefficientError
-from rooflint.units import (
+from pytest_rooflint.golden.claim import Claim, slug
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.base.facts import Fact, Factor, Ladder
+from rooflint.base.precision import UnknownPrecisionError, precision
+from rooflint.base.units import (
     JOULES_PER_BYTE,
     JOULES_PER_BYTE_M,
     JOULES_PER_OP,
@@ -19,6 +16,9 @@ from rooflint.units import (
     format_number,
     measure,
 )
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.energies import scope_of
+from rooflint.coefficients.ranges import Range, Spread, UnknownCoefficientError
 
 _NODE = re.compile(r"[1-9]\d*nm")
 _ENDS = ("low", "typical", "high")

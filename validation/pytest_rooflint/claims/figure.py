@@ -1,22 +1,15 @@
-"""`figure: latency GPU`: a figure that somebody printed, replayed under their assumptions (only with `given:`).
-
-`figure: energy A < B` is an order of labels by a figure, and has no `expect`.
-"""
+"""Powers at the peak under the assumptions of a replay, by the formula that its author counted them with."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
-from pytest_rooflint import peak_powers
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_flag
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.replay import Assumed, subject_of
-from rooflint.basis import Energies
-from rooflint.precision import rate_unit
-from rooflint.prediction import FREE, Setting, predict
-from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s
-from rooflint.units import (
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.historical import CountedPower
+from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained, check_flag
+from pytest_rooflint.golden.replay import Assumed, NotGivenError, subject_of
+from rooflint.base.precision import rate_unit
+from rooflint.base.units import (
     BYTES_PER_S,
     DIMENSIONLESS,
     HERTZ,
@@ -29,7 +22,63 @@ from rooflint.units import (
     Dimension,
     format_quantity,
 )
-from rooflint.workload import Workload
+from rooflint.energy.basis import Energies
+from rooflint.networks.workload import Workload
+from rooflint.prediction.prediction import FREE, Setting, predict
+from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s
+
+
+def tensor_w(assumed: Assumed, precision: str) -> float:
+    """Of the assumed units. [W]"""
+    return _formula(assumed).tensor_w(assumed.peak_ops_per_s(precision), _node(assumed))
+
+
+def vector_w(assumed: Assumed, _precision: str) -> float:
+    """Of the unit beside them that computes FP32, whatever the precision of the others. [W]"""
+    return _formula(assumed).vector_w(_vector_ops_per_s(assumed), _node(assumed))
+
+
+def combined_w(assumed: Assumed, precision: str) -> float:
+    """Of both, the vector unit with its share. [W]"""
+    rates = assumed.peak_ops_per_s(precision), _vector_ops_per_s(assumed)
+    return _formula(assumed).combined_w(*rates, _node(assumed))
+
+
+def tdp_ratio(assumed: Assumed, precision: str) -> float:
+    """Both over the TDP; above 1 the chip cannot sustain its peak. [1]"""
+    return combined_w(assumed, precision) / assumed.tdp_w
+
+
+def tdp_margin(assumed: Assumed, precision: str) -> float:
+    """The TDP over the power of the assumed units alone. [1]"""
+    return assumed.tdp_w / tensor_w(assumed, precision)
+
+
+def _formula(assumed: Assumed) -> CountedPower:
+    if assumed.formulas.power is None:
+        raise NotGivenError(f"{assumed.label} says no powers; give 'counted_power' under 'formula'")
+    return assumed.formulas.power
+
+
+def _node(assumed: Assumed) -> str:
+    process, known = assumed.hardware.facts.get("process"), _formula(assumed).per_op_j
+    if process is None:
+        raise NotGivenError(f"{assumed.label} has no process; give it under 'facts'")
+    node = "".join(process.display.split())
+    if node not in known:
+        raise NotGivenError(f"{assumed.label} says no energy of an op at {node} (it does at: {', '.join(known)})")
+    return node
+
+
+def _vector_ops_per_s(assumed: Assumed) -> float:
+    beside = [unit for name, unit in assumed.hardware.units.items() if name not in assumed.units]
+    able = [unit.peak_ops_per_s("fp32") for unit in beside if "fp32" in unit.precisions]
+    if not able:
+        raise NotGivenError(f"{assumed.label} has no unit beside {assumed.spec.unit} that computes fp32")
+    return max(able)
+
+
+# ---- `figure: latency GPU`: a figure that somebody printed, replayed under their assumptions (only with `given:`)
 
 _ORDER = re.compile(r"\S+ \S+( < \S+)*")
 
@@ -45,11 +94,11 @@ OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
         ),
     ),
     "tops_per_w": (OPS_PER_J, lambda assumed, precision: assumed.peak_ops_per_s(precision) / assumed.tdp_w),
-    "tensor_power": (WATTS, peak_powers.tensor_w),
-    "vector_power": (WATTS, peak_powers.vector_w),
-    "combined_power": (WATTS, peak_powers.combined_w),
-    "tdp_ratio": (DIMENSIONLESS, peak_powers.tdp_ratio),
-    "tdp_margin": (DIMENSIONLESS, peak_powers.tdp_margin),
+    "tensor_power": (WATTS, tensor_w),
+    "vector_power": (WATTS, vector_w),
+    "combined_power": (WATTS, combined_w),
+    "tdp_ratio": (DIMENSIONLESS, tdp_ratio),
+    "tdp_margin": (DIMENSIONLESS, tdp_margin),
 }
 
 #: What needs a workload, too.

@@ -1,9 +1,8 @@
 """`flops: conv2d + linear`: ops of a workload, of all its kernels or of some kinds; `flops: macs` without the rest."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import WORKLOAD
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.units import OPS, OPS_PER_MAC
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained
+from rooflint.base.units import OPS, OPS_PER_MAC
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

@@ -1,9 +1,9 @@
 """`full_die: SM`: how many groups the silicon has, enabled or not."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.hardware import UnsupportedError
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import Context, Kind, Obtained
+from rooflint.base.units import DIMENSIONLESS
+from rooflint.devices.hardware import UnsupportedError
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

@@ -1,10 +1,9 @@
 """`intensity: fp32`: ops of a workload over the bytes that it moves when stored in that precision."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import WORKLOAD
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.precision import UnknownPrecisionError, precision
-from rooflint.units import OPS_PER_BYTE
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained
+from rooflint.base.precision import UnknownPrecisionError, precision
+from rooflint.base.units import OPS_PER_BYTE
 
 
 def check(claim: Claim) -> None:

@@ -1,23 +1,61 @@
-"""`latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time.
+"""Kept constants: what latencies on silicon rest on beside the device, read once for thousands of claims.
 
-Both by the plain roofline, or with `fidelity: silicon` by what kernels take on GPUs.
+A suite with slips tried in it asks for the same files again and again. A file that was written since, or that a suite
+reads with another text in its place, is read anew.
 """
 
 import re
+from functools import lru_cache
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import FIDELITY, STORAGE, WORKLOAD, check_fidelity, check_flag, check_precisions
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.facts import Fact
-from rooflint.hardware import Hardware
-from rooflint.processor import working_units
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import (
+    FIDELITY,
+    STORAGE,
+    WORKLOAD,
+    ClaimError,
+    Context,
+    Kind,
+    Obtained,
+    check_fidelity,
+    check_flag,
+    check_precisions,
+)
+from rooflint.base.facts import Fact
+from rooflint.base.units import SECONDS, format_quantity
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.hardware import Hardware, working_units
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import Energies
+from rooflint.kernels import constants, op_constants
 from rooflint.roofline import Estimate, estimate
-from rooflint.units import SECONDS, format_quantity
+
+FILES = (constants.FILE, op_constants.FILE, "launches.yaml")
+"""Of a root, those that are kept."""
+
+Texts = tuple[tuple[Path, str], ...]
+Stamps = tuple[tuple[Path, int], ...]
+
+
+def kept(registry: Registry) -> Energies:
+    """The constants of a registry's roots. Raises InputError, or RooflintError where no root has them."""
+    places = [root / name for root in registry.roots for name in FILES]
+    stamps = tuple((file, file.stat().st_mtime_ns) for file in places if file.is_file())
+    texts = tuple((file, registry.texts[file]) for file in places if file in registry.texts)
+    return _read(registry.roots, texts, stamps)
+
+
+@lru_cache(maxsize=8)
+def _read(roots: tuple[Path, ...], texts: Texts, stamps: Stamps) -> Energies:  # noqa: ARG001  # stamps are of the key
+    return Energies(Coefficients(Registry(roots, dict(texts))))
+
+
+# ---- `latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time
 
 if TYPE_CHECKING:
-    from rooflint.workload import Workload
+    from rooflint.networks.workload import Workload
 
 FORMULAS = {
     "roofline": "Σ max(ops / peak, bytes / bandwidth) + launches",
@@ -91,8 +129,11 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
 def _on_silicon(
     device: Hardware, workload: "Workload", compute: str, storage: str, claim: Claim, context: Context
 ) -> Estimate:
-    from pytest_rooflint.kept_constants import kept  # noqa: PLC0415  # most claims ask for no silicon
-    from rooflint.prediction import Setting, silicon_times  # noqa: PLC0415
+    # gone  # most claims ask for no silicon
+    from rooflint.prediction.prediction import (  # noqa: PLC0415
+        Setting,
+        silicon_times,
+    )
 
     setting = Setting(compute, storage, launch=str(claim.option("launch", "stream")))
     return silicon_times(device, workload, kept(context.registry), setting)
@@ -107,7 +148,7 @@ def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fac
 
 def _silicon_facts(one: Estimate) -> tuple[Fact, ...]:
     """Of the chip; the constants are no facts of a device."""
-    from rooflint.silicon.network import SiliconEstimate  # noqa: PLC0415
+    from rooflint.kernels.network import SiliconEstimate  # noqa: PLC0415
 
     assert isinstance(one, SiliconEstimate)
     return one.chip.facts

@@ -8,17 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import check_precisions
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.lines import counted
-from pytest_rooflint.recorded.disturbance import DESPITE, check_despite
-from pytest_rooflint.recorded.files import MACHINE, rows_of
-from pytest_rooflint.recorded.finding import Asked, Finding
-from pytest_rooflint.recorded.laws import LAWS, findings
-from rooflint.names import some
-from rooflint.units import DIMENSIONLESS, UnitError, parse_quantity
-from rooflint.workload import Workload
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_precisions
+from pytest_rooflint.recordings.files import MACHINE, rows_of
+from pytest_rooflint.recordings.finding import DESPITE, Asked, Finding, check_despite
+from pytest_rooflint.recordings.laws import LAWS, findings
+from rooflint.base.text import counted, some
+from rooflint.base.units import DIMENSIONLESS, UnitError, parse_quantity
+from rooflint.networks.workload import Workload
 
 MOST = 8
 """Breaches that a verdict shows; the rest is counted."""

@@ -5,7 +5,7 @@ Laws quote no figure: they count as neither corroboration nor coverage nor a kil
 
 from typing import Any
 
-from pytest_rooflint.claim import Claim
+from pytest_rooflint.claims.laws import LAWS, Setting, precisions
 from pytest_rooflint.claims.over_devices import (
     ALL,
     DEVICES,
@@ -16,11 +16,10 @@ from pytest_rooflint.claims.over_devices import (
     slug_of_devices,
     wrong_devices,
 )
-from pytest_rooflint.claims.subjects import STORAGE, WORKLOAD, check_precisions
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.laws import LAWS, Setting, precisions
-from rooflint.hardware import Hardware
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained, check_precisions
+from rooflint.base.units import DIMENSIONLESS
+from rooflint.devices.hardware import Hardware
 
 BATCHES = (1, 2, 8, 32, 256)
 """Where a law over batches looks, unless the claim says otherwise."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pytest_rooflint.claim import Claim, slug
-from pytest_rooflint.kinds import ClaimError, Context
-from rooflint.errors import InputError
-from rooflint.hardware import Hardware
+from pytest_rooflint.golden.claim import Claim, slug
+from pytest_rooflint.golden.kinds import ClaimError, Context
+from rooflint.base.errors import InputError
+from rooflint.devices.hardware import Hardware
 
 ALL = "*"
 """Every device of the suite."""

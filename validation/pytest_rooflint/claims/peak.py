@@ -1,11 +1,10 @@
 """`peak: tensor_core int8`: the highest rate of a unit, or of several together, in one precision."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import PER, SPARSE, check_flag, terms
-from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.facts import Factor
-from rooflint.hardware import Hardware, UnsupportedError
-from rooflint.units import OPS_PER_S
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import PER, SPARSE, Context, Kind, Obtained, check_flag, terms
+from rooflint.base.facts import Factor
+from rooflint.base.units import OPS_PER_S
+from rooflint.devices.hardware import Hardware, UnsupportedError
 
 
 def check(claim: Claim) -> None:

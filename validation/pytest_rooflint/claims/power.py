@@ -6,8 +6,6 @@ nearer end is what was obtained.
 
 from collections.abc import Iterator
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import unit_precision
 from pytest_rooflint.claims.working import (
     HARDWARE,
     MOVED,
@@ -18,10 +16,11 @@ from pytest_rooflint.claims.working import (
     quantity,
     slug_of_work,
 )
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.lines import row
-from rooflint.draw import Draw, Work
-from rooflint.units import BYTES_PER_S, OPS_PER_S, WATTS, format_quantity
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, unit_precision
+from rooflint.base.text import row
+from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS, format_quantity
+from rooflint.energy.power import Draw, Work
 
 
 def check(claim: Claim) -> None:

@@ -1,18 +1,16 @@
 """`predicted: network resnet18 fp32 b1`: predicted over measured time, so that all see how far the model is off."""
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims import efficiency, measured
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from pytest_rooflint.recorded.bounds import bounds
-from pytest_rooflint.recorded.causes import causes, miscounted
-from pytest_rooflint.recorded.disturbance import DESPITE, farthest
-from pytest_rooflint.recorded.files import MACHINE, rows_of
-from pytest_rooflint.recorded.finding import Asked
-from pytest_rooflint.recorded.row import Row
-from pytest_rooflint.recorded.selection import selected
-from rooflint.diagnosis import Cause
-from rooflint.units import DIMENSIONLESS, SECONDS, format_number, format_quantity
-from rooflint_measure.subjects import Network
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from pytest_rooflint.recordings.bounds import bounds
+from pytest_rooflint.recordings.causes import causes, miscounted
+from pytest_rooflint.recordings.files import MACHINE, rows_of
+from pytest_rooflint.recordings.finding import DESPITE, Asked, farthest
+from pytest_rooflint.recordings.row import Row, selected
+from rooflint.base.units import DIMENSIONLESS, SECONDS, format_number, format_quantity
+from rooflint.diagnosis.causes import Cause
+from rooflint_measure.record.measurement import Network
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

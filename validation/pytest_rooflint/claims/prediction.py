@@ -1,18 +1,18 @@
 """`prediction: gemm hopper large`: latencies on silicon, held against measurements of a family they have not seen.
 
 The measurements lie in a package of their own (rooflint[silicon]); where it is not installed, nothing is validated.
-What may be the subject stands in pytest_rooflint.predictions.subjects.
+What may be the subject stands in pytest_rooflint.claims.predictions.subjects.
 """
 
 from typing import TYPE_CHECKING
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained, UnavailableError
-from pytest_rooflint.predictions.subject import ROWS
-from pytest_rooflint.predictions.subject import check as check_subject
+from pytest_rooflint.claims.predictions.subject import ROWS
+from pytest_rooflint.claims.predictions.subject import check as check_subject
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, UnavailableError
 
 if TYPE_CHECKING:
-    from pytest_rooflint.predictions.subject import Subject
+    from pytest_rooflint.claims.predictions.subject import Subject
 
 
 def check(claim: Claim) -> None:
@@ -22,7 +22,7 @@ def check(claim: Claim) -> None:
 
 def obtain(claim: Claim, context: Context) -> Obtained:
     """Predict what was measured. Raises UnavailableError where the measurements are not installed."""
-    from pytest_rooflint.silicon.package import NotInstalledError  # noqa: PLC0415
+    from rooflint_calibration.package import NotInstalledError  # noqa: PLC0415
 
     try:
         return _subject(claim)[1].obtain(claim, context)
@@ -32,7 +32,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 def _subject(claim: Claim) -> "tuple[str, Subject]":
     """The subject with its name. Raises ClaimError."""
-    from pytest_rooflint.predictions.subjects import subjects  # noqa: PLC0415  # NumPy, which most kinds do without
+    from pytest_rooflint.claims.predictions.subjects import subjects  # noqa: PLC0415  # NumPy, which most kinds do without
 
     name = claim.subject.partition(" ")[0]
     if name not in subjects():

@@ -1,11 +1,10 @@
 """`ratio: tensor_core int8 / tensor_core fp16`: rates per clock of one unit against another, of an architecture."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import halves, unit_precision
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.facts import Factor, Ladder
-from rooflint.hardware import ComputeUnit
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, halves, unit_precision
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.units import DIMENSIONLESS
+from rooflint.devices.hardware import ComputeUnit
 
 
 def check(claim: Claim) -> None:

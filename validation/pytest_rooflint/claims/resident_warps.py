@@ -1,10 +1,10 @@
 """`resident_warps: SM`: how many warps one group of that name can hold at a time."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.facts import Factor, Ladder
-from rooflint.hardware import UnsupportedError
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import Context, Kind, Obtained
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.units import DIMENSIONLESS
+from rooflint.devices.hardware import UnsupportedError
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

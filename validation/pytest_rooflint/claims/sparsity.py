@@ -1,10 +1,9 @@
 """`sparsity: tensor_core int8`: the factor by which structured sparsity raises the dense peak."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import unit_precision
-from pytest_rooflint.kinds import Context, Kind, Obtained
-from rooflint.facts import Factor, Ladder
-from rooflint.units import DIMENSIONLESS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import Context, Kind, Obtained, unit_precision
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.units import DIMENSIONLESS
 
 
 def check(claim: Claim) -> None:

@@ -7,26 +7,17 @@ energies from above by measurements; it says nothing of how far below they are.
 
 from dataclasses import dataclass
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.claims.subjects import unit_precision
-from pytest_rooflint.claims.working import (
-    HARDWARE,
-    MOVED,
-    check_device,
-    check_moved,
-    drawn,
-    quantity,
-    slug_of_work,
-)
-from pytest_rooflint.kinds import Context, Kind, Obtained
-from pytest_rooflint.lines import row
-from rooflint.basis import EnergyError
-from rooflint.draw import Draw
-from rooflint.energy import power_limit
-from rooflint.facts import Fact, Ladder
-from rooflint.hardware import Hardware
-from rooflint.precision import rate_unit
-from rooflint.units import OPS_PER_S, WATTS, format_quantity
+from pytest_rooflint.claims.working import HARDWARE, MOVED, check_device, check_moved, drawn, quantity, slug_of_work
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import Context, Kind, Obtained, unit_precision
+from rooflint.base.facts import Fact, Ladder
+from rooflint.base.precision import rate_unit
+from rooflint.base.text import row
+from rooflint.base.units import OPS_PER_S, WATTS, format_quantity
+from rooflint.devices.hardware import Hardware
+from rooflint.energy.basis import EnergyError
+from rooflint.energy.energy import power_limit
+from rooflint.energy.power import Draw
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """`tdp: rated`: the rated power, or another power figure, against a second document."""
 
-from pytest_rooflint.claim import Claim
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.facts import Factor, Ladder
-from rooflint.hardware import UnsupportedError
-from rooflint.schema import PowersSpec
-from rooflint.units import WATTS
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.units import WATTS
+from rooflint.devices.hardware import UnsupportedError
+from rooflint.devices.schema import PowersSpec
 
 _NAMES = ("rated", *PowersSpec.model_fields)
 

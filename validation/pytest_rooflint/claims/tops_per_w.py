@@ -7,7 +7,6 @@ wires, memory and leakage come on top of it, so whoever is above has a power, a 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pytest_rooflint.claim import Claim
 from pytest_rooflint.claims.over_devices import (
     ALL,
     DEVICES,
@@ -18,15 +17,15 @@ from pytest_rooflint.claims.over_devices import (
     slug_of_devices,
     wrong_devices,
 )
-from pytest_rooflint.claims.subjects import check_precisions
-from pytest_rooflint.kinds import ClaimError, Context, Kind, Obtained
-from rooflint.basis import Energies
-from rooflint.coefficients import Coefficients
-from rooflint.errors import RooflintError
-from rooflint.facts import Fact
-from rooflint.hardware import Hardware
-from rooflint.names import some
-from rooflint.units import DIMENSIONLESS, OPS_PER_J, format_quantity
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_precisions
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
+from rooflint.base.text import some
+from rooflint.base.units import DIMENSIONLESS, OPS_PER_J, format_quantity
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.energy.basis import Energies
 
 SUBJECT = "arithmetic"
 

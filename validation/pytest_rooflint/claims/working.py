@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from pytest_rooflint.claim import Claim, slug
-from pytest_rooflint.claims.subjects import unit_precision
-from pytest_rooflint.expect import ExpectationError, parse_expectation
-from pytest_rooflint.kinds import ClaimError, Context
-from rooflint.basis import Energies
-from rooflint.coefficients import Coefficients
-from rooflint.draw import Draw, Work, draw
-from rooflint.hardware import Hardware
-from rooflint.precision import bytes_per_element
-from rooflint.units import BYTES_PER_S, OPS_PER_MAC, Dimension, measure
+from pytest_rooflint.golden.claim import Claim, slug
+from pytest_rooflint.golden.expect import ExpectationError, parse_expectation
+from pytest_rooflint.golden.kinds import ClaimError, Context, unit_precision
+from rooflint.base.precision import bytes_per_element
+from rooflint.base.units import BYTES_PER_S, OPS_PER_MAC, Dimension, measure
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.energy.basis import Energies
+from rooflint.energy.power import Draw, Work, draw
 
 HARDWARE: dict[str, dict[str, Any]] = {
     "hardware": {"type": "string", "description": "the device, where a file speaks of several"}

@@ -1,1 +1,1 @@
-"""What `rooflint measure` does: which stopwatches run, on which device of the registry, and how that is told."""
+"""What `rooflint measure` runs, and how it reports it."""

@@ -4,21 +4,27 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from pytest_rooflint.recorded.bounds import best_rate
-from pytest_rooflint.recorded.disturbance import OWN
-from rooflint.answer import Answer, Grid, Prose, Section
-from rooflint.errors import RooflintError
-from rooflint.hardware import Hardware
-from rooflint.precision import rate_unit
-from rooflint.table import UNKNOWN, Cell, Table
-from rooflint.units import BYTES, BYTES_PER_S, OPS_PER_J, OPS_PER_S, SECONDS, WATTS, format_quantity, percent
-from rooflint_measure.energy import Energy
-from rooflint_measure.measurement import Measurement
-from rooflint_measure.recording import Recording, as_json
-from rooflint_measure.samples import Samples
-from rooflint_measure.state import State
-from rooflint_measure.subjects import Gemm, Network, Stream, Wait
-from rooflint_measure.unavailable import Unavailable
+from pytest_rooflint.recordings.bounds import best_rate
+from pytest_rooflint.recordings.finding import OWN
+from rooflint.answers.answer import Answer, Grid, Prose, Section
+from rooflint.answers.table import Cell, Table
+from rooflint.base.errors import RooflintError
+from rooflint.base.precision import rate_unit
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_J, OPS_PER_S, SECONDS, WATTS, format_quantity, percent
+from rooflint.devices.hardware import Hardware
+from rooflint_measure.record.measurement import (
+    Energy,
+    Gemm,
+    Measurement,
+    Network,
+    Samples,
+    State,
+    Stream,
+    Unavailable,
+    Wait,
+)
+from rooflint_measure.record.recording import Recording, as_json
 
 LISTING = (
     "name",

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from rooflint.errors import RooflintError
-from rooflint.precision import precision
-from rooflint_measure import anchors, apart, caches, gemm, network, products, stream, wait
-from rooflint_measure.gemm import NotMeasuredError, Peak
-from rooflint_measure.measurement import Measurement
-from rooflint_measure.products import Kernel
-from rooflint_measure.session import Observer
-from rooflint_measure.timing import take_in_turn
-from rooflint_measure.unavailable import Unavailable
+from rooflint.base.errors import RooflintError
+from rooflint.base.precision import precision
+from rooflint_measure.record.measurement import Measurement, Unavailable
+from rooflint_measure.stopwatches import anchors, apart, caches, gemm, network, products, stream, wait
+from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
+from rooflint_measure.stopwatches.products import Kernel
+from rooflint_measure.stopwatches.session import Observer
+from rooflint_measure.stopwatches.timing import take_in_turn
 
 T = TypeVar("T")
 
@@ -240,9 +239,9 @@ class Pictured:
 
 def picture_network(name: str, batch: int) -> Pictured:
     """A network that takes pictures or clips. Raises NotMeasuredError for one that takes something else."""
-    import rooflint.torchvision_networks as known  # noqa: PLC0415  # needs torch
-    from rooflint.networks import network as tabled  # noqa: PLC0415
-    from rooflint.torchvision_import import import_torchvision  # noqa: PLC0415
+    from rooflint.networks.capture import torchvision_networks as known  # noqa: PLC0415  # needs torch
+    from rooflint.networks.capture.torchvision_import import import_torchvision  # noqa: PLC0415
+    from rooflint.networks.load import network as tabled  # noqa: PLC0415
 
     kind = known.family(name)
     if kind not in TAKEN:

@@ -1,1 +1,1 @@
-"""The mutation score: every fact is set wrong in every way that people do, and the claims are asked who notices."""
+"""Mutation testing of the specs: inject common errors, count which claims catch them."""

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
-from pytest_rooflint.mutation.fate import Fate
-from pytest_rooflint.mutation.mutants import Group, Mutant, Subject
-from rooflint.facts import Fact
+from pytest_rooflint.mutation.baseline import Baseline
+from pytest_rooflint.mutation.operators import CLASSES
+from pytest_rooflint.mutation.outcome import Fate, Group, Mutant, Subject
+from rooflint.base.errors import shown
+from rooflint.base.facts import Fact
 
 
 @dataclass(frozen=True)
@@ -143,3 +146,169 @@ def _farthest(row: Row) -> tuple[float, str, int, str]:
     ratio = row.mutant.ratio
     fact = row.mutant.fact
     return -max(ratio, 1 / ratio), str(fact.file), fact.line, fact.path
+
+
+# ---- The claim that would kill: what somebody has to find printed, and where not to look for it
+
+
+def wish(row: Row, baseline: Baseline) -> str:
+    """The claim that would have killed a mutant."""
+    witness = baseline.by_id.get(row.fate.witness or "")
+    if witness is None or witness.printed is None or witness.claim.expectation is None:
+        digits = ", printed with more digits" if row.fate.standing == "within-digits" else ""
+        return f"{wanted(row.subject, row.mutant.fact)}{digits}"
+    claim, stated = witness.claim, witness.claim.expectation.tolerance_text
+    return (
+        f"{claim.kind}: {claim.subject} at {shown(claim.file)}:{claim.line}, "
+        f"if it allowed the {witness.printed.tolerance_text} of its printed digits and not {stated}"
+    )
+
+
+def wanted(subject: Subject, fact: Fact) -> str:
+    """An independent claim about the figure that a fact moves most directly."""
+    claim = _claim(subject, fact)
+    if claim is None:
+        return "no kind of claim that there is; an order of clocks bounds it"
+    mode = subject.mode(fact)
+    whose = f" at {mode} of {subject.id}" if mode else f" of {subject.id}"
+    if subject.is_architecture and not claim.startswith(("ratio", "sparsity")):
+        whose = f" of a device with {subject.id}"
+    return f"{claim}{whose}, from a document other than '{fact.source.document}'"
+
+
+def _claim(subject: Subject, fact: Fact) -> str | None:
+    """`bandwidth: hbm3`; None where no kind of claim asks for the figure itself."""
+    section, *rest = fact.path.split(".")
+    if section == "units":
+        return _of_unit(subject, *rest)
+    if section == "memories":
+        return f"{'capacity' if rest[1] == 'capacity' else 'bandwidth'}: {rest[0]}"
+    if section == "caches":
+        return f"capacity: {rest[0]}"
+    if section in ("tdp", "powers"):
+        return f"tdp: {rest[0] if rest else 'rated'}"
+    if section in ("full_die", "dies"):
+        return f"full_die: {rest[0] if rest else next(iter(_counted(subject)), 'SM')}"
+    return f"a peak, count or capacity per {rest[0]}" if section == "parts" else None
+
+
+def _counted(subject: Subject) -> list[str]:
+    """Groups that a full die is known to have."""
+    return [path.removeprefix("full_die.") for path in subject.hardware.facts if path.startswith("full_die.")]
+
+
+def _of_unit(subject: Subject, name: str, field: str, precision: str | None = None) -> str:
+    unit = subject.hardware.units[name]
+    if field == "groups":
+        return f"count: {unit.group}"
+    if field == "per_group":
+        return f"count: {name}"
+    if field == "sparsity":
+        return f"sparsity: {name} {precision}"
+    return f"peak: {name} {precision or next(iter(unit.precisions), '')}".rstrip()
+
+
+# ---- The mutation score as plain data: what the evidence holds, and what every rendering of it is made from
+
+#: Every word of the counts, as the documents say it.
+DEFINITIONS = {
+    "mutant": "one fact set wrong in one way that the schema lets in",
+    "equivalent": "moves no figure that the model takes from facts, by 1e-9 of it or more",
+    "uncorroborated": "no independently sourced claim speaks of a figure that it moves",
+    "within digits": "an independently sourced claim speaks of it, but its source printed too few digits to tell",
+    "killable": "moves the figure of an independently sourced claim beyond its printed digits",
+    "killed": "a claim that is no replay turns red",
+    "score": "killed over killable",
+    "unseen": "moves a figure, and no claim turns red",
+    "gross": "a factor of two or more on a fact that a corroborated peak or bandwidth rests on",
+    "refused": "what the schema refuses at the door; no mutant",
+}
+
+
+def summary(result: Result, baseline: Baseline, floor: float | None = None) -> dict[str, Any]:
+    """The document. `floor` and `score` are shares, 1 is all."""
+    return {
+        "score": result.tally.score,
+        "floor": floor,
+        "holds": holds(result, floor),
+        "definitions": DEFINITIONS,
+        "counts": {**_counts(result.tally), "refused": sum(result.refused.values())},
+        "gross": {"mutants": len(result.gross), "killed": len(result.gross) - len(result.gross_survivors)},
+        "classes": list(_classes(result)),
+        "subjects": list(_subjects(result)),
+        "facts": [_fact(subject, fact, rows) for subject, fact, rows in result.by_fact()],
+        "survivors": [_survivor(row, baseline) for row in _listed(result)],
+    }
+
+
+def holds(result: Result, floor: float | None) -> bool | None:
+    """Whether the score is on its floor and no gross mutant survives; None where nobody set a floor."""
+    if floor is None:
+        return None
+    score = result.tally.score
+    return score is not None and score >= floor and not result.gross_survivors
+
+
+def _listed(result: Result) -> list[Row]:
+    """Survivors, before them the gross ones that are not even killable."""
+    return [*(row for row in result.gross_survivors if not row.survived), *result.survivors]
+
+
+def _counts(tally: Tally) -> dict[str, Any]:
+    return {**asdict(tally), "survived": tally.survived}
+
+
+def _classes(result: Result) -> Iterator[dict[str, Any]]:
+    found = result.by(lambda row: row.mutant.slip.name)
+    for name, says in CLASSES.items():
+        if name in found or result.refused.get(name):
+            counted = found.get(name, Tally())
+            yield {"name": name, "says": says, **_counts(counted), "refused": result.refused.get(name, 0)}
+
+
+def _subjects(result: Result) -> Iterator[dict[str, Any]]:
+    """Devices and architectures, those first in which most goes unseen."""
+    found = result.by(lambda row: shown(row.subject.hardware.file))
+    ids = {shown(row.subject.hardware.file): row.subject for row in result.rows}
+    for file, counted in sorted(found.items(), key=lambda item: (-item[1].unseen / item[1].mutants, item[0])):
+        yield {
+            "id": ids[file].id,
+            "architecture": ids[file].is_architecture,
+            "file": file,
+            **_counts(counted),
+            "score": counted.score,
+        }
+
+
+def _fact(subject: Subject, fact: Fact, rows: Sequence[Row]) -> dict[str, Any]:
+    counted = tally(rows)
+    unseen = [row for row in rows if row.unseen]
+    return {
+        **_place(subject, fact),
+        **_counts(counted),
+        "unseen_classes": list(dict.fromkeys(row.mutant.slip.name for row in unseen)),
+        "would_kill": wanted(subject, fact) if unseen else None,
+    }
+
+
+def _place(subject: Subject, fact: Fact) -> dict[str, Any]:
+    return {
+        "subject": subject.id,
+        "at": subject.mode(fact),
+        "path": fact.path,
+        "file": shown(fact.file),
+        "line": fact.line,
+        "display": fact.display,
+    }
+
+
+def _survivor(row: Row, baseline: Baseline) -> Mapping[str, Any]:
+    slip = row.mutant.slip
+    return {
+        **_place(row.subject, row.mutant.fact),
+        "class": slip.name,
+        "text": slip.text,
+        "mutated": slip.fact.display,
+        "ratio": row.mutant.ratio,
+        "would_kill": wish(row, baseline),
+    }

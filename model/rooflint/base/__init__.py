@@ -1,0 +1,1 @@
+"""Units, precisions, facts, errors, strict YAML, files, git: knows nothing of hardware."""

@@ -1,0 +1,107 @@
+"""Facts: a value that was read somewhere, with the source, the place in it, and the line of our file that says so."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from rooflint.base.units import Quantity, format_number
+
+Grade = Literal["read", "device", "quoted", "recalled", "estimate"]
+
+#: Best first. `read` the document was opened; `device` a driver or tool printed it; `quoted` seen quoted in a second
+#: public place; `recalled` named but not reopened; `estimate` someone's judgement.
+GRADES: tuple[Grade, ...] = get_args(Grade)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document, and how well we know what it says."""
+
+    key: str
+    document: str
+    grade: Grade
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One number of a spec: `[value, source, where]`."""
+
+    path: str
+    """Dotted place in the spec: `units.tensor_core.macs_per_clock.int8`."""
+    quantity: Quantity
+    source: Source
+    where: str
+    file: Path
+    line: int
+
+    @property
+    def value(self) -> float:
+        """In SI base units; MAC counts in MAC."""
+        return self.quantity.value
+
+    @property
+    def display(self) -> str:
+        """As the file writes it."""
+        return self.quantity.text
+
+    def with_value(self, value: float) -> "Fact":
+        """The same fact with another value: what a mutation or a question 'what if' asks for."""
+        factor = value / self.quantity.value
+        unit = self.quantity.text.partition(" ")[2]
+        shown = format_number(leading_number(self.quantity.text) * factor, 6)
+        return replace(self, quantity=replace(self.quantity, value=value, text=f"{shown} {unit}".strip()))
+
+
+def leading_number(text: str) -> float:
+    """The number that a quantity begins with: `6.4/2 Gbit/s` → 3.2."""
+    number = text.split(" ", 1)[0]
+    above, _, below = number.partition("/")
+    return float(above) / float(below or 1)
+
+
+def weakest(facts: "tuple[Fact, ...]") -> Grade:
+    """The worst grade among facts: a derivation is as good as the weakest thing in it."""
+    return GRADES[max((GRADES.index(fact.source.grade) for fact in facts), default=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of a derivation, shown as a reader multiplies it: `16 SM`, `2 op/MAC`, `1.3 GHz`."""
+
+    name: str
+    value: float
+    display: str
+    fact: Fact | None = None
+    """None for a convention such as 2 op/MAC."""
+    inverse: bool = False
+    """Whether the fact divides: the number of parts that a device is counted in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """A derivation: factors whose product is the result, in base units."""
+
+    factors: tuple[Factor, ...]
+
+    @property
+    def result(self) -> float:
+        """The product, in base units."""
+        product = 1.0
+        for factor in self.factors:
+            product *= factor.value
+        return product
+
+    @property
+    def formula(self) -> str:
+        """`16 SM × 4 tensor_core × 512 MAC/clock × 2 op/MAC × 1.3 GHz`."""
+        return " × ".join(factor.display for factor in self.factors)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts among the factors."""
+        return tuple(factor.fact for factor in self.factors if factor.fact)
+
+    def times(self, *factors: Factor) -> "Ladder":
+        """A longer ladder."""
+        return Ladder((*self.factors, *factors))

@@ -1,0 +1,105 @@
+"""What the project around us configures: its golden and specs folders, under pytest's own table of pyproject.toml."""
+
+import os
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from rooflint.base.errors import refuse
+
+TABLE = ("tool", "pytest", "ini_options")
+
+
+def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path]:
+    """Folders of `rooflint_golden` or `rooflint_specs`; none where there is no project or it names none.
+
+    Raises InputError for a project file that cannot be read and for what is not a list of folders.
+    """
+    if not project.is_file():
+        return []
+    text = _text(project)
+    names = _names(_table(project, text).get(option, []))
+    line = _line(text, option)
+    if names is None:
+        raise refuse(project, line, f'{option}: want a list of folders such as ["golden"]')
+    folders = [project.parent / name for name in names]
+    for folder in folders:
+        if not folder.is_dir():
+            raise refuse(project, line, f"{option}: want a folder, found nothing at {folder}")
+    return folders
+
+
+def share(option: str, project: Path = Path("pyproject.toml")) -> float | None:
+    """A share that is written in per cent, such as `rooflint_mutation_floor = 95`; None where nobody says it. [1]
+
+    Raises InputError for a project file that cannot be read and for what is not between 0 and 100.
+    """
+    if not project.is_file():
+        return None
+    text = _text(project)
+    said = _table(project, text).get(option)
+    if said is None:
+        return None
+    try:
+        percent = float("nan") if isinstance(said, bool) else float(said)
+    except (TypeError, ValueError):
+        percent = float("nan")
+    if not 0 <= percent <= 100:
+        raise refuse(project, _line(text, option), f"{option}: want per cent between 0 and 100, found '{said}'")
+    return percent / 100
+
+
+def _line(text: str, option: str) -> int:
+    """Where an option stands."""
+    return next((number for number, said in enumerate(text.splitlines(), 1) if said.strip().startswith(option)), 1)
+
+
+def _text(project: Path) -> str:
+    try:
+        return project.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise refuse(project, 1, f"cannot be read as UTF-8: {error}") from error
+
+
+def _table(project: Path, text: str) -> dict[str, Any]:
+    """pytest's options; empty where the tables are somebody else's."""
+    try:
+        here: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise refuse(project, 1, f"is not TOML: {error}") from error
+    for name in TABLE:
+        here = here.get(name, {}) if isinstance(here, dict) else {}
+    return here if isinstance(here, dict) else {}
+
+
+def _names(value: Any) -> list[str] | None:
+    """Names of folders, written as a list or as one text; None for anything else."""
+    if isinstance(value, str):
+        try:
+            return shlex.split(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, list) and all(isinstance(name, str) for name in value) else None
+
+
+# ---- Files written whole or not at all: a reader sees the old one or the new one, never half of it
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write UTF-8 with plain newlines beside the place, then move it there; the folder is made where it is missing.
+
+    Raises OSError where the place cannot be written, UnicodeEncodeError for text that is none; neither leaves a trace.
+    """
+    write_whole_bytes(file, text.encode())
+
+
+def write_whole_bytes(file: Path, content: bytes) -> None:
+    """The same for what is not text. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,64 @@
+"""Precisions: how many bits an element has in storage, and how it is called."""
+
+from dataclasses import dataclass
+
+from rooflint.base.errors import RooflintError
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """One number format."""
+
+    name: str
+    bits: int
+    """Of an element in storage. [bit]"""
+    floating: bool
+    accumulate: str | None = None
+    """Accumulator width where it changes the rate and is not the usual one."""
+
+
+PRECISIONS: dict[str, Precision] = {
+    precision.name: precision
+    for precision in (
+        Precision("fp64", 64, floating=True),
+        Precision("fp32", 32, floating=True),
+        Precision("tf32", 32, floating=True),  # 19 significant bits, stored in 32
+        Precision("bf16", 16, floating=True),
+        Precision("fp16", 16, floating=True),
+        Precision("fp16_acc16", 16, floating=True, accumulate="fp16"),
+        Precision("fp8", 8, floating=True),
+        Precision("fp8_acc16", 8, floating=True, accumulate="fp16"),
+        Precision("fp6", 6, floating=True),
+        Precision("fp4", 4, floating=True),
+        Precision("int32", 32, floating=False),
+        Precision("int16", 16, floating=False),
+        Precision("int8", 8, floating=False),
+        Precision("int4", 4, floating=False),
+        Precision("int1", 1, floating=False),
+    )
+}
+
+
+class UnknownPrecisionError(RooflintError, ValueError):
+    """A name that is not in PRECISIONS."""
+
+
+def precision(name: str) -> Precision:
+    """The precision of that name, in any case.
+
+    Raises UnknownPrecisionError with the names that exist.
+    """
+    try:
+        return PRECISIONS[name.lower()]
+    except KeyError:
+        raise UnknownPrecisionError(f"unknown precision '{name}' (known: {', '.join(PRECISIONS)})") from None
+
+
+def bytes_per_element(name: str) -> float:
+    """Storage size of one element. [B]"""
+    return precision(name).bits / 8
+
+
+def rate_unit(name: str) -> str:
+    """How a peak of this precision is printed: floating-point rates in FLOP/s, the others in OP/s."""
+    return "FLOP/s" if precision(name).floating else "OP/s"

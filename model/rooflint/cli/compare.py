@@ -1,0 +1,99 @@
+"""`rooflint compare NETWORK`: which device for this network, why, and what if."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rooflint.answers.compare import MAPPED, Question, answer
+from rooflint.answers.explanation import METRICS
+from rooflint.base.errors import RooflintError
+from rooflint.cli import options
+from rooflint.cli.options import Specs
+from rooflint.devices.hardware import Hardware
+from rooflint.output.deliver import deliver
+from rooflint.prediction.comparison import WINS, Comparison, Contender, compare, requirements
+
+app = typer.Typer(add_completion=False)
+
+
+class Level(StrEnum):
+    """How deep to look."""
+
+    summary = "summary"
+    detailed = "detailed"
+    subgraph = "subgraph"
+
+
+@app.command("compare")
+def compare_command(
+    network: options.Network,
+    hardware: options.Devices = None,
+    batch: options.Batch = 1,
+    precision: options.Compute = "bf16",
+    storage: options.Storage = "",
+    at: options.Mode = "",
+    fuse: options.Fuse = False,
+    launch: options.Launch = "stream",
+    fidelity: options.Fidelity = "roofline",
+    level: Annotated[Level, typer.Option("--level", "-l", help="How deep: per device, or per kernel.")] = Level.summary,
+    baseline: Annotated[str, typer.Option(help="Device or kind that the others are set against; gpu.")] = "",
+    require: Annotated[
+        str, typer.Option(help="Bounds, such as energy<100mJ,latency<50ms,memory<512MB,power<15W.")
+    ] = "",
+    explain: Annotated[
+        tuple[str, str] | None, typer.Option(help="Two of the devices: why the second differs from the first.")
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help=f"What --explain and subgraph speak of: {', '.join(METRICS)}.")
+    ] = "energy",
+    sort: Annotated[str, typer.Option(help=f"Best first by one of {', '.join(WINS)}; as asked for without it.")] = "",
+    top: Annotated[int | None, typer.Option(help="Only so many, after --sort (energy without it).", min=1)] = None,
+    shape: options.Shape = "",
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Compare devices on a network: energy, latency, memory, units; who wins, by what factor, and why."""
+    setting = options.setting_of(precision, storage, fuse, launch, fidelity)
+    _check(level, metric, sort)
+    wanted = requirements(require)
+    registry, energies = options.energies_of(specs)
+    devices = options.devices_of(registry, hardware if hardware or not explain else explain, at)
+    found = compare(devices, options.workload_of(network, batch, shape), energies, setting)
+
+    if sort or top:
+        found = found.sorted_by(sort or "energy", top)
+
+    def named(name: str) -> Contender:
+        return _named(found, options.devices_of(registry, [name], at), name)
+
+    question = Question(
+        level.value,
+        named(baseline) if baseline else None,
+        wanted,
+        (named(explain[0]), named(explain[1])) if explain else None,
+        metric,
+        options.repeated(batch, setting, at),
+    )
+    deliver(answer(found, question), form, output)
+
+
+def _check(level: Level, metric: str, sort: str) -> None:
+    if sort and sort not in WINS:
+        raise RooflintError(f"--sort: want one of {', '.join(WINS)}, found '{sort}'")
+    if metric not in METRICS:
+        raise RooflintError(f"--metric: want one of {', '.join(METRICS)}, found '{metric}'")
+    if level is Level.subgraph and metric not in MAPPED:
+        raise RooflintError(f"--metric: kernels have {' and '.join(MAPPED)}, not {metric}")
+
+
+def _named(found: Comparison, devices: list[Hardware], name: str) -> Contender:
+    """The contender that a name means, read as -d reads it. Raises RooflintError for what is not compared."""
+    keys = {(one.id, one.mode) for one in devices}
+    matches = [one for one in found.contenders if (one.hardware.id, one.hardware.mode) in keys]
+    if len(matches) != 1:
+        having = ", ".join(one.typed for one in found.contenders)
+        problem = "means several of them" if matches else "is not compared"
+        raise RooflintError(f"'{name}' {problem} (compared: {having})")
+    return matches[0]

@@ -1,0 +1,182 @@
+"""`rooflint hardware list`, `rooflint hardware show DEVICE`."""
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from rooflint.answers.table import Table, write
+from rooflint.base.errors import RooflintError, shown
+from rooflint.base.facts import Grade, weakest
+from rooflint.base.precision import precision as precision_named
+from rooflint.base.precision import rate_unit
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
+from rooflint.cli.options import Format, Specs, chosen, registry
+from rooflint.devices.hardware import Hardware, working_peak_ops_per_s, working_units
+
+NOTE = """
+peak: of all units that a network runs on, one processor of a module that has
+several; ≈ rests on an estimate; rooflint peaks DEVICE derives that of each unit"""
+
+app = typer.Typer(help="List and show devices.", no_args_is_help=True, add_completion=False)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The highest dense peak of a device, in whatever precision."""
+
+    ops_per_s: float
+    precision: str
+    grade: Grade
+
+    def __str__(self) -> str:
+        """`989.4 TFLOP/s bf16`, with `≈` in front where it rests on an estimate."""
+        about = "≈ " if self.grade == "estimate" else ""
+        return f"{about}{format_quantity(self.ops_per_s, OPS_PER_S, unit=rate_unit(self.precision))} {self.precision}"
+
+
+@app.command("list")
+def list_devices(
+    pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'.")] = "",
+    kind: Annotated[str, typer.Option(help="Only cpu, gpu, tpu, kpu or npu.")] = "",
+    precision: Annotated[str, typer.Option("--precision", "-p", help="Only what computes in it, with that peak.")] = "",
+    architecture: Annotated[str, typer.Option(help="Part of an architecture, such as hopper.")] = "",
+    form: Format = "text",
+    specs: Specs = None,
+) -> None:
+    """All devices in a table: the highest dense peak of each in any precision or in one, bandwidth and power."""
+    devices = registry(specs)
+    wanted = precision_named(precision).name if precision else ""
+    ids = devices.match(pattern) if pattern else devices.ids()
+    found = [
+        hardware
+        for hardware in map(devices.get, ids)
+        if (not kind or hardware.kind == kind)
+        and architecture.lower() in (hardware.architecture or "")
+        and (not wanted or _best(hardware, wanted))
+    ]
+    if not found:
+        asked = ", ".join(word for word in (pattern, kind, wanted, architecture) if word)
+        raise RooflintError(f"no device matches '{asked}' ({len(devices.ids())} are known)")
+    typer.echo(write(_overview(found, wanted) if form in ("text", "md") else _figures(found, wanted), form), nl=False)
+    if form == "text":
+        typer.echo(NOTE)
+
+
+def _overview(found: list[Hardware], wanted: str) -> Table:
+    """For people."""
+    rows = [(one.id, one.kind, _best_text(one, wanted), _bandwidth_text(one), _display(one, "tdp")) for one in found]
+    return Table(("device", "kind", "highest dense peak", "bandwidth", "TDP"), tuple(rows))
+
+
+def _figures(found: list[Hardware], wanted: str) -> Table:
+    """For programs: SI base units, empty where nothing is known."""
+    columns = (
+        "id",
+        "name",
+        "kind",
+        "architecture",
+        "precision",
+        "peak_ops_per_s",
+        "bandwidth_bytes_per_s",
+        "tdp_w",
+        "grade",
+    )
+    rows = []
+    for one in found:
+        best = _best(one, wanted)
+        peak = (best.precision, best.ops_per_s, best.grade) if best else (None, None, None)
+        rows.append((one.id, one.name, one.kind, one.architecture, *peak[:2], _bandwidth(one), one.tdp_w, peak[2]))
+    return Table(columns, tuple(rows))
+
+
+def _best(hardware: Hardware, wanted: str) -> Best | None:
+    peaks = (best for best in _peaks(hardware) if wanted in ("", best.precision))
+    return max(peaks, key=lambda best: best.ops_per_s, default=None)
+
+
+def _peaks(hardware: Hardware) -> Iterator[Best]:
+    """In each precision that of the units that a network runs on."""
+    for precision in dict.fromkeys(name for unit in hardware.units.values() for name in unit.precisions):
+        try:
+            ladders = [unit.derivation(precision) for unit in working_units(hardware, precision)]
+        except RooflintError:
+            continue  # undisclosed, or only of another processor on the module
+        facts = [fact for ladder in ladders for fact in ladder.facts]
+        yield Best(working_peak_ops_per_s(hardware, precision), precision, weakest(tuple(facts)))
+
+
+def _best_text(hardware: Hardware, wanted: str) -> str:
+    return str(_best(hardware, wanted) or ("undisclosed" if hardware.undisclosed else UNKNOWN))
+
+
+def _bandwidth(hardware: Hardware) -> float | None:
+    try:
+        return hardware.main_memory().bandwidth_bytes_per_s
+    except RooflintError:
+        return None
+
+
+def _bandwidth_text(hardware: Hardware) -> str:
+    bandwidth = _bandwidth(hardware)
+    return UNKNOWN if bandwidth is None else format_quantity(bandwidth, BYTES_PER_S)
+
+
+def _display(hardware: Hardware, path: str) -> str:
+    return hardware.facts[path].display if path in hardware.facts else UNKNOWN
+
+
+@app.command("show")
+def show(
+    device: Annotated[str, typer.Argument(help="Id, alias, or words of exactly one id.")],
+    at: Annotated[str, typer.Option(help="Operating point, such as 30w.")] = "",
+    form: Format = "text",
+    specs: Specs = None,
+) -> None:
+    """Every fact of a device with its source, place and grade; other formats than text add file and line."""
+    hardware = chosen(device, at, specs)
+    rows = tuple(
+        (path, fact.display, fact.source.grade, fact.source.document, fact.where, f"{shown(fact.file)}:{fact.line}")
+        for path, fact in hardware.facts.items()
+    )
+    if form != "text":
+        typer.echo(write(Table(("fact", "value", "grade", "document", "where", "line"), rows), form), nl=False)
+        return
+    for line in _sheet(hardware):
+        typer.echo(line)
+
+
+def _sheet(hardware: Hardware) -> Iterator[str]:
+    """For a terminal: facts under their part of the device, documents once at the end."""
+    yield f"{hardware.name}  ({hardware.label})"
+    about = (hardware.kind, f"scope {hardware.scope}", hardware.architecture, hardware.die)
+    yield "  " + ", ".join(word for word in about if word)
+    documents: dict[str, int] = {}
+    section = ""
+    order = list(dict.fromkeys(_split(path)[0] for path in hardware.facts))
+    for path, fact in sorted(hardware.facts.items(), key=lambda item: order.index(_split(item[0])[0])):
+        above, key = _split(path)
+        if above != section:
+            yield from ("", f"  {above}")
+            section = above
+        number = documents.setdefault(f"{fact.source.document} ({fact.source.grade})", len(documents) + 1)
+        yield f"    {key:<22} {fact.display:<14} {fact.source.grade:<9}[{number}] {fact.where}"
+    yield ""
+    yield f"  weakest grade: {weakest(tuple(hardware.facts.values()))}"
+    yield from (f"  undisclosed: {path}: {reason}" for path, reason in hardware.undisclosed.items())
+    if hardware.operating_points:
+        yield f"  operating points: {', '.join(hardware.operating_points)}"
+    yield ""
+    yield from (f"  [{number}] {document}" for document, number in documents.items())
+    if hardware.notes:
+        yield from ("", *textwrap.wrap(hardware.notes, 78, initial_indent="  ", subsequent_indent="  "))
+
+
+def _split(path: str) -> tuple[str, str]:
+    """`units.tensor_core.clock` → its part of the device, and the rest."""
+    parts = path.split(".")
+    depth = 2 if parts[0] in ("units", "memories", "caches") else 1 if len(parts) > 1 else 0
+    return ".".join(parts[:depth]) or "device", ".".join(parts[depth:])

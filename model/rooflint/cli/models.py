@@ -1,0 +1,50 @@
+"""`rooflint models DEVICE NETWORK…`: many networks on one device."""
+
+from typing import Annotated
+
+import typer
+
+from rooflint.answers.models import answer
+from rooflint.base.errors import RooflintError
+from rooflint.cli import options
+from rooflint.cli.options import Specs
+from rooflint.networks.tables import workload_ids
+from rooflint.output.deliver import deliver
+from rooflint.prediction.comparison import Contender, contend
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("models")
+def models_command(
+    device: Annotated[str, typer.Argument(help="Id, alias, unique part, or kind; orin@30w names an operating point.")],
+    networks: Annotated[
+        list[str] | None, typer.Argument(help="Networks; those with a committed table if none.")
+    ] = None,
+    batch: options.Batch = 1,
+    precision: options.Compute = "bf16",
+    storage: options.Storage = "",
+    at: options.Mode = "",
+    fuse: options.Fuse = False,
+    launch: options.Launch = "stream",
+    fidelity: options.Fidelity = "roofline",
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Latency, energy, memory and units of many networks on one device."""
+    setting = options.setting_of(precision, storage, fuse, launch, fidelity)
+    registry, energies = options.energies_of(specs)
+    hardware = options.device_of(registry, device, at)
+    found: list[tuple[str, Contender]] = []
+    refused: list[str] = []
+    for name in networks or workload_ids():
+        try:
+            one = contend(hardware, options.workload_of(name, batch), energies, setting)
+        except RooflintError as error:
+            refused.append(str(error))
+            continue
+        found.append((name.rpartition("/")[2], one))
+    if not found:
+        raise RooflintError("\n".join(refused))
+    deliver(answer(found, setting, batch, refused), form, output)

@@ -1,0 +1,124 @@
+"""`rooflint tdp estimate`: energy of a MAC as a ladder, power and op/s per watt of so many ALUs."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rooflint.answers.tdp_estimate import answer
+from rooflint.answers.tdp_registry import answer as tdp_registry_answer
+from rooflint.base.errors import RooflintError
+from rooflint.base.precision import precision as precision_named
+from rooflint.cli import options
+from rooflint.cli.options import Specs, registry
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.energy.power import survey
+from rooflint.energy.tdp import Case, Factors, Hold, alus_of, clocks_of, estimate, over
+from rooflint.output.deliver import deliver
+
+Spelt = Annotated[bool, typer.Option(help="The same as --compare with that word.", hidden=True)]
+
+
+class By(StrEnum):
+    """What to compare."""
+
+    precisions = "precisions"
+    circuits = "circuits"
+    processes = "processes"
+
+
+def estimate_command(
+    precision: Annotated[str, typer.Option("--precision", "-p", help="Of the arithmetic, in any case.")] = "fp16",
+    alus: Annotated[
+        str, typer.Option(help="How many ALUs, or a range: 1024:65536 doubles, 1000:4000:500 adds.")
+    ] = "1024",
+    process: Annotated[str, typer.Option(help="Process node, 3nm to 28nm.")] = "4nm",
+    circuit: Annotated[str, typer.Option(help="How an ALU is built: tensor_core, x86_performance, …")] = "tensor_core",
+    clock: Annotated[str, typer.Option(help="Clock, or a range such as 1GHz:2GHz:0.25GHz.")] = "1GHz",
+    macs_per_clock: Annotated[float, typer.Option(help="MACs that one ALU does in a clock.")] = 1.0,
+    compare: Annotated[
+        list[By] | None, typer.Option(help="Also every precision, circuit or process; may be repeated.")
+    ] = None,
+    hold: Annotated[
+        Hold, typer.Option(help="Over precisions, as many ALUs, or ALUs of 64 bits that hold as many MACs as fit.")
+    ] = Hold.alus,
+    compare_precisions: Spelt = False,
+    compare_circuits: Spelt = False,
+    compare_processes: Spelt = False,
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Estimate the power of so many ALUs: energy of a MAC factor by factor, watts, op/s per watt; compare and sweep."""
+    if not 0 < macs_per_clock <= 1e6:
+        raise RooflintError(f"--macs-per-clock: want a number above 0 and up to 1e6, found '{macs_per_clock:g}'")
+    counts, clocks_hz = alus_of(alus), clocks_of(clock)
+    case = Case(precision, circuit, process, counts[0], clocks_hz[0], macs_per_clock, hold)
+    spelt = dict(zip(By, (compare_precisions, compare_circuits, compare_processes), strict=True))
+    wanted = [by.value for by in By if spelt[by] or by in (compare or ())]
+    first = estimate(Factors(Coefficients(registry(specs))), case)
+    deliver(answer(over(first, counts, clocks_hz), wanted), form, output)
+
+
+# ---- `rooflint tdp registry [PATTERN]`: which devices can run at their printed peak within their printed power
+
+
+def registry_command(
+    pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'; all without.")] = "",
+    at: Annotated[str, typer.Option("--at", help="Only at this operating point, such as 30w.")] = "",
+    modes: Annotated[bool, typer.Option("--modes", help="Also at every operating point.")] = False,
+    precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision, in any case.")] = "",
+    unit: Annotated[str, typer.Option(help="Only loads of this unit, such as tensor_core.")] = "",
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Compare what devices take at their dense peaks with the power that they are rated for."""
+    if at and modes:
+        raise RooflintError("--at names one operating point and --modes asks for all; want one of the two")
+    wanted = precision_named(precision).name if precision else ""
+    registry, energies = options.energies_of(specs)
+    devices = _devices(registry, pattern)
+    _check_unit(devices, unit)
+    points = list(_points(devices, at, modes))
+    found = [one for hardware in points for one in survey(hardware, energies, wanted, unit)]
+    deliver(tdp_registry_answer(found, wanted, unit), form, output)
+
+
+def _devices(registry: Registry, pattern: str) -> list[Hardware]:
+    ids = registry.match(pattern) if pattern else registry.ids()
+    if not ids:
+        raise RooflintError(f"no device matches '{pattern}' ({len(registry.ids())} are known)")
+    return [registry.get(name) for name in ids]
+
+
+def _check_unit(devices: list[Hardware], unit: str) -> None:
+    known = sorted({name for hardware in devices for name in hardware.units})
+    if unit and unit not in known:
+        raise RooflintError(f"--unit: want one of {', '.join(known) or 'none'}, found '{unit}'")
+
+
+def _points(devices: list[Hardware], at: str, modes: bool) -> Iterator[Hardware]:
+    """Each device at its own point, at one that is named, or at all. Raises RooflintError where none has that point."""
+    if at:
+        able = [hardware for hardware in devices if at in hardware.operating_points]
+        if not able:
+            known = sorted({name for hardware in devices for name in hardware.operating_points})
+            wish = f"want one of {', '.join(known)}" if known else "no device asked for has an operating point"
+            raise RooflintError(f"--at: {wish}, found '{at}'")
+        yield from (hardware.at(at) for hardware in able)
+        return
+    for hardware in devices:
+        yield hardware
+        if modes:
+            yield from map(hardware.at, hardware.operating_points)
+
+
+# ---- `rooflint tdp estimate` and `rooflint tdp registry`: what arithmetic draws, and which chips can hold their peak
+
+app = typer.Typer(help="Power from physics: can a chip keep its peak?", no_args_is_help=True, add_completion=False)
+app.command("estimate")(estimate_command)
+app.command("registry")(registry_command)

@@ -1,0 +1,214 @@
+"""What cannot all be true in one file of energies: a unit that slipped shows where two readings meet."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import get_args
+
+from rooflint.base.errors import Problem
+from rooflint.base.facts import Fact
+from rooflint.base.strict_yaml import Document
+from rooflint.base.units import METRES, UnitError, parse_quantity
+from rooflint.coefficients.energies import MemoryEnergy
+from rooflint.coefficients.ranges import Range, range_of
+from rooflint.coefficients.schema import (
+    PARTS,
+    PICO,
+    WINDOWS,
+    EnergySpec,
+    EventSpec,
+    EventsSpec,
+    LaunchesSpec,
+    MemoryEnergySpec,
+    MemoryReading,
+    ProcessSpec,
+)
+from rooflint.devices.hardware import Facts
+from rooflint.devices.schema import Kind
+
+FAR = 6
+"""Readings of one thing that lie further apart than this are refused: a unit slipped (8 bit/B), or a count (16)."""
+
+
+def size_of(node: str) -> float | None:
+    """`4nm` → 4e-9; None for what is no node. [m]"""
+    try:
+        quantity = parse_quantity(node.replace("nm", " nm"))
+    except UnitError:
+        return None
+    return quantity.value if quantity.dimension == METRES else None
+
+
+def problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
+    """What the file says that cannot all be true, each with its line."""
+    if isinstance(spec, ProcessSpec):
+        yield from _misnamed(document)
+        yield from _wires(spec, facts)
+        for key in sorted({path.split(".", 2)[2] for path in facts}):
+            if not key.endswith(".capacity"):
+                yield from far([fact for path, fact in facts.items() if path.split(".", 2)[2] == key])
+    if isinstance(spec, MemoryEnergySpec):
+        broken = list(_ranges(spec, document, facts))
+        yield from broken or _scopes(MemoryEnergy(document.file.stem, spec, document, facts))
+
+
+def _misnamed(document: Document) -> Iterator[Problem]:
+    if size_of(document.file.stem) is None:
+        yield Problem(document.file, 1, f"'{document.file.stem}' is no process node: want a name such as 4nm.yaml")
+
+
+def _wires(spec: ProcessSpec, facts: Facts) -> Iterator[Problem]:
+    """Random data changes every other bit, so its energy is half of a transition's; by rounding, not by more."""
+    for name in spec.readings:
+        half, whole = (facts.get(f"readings.{name}.wire.{key}") for key in ("random_bit", "transition"))
+        if half and whole and not 0.4 < half.value / whole.value < 0.6:
+            yield contradiction(half, whole, "is not about half of")
+
+
+def _ranges(spec: MemoryEnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
+    for name in spec.readings:
+        yield from incomplete(f"readings.{name}", document, facts)
+
+
+def incomplete(path: str, document: Document, facts: Facts) -> Iterator[Problem]:
+    """What is missing from the reading at a dotted path, or runs backwards in it."""
+    ends = {end: fact for end in ("low", "typical", "high") if (fact := facts.get(f"{path}.{end}"))}
+    if "typical" not in ends and len(ends) < 2:
+        yield document.problem(tuple(path.split(".")), f"{path}: want a typical value, or low and high")
+    for lower, upper in pairwise(ends.values()):
+        if lower.value > upper.value:
+            yield contradiction(lower, upper, "is above")
+
+
+def _scopes(memory: MemoryEnergy) -> Iterator[Problem]:
+    """Readings of one scope that lie far apart, and a part that costs more than the whole by the same document."""
+    readings = memory.spec.readings
+    for (name, one), (other, two) in combinations(readings.items(), 2):
+        first, second = memory.range(name), memory.range(other)
+        if one.scope == two.scope:
+            yield from far([first.low, first.high, second.low, second.high])
+        yield from _part_above_whole(one, first, two, second)
+        yield from _part_above_whole(two, second, one, first)
+
+
+def _part_above_whole(one: MemoryReading, part: Range, two: MemoryReading, whole: Range) -> Iterator[Problem]:
+    same = part.low.source.document == whole.low.source.document
+    if same and PARTS[one.scope] and PARTS[one.scope] < PARTS[two.scope] and part.low.value > whole.high.value:
+        yield contradiction(part.low, whole.high, f"is {one.scope} alone, and above the {two.scope} of")
+
+
+def far(facts: Sequence[Fact]) -> Iterator[Problem]:
+    """Figures of one thing that lie too far apart."""
+    if not facts:
+        return
+    lowest, highest = min(facts, key=lambda fact: fact.value), max(facts, key=lambda fact: fact.value)
+    if highest.value > FAR * lowest.value:
+        factor = f"is {highest.value / lowest.value:.3g} times"
+        yield contradiction(highest, lowest, factor, "; wrong unit or prefix?")
+
+
+def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
+    """Two facts of a file that cannot both be true, said at the line of the first."""
+    where = "" if two.line == one.line else f" in line {two.line}"
+    return Problem(one.file, one.line, f"{one.path}: {one.display} {how} the {two.display}{where}{end}")
+
+
+# ---- What cannot all be true of events, idle power and launches: a slip shows at a window, or where two readings mee
+
+KINDS: tuple[str, ...] = get_args(Kind)
+
+#: One reading of one event: the event, its node, and what is said.
+Said = tuple[EventSpec, str | None, Range]
+
+
+def event_problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
+    """What a file of events or launches says that cannot all be true, each with its line."""
+    if isinstance(spec, EventsSpec):
+        yield from _event_checks_misnamed(document)
+        events = [f"events.{name}.readings.{one}" for name, event in spec.events.items() for one in event.readings]
+        idle = [f"idle.{name}" for name in spec.idle]
+        broken = [problem for path in (*events, *idle) for problem in incomplete(path, document, facts)]
+        yield from broken or _events(spec, facts)
+    if isinstance(spec, LaunchesSpec):
+        yield from _launches(spec, document, facts)
+
+
+def _event_checks_misnamed(document: Document) -> Iterator[Problem]:
+    name = document.file.stem
+    if name not in KINDS:
+        yield Problem(document.file, 1, f"'{name}' is no kind of processor: want one of {', '.join(KINDS)}")
+
+
+def _events(spec: EventsSpec, facts: Facts) -> Iterator[Problem]:
+    said = {name: list(_said(name, event, facts)) for name, event in spec.events.items()}
+    for name, event in spec.events.items():
+        yield from _outside(event, said[name])
+        for (_, node, one), (_, other, two) in combinations(said[name], 2):
+            yield from _apart(node, one, other, two)
+    for readings in _together(said):
+        yield from _parts(readings)
+    for state in {one.state for one in spec.idle.values()}:
+        ranges = [range_of(name, facts, f"idle.{name}") for name, one in spec.idle.items() if one.state == state]
+        yield from far([fact for one in ranges for fact in one.facts])
+
+
+def _said(name: str, event: EventSpec, facts: Facts) -> Iterator[Said]:
+    for reading, one in event.readings.items():
+        yield event, one.node, range_of(reading, facts, f"events.{name}.readings.{reading}")
+
+
+def _outside(event: EventSpec, said: list[Said]) -> Iterator[Problem]:
+    low, high = WINDOWS[event.per]
+    for fact in (fact for _, _, one in said for fact in one.facts):
+        if not low <= fact.value <= high:
+            text = f"'{fact.display}' per {event.per} is outside {low / PICO:.10g} … {high / PICO:.10g} pJ"
+            yield Problem(fact.file, fact.line, f"{fact.path}: {text}; wrong unit or prefix?")
+
+
+def _apart(node: str | None, one: Range, other: str | None, two: Range) -> Iterator[Problem]:
+    """Two readings of one event. At two nodes, the older may cost more by the ratio of the nodes, besides."""
+    if node == other:
+        yield from far([*one.facts, *two.facts])
+    elif node and other:
+        older, newer = (one, two) if _nanometres(node) > _nanometres(other) else (two, one)
+        scale = max(_nanometres(node), _nanometres(other)) / min(_nanometres(node), _nanometres(other))
+        if older.value > FAR * scale * newer.value or newer.value > FAR * older.value:
+            how = f"is {older.value / newer.value:.3g} times"
+            yield contradiction(older.facts[0], newer.facts[0], how, f", which nodes {node} and {other} do not explain")
+
+
+def _nanometres(node: str) -> float:
+    return (size_of(node) or 0) * 1e9
+
+
+def _together(said: Mapping[str, list[Said]]) -> Iterator[list[Said]]:
+    """Readings that can be compared as parts: of one document, at one node, counted by the same."""
+    groups: dict[tuple[str, str | None, str], list[Said]] = {}
+    for event, node, one in (one for group in said.values() for one in group):
+        groups.setdefault((one.facts[0].source.document, node, event.per), []).append((event, node, one))
+    yield from groups.values()
+
+
+def _parts(readings: list[Said]) -> Iterator[Problem]:
+    """Parts that together cost more than the whole; parts that share something are held against it one by one."""
+    for event, _, whole in readings:
+        parts = [(one, part) for one, _, part in readings if set(one.covers) < set(event.covers)]
+        apart = all(not set(one.covers) & set(two.covers) for (one, _), (two, _) in combinations(parts, 2))
+        for group in [parts] if apart else [[one] for one in parts]:
+            total = sum(part.low.value for _, part in group)
+            if group and total > whole.high.value * (1 + 1e-9):
+                how = "is a part of, and with the others above," if len(group) > 1 else "is a part of, and above,"
+                yield contradiction(_largest(group), whole.high, how)
+
+
+def _largest(group: list[tuple[EventSpec, Range]]) -> Fact:
+    return max((part.low for _, part in group), key=lambda fact: fact.value)
+
+
+def _launches(spec: LaunchesSpec, document: Document, facts: Facts) -> Iterator[Problem]:
+    for kind, owners in spec.launches.items():
+        for owner, modes in owners.items():
+            for mode, launch in modes.items():
+                paths = {one: f"launches.{kind}.{owner}.{mode}.readings.{one}" for one in launch.readings}
+                broken = [problem for path in paths.values() for problem in incomplete(path, document, facts)]
+                ends = [] if broken else [range_of(one, facts, path) for one, path in paths.items()]
+                yield from broken or far([fact for one in ends for fact in one.facts])

@@ -1,0 +1,85 @@
+"""Time that a launch costs before its first useful clock, as published, by kind, vendor and way of launching."""
+
+from dataclasses import dataclass
+from typing import get_args
+
+from rooflint.base.strict_yaml import Document
+from rooflint.coefficients.ranges import Range, Spread, UnknownCoefficientError, range_of
+from rooflint.coefficients.schema import LaunchesSpec, LaunchSpec, Mode
+from rooflint.devices.hardware import Facts, Hardware
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+ANY = "any"
+"""The vendor of what no vendor decides: a parallel region of threads."""
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Launch overheads by document."""
+
+    spec: LaunchesSpec
+    document: Document
+    facts: Facts
+
+    def overhead(self, kind: str, vendor: str, mode: str) -> Spread | None:
+        """What documents say of a vendor's devices, else of any vendor's; None where nobody says anything. [s]
+
+        Raises UnknownCoefficientError for a mode that there is not.
+        """
+        name = mode_of(mode)
+        for owner in (vendor, ANY):
+            if one := self._launch(kind, owner, name):
+                path = f"launches.{kind}.{owner}.{name}.readings"
+                ranges = tuple(range_of(reading, self.facts, f"{path}.{reading}") for reading in one.readings)
+                return Spread(f"{owner} {kind} {name} launch", ranges)
+        return None
+
+    def of_kind(self, kind: str, mode: str) -> Spread | None:
+        """What documents say of any vendor's devices of a kind, the first that the file lists; None without one. [s]
+
+        Raises UnknownCoefficientError for a mode that there is not.
+        """
+        owners = next((owners for name, owners in self.spec.launches.items() if name == kind), {})
+        found = (self.overhead(kind, vendor, mode) for vendor in owners)
+        return next((spread for spread in found if spread), None)
+
+    def taken_for(self, hardware: Hardware, mode: str) -> Range | None:
+        """What a document says of a device's own architecture; None where none does. [s]
+
+        Raises UnknownCoefficientError for a mode that there is not.
+        """
+        vendor, name = hardware.id.partition("/")[0], mode_of(mode)
+        one = self._launch(hardware.kind, vendor, name)
+        for reading, said in one.readings.items() if one else ():
+            if hardware.architecture in said.architectures:
+                path = f"launches.{hardware.kind}.{vendor}.{name}.readings.{reading}"
+                return range_of(reading, self.facts, path)
+        return None
+
+    def what(self, kind: str, vendor: str, mode: str) -> str | None:
+        """What is launched and timed, in a sentence; None where nobody says anything.
+
+        Raises UnknownCoefficientError for a mode that there is not.
+        """
+        name = mode_of(mode)
+        found = self._launch(kind, vendor, name) or self._launch(kind, ANY, name)
+        return found.what if found else None
+
+    def _launch(self, kind: str, vendor: str, mode: Mode) -> LaunchSpec | None:
+        owners = next((owners for name, owners in self.spec.launches.items() if name == kind), {})
+        return owners.get(vendor, {}).get(mode)
+
+
+def own_overhead(hardware: Hardware) -> Spread | None:
+    """The launch overhead that a device's own spec states; it goes before any of its vendor's. [s]"""
+    fact = hardware.facts.get("launch_overhead")
+    return Spread(f"{hardware.id} launch", (Range("own", fact, fact, fact),)) if fact else None
+
+
+def mode_of(text: str) -> Mode:
+    """The mode of that name. Raises UnknownCoefficientError."""
+    for mode in MODES:
+        if mode == text:
+            return mode
+    raise UnknownCoefficientError(f"unknown way of launching '{text}' (known: {', '.join(MODES)})")

@@ -1,0 +1,177 @@
+"""An energy as the sources leave it: a typical value between ends, and what it includes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import GRADES, Fact, Grade, weakest
+from rooflint.base.units import Dimension
+
+
+class UnknownCoefficientError(RooflintError):
+    """A node, a memory, an operation, a scope, an event or a reading that no root has; the message names those."""
+
+
+class ScopeError(RooflintError):
+    """Energies that must not be added: they share a part, or nobody knows what one of them includes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What one document says: a value, the ends of a range, or all three."""
+
+    name: str
+    low: Fact
+    high: Fact
+    typical: Fact | None
+
+    @property
+    def value(self) -> float:
+        """The typical value, else the middle of the range. [as its facts]"""
+        return self.typical.value if self.typical else (self.low.value + self.high.value) / 2
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that it consists of, each once."""
+        given = (self.typical, self.low, self.high) if self.typical else (self.low, self.high)
+        return tuple(dict.fromkeys(given))
+
+
+def range_of(name: str, facts: Mapping[str, Fact], path: str) -> Range:
+    """The reading of that name below a dotted path, of which the file gives a value or both ends."""
+    low, typical, high = (facts.get(f"{path}.{end}") for end in ("low", "typical", "high"))
+    ends = [fact for fact in (low, typical, high) if fact]
+    return Range(name, low or ends[0], high or ends[-1], typical)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What all documents say about one coefficient; the ends are those of any of them.
+
+    An energy is in J/op, J/B, J/B/m or, of an event, in J; idle power is a share, a launch is in seconds.
+    """
+
+    what: str
+    ranges: tuple[Range, ...]
+    parts: frozenset[str] | None = None
+    """What an access to memory includes or an event covers; None where that means nothing, empty where it is open."""
+
+    @property
+    def best(self) -> Range:
+        """The range of the best grade; of several, the one that its file lists first."""
+        return min(self.ranges, key=lambda one: max(GRADES.index(fact.source.grade) for fact in one.facts))
+
+    def only(self, name: str) -> "Spread":
+        """The same of one document. Raises UnknownCoefficientError."""
+        chosen = tuple(one for one in self.ranges if one.name == name)
+        if not chosen:
+            having = ", ".join(one.name for one in self.ranges)
+            raise UnknownCoefficientError(f"{self.what} has no reading '{name}' (has: {having})")
+        return replace(self, ranges=chosen)
+
+    @property
+    def low(self) -> float:
+        """The lowest value that a document gives. [as its facts]"""
+        return min(one.low.value for one in self.ranges)
+
+    @property
+    def typical(self) -> float:
+        """The value of the best reading. [as its facts]"""
+        return self.best.value
+
+    @property
+    def high(self) -> float:
+        """The highest value that a document gives. [as its facts]"""
+        return max(one.high.value for one in self.ranges)
+
+    @property
+    def dimension(self) -> Dimension:
+        """Energy, by itself or per op, per byte, per byte and metre; time; none for a share."""
+        return self.best.low.quantity.dimension
+
+
+def together(spreads: Iterable[Spread]) -> tuple[float, float, float]:
+    """Lowest, typical and highest sum of accesses to memory that have no part in common. [J/B]
+
+    Raises ScopeError where two share a part, or one does not say what it includes.
+    """
+    counted: dict[str, str] = {}
+    chosen = tuple(spreads)
+    for one in chosen:
+        if not one.parts:
+            raise ScopeError(f"{one.what} does not say what it includes; it cannot be added to anything")
+        for part in sorted(one.parts):
+            if part in counted:
+                raise ScopeError(f"{counted[part]} and {one.what} both include {part}; they cannot be added")
+            counted[part] = one.what
+    return sum(one.low for one in chosen), sum(one.typical for one in chosen), sum(one.high for one in chosen)
+
+
+# ---- A coefficient: what one event costs, between the ends that the documents leave open
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A number with the lowest and the highest that its sources allow, and the facts that it rests on.
+
+    Energies are in J per event, shares in 1. `low <= typical <= high`.
+    """
+
+    low: float
+    typical: float
+    high: float
+    said: str
+    """Where it comes from, in words: `multiply + add fp16 at 7 nm`."""
+    facts: tuple[Fact, ...] = ()
+    carried: bool = False
+    """Whether it was taken from something else than what it speaks of: another node, another device."""
+
+    @property
+    def grade(self) -> Grade:
+        """The weakest grade of what it rests on; what was carried over is an estimate, however well it was read."""
+        return "estimate" if self.carried else weakest(self.facts)
+
+    def times(self, factor: "Coefficient | float", said: str = "") -> "Coefficient":
+        """Product with a factor, whose spread widens it."""
+        other = factor if isinstance(factor, Coefficient) else Coefficient(factor, factor, factor, "")
+        return Coefficient(
+            self.low * other.low,
+            self.typical * other.typical,
+            self.high * other.high,
+            said or f"{self.said} × {other.said}".removesuffix(" × "),
+            _once((*self.facts, *other.facts)),
+            self.carried or other.carried,
+        )
+
+    def plus(self, other: "Coefficient", said: str = "") -> "Coefficient":
+        """Sum of what happens together."""
+        return Coefficient(
+            self.low + other.low,
+            self.typical + other.typical,
+            self.high + other.high,
+            said or f"{self.said} + {other.said}",
+            _once((*self.facts, *other.facts)),
+            self.carried or other.carried,
+        )
+
+    def as_estimate(self) -> "Coefficient":
+        """The same, carried over to something that no document speaks of."""
+        return replace(self, carried=True)
+
+    def called(self, said: str) -> "Coefficient":
+        """The same in other words."""
+        return replace(self, said=said)
+
+
+def of_spread(spread: Spread, said: str = "") -> Coefficient:
+    """What the documents say of one thing; its facts are those of the typical value, the others widen the range."""
+    return Coefficient(spread.low, spread.typical, spread.high, said or spread.what, _once(spread.best.facts))
+
+
+def of_fact(fact: Fact, said: str) -> Coefficient:
+    """What one document says, without a range."""
+    return Coefficient(fact.value, fact.value, fact.value, said, (fact,))
+
+
+def _once(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(dict.fromkeys(facts))

@@ -1,1 +1,0 @@
-"""Commands that the model brings to `rooflint`."""

@@ -1,0 +1,1 @@
+"""Cost: prices of devices and electricity, and carbon."""

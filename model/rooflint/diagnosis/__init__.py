@@ -1,0 +1,1 @@
+"""Diagnosis: from a wrong figure to its ranked causes."""

@@ -1,0 +1,187 @@
+"""Why a derived figure is off: from the ratio of obtained to expected to the fact or convention that explains it.
+
+Pure: ladders, facts and the registry in, ranked causes out. A cause is a factor with a sentence; the ratio may be one
+factor or a product of two. Simplest first, several where the figures do not decide, "unexplained" rather than a guess.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations
+
+from rooflint.base.facts import Fact
+from rooflint.base.units import UnitError, parse_quantity
+from rooflint.diagnosis.causes import PREFIX, Case, Cause, Span, conventions, counted_twice, ratio_text
+from rooflint.diagnosis.figures import Printed
+from rooflint.diagnosis.identify import Asked, Recogniser
+from rooflint.diagnosis.suspects import REASON, is_odd, other_clocks, other_precisions, rates, short, suspects
+
+__all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
+
+_TELLING = {"macs_per_clock": "peak", "pin_rate": "bandwidth", "bandwidth": "bandwidth", "capacity": "capacity"}
+"""Factors that tell which quantity a ladder derives."""
+_IDENTITIES = frozenset({"another device", "another device + sparse for dense", "another mode", "another precision"})
+DOUBT = 0.7
+"""What it costs to doubt an expectation, which somebody read in a document, rather than a fact."""
+SLOWEST, FASTEST = 50e6, 10e9
+"""Clocks beyond which a prefix is off rather than a figure. [Hz]"""
+_SIZES = frozenset({"capacity", "bandwidth", "pin_rate"})
+
+MAX_CAUSES = 3
+CANDIDATES = 16
+
+
+def diagnose(case: Case) -> list[Cause]:
+    """The simplest causes of the ratio of a case, ranked; empty where nothing explains it."""
+    return shortlist(candidates(case))
+
+
+def candidates(case: Case) -> list[Cause]:
+    """Every cause that explains the ratio of a case, simplest first, for somebody who can try them out."""
+    if not 0 < case.span.low <= case.span.high < math.inf:
+        return []
+    atoms = list(_atoms(case))
+    singles = [atom for atom in atoms if case.span.holds(atom.factor)]
+    singles += suspects(case, case.span)
+    pairs = [_pair(one, two) for one, two in combinations(atoms, 2) if case.span.holds(one.factor * two.factor)]
+    pairs += _identities(case)
+    for atom in conventions(case):
+        pairs += [_pair(rate, atom) for rate in rates(case, case.span, atom.factor)]
+    found = _distinct(_weighed(case, _mended(case, cause)) for cause in (*singles, *pairs))
+    return sorted(found, key=lambda cause: cause.cost)[:CANDIDATES]
+
+
+def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0.6) -> list[Cause]:
+    """The causes worth showing: those whose repair was seen to mend most and break nothing, then the simplest.
+
+    A cause that is much less simple than the best of its kind is left out.
+    """
+    asked = [cause for cause in causes if (cause.mends or 0) >= cause.needs and not (cause.needs and cause.breaks)]
+    ranked = sorted(asked, key=lambda cause: (bool(cause.breaks), -(cause.mends or 0), cause.cost))
+    if not ranked:
+        return []
+    best = ranked[0]
+    alike = [cause for cause in ranked if bool(cause.breaks) == bool(best.breaks)]
+    if best.mends is None:
+        return [cause for cause in alike if cause.cost <= best.cost + within][:most]
+    simplest = min(cause.cost for cause in alike if cause.mends == best.mends)
+    reach = {cause: 3 * within if cause.mends == best.mends else within for cause in alike}  # a tie is not decided
+    alike = [cause for cause in alike if cause.cost <= simplest + reach[cause]]
+    settled = best.mends > 1 and not best.breaks  # a repair that mends several claims leaves little to guess
+    return [cause for cause in alike if not (settled if cause.mends is None else 2 * cause.mends < best.mends)][:most]
+
+
+def _weighed(case: Case, cause: Cause) -> Cause:
+    """A repair that no other device has the like of costs more; a fact that stands alone today costs less."""
+    if cause.fact is None or cause.repaired is None:
+        return cause
+    odd_now, odd_then = (is_odd(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
+    odd_then = odd_then and cause.repaired.file == cause.fact.file  # what the architecture states is borne out
+    return replace(cause, cost=cause.cost + (1.0 if odd_then else 0.0) - (0.4 if odd_now and not odd_then else 0.0))
+
+
+def _mended(case: Case, cause: Cause) -> Cause:
+    """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin, a clock in kHz."""
+    wild = next(
+        (one.fact for one in case.ladder.factors if one.name == "clock" and one.fact and _is_wild(one.fact)), None
+    )
+    if cause.text == PREFIX and wild:
+        return replace(cause, fact=wild, repaired=wild.with_value(wild.value / cause.factor))
+    carrier = next((factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None)
+    if cause.fact or carrier is None or carrier.fact is None or not cause.carried:
+        return cause
+    factor = 1 / cause.factor if carrier.inverse else cause.factor
+    repaired = carrier.fact.with_value(carrier.fact.value / factor)
+    text = cause.text
+    if carrier.name == "macs_per_clock":
+        text = f"{short(carrier.fact)} {carrier.fact.display} is {ratio_text(factor)} of {repaired.display}: {text}"
+    return replace(cause, text=text, fact=carrier.fact, repaired=repaired)
+
+
+def _is_wild(fact: Fact) -> bool:
+    """Whether a clock is none that a chip has: a prefix is off rather than a figure."""
+    return not SLOWEST <= fact.value <= FASTEST
+
+
+def _other_prefixes(case: Case) -> Iterator[Cause]:
+    """A size is written in powers of 1024 where powers of 1000 are meant, or the reverse."""
+    for factor in case.ladder.factors:
+        other = _with_other_prefix(factor.fact) if factor.fact and factor.name in _SIZES else None
+        if factor.fact and other:
+            binary = "i" in factor.fact.display.split(" ")[-1]
+            text = f"{short(factor.fact)} {factor.fact.display} is written where {other.display} is meant"
+            share = factor.fact.value / other.value
+            yield Cause(text, share, 0.9 if binary else 1.3, factor.fact, other)
+
+
+def _with_other_prefix(fact: Fact) -> Fact | None:
+    """`8 GiB` for `8 GB` and the reverse; None where a fact has neither prefix."""
+    text = re.sub(r"\b([KMGT])i(?=B|bit)", r"\1", fact.quantity.text)
+    if text == fact.quantity.text:
+        text = re.sub(r"\b([MGT])(?=B|bit)", r"\1i", text)
+    if text == fact.quantity.text:
+        return None
+    try:
+        return replace(fact, quantity=parse_quantity(text))
+    except UnitError:  # no such prefix of that unit
+        return None
+
+
+def _identities(case: Case) -> Iterator[Cause]:
+    """The expectation is another figure that is known: another device's, a sparse one of another precision."""
+    quantity = next((name for factor, name in _TELLING.items() if factor in _names(case)), None)
+    if (
+        quantity is None
+        or case.registry is None
+        or case.hardware is None
+        or case.hardware.id not in case.registry.files
+    ):
+        return
+    low, high = (case.ladder.result / edge for edge in (case.span.high, case.span.low))
+    printed = Printed(math.sqrt(low * high), high - low, "")
+    asked = Asked(quantity, case.precision, case.unit if quantity == "peak" else None, sparse=case.sparse or None)
+    for reading in Recogniser(case.registry).readings(printed, asked, [case.hardware.id]):
+        if reading.error in _IDENTITIES and case.span.low <= case.ladder.result / reading.target <= case.span.high:
+            yield Cause(f"the expectation {reading.text}", case.span.factor, reading.cost + DOUBT)
+
+
+def _names(case: Case) -> set[str]:
+    return {factor.name for factor in case.ladder.factors}
+
+
+def _pair(one: Cause, two: Cause) -> Cause:
+    mend = one if one.fact else two
+    carried = one.carried and two.carried
+    text = f"{one.text}; and {two.text}"
+    return Cause(text, one.factor * two.factor, one.cost + two.cost, mend.fact, mend.repaired, (one, two), carried)
+
+
+def _distinct(causes: Iterable[Cause]) -> Iterator[Cause]:
+    """Each explanation once; of those that ask for the same repair the simplest, with what the next one adds."""
+    found: dict[object, Cause] = {}
+    for cause in sorted(causes, key=lambda cause: cause.cost):
+        trivial = any(abs(part.factor - 1) < 1e-6 for part in cause.parts)
+        cancels = len(cause.parts) == 2 and abs(cause.parts[0].factor * cause.parts[1].factor - 1) < 1e-6
+        mend = (cause.fact.path, cause.repair) if cause.fact and cause.repair else cause.text
+        if trivial or cancels:
+            continue
+        first = found.setdefault(mend, cause)
+        reason = cause.text.partition(REASON)[2]
+        if reason and REASON not in first.text and not first.parts and not cause.parts:
+            found[mend] = replace(first, text=f"{first.text}{REASON}{reason}")
+    yield from found.values()
+
+
+def _atoms(case: Case) -> Iterator[Cause]:
+    yield from conventions(case)
+    yield from _other_prefixes(case)
+    for factor in case.ladder.factors:
+        if factor.fact is None or factor.inverse:
+            continue
+        if factor.name in ("groups", "per_group"):
+            yield from counted_twice(factor)
+        if factor.name == "clock" and case.hardware:
+            yield from other_clocks(case, factor)
+        if factor.name == "macs_per_clock" and case.hardware:
+            yield from other_precisions(case, factor)

@@ -1,0 +1,390 @@
+"""Figures: everything that a device can be quoted with, each with the derivation behind it.
+
+A peak, a bandwidth, a capacity, a power, a count, a bus, a clock, a rate per clock: what stands in tables that people
+publish. `figures(hardware)` lists them, so that a number in such a table can be recognised as one of them.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rooflint.base.facts import Fact, Factor, Ladder
+from rooflint.base.precision import PRECISIONS, rate_unit
+from rooflint.base.units import (
+    BYTES,
+    BYTES_PER_S,
+    DIMENSIONLESS,
+    HERTZ,
+    OPS,
+    OPS_PER_MAC,
+    OPS_PER_S,
+    WATTS,
+    Dimension,
+    format_number,
+    format_quantity,
+)
+from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
+
+#: Quantities by the word that names them, with what they are measured in.
+QUANTITIES: dict[str, Dimension] = {
+    "peak": OPS_PER_S,
+    "bandwidth": BYTES_PER_S,
+    "capacity": BYTES,
+    "tdp": WATTS,
+    "count": DIMENSIONLESS,
+    "bus": BYTES,
+    "clock": HERTZ,
+    "rate": OPS,
+}
+
+#: Circuits that multiply whole matrices; the others are lanes of scalars.
+MATRIX_CIRCUITS = frozenset({"tensor_core", "systolic_mac", "domain_flow"})
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of one device."""
+
+    hardware: Hardware
+    quantity: str
+    """A key of QUANTITIES."""
+    subject: str
+    """`tensor_core fp16`, `hbm3`, `SM`."""
+    ladders: tuple[Ladder, ...]
+    """One product, or the terms of a sum over several units."""
+    unit: str | None = None
+    precision: str | None = None
+    sparse: bool = False
+    part: str | None = None
+    """The part of the device that it speaks of; None for the whole."""
+
+    mode: str | None = None
+    """The operating point; None for the device's own."""
+    printed: str | None = None
+    """Where it is no derivation but what a document printed: the document."""
+    dispute: str | None = None
+    """Why that document and the derivation disagree, where they do."""
+
+    @property
+    def value(self) -> float:
+        """In base units of its quantity."""
+        return sum(ladder.result for ladder in self.ladders)
+
+    @property
+    def formula(self) -> str:
+        """The derivation as a reader multiplies it."""
+        return " + ".join(ladder.formula for ladder in self.ladders)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What it rests on."""
+        return tuple(fact for ladder in self.ladders for fact in ladder.facts)
+
+    @property
+    def dimension(self) -> Dimension:
+        """What it is measured in."""
+        return QUANTITIES[self.quantity]
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it is a rate of units that multiply matrices."""
+        units = self.hardware.units
+        named = str(self.unit).split(" + ")
+        return all(name in units and units[name].circuit in MATRIX_CIRCUITS for name in named)
+
+    def shown(self, value: float | None = None) -> str:
+        """A value of this quantity for a reader."""
+        return show(self.quantity, self.value if value is None else value, self.precision)
+
+    @property
+    def says(self) -> str:
+        """`dense BF16 peak (tensor_core)`, `bandwidth (hbm3) at 30w`: the figure in words, without its device."""
+        if self.quantity == "peak":
+            words = f"{'sparse' if self.sparse else 'dense'} {str(self.precision).upper()} peak ({self.unit})"
+        else:
+            words = f"{self.quantity} ({self.subject})".removesuffix(" (rated)")
+        words += f" per {self.part}" if self.part else ""
+        return f"{words} at {self.mode}" if self.mode else words
+
+
+def show(quantity: str, value: float, precision: str | None = None) -> str:
+    """A value of a quantity as people write it: buses in bit, counts bare, floating-point rates in FLOP/s."""
+    if quantity == "bus":
+        return f"{format_number(value * 8)} bit"
+    if quantity == "rate":
+        return f"{format_number(value)} op/clock"
+    unit = rate_unit(precision) if quantity == "peak" and precision in PRECISIONS else None
+    return format_quantity(value, QUANTITIES[quantity], digits=4, unit=unit)
+
+
+def figures(hardware: Hardware) -> tuple[Figure, ...]:
+    """All figures of a device, of its parts, and at its operating points."""
+    known = vars(hardware)  # kept beside its cached properties: an audit asks for them thousands of times
+    if "figures" not in known:
+        known["figures"] = tuple(_all(hardware))
+    found: tuple[Figure, ...] = known["figures"]
+    return found
+
+
+def _all(hardware: Hardware) -> Iterator[Figure]:
+    whole = list(_whole(hardware))
+    yield from whole
+    yield from _of_parts(hardware, whole)
+    for mode in hardware.operating_points if hardware.mode is None else ():
+        for figure in _whole(hardware.at(mode)):
+            if figure.quantity in ("peak", "bandwidth", "tdp", "clock"):
+                yield replace(figure, hardware=hardware, mode=mode)
+
+
+def _whole(hardware: Hardware) -> Iterator[Figure]:
+    peaks = [figure for unit in hardware.units.values() for figure in _of_unit(hardware, unit)]
+    yield from peaks
+    yield from _sums(peaks)
+    yield from _of_groups(hardware)
+    for memory in hardware.memories.values():
+        if memory.has_bandwidth:
+            yield Figure(hardware, "bandwidth", memory.name, (memory.derivation(),))
+        for key in ("capacity", "bus"):
+            if key in memory.facts:
+                yield _single(hardware, key, memory.name, memory.facts[key])
+    if "tdp" in hardware.facts:
+        yield _single(hardware, "tdp", "rated", hardware.facts["tdp"])
+    for path, fact in hardware.facts.items():
+        if path.startswith("powers."):
+            yield _single(hardware, "tdp", path.removeprefix("powers."), fact)
+        if path.startswith("clocks."):
+            yield _single(hardware, "clock", path.removeprefix("clocks."), fact)
+
+
+def _single(hardware: Hardware, quantity: str, subject: str, fact: Fact) -> Figure:
+    return Figure(hardware, quantity, subject, (Ladder((Factor(quantity, fact.value, fact.display, fact),)),))
+
+
+def _of_unit(hardware: Hardware, unit: ComputeUnit) -> Iterator[Figure]:
+    for precision in unit.precisions:
+        try:
+            dense = unit.derivation(precision)
+            yield Figure(hardware, "peak", f"{unit.name} {precision}", (dense,), unit.name, precision)
+            yield _rate(hardware, unit, precision, dense)
+            sparse = unit.derivation(precision, sparse=True)
+        except (UndisclosedError, UnsupportedError):
+            continue  # no peak that anybody could derive, or no sparsity
+        yield Figure(hardware, "peak", f"{unit.name} {precision}", (sparse,), unit.name, precision, sparse=True)
+    try:
+        yield Figure(hardware, "count", unit.name, (unit.count_ladder(),), unit.name)
+    except (UndisclosedError, UnsupportedError):
+        return
+    if "clock" in unit.facts:
+        yield _single(hardware, "clock", unit.name, unit.facts["clock"])
+
+
+def _rate(hardware: Hardware, unit: ComputeUnit, precision: str, peak: Ladder) -> Figure:
+    """What one group (an SM, a CU, a core) does in a clock. [op]"""
+    kept = tuple(factor for factor in peak.factors if factor.name not in ("groups", "clock"))
+    return Figure(hardware, "rate", f"{unit.name} {precision}", (Ladder(kept),), unit.name, precision)
+
+
+def _sums(figures: list[Figure]) -> Iterator[Figure]:
+    """Several units that work side by side in one precision: tensor cores and DLAs, tiles of several kinds."""
+    alike: dict[tuple[str, bool, bool], list[Figure]] = {}
+    for figure in figures:
+        if figure.quantity == "peak" and figure.precision and (figure.is_matrix or figure.hardware.kind == "cpu"):
+            alike.setdefault((figure.precision, figure.sparse, figure.is_matrix), []).append(figure)
+    for terms in alike.values():
+        groups = {term.hardware.unit_groups.get(str(term.unit)) for term in terms}
+        if len(terms) > 1 and len(groups) == len(terms):
+            names = " + ".join(str(term.unit) for term in terms)
+            ladders = tuple(ladder for term in terms for ladder in term.ladders)
+            yield replace(terms[0], subject=f"{names} {terms[0].precision}", ladders=ladders, unit=names)
+
+
+def _of_groups(hardware: Hardware) -> Iterator[Figure]:
+    """SMs, CUs, cores: once for all units that count as many of them."""
+    seen: set[tuple[str, float]] = set()
+    for unit in hardware.units.values():
+        fact = unit.facts.get("groups")
+        if fact and (unit.group, fact.value) not in seen:
+            seen.add((unit.group, fact.value))
+            yield _single(hardware, "count", unit.group, fact)
+
+
+def _of_parts(hardware: Hardware, whole: list[Figure]) -> Iterator[Figure]:
+    for path, fact in hardware.facts.items():
+        if not path.startswith("parts."):
+            continue
+        part = path.removeprefix("parts.")
+        share = Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact, inverse=True)
+        for figure in whole:
+            if figure.quantity in ("peak", "bandwidth", "capacity", "count", "bus"):
+                ladders = tuple(ladder.times(share) for ladder in figure.ladders)
+                yield replace(figure, ladders=ladders, part=part)
+
+
+# ---- Readings: what a printed number may be instead of what it is said to be
+
+FLOOR = 3e-3
+"""Relative difference below which two figures are one: no error is as small, and clocks are rounded by as much."""
+NEARLY = 0.012
+"""Relative difference that a reading may leave: it may start from another rounding than ours."""
+COARSE = 0.05
+"""What a figure that is cut may lose at most."""
+COARSEST = 0.15
+"""What rounding to a single digit may hide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A number as somebody printed it."""
+
+    value: float
+    """In base units of its quantity."""
+    step: float
+    """One unit of the last digit, in base units."""
+    text: str
+
+    def is_near(self, target: float, floor: float = FLOOR) -> bool:
+        """Whether it may be that figure, rounded or cut at its last digit."""
+        off = abs(self.value - target)
+        step = self.step * (1 + 1e-9)
+        if off <= floor * target or off <= min(step / 2, COARSEST * target):
+            return True
+        if 0 <= target - self.value < step and off <= COARSE * target:  # cut
+            return True
+        return target > 0 and math.isclose(float(f"{target:.2e}"), self.value, rel_tol=1e-9)  # zeros are no digits
+
+    def is_rounded(self, target: float) -> bool:
+        """Whether it is that figure in two significant digits: 1300 for 1307, 2000 for 2039."""
+        return target > 0 and abs(float(f"{target:.1e}") - self.value) <= 1e-9 * self.value
+
+    def off_by(self, target: float) -> float:
+        """Relative difference to a figure. [1]"""
+        return abs(self.value / target - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One explanation of a number that is not what it is said to be."""
+
+    error: str
+    """The class of error, one of ERRORS."""
+    text: str
+    """Completes 'the number …'."""
+    target: float
+    """The value that this reading predicts, in base units."""
+    cost: float
+    figure: Figure | None = None
+    """The figure that the number is."""
+    fact: Fact | None = None
+    """The fact that was taken instead of the right one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distortion:
+    """An error whose factor is known beforehand."""
+
+    name: str
+    text: str
+    factor: float
+    cost: float
+
+
+#: Every class of error that a reading can name, as they are called in tables and reports.
+ERRORS = {
+    "sparse for dense": "the figure with structured sparsity stands where the dense one is meant",
+    "dense for sparse": "the dense figure stands where the one with structured sparsity is meant",
+    "MAC for op": "a multiply-accumulate is counted as one op",
+    "op counted twice": "the rate was in op already and is doubled again",
+    "half-rate accumulation": "the rate of boards that halve what accumulates in FP32, or the other way round",
+    "another unit": "the rate of another unit: vector lanes for tensor cores, or the other way round",
+    "another precision": "the figure of another precision of the same device",
+    "known error": "a figure that a public source prints wrongly, and why",
+    "another device": "the figure of another SKU or generation",
+    "another mode": "the figure of another operating point",
+    "another clock": "computed with another clock: base for boost, vector for tensor",
+    "another rate": "computed with the rate of another architecture or precision",
+    "another count": "computed with the unit count of another device",
+    "full die": "computed with all units of the die instead of those enabled",
+    "count for rate": "the number of units stands for what a unit does in a clock",
+    "part for whole": "one die or partition of the device",
+    "whole for part": "the whole package where one die or partition is meant",
+    "several devices": "a pair, a board or a node of several devices",
+    "platform total": "the sum over units of several kinds",
+    "tebi for tera": "a binary prefix is taken for a decimal one, or the other way round",
+    "prefix": "a prefix is off by a thousand",
+    "decimal point": "the decimal point is off by one digit",
+    "bits for bytes": "bits are taken for bytes, or bytes for bits",
+    "data rate": "the double in double data rate is missing, or applied twice",
+    "power of two": "off by a power of two that no known figure explains",
+    "digits": "digits are exchanged or mistyped",
+}
+
+_PREFIXES = (
+    Distortion("prefix", "is a thousand times too large: a prefix is off", 1e3, 1.2),
+    Distortion("prefix", "is a thousandth: a prefix is off", 1e-3, 1.2),
+    Distortion("prefix", "is a million times too large: a prefix is off twice", 1e6, 1.8),
+    Distortion("prefix", "is a millionth: a prefix is off twice", 1e-6, 1.8),
+    Distortion("decimal point", "is ten times too large: the decimal point is off", 10.0, 1.7),
+    Distortion("decimal point", "is a tenth: the decimal point is off", 0.1, 1.7),
+)
+_SEVERAL = (
+    Distortion("several devices", "counts a pair of devices", 2.0, 1.9),
+    Distortion("several devices", "counts four devices", 4.0, 3.2),
+    Distortion("several devices", "counts the eight devices of a node", 8.0, 2.2),
+)
+_BYTES = (
+    Distortion("bits for bytes", "is in bits: eight times the bytes", 8.0, 1.1),
+    Distortion("bits for bytes", "is an eighth: bytes were taken for bits", 1 / 8, 1.2),
+)
+_POWERS = (
+    *(Distortion("power of two", f"is 1/{factor} of it", 1 / factor, 3.2) for factor in (4, 8, 16, 32, 64)),
+    *(Distortion("power of two", f"is {factor} times it", float(factor), 3.3) for factor in (4, 8, 16, 32, 64)),
+)
+
+
+def _binary(power: int, cost: float) -> Iterator[Distortion]:
+    """2^(10·power) for 10^(3·power), both ways."""
+    factor = 2 ** (10 * power) / 10 ** (3 * power)
+    yield Distortion("tebi for tera", f"takes 2^{10 * power} for 10^{3 * power}", factor, cost)
+    yield Distortion("tebi for tera", f"takes 10^{3 * power} for 2^{10 * power}", 1 / factor, cost + 0.3)
+
+
+_BY_QUANTITY: dict[str, tuple[Distortion, ...]] = {
+    "peak": (
+        Distortion("MAC for op", "counts a MAC as one op", 1 / OPS_PER_MAC, 1.3),
+        Distortion("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.7),
+        *_binary(4, 1.2),
+        *_PREFIXES,
+        *_SEVERAL,
+        *_POWERS,
+    ),
+    "bandwidth": (
+        *_BYTES,
+        Distortion("data rate", "takes the memory clock for the data rate: the factor two of DDR is missing", 0.5, 1.3),
+        Distortion("data rate", "applies double data rate twice", 2.0, 1.6),
+        *_binary(3, 1.3),
+        *_binary(4, 1.5),
+        *_binary(1, 1.6),
+        *_PREFIXES,
+        *_SEVERAL[1:],
+        *_POWERS[:1],
+    ),
+    "capacity": (*_BYTES, *_binary(3, 1.2), *_binary(1, 1.7), *_PREFIXES, *_SEVERAL),
+    "tdp": (*_PREFIXES, *_SEVERAL),
+    "count": (*_PREFIXES[4:], *_SEVERAL, Distortion("MAC for op", "is half of it", 0.5, 2.2)),
+    "bus": (*_BYTES, *_SEVERAL, Distortion("part for whole", "is half of it", 0.5, 2.0)),
+    "clock": (
+        *_PREFIXES,
+        Distortion("data rate", "is double it", 2.0, 1.9),
+        Distortion("data rate", "is half of it", 0.5, 2.1),
+    ),
+    "rate": (
+        Distortion("MAC for op", "is in MAC, not in op", 1 / OPS_PER_MAC, 1.3),
+        Distortion("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.5),
+        *_POWERS,
+    ),
+}
+
+
+def distortions_of(quantity: str) -> tuple[Distortion, ...]:
+    """The errors of known factor that a quantity invites."""
+    return _BY_QUANTITY[quantity]

@@ -1,0 +1,498 @@
+"""Recognition: is a printed number the figure that it is said to be, and if not, which figure is it?
+
+Pure: a number, what it is said to be, the devices that it may speak of and the registry in; what agrees, or a ranked
+list of readings, out. Simplest first; empty where nothing is known that would give the number.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.devices.hardware import Hardware, UnsupportedError
+from rooflint.devices.names import required
+from rooflint.devices.registry import Registry
+from rooflint.diagnosis.figures import (
+    COARSE,
+    FLOOR,
+    NEARLY,
+    Distortion,
+    Figure,
+    Printed,
+    Reading,
+    distortions_of,
+    figures,
+)
+from rooflint.diagnosis.substitution import refactored
+
+#: Precisions that vendors quote for vector lanes and for matrix units side by side; either may stand in a table.
+WIDE = frozenset({"fp64", "fp32", "int32", "int16"})
+
+#: Peaks that people print under the plain name: FP16 of a GeForce may accumulate in FP16.
+ALSO = {"fp16": ("fp16", "fp16_acc16"), "fp8": ("fp8", "fp8_acc16")}
+
+MOST = 5
+JOINED = 0.25
+"""What it costs to believe in two errors at once, besides their own costs."""
+SECOND = 0.4
+"""What it costs to start from a figure that is not the first that the field would think of."""
+NEAR = 1.4
+"""Up to this distance any figure of another device may be the one: its variants, and what has the same die."""
+DISPUTED = 0.9
+"""What it costs to start from a figure that a vendor printed and the facts do not derive."""
+KNOWN = 1.65
+"""What a known error costs: a mechanism that explains the number says more than that others print it, too."""
+FEWEST_DIGITS = 3
+"""Digits that a number needs for one of them to be called mistyped."""
+FEW = 5e-3
+"""Share of a number that its last digit may be, for two errors to be believed at once."""
+SAME_DIGITS = 5e-4
+"""Relative difference of figures that print alike in three digits or more."""
+JOINABLE = 1.5
+"""What costs more is not believed together with a second error."""
+UNLIKELY = 3.6
+"""A reading that costs more is a coincidence; it is not shown."""
+
+
+WILD = frozenset({"power of two", "decimal point"})
+"""Slips that say little; they are not joined with others."""
+#: Round figures are everywhere; only those of some size are told by whose they are.
+_FARTHEST = {"peak": 2.2, "bandwidth": 1.6}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a number is said to be."""
+
+    quantity: str
+    """A key of `rooflint.diagnosis.figures.QUANTITIES`."""
+    precision: str | None = None
+    subject: str | None = None
+    """A group or unit that is counted, a clock; None where the quantity says it all."""
+    vector: bool | None = None
+    """Whether it is said to be of vector lanes (True) or matrix units (False)."""
+    sparse: bool | None = None
+    """Whether it is said to be sparse; None where nobody says it, which is dense."""
+    part: str | None = None
+    times: int = 1
+    """How many devices it is said, or known, to be of."""
+
+
+@dataclass(frozen=True)
+class Recogniser:
+    """Recognition against the devices of a registry."""
+
+    registry: Registry
+    printed: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
+    """What documents print of a device besides its derived figures, by id."""
+    refuted: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
+    """Figures that documents print wrongly, each with the reason, by id."""
+    _figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[Asked, str, tuple[str, ...]], list[Reading]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    # ---- what agrees
+
+    def of(self, device: str) -> tuple[Figure, ...]:
+        """All figures of a device."""
+        if device not in self._figures:
+            self._figures[device] = (*figures(self.registry.get(device)), *self.printed.get(device, ()))
+        return self._figures[device]
+
+    def fitting(self, asked: Asked, device: str) -> list[Figure]:
+        """The figures of a device that are what is asked for; several where the field uses one word for them."""
+        alike = [one for one in self.of(device) if one.quantity == asked.quantity and one.mode is None]
+        alike = [one for one in alike if one.part == asked.part]
+        if asked.quantity in ("peak", "rate"):
+            return _peaks(asked, alike)
+        if asked.quantity in ("bandwidth", "bus", "capacity"):
+            return _main(alike, self.registry.get(device))
+        if asked.quantity == "tdp":
+            return [one for one in alike if one.subject in ("rated", "peak")]
+        return [one for one in alike if asked.subject in (None, one.subject)]
+
+    def agreeing(self, printed: Printed, asked: Asked, device: str) -> Figure | None:
+        """The figure of the device that the number is, within its digits."""
+        near = [one for one in self.fitting(asked, device) if printed.is_near(one.value) or _is_binary(printed, one)]
+        return min(near, key=lambda one: (one.dispute is not None, one.printed is not None), default=None)
+
+    # ---- what else it may be
+
+    def readings(self, printed: Printed, asked: Asked, devices: Sequence[str]) -> list[Reading]:
+        """What a number is instead, for the likeliest of some devices, simplest first."""
+        if not 0 < printed.value < math.inf:
+            return []
+        found = [reading for device in devices for reading in self._of_device(printed, asked, device, devices)]
+        found += [one for device in devices for one in _mistyped(printed, self.fitting(asked, device)[:1])]
+        ranked = sorted((one for one in found if one.cost <= UNLIKELY), key=lambda reading: reading.cost)
+        return list(_distinct(ranked))[:MOST]
+
+    def _of_device(self, printed: Printed, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Reading]:
+        fitting = self.fitting(asked, device)
+        # a number that is almost right is told apart by its digits only
+        near = FLOOR if any(printed.is_near(one.value, COARSE) for one in fitting) else NEARLY
+        singles = self._singles(asked, device, tuple(meant))
+        yield from (_rated(printed, one) for one in singles if _hits(printed, one, near))
+        for position, figure in enumerate(fitting):
+            for one in self._distorted(figure, asked, first=not position):
+                if printed.is_near(one.target, _reach(printed, one, near)):
+                    yield _rated(printed, one)
+        precise = printed.step <= FEW * printed.value  # two digits fit too many pairs, save with what is known
+        for one in singles:
+            for distortion in _slips(asked) if precise else _of_several(asked):
+                if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
+                    yield _rated(printed, _joined(one, distortion))
+
+    def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> list[Reading]:
+        """What one error alone would give, whatever the number: the same for every row that asks the same."""
+        key = (asked, device, meant)
+        if key not in self._known:
+            fitting = self.fitting(asked, device)
+            own = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
+            self._known[key] = [*own, *self._foreign(asked, device, meant), *self._refactored(fitting)]
+        return self._known[key]
+
+    def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
+        """The figure after each error of known factor; wild ones are tried on the first figure only."""
+        own = (*_of_parts(figure, asked), *self._accumulation(figure, asked))
+        for distortion in (*_slips(asked), *own):
+            if first or distortion.name not in WILD:
+                cost = distortion.cost + (0.0 if first else SECOND)
+                target = figure.value * distortion.factor
+                yield Reading(distortion.name, distortion.text, target, cost, figure)
+                loose = _loosely(figure) if distortion.name == "several devices" else None
+                if loose:
+                    yield Reading(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
+
+    def _refuted(self, asked: Asked, device: str) -> Iterator[Reading]:
+        """Wrong figures that are known to be about."""
+        for figure in self.refuted.get(device, ()):
+            same = (figure.quantity, figure.precision, figure.part) == (asked.quantity, asked.precision, asked.part)
+            if same and figure.sparse == bool(asked.sparse):
+                text = f"is what {figure.printed} prints: {figure.dispute}"
+                yield Reading("known error", text, figure.value, KNOWN, figure)
+
+    def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Reading]:
+        """Other figures of the same device."""
+        own = set(map(id, fitting))
+        for figure in self.of(device):
+            if id(figure) not in own and (known := _kinship(asked, figure)):
+                error, cost = known
+                cost += DISPUTED if figure.dispute else 0.0
+                yield Reading(error, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
+        if asked.quantity == "rate":
+            yield from self._counts(device)
+        if asked.quantity == "peak" and asked.precision == "fp64":
+            yield from self._half_of_fp32(device)
+
+    def _counts(self, device: str) -> Iterator[Reading]:
+        """The number of SMs or CUs, taken for what one of them does."""
+        hardware = self.registry.get(device)
+        for figure in self.of(device):
+            if figure.quantity == "count" and figure.subject in hardware.unit_groups.values() and not figure.part:
+                for times in (1, 2, 4, 8):
+                    text = f"is {times} × the number of its {figure.subject}s, {figure.shown()}".replace("1 × ", "")
+                    yield Reading("count for rate", text, times * figure.value, 1.45, figure)
+
+    def _half_of_fp32(self, device: str) -> Iterator[Reading]:
+        """FP64 at half of FP32, which few dies have."""
+        for figure in self.of(device):
+            if figure.quantity == "peak" and figure.precision == "fp32" and not (figure.part or figure.mode):
+                text = f"is half its FP32 peak, {figure.shown()}; FP64 is a smaller share of it on this die"
+                yield Reading("another rate", text, figure.value / 2, 1.6, figure)
+
+    def _foreign(self, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Reading]:
+        """The same figure of devices that are not meant."""
+        own = self.registry.get(device)
+        for other in self._readable:
+            distance = self._distance(own, other)
+            if other.id not in meant and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
+                yield from self._of_other(asked, other, distance)
+
+    def _of_other(self, asked: Asked, other: Hardware, cost: float) -> Iterator[Reading]:
+        fitting = self.fitting(asked, other.id)
+        for position, figure in enumerate(fitting):
+            yield _foreign_reading("another device", figure, cost + (SECOND if position else 0.0))
+        if asked.quantity != "peak" or cost > NEAR:
+            return
+        own = set(map(id, fitting))
+        for figure in self.of(other.id):
+            known = _kinship(asked, figure)
+            if known and id(figure) not in own and figure.mode is None and figure.part is None:
+                error, more = known
+                yield _foreign_reading(f"another device + {error}", figure, cost + more + JOINED)
+
+    def _refactored(self, fitting: Iterable[Figure]) -> Iterator[Reading]:
+        """The same derivation with one factor of it taken from somewhere else."""
+        for position, figure in enumerate(fitting):
+            for one in refactored(self.registry, figure):
+                yield replace(one, cost=one.cost + SECOND) if position else one
+
+    def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
+        """GeForce boards halve what accumulates in FP32; the rule is carried over to boards that do not."""
+        if asked.quantity != "peak" or not figure.is_matrix or figure.precision not in ("fp16", "bf16", "fp8", "tf32"):
+            return
+        line = (figure.hardware, *self._line(figure.hardware))
+        if not any(self._is_halved(other, figure) for other in line):
+            return
+        halved = self._is_halved(figure.hardware, figure)
+        if not halved:
+            text = "is half the rate, which is that of boards that accumulate in FP32 at half speed; this one does not"
+            yield Distortion("half-rate accumulation", text, 0.5, 1.15)
+        elif asked.precision not in ALSO:
+            yield Distortion(
+                "half-rate accumulation", "is the full rate; this board accumulates in FP32 at half", 2.0, 1.2
+            )
+
+    def _is_halved(self, hardware: Hardware, figure: Figure) -> bool:
+        """Whether a device does half of what its architecture does in a precision."""
+        path = f"units.{figure.unit}.macs_per_clock.{figure.precision}"
+        if hardware.architecture is None or path not in hardware.facts:
+            return False
+        base = self.registry.architecture(hardware.architecture).facts.get(path)
+        full = self.registry.architecture(str(figure.hardware.architecture)).facts.get(path)
+        if base is None or full is None or base.value != full.value:  # not the same multiprocessor
+            return False
+        return hardware.facts[path].value == base.value / 2
+
+    # ---- devices
+
+    @cached_property
+    def _readable(self) -> tuple[Hardware, ...]:
+        return tuple(self.registry.readable())
+
+    @cached_property
+    def _distances(self) -> dict[tuple[str, str], float]:
+        """Filled as they are asked for: how likely a figure of the second is taken for one of the first."""
+        return {}
+
+    def _distance(self, own: Hardware, other: Hardware) -> float:
+        key = (own.id, other.id)
+        if key not in self._distances:
+            self._distances[key] = _distance(own, other)
+        return self._distances[key]
+
+    def _line(self, hardware: Hardware) -> Iterator[Hardware]:
+        """Other devices of the same line of dies: of GA102 and GA104, not of GA100, not of GA10B."""
+        own = str(hardware.architecture)
+        for other in self._readable:
+            its = str(other.architecture)
+            if its[:-1] == own[:-1] and its[-1].isdigit() and own[-1].isdigit() and other.id != hardware.id:
+                yield other
+
+
+def _mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Reading]:
+    """The digits of the right figure with one of them wrong, or two neighbours exchanged."""
+    number = re.search(r"[0-9]+(?:[.][0-9]+)?", printed.text.replace(",", ""))
+    wrong = number[0] if number else ""
+    if len(wrong.replace(".", "")) < FEWEST_DIGITS or not float(wrong):
+        return
+    for figure in fitting:
+        right = f"{figure.value / printed.value * float(wrong):.{len(wrong.partition('.')[2])}f}"
+        places = [place for place, (one, two) in enumerate(zip(wrong, right, strict=False)) if one != two]
+        if len(wrong) == len(right) and len(places) == 2 and sorted(wrong) == sorted(right):
+            exchanged = places[1] - places[0] <= 2
+            cost = 1.75 if exchanged else 2.3
+            yield Reading("digits", f"is {right} with two digits exchanged", printed.value, cost, figure)
+        elif len(wrong) == len(right) and len(places) == 1:
+            yield Reading("digits", f"is {right} with one digit mistyped", printed.value, 2.1, figure)
+
+
+def _is_binary(printed: Printed, figure: Figure) -> bool:
+    """Whether a capacity of so many GiB is printed as so many GB, or the reverse, as everybody does.
+
+    A conversion is none of that: 48 GB printed as 45.
+    """
+    loose = _loosely(figure)
+    return loose is not None and printed.is_near(loose)
+
+
+def _loosely(figure: Figure) -> float | None:
+    """A capacity with the other prefix, as it is printed loosely: 16 GB of 16 GiB. [B]"""
+    said = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
+    share = 2**30 / 1e9
+    return (figure.value / share if "GiB" in said else figure.value * share) if said else None
+
+
+def _peaks(asked: Asked, alike: list[Figure]) -> list[Figure]:
+    """Peaks of a precision: of all units where the field quotes them side by side, else of the fastest."""
+    names = ALSO.get(str(asked.precision), (asked.precision,))
+    sparse = bool(asked.sparse)
+    found = [one for one in alike if one.precision in names and one.sparse == sparse]
+    if asked.vector is not None:
+        found = [one for one in found if one.is_matrix != asked.vector]
+    if asked.subject:
+        found = [one for one in found if one.unit == asked.subject]
+    if asked.vector is not None or asked.precision in WIDE or asked.quantity == "rate":
+        return found
+    matrix = [one for one in found if one.is_matrix and " + " not in str(one.unit)]
+    if matrix:
+        return [
+            *sorted(matrix, key=lambda one: (one.printed is not None, -one.value)),
+            *(one for one in found if " + " in str(one.unit)),
+        ]
+    best = max((one.value for one in found), default=0.0)
+    return [one for one in found if one.value == best]
+
+
+def _main(alike: list[Figure], hardware: Hardware) -> list[Figure]:
+    """Of the memory that a network streams from; a device with several may be quoted with any."""
+    try:
+        main = hardware.main_memory().name
+    except UnsupportedError:  # no bandwidth is known: any memory will do
+        return alike
+    return [one for one in alike if one.subject == main]
+
+
+def _kinship(asked: Asked, figure: Figure) -> tuple[str, float] | None:
+    """The error by which another figure of the same device stands for what was asked, and its cost."""
+    if figure.quantity != asked.quantity or (figure.mode and figure.part):
+        return None
+    if figure.mode:
+        same = figure.precision == asked.precision and not figure.sparse
+        return ("another mode", 1.6) if same or asked.quantity != "peak" else None
+    if figure.part != asked.part:
+        return _of_other_part(asked, figure)
+    if asked.quantity not in ("peak", "rate"):
+        return _other_subject(asked)
+    if figure.precision in ALSO.get(str(asked.precision), (asked.precision,)):
+        return _same_precision(asked, figure)
+    far = 0.0 if figure.is_matrix else 0.1
+    return "another precision", (1.9 if figure.sparse and not asked.sparse else 1.5) + far
+
+
+def _other_subject(asked: Asked) -> tuple[str, float]:
+    if asked.quantity == "clock":
+        return "another clock", 1.2
+    return ("another mode", 1.5) if asked.quantity == "tdp" else ("another unit", 1.6)
+
+
+def _same_precision(asked: Asked, figure: Figure) -> tuple[str, float]:
+    if figure.sparse != bool(asked.sparse):
+        said = asked.sparse is not None  # a table that says which it is has looked
+        return ("sparse for dense", 1.25 if said else 1.0) if figure.sparse else ("dense for sparse", 1.0)
+    return ("platform total", 1.3) if " + " in str(figure.unit) else ("another unit", 1.2)
+
+
+def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
+    if asked.quantity == "peak" and (figure.precision != asked.precision or figure.sparse != bool(asked.sparse)):
+        return None
+    return ("part for whole", 1.2) if figure.part else ("whole for part", 1.2)
+
+
+def _slips(asked: Asked) -> Iterator[Distortion]:
+    """What may happen to a figure of that quantity; how many devices it is of is not guessed where it is known."""
+    yield from _of_several(asked)
+    for distortion in distortions_of(asked.quantity):
+        if asked.times == 1 or distortion.name != "several devices":
+            yield distortion
+
+
+def _of_several(asked: Asked) -> Iterator[Distortion]:
+    if asked.times > 1:
+        yield Distortion("several devices", f"counts {asked.times} devices", float(asked.times), 0.9)
+
+
+def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:
+    """Pairs are already among the distortions; a device that says its own number of parts is named with it."""
+    if asked.part is None and asked.quantity in ("peak", "bandwidth", "capacity"):
+        for path, fact in figure.hardware.facts.items():
+            if path.startswith("parts.") and fact.value != OPS_PER_MAC:
+                yield Distortion("part for whole", f"is that of one {path[6:]}", 1 / fact.value, 1.2)
+
+
+def _distance(own: Hardware, other: Hardware) -> float:
+    """How likely the figure of another device is taken: near kin first, and the A100 of everybody's fallback."""
+    if required(own) == required(other):
+        return 1.1
+    cost = 2.2
+    if own.architecture and own.architecture == other.architecture:
+        cost = 1.35
+    elif own.id.partition("/")[0] == other.id.partition("/")[0]:
+        cost = 1.6
+    return cost - (0.2 if required(other) == ("a100",) else 0.0)
+
+
+def _foreign_reading(error: str, figure: Figure, cost: float) -> Reading:
+    text = f"is the {figure.says} of {figure.hardware.id}, {figure.shown()}"
+    return Reading(error, text, figure.value, cost, figure)
+
+
+def _joinable(one: Reading, distortion: Distortion) -> bool:
+    """Whether two errors are believed together; a foreign rate only with the convention that goes with rates."""
+    if one.error == "another rate" and distortion.name == "MAC for op":
+        return True
+    return one.cost <= JOINABLE and distortion.name not in WILD
+
+
+def _joined(one: Reading, distortion: Distortion) -> Reading:
+    return replace(
+        one,
+        error=f"{one.error} + {distortion.name}",
+        text=f"{one.text}, and {distortion.text}",
+        target=one.target * distortion.factor,
+        cost=one.cost + distortion.cost + JOINED,
+    )
+
+
+def _hits(printed: Printed, reading: Reading, near: float) -> bool:
+    """Whether a number is what a reading predicts.
+
+    Own figures may be rounded otherwise than ours. A figure of a far device is told by its digits alone: there are so
+    many of them that some come near any number.
+    """
+    if reading.error.startswith("another device") and reading.cost > NEAR:
+        coarse = printed.step / printed.value
+        return printed.off_by(reading.target) <= (coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS))
+    exact = reading.error in ("known error", "count for rate")
+    return printed.is_near(reading.target, FLOOR if exact else near)
+
+
+def _reach(printed: Printed, one: Reading, near: float) -> float:
+    """How far an error of known factor reaches.
+
+    A binary prefix reaches no further than its digits, unless it began as a round number: 1000 × 2^40 for 989.
+    """
+    begun = printed.value / one.target * one.figure.value if one.figure else 0.0
+    return near if one.error != "tebi for tera" or _is_round(begun) else FLOOR
+
+
+def _is_round(value: float) -> bool:
+    """Whether a number has two significant digits at most."""
+    return math.isclose(value, float(f"{value:.1e}"), rel_tol=1e-6)
+
+
+def _rated(printed: Printed, reading: Reading) -> Reading:
+    """A reading that hits the digits is likelier than one that only comes near."""
+    beyond = max(0.0, printed.off_by(reading.target) - printed.step / 2 / printed.value)
+    return replace(reading, cost=reading.cost + 40 * beyond)
+
+
+def _distinct(ranked: Iterable[Reading]) -> Iterator[Reading]:
+    """One reading an error; other figures that give the same number are named or counted with it."""
+    kept: dict[str, list[Reading]] = {}
+    for reading in ranked:
+        first = kept.setdefault(reading.error, [])
+        if not first or math.isclose(reading.target, first[0].target, rel_tol=1e-3):
+            first.append(reading)
+    for error, readings in kept.items():
+        one, _, other = error.partition(" + ")
+        if other and (one in kept or other in kept):
+            continue  # half of it explains the number already
+        yield replace(readings[0], text=f"{readings[0].text}{_and_others(readings)}")
+
+
+def _and_others(readings: list[Reading]) -> str:
+    """` (and of 3 more)` devices, ` or the sparse TF32 peak (tensor_core)`."""
+    first, *rest = readings
+    if not rest or first.figure is None or " + " in first.error:
+        return ""
+    if first.error == "another device":
+        devices = {one.figure.hardware.id for one in rest if one.figure} - {first.figure.hardware.id}
+        return f" (and of {len(devices)} more)" if devices else ""
+    others = dict.fromkeys(one.figure.says for one in rest if one.figure and one.figure.says != first.figure.says)
+    own = first.text.startswith("is the ")
+    return "".join(f", or the {says}" for says in list(others)[:2]) if own else ""

@@ -1,0 +1,409 @@
+"""Sustained: can a device run at its printed peak within its printed power?
+
+    survey(Registry().get("nvidia/t4"), Energies(Coefficients(Registry())))[0].verdict
+
+The power of the units at their dense peak, of the memory at its full bandwidth and of a device that idles, against the
+power that the device is rated for; each between the ends that the coefficients leave open.
+docs/method-tdp.md has the formulas.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from rooflint.base.facts import GRADES, Fact, Grade
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.coefficients.nodes import NodeEnergies
+from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError
+from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
+from rooflint.energy.basis import Energies, EnergyError
+from rooflint.energy.energy import idle_w, power_limit
+
+Cause = Literal["compute", "memory", "static"]
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+
+Verdict = Literal["sustains", "cannot sustain", "undecided"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+TILES = "domain_flow"
+"""The circuit of units that work together whatever their kind: the tiles of one array."""
+
+ARRAYS = ("tensor_core", "systolic_mac", TILES)
+"""Circuits of which one instruction feeds many MACs. What instructions take is not counted; for other circuits, whose
+every lane has its own, that is most of the power, so theirs is never said to be within the limit."""
+
+MISSING = (EnergyError, UnknownCoefficientError, UndisclosedError, UnsupportedError)
+"""What is said where nobody has a figure; a file that cannot be read is none of them."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """One cause of power: so many events a second at so much each, between the ends of what one costs."""
+
+    name: str
+    """`int8_tile arithmetic`, `hbm3`, `idle power`."""
+    cause: Cause
+    rate_per_s: float
+    """Events a second; 1 where the coefficient is a power already."""
+    unit: str
+    """What is counted: `op`, `B`, `s`."""
+    each: Coefficient
+    """What one costs. [J], of idle power a second of it."""
+
+    @property
+    def low_w(self) -> float:
+        """[W]"""
+        return self.rate_per_s * self.each.low
+
+    @property
+    def typical_w(self) -> float:
+        """[W]"""
+        return self.rate_per_s * self.each.typical
+
+    @property
+    def high_w(self) -> float:
+        """[W]"""
+        return self.rate_per_s * self.each.high
+
+
+@dataclass(frozen=True)
+class Load:
+    """Units of a device that compute together in a precision, at their dense peak."""
+
+    hardware: Hardware
+    units: tuple[ComputeUnit, ...]
+    precision: str
+
+    @property
+    def device(self) -> str:
+        """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
+        return self.hardware.label
+
+    @property
+    def unit(self) -> str:
+        """`tensor_core`, `int8_tile + matrix_tile`."""
+        return " + ".join(unit.name for unit in self.units)
+
+    @property
+    def peak_ops_per_s(self) -> float:
+        """Dense peak. [op/s]. Raises UndisclosedError."""
+        return sum(unit.peak_ops_per_s(self.precision) for unit in self.units)
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """The power of a load, beside what its device is rated for. `low <= typical <= high`."""
+
+    load: Load
+    limit: Fact
+    powers: tuple[Power, ...]
+    left_out: tuple[str, ...] = ()
+    """What nobody has a figure for, in sentences: the power is at least what the parts say."""
+
+    @property
+    def low_w(self) -> float:
+        """Published arithmetic alone, memory and idle power at their lowest. [W]"""
+        return sum(power.low_w for power in self.powers)
+
+    @property
+    def typical_w(self) -> float:
+        """[W]"""
+        return sum(power.typical_w for power in self.powers)
+
+    @property
+    def high_w(self) -> float:
+        """The whole datapath, memory and idle power at their highest. [W]"""
+        return sum(power.high_w for power in self.powers)
+
+    @property
+    def limit_w(self) -> float:
+        """[W]"""
+        return self.limit.value
+
+    @property
+    def low_ratio(self) -> float:
+        """Lowest power over the limit. [1]"""
+        return self.low_w / self.limit_w
+
+    @property
+    def ratio(self) -> float:
+        """Typical power over the limit. [1]"""
+        return self.typical_w / self.limit_w
+
+    @property
+    def high_ratio(self) -> float:
+        """Highest power over the limit. [1]"""
+        return self.high_w / self.limit_w
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the whole interval says; a power that lacks a part is never said to be within the limit."""
+        if self.low_ratio > 1:
+            return "cannot sustain"
+        return "sustains" if self.high_ratio <= 1 and not self.left_out else "undecided"
+
+    @property
+    def grade(self) -> Grade:
+        """The weakest grade of what its coefficients rest on."""
+        return max((power.each.grade for power in self.powers), key=GRADES.index)
+
+    def cause_w(self, cause: Cause) -> float:
+        """Typical power of one cause. [W]"""
+        return sum(power.typical_w for power in self.powers if power.cause == cause)
+
+    # ---- sensitivity
+
+    @property
+    def j_per_op(self) -> float:
+        """What an op of the load takes, typically. [J/op]"""
+        return self.cause_w("compute") / self.load.peak_ops_per_s
+
+    @property
+    def exhausting_j_per_op(self) -> float:
+        """At which energy of an op compute alone takes all of the limit. [J/op]"""
+        return self.limit_w / self.load.peak_ops_per_s
+
+    @property
+    def exhausting_j_per_mac(self) -> float:
+        """The same for a multiply-accumulate. [J/MAC]"""
+        return self.exhausting_j_per_op * OPS_PER_MAC
+
+    @property
+    def clock_share(self) -> float | None:
+        """At which share of its clock the typical power is the limit. [1]
+
+        Compute power goes with the clock alone: a lower voltage is not modelled. None where memory and idle power leave
+        nothing.
+        """
+        left_w = self.limit_w - self.cause_w("memory") - self.cause_w("static")
+        return left_w / self.cause_w("compute") if left_w > 0 else None
+
+    @property
+    def fitting_clock_hz(self) -> float | None:
+        """That clock, of the first of the units. [Hz]"""
+        share = self.clock_share
+        return None if share is None else share * self.load.units[0].clock_hz(self.load.precision)
+
+
+@dataclass(frozen=True)
+class NotKnown:
+    """A device, or a load of it, whose power or limit nobody knows."""
+
+    hardware: Hardware
+    reason: str
+    """Without the device, so that equal reasons can be told together."""
+    load: Load | None = None
+    """None where it is so of the whole device."""
+
+    @property
+    def device(self) -> str:
+        """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
+        return self.hardware.label
+
+
+def survey(hardware: Hardware, energies: Energies, precision: str = "", unit: str = "") -> list[Sustained | NotKnown]:
+    """Every load of a device at its point, or those of a precision and of a unit; reasons where something is missing.
+
+    Never empty.
+    """
+    if reason := _unknown(hardware):
+        return [NotKnown(hardware, reason)]
+    wanted = [
+        load
+        for load in loads(hardware)
+        if precision in ("", load.precision) and (not unit or unit in (one.name for one in load.units))
+    ]
+    if not wanted:
+        return [NotKnown(hardware, _nothing(hardware, precision, unit))]
+    return [_judged(load, energies) for load in wanted]
+
+
+def _unknown(hardware: Hardware) -> str:
+    if "process" not in hardware.facts:
+        return "no process node is known"
+    return "" if power_limit(hardware) else "no power limit is known"
+
+
+def _nothing(hardware: Hardware, precision: str, unit: str) -> str:
+    if not any(True for _ in loads(hardware)):
+        return next(iter(hardware.undisclosed.values()), "no rate of a unit is known")
+    return f"it does not compute in {precision or 'any precision'}{f' on a {unit}' if unit else ''}"
+
+
+def _judged(load: Load, energies: Energies) -> Sustained | NotKnown:
+    try:
+        return sustained(load, energies)
+    except MISSING as error:
+        return NotKnown(load.hardware, str(error).removeprefix(f"{load.hardware.id}: "), load)
+
+
+def loads(hardware: Hardware) -> Iterator[Load]:
+    """Each unit in each of its precisions; tiles of one array that compute in it work together."""
+    units = hardware.units.values()
+    tiles = [unit for unit in units if unit.circuit == TILES]
+    for unit in units:
+        if unit.circuit != TILES:
+            yield from (Load(hardware, (unit,), precision) for precision in unit.precisions)
+    for precision in dict.fromkeys(name for tile in tiles for name in tile.precisions):
+        yield Load(hardware, tuple(tile for tile in tiles if precision in tile.precisions), precision)
+
+
+def sustained(load: Load, energies: Energies) -> Sustained:
+    """The power of a load beside the limit of its device.
+
+    Raises EnergyError, UnknownCoefficientError or UndisclosedError where the limit or the power of its units is not
+    known; a memory or an idle power that is not known is left out, in words.
+    """
+    limit = power_limit(load.hardware)
+    if limit is None:
+        raise EnergyError(f"{load.hardware.id}: no power limit is known")
+    powers, left_out = list(_compute(load, energies)), list(uncounted(load.units))
+    for name, part in (("memory", memory_power), ("idle power", idle_power)):
+        try:
+            powers.append(part(load.hardware, energies))
+        except MISSING as error:
+            left_out.append(f"{name} is not counted: {error}")
+    return Sustained(load, limit, tuple(powers), tuple(left_out))
+
+
+def uncounted(units: Iterable[ComputeUnit]) -> Iterator[str]:
+    """What these units take and no sum has, in sentences."""
+    names = [unit.name for unit in units if unit.circuit not in ARRAYS]
+    if names:
+        yield f"the instructions of each lane of {' + '.join(names)} are not counted"
+
+
+def _compute(load: Load, energies: Energies) -> Iterator[Power]:
+    for unit in load.units:
+        prefix = f"{unit.name} " if len(load.units) > 1 else ""
+        node, rate = energies.node(load.hardware), unit.peak_ops_per_s(load.precision)
+        yield arithmetic_power(node, load.precision, rate, prefix)
+        yield datapath_power(node, unit, load.precision, rate, prefix)
+
+
+def arithmetic_power(node: NodeEnergies, precision: str, ops_per_s: float, prefix: str = "") -> Power:
+    """The circuits of ops at a rate, without anything around them."""
+    return Power(f"{prefix}arithmetic", "compute", ops_per_s, "op", node.arithmetic(precision))
+
+
+def datapath_power(node: NodeEnergies, unit: ComputeUnit, precision: str, ops_per_s: float, prefix: str = "") -> Power:
+    """Registers, local wires and clocks of a unit at a rate."""
+    each = node.datapath(precision, unit.circuit or "standard_cell")
+    return Power(f"{prefix}datapath", "compute", ops_per_s, "op", each)
+
+
+def memory_power(hardware: Hardware, energies: Energies) -> Power:
+    """An access to the memory with the most bandwidth, as often as that allows."""
+    memory = hardware.main_memory()
+    return Power(memory.name, "memory", memory.bandwidth_bytes_per_s, "B", energies.access(memory.name))
+
+
+def idle_power(hardware: Hardware, energies: Energies) -> Power:
+    """What the device takes when it is ready and does nothing."""
+    return Power("idle power", "static", 1.0, "s", idle_w(hardware, energies.coefficients))
+
+
+# ---- Draw: what a device takes at a rate that somebody measured, between the ends that the coefficients leave open
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a device does each second: ops of one kind of unit, and accesses to its fastest memory."""
+
+    unit: str = ""
+    """`tensor_core`; none where a device only moves bytes."""
+    precision: str = ""
+    ops_per_s: float = 0.0
+    least_bytes_per_s: float = 0.0
+    """What is moved at the least, and typically. [B/s]"""
+    most_bytes_per_s: float | None = None
+    """What is moved at the most; None for all that the memory can. [B/s]"""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The power of some work. `low <= typical <= high`."""
+
+    hardware: Hardware
+    work: Work
+    powers: tuple[Power, ...]
+    """Without the memory."""
+    memory: Power | None
+    """At its full bandwidth; None without a figure."""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def low_w(self) -> float:
+        """All parts at their lowest, the memory with the least that is moved. [W]"""
+        return sum(power.low_w for power in self.low_parts())
+
+    @property
+    def typical_w(self) -> float:
+        """All parts as typical, the memory with the least that is moved. [W]"""
+        return sum(power.typical_w for power in (*self.powers, *self._moved(self.work.least_bytes_per_s)))
+
+    @property
+    def high_w(self) -> float:
+        """All parts at their highest, the memory with the most that is moved. [W]"""
+        return sum(power.high_w for power in (*self.powers, *self._moved(self.work.most_bytes_per_s)))
+
+    def _moved(self, bytes_per_s: float | None) -> tuple[Power, ...]:
+        """The memory at a traffic."""
+        if self.memory is None:
+            return ()
+        return (self.memory if bytes_per_s is None else replace(self.memory, rate_per_s=bytes_per_s),)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What it rests on, each once."""
+        parts = (*self.powers, *((self.memory,) if self.memory else ()))
+        return tuple(dict.fromkeys(fact for power in parts for fact in power.each.facts))
+
+    @property
+    def grade(self) -> Grade:
+        """The weakest grade of what its coefficients rest on."""
+        return max((power.each.grade for power in self.powers), key=GRADES.index)
+
+    def low_parts(self) -> Iterator[Power]:
+        """What is more than nothing in the lowest power."""
+        yield from (power for power in (*self.powers, *self._moved(self.work.least_bytes_per_s)) if power.low_w)
+
+
+def draw(hardware: Hardware, work: Work, energies: Energies) -> Draw:
+    """The power of a device that does some work.
+
+    Raises EnergyError, UnknownCoefficientError, UndisclosedError or UnsupportedError where the arithmetic of its units
+    is not known; a datapath, a memory or an idle power that is not known is left out, in words.
+    """
+    powers, left_out = list(_draw_compute(hardware, work, energies)), list(_uncounted(hardware, work))
+    memory = None
+    for name, part in _parts(hardware, work, energies):
+        try:
+            power = part()
+        except MISSING as error:
+            left_out.append(f"{name} is not counted: {error}")
+            continue
+        if power.cause == "memory":
+            memory = power
+        else:
+            powers.append(power)
+    return Draw(hardware, work, tuple(powers), memory, tuple(left_out))
+
+
+def _draw_compute(hardware: Hardware, work: Work, energies: Energies) -> Iterator[Power]:
+    if work.unit:
+        yield arithmetic_power(energies.node(hardware), work.precision, work.ops_per_s)
+
+
+def _uncounted(hardware: Hardware, work: Work) -> Iterator[str]:
+    if work.unit:
+        yield from uncounted([hardware.unit(work.unit)])
+
+
+def _parts(hardware: Hardware, work: Work, energies: Energies) -> Iterator[tuple[str, Callable[[], Power]]]:
+    """What may be missing."""
+    if work.unit:
+        node, unit = energies.node(hardware), hardware.unit(work.unit)
+        yield "the datapath", lambda: datapath_power(node, unit, work.precision, work.ops_per_s)
+    yield "memory", lambda: memory_power(hardware, energies)
+    yield "idle power", lambda: idle_power(hardware, energies)

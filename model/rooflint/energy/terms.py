@@ -1,0 +1,200 @@
+"""Terms of an energy: so many events in each op, each at so much. What is said of an energy is said of its terms."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.base.facts import Fact, Grade, weakest
+from rooflint.base.precision import bytes_per_element, precision
+from rooflint.coefficients.energies import Events
+from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_spread
+from rooflint.energy.basis import Basis
+from rooflint.mapping.allocate import issued
+from rooflint.mapping.allocation import Allocation, Part
+from rooflint.networks.workload import Workload
+
+Group = Literal["compute", "memory", "control", "static"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One cause of energy; `counts` has the shape (ops,)."""
+
+    name: str
+    """`arithmetic`, `off-chip memory`, `instructions`, `idle power`, …"""
+    group: Group
+    counts: NDArray[np.float64]
+    """Events in each op."""
+    unit: str
+    """What is counted: `op`, `B`, `instruction`, `s`."""
+    each: Coefficient
+    """What one costs. [J]"""
+
+    @property
+    def energy_j(self) -> NDArray[np.float64]:
+        """Of each op, by typical figures. [J], shape (ops,)"""
+        return np.asarray(self.counts * self.each.typical)
+
+    @property
+    def total_j(self) -> float:
+        """Of the whole workload. [J]"""
+        return float(self.counts.sum()) * self.each.typical
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """What a workload takes on a device, as terms that add up to it."""
+
+    terms: tuple[Term, ...]
+    left_out: tuple[str, ...] = ()
+    """What nobody has a figure for, in sentences: the whole is at least what the terms say."""
+
+    @property
+    def energy_j(self) -> NDArray[np.float64]:
+        """Of each op. [J], shape (ops,)"""
+        return np.asarray(np.sum([term.energy_j for term in self.terms], axis=0))
+
+    @property
+    def total_j(self) -> float:
+        """Of the whole workload, by typical figures. [J]"""
+        return sum(term.total_j for term in self.terms)
+
+    @property
+    def ends_j(self) -> tuple[float, float]:
+        """The lowest and the highest that the documents' figures allow, all terms at one end. [J]"""
+        counts = [float(term.counts.sum()) for term in self.terms]
+        each = [term.each for term in self.terms]
+        low = sum(count * one.low for count, one in zip(counts, each, strict=True))
+        return low, sum(count * one.high for count, one in zip(counts, each, strict=True))
+
+    def of_group(self, group: Group) -> float:
+        """What the terms of one group take. [J]"""
+        return sum(term.total_j for term in self.terms if term.group == group)
+
+    def groups(self) -> dict[Group, float]:
+        """Energy by group, those that there are. [J]"""
+        return {group: self.of_group(group) for group in GROUPS if any(term.group == group for term in self.terms)}
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """All that it rests on, each once."""
+        return tuple(dict.fromkeys(fact for term in self.terms for fact in term.each.facts))
+
+    @property
+    def grade(self) -> Grade:
+        """The weakest grade of what it rests on."""
+        return weakest(self.facts)
+
+
+# ---- Control: what an architecture spends so that its units compute, by its own kind of event
+
+Bytes = NDArray[np.float64]
+
+LANES_OF_STEP = 8
+"""A step of a matrix instruction is that of eight threads."""
+
+STEP_MACS = {True: 64, False: 512}
+"""MACs of a step of a matrix instruction in 16 bits and more, and in 8 bits and less, by their printed energies: 110 pJ
+are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
+
+LANE_BYTES = 4
+"""What each lane of a warp asks of memory in a request. [B]"""
+
+
+def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> list[Term]:
+    """The events of the device's own architecture; `inside` are the bytes of `chip_bytes`.
+
+    Raises UnknownCoefficientError where nothing is known of its kind of architecture.
+    """
+    tell = _KINDS.get(basis.hardware.kind)
+    if tell is None:
+        raise UnknownCoefficientError(f"nobody says which events a device of kind {basis.hardware.kind} spends it on")
+    return list(tell(basis, work, allocation, inside))
+
+
+def _of_cpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    lanes = _macs_of_lane(basis)
+    yield Term("instructions", "control", issued(work, lanes, lanes), "instruction", _core(basis))
+
+
+def _macs_of_lane(basis: Basis) -> float:
+    """MACs of one instruction of a lane: what it finishes in a clock, or one that takes it several clocks."""
+    return max(1.0, basis.unit.macs_per_clock(basis.compute))
+
+
+def _core(basis: Basis) -> Coefficient:
+    """An instruction of a core: as measured on one out of order, at the least what one in order is said to take. [J]
+
+    The measured one has its own operation in it, a light one: 0.1 pJ of 148 and more.
+    """
+    events = basis.energies.events("cpu")
+    simple = _event(basis, events, "instruction")
+    measured = of_spread(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
+    found = Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
+    return found.as_estimate()  # of another core than this one
+
+
+def _of_gpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    events = basis.energies.events("gpu")
+    macs, others = (column.astype(np.float64) for column in (work.macs, work.other_ops))
+    rate = _macs_of_lane(basis)
+    if basis.unit.circuit == "tensor_core":
+        steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(basis.compute).bits > 8])), others
+    else:
+        steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
+    each = _event(basis, events, "instruction")  # operands are in it, so of a warp only scheduling is added
+    yield Term("instructions", "control", steps + lanes, "instruction", each)
+    width = basis.hardware.facts[f"warp_threads.{basis.unit.group}"].value  # without it there is no allocation either
+    warps = np.ceil(lanes / width) + np.ceil(steps * LANES_OF_STEP / width)
+    yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "schedule"))
+    requests = np.ceil(inside / (width * LANE_BYTES))
+    yield Term("coherence", "control", requests, "request", _event(basis, events, "coherence"))
+
+
+def _of_tpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    """No instruction and no coherence: a cell's neighbours hand it what it needs."""
+    events = basis.energies.events("tpu")
+    weights, rows, sums = _array_feed(work, allocation)
+    yield Term("weights into the array", "memory", weights, "element", _event(basis, events, "weight_shift"))
+    yield Term("rows into the array", "memory", rows, "element", _event(basis, events, "activation"))
+    both = _event(basis, events, "accumulator_write").plus(_event(basis, events, "accumulator_read"))
+    yield Term("accumulators", "memory", sums, "sum", both)
+
+
+def _array_feed(work: Workload, allocation: Allocation) -> tuple[Bytes, Bytes, Bytes]:
+    """Weights, elements of rows and partial sums that enter or leave the arrays. Shape (ops,) each."""
+    weights, rows, sums = (np.zeros(len(work), dtype=np.float64) for _ in range(3))
+    for part in allocation.parts:
+        if part.fill_drain_clocks and len(part.ops):
+            weights[part.ops], rows[part.ops], sums[part.ops] = _fed(part, work)
+    return weights, rows, sums
+
+
+def _fed(part: Part, work: Workload) -> tuple[Bytes, Bytes, Bytes]:
+    side = int(part.blocks.rows[0])
+    m, n, k, groups = (column[part.ops].astype(np.float64) for column in (work.m, work.n, work.k, work.groups))
+    return groups * n * k, groups * m * k * np.ceil(n / side), groups * m * n * np.ceil(k / side)
+
+
+def _of_kpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+    """What is read from the chip's memory enters an array, as often as it is read."""
+    events = basis.energies.events("kpu")
+    yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(basis, events, "tracking"))
+    leaving = work.elements_out.astype(np.float64)
+    entering = inside / bytes_per_element(basis.storage) - leaving
+    yield Term("injection", "memory", entering, "element", _event(basis, events, "injection"))
+    yield Term("extraction", "memory", leaving, "element", _event(basis, events, "extraction"))
+
+
+def _event(basis: Basis, events: Events, name: str) -> Coefficient:
+    """An event at the device's node; a figure without a node stands as it is. [J]"""
+    return basis.energies.event(basis.hardware, events, name)
+
+
+Tell = Callable[[Basis, Workload, Allocation, Bytes], Iterator[Term]]
+
+_KINDS: dict[str, Tell] = {"cpu": _of_cpu, "gpu": _of_gpu, "tpu": _of_tpu, "kpu": _of_kpu}

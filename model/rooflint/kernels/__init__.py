@@ -1,0 +1,1 @@
+"""Kernels: calibrated times of GPU kernels (`--fidelity silicon`)."""

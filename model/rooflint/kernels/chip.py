@@ -1,0 +1,118 @@
+"""Chip: the facts of a GPU that latencies of kernels follow from, on matrix units or on CUDA cores."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rooflint.base.facts import Fact
+from rooflint.coefficients.launches import Launches
+from rooflint.devices.hardware import ComputeUnit, Hardware, UnsupportedError, working_units
+
+WARP = 32
+"""Threads of a warp: a matrix instruction that they issue together is waited for by them."""
+
+CUDA_CORE = "cuda_core"
+"""The circuit of units that compute one element a lane."""
+
+MEASURED_ON_CORES = "fp32"
+"""What CUDA cores were measured in."""
+
+
+class MissingFactError(UnsupportedError):
+    """A device whose spec lacks an input; the message names the fact."""
+
+
+class Cores(NamedTuple):
+    """What the speed of CUDA cores depends on beside their rate."""
+
+    schedulers: float
+    """Of an SM; each issues an instruction a clock. [1]"""
+    node_m: float
+    """What the process is named after. [m]"""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A GPU in one precision."""
+
+    sms: float
+    """Groups that tiles are handed to. [1]"""
+    macs_per_clock: float
+    """Dense, of one SM. [MAC]"""
+    clock_hz: float
+    """Of the matrix units. [Hz]"""
+    l2_bytes: float
+    bandwidth_bytes_per_s: float
+    tdp_w: float
+    special_functions: float
+    """Exponentials that an SM finds. [1/clock]"""
+    asynchronous: bool
+    """Whether matrix instructions run beside the warps that issue them."""
+    graph_launch_s: float | None = None
+    """What a document says that a launch in a graph costs on its architecture; None where none does. [s]"""
+    cores: Cores | None = None
+    """Where CUDA cores compute in the precision; None where matrix units do."""
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def clock_s(self) -> float:
+        """One clock. [s]"""
+        return 1 / self.clock_hz
+
+
+def chip_of(hardware: Hardware, precision: str, launches: Launches) -> Chip:
+    """The chip that a device is in a precision; `launches` are what documents say of launching kernels.
+
+    Raises MissingFactError with the fact that its spec lacks, and for CUDA cores in a precision in which nobody
+    measured them; UnsupportedError or UndisclosedError as `working_units`.
+    """
+    unit = working_units(hardware, precision)[0]
+    threads = _fact(hardware, f"units.{unit.name}.issue_threads", "threads that issue an instruction together")
+    special = _fact(hardware, f"special_function_units.{unit.group}", "units that find the exponentials of a softmax")
+    on_cores = _cores(hardware, unit, precision) if unit.circuit == CUDA_CORE else ()
+    l2 = _fact(hardware, "caches.l2.capacity", "capacity of the L2 cache")
+    tdp = _fact(hardware, "tdp", "rated power")
+    memory = hardware.main_memory().derivation()
+    launch = launches.taken_for(hardware, "graph")
+    return Chip(
+        sms=unit.groups,
+        macs_per_clock=unit.per_group * unit.macs_per_clock(precision),
+        clock_hz=unit.clock_hz(precision),
+        l2_bytes=l2.value,
+        bandwidth_bytes_per_s=memory.result,
+        tdp_w=tdp.value,
+        special_functions=special.value,
+        asynchronous=threads.value != WARP,
+        graph_launch_s=launch.value if launch else None,
+        cores=Cores(*(fact.value for fact in on_cores)) if on_cores else None,
+        facts=tuple(
+            dict.fromkeys(
+                (
+                    *unit.derivation(precision).facts,
+                    *(threads, special, *on_cores, l2, tdp, *memory.facts),
+                    *(launch.facts if launch else ()),
+                )
+            )
+        ),
+    )
+
+
+def _cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> tuple[Fact, Fact]:
+    """Schedulers and process. Raises MissingFactError."""
+    if precision != MEASURED_ON_CORES:
+        raise MissingFactError(
+            f"{hardware.label} computes {precision} on its {unit.name}, measured in {MEASURED_ON_CORES} alone; "
+            "there is no silicon latency of it"
+        )
+    return (
+        _fact(hardware, f"warp_schedulers.{unit.group}", "schedulers that issue to its CUDA cores"),
+        _fact(hardware, "process", "process, which the energy of an op follows"),
+    )
+
+
+def _fact(hardware: Hardware, path: str, what: str) -> Fact:
+    if path in hardware.facts:
+        return hardware.facts[path]
+    raise MissingFactError(
+        f"{hardware.label} lacks the fact '{path}': {what}; without it there is no silicon latency, "
+        "which speaks of matrix units and CUDA cores of NVIDIA's GPUs"
+    )

@@ -1,0 +1,126 @@
+"""Tile: the part of the result that an SM computes at a time, and what one costs in clocks."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from rooflint.kernels.chip import Chip
+from rooflint.kernels.constants import Constants
+from rooflint.kernels.shapes import Numbers, Shapes, overlapped
+
+
+class Tile(NamedTuple):
+    """Rows × columns of the result."""
+
+    m: int
+    n: int
+
+    def __str__(self) -> str:
+        """`256×128`."""
+        return f"{self.m}×{self.n}"
+
+
+SIZES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (16, 64))
+TILES = tuple(Tile(*size) for size in SIZES)
+"""Those that libraries choose from, thinned until fewer fit worse."""
+
+PATH_BYTES = 2.0
+"""Of an element of the products that the constants were fitted on. [B]"""
+
+SYNC_SPLITS = (1, 2, 3, 4, 6, 8, 16, 32)
+ASYNC_SPLITS = (1, 4, 16)
+"""In how many parts k is cut, each with its own tiles."""
+
+
+def splits(chip: Chip) -> tuple[int, ...]:
+    """Ways to cut k that kernels of a chip are built for."""
+    return ASYNC_SPLITS if chip.asynchronous else SYNC_SPLITS
+
+
+def load(shapes: Shapes, tile: Tile, chip: Chip) -> Numbers:
+    """Tiles for each SM, the last of them in part. [1]"""
+    m, n, _, batch = shapes
+    return batch * np.ceil(m / tile.m) * np.ceil(n / tile.n) / chip.sms
+
+
+def waves(load: Numbers, chip: Chip) -> Numbers:
+    """Tiles that the busiest SM computes one after the other. [1]
+
+    Where warps wait for their instructions, a grid of tiles runs in whole waves. Kernels for asynchronous units stay
+    on their SMs and share out what is left over, so that a tenth of a wave costs a tenth.
+    """
+    return np.maximum(load, 1.0) if chip.asynchronous else np.ceil(load)
+
+
+def path_width(element_bytes: float, chip: Chip) -> float:
+    """√(MAC/clock of 2 B): how wide the ways into and out of an SM are, in units that the constants know. [√MAC]
+
+    A matrix unit that does R MACs a clock needs √R operands of each side, as each meets √R others. A narrower
+    precision does more MACs of fewer bytes, by the same ways.
+    """
+    return math.sqrt(chip.macs_per_clock * element_bytes / PATH_BYTES)
+
+
+def feed_bytes(element_bytes: float, chip: Chip, constants: Constants) -> float:
+    """Operands that an SM takes in. [B/clock]"""
+    each = constants.async_feed_bytes if chip.asynchronous else constants.sync_feed_bytes
+    return each * path_width(element_bytes, chip)
+
+
+def clocks_per_k(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> tuple[float, float]:
+    """Clocks that the matrix units need for one step of 1 along k, and that the operands need. [clock]"""
+    arithmetic = tile.m * tile.n / (chip.macs_per_clock * constants.matrix_efficiency)
+    return arithmetic, element_bytes * (tile.m + tile.n) / feed_bytes(element_bytes, chip, constants)
+
+
+def busy_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> float:
+    """What both take together for one step of 1 along k. [clock]
+
+    Warps that wait for their instructions load the operands in between, and the two are never quite side by side;
+    asynchronous units read them on their own.
+    """
+    arithmetic, feed = clocks_per_k(tile, element_bytes, chip, constants)
+    return max(arithmetic, feed) if chip.asynchronous else float(overlapped(arithmetic, feed, constants.overlap))
+
+
+def latency_per_k(element_bytes: float, chip: Chip, constants: Constants) -> float:
+    """The least that 1 along k takes, however small the tile: steps follow one another. [clock]
+
+    A step is as long everywhere; a unit that reads its operands itself takes in four times as many bytes with one.
+    """
+    step = constants.async_step_bytes if chip.asynchronous else constants.sync_step_bytes
+    return constants.step_clocks * element_bytes / step
+
+
+def store_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> float:
+    """To write one tile, by a way out that is as wide as the ways in. [clock]"""
+    return tile.m * tile.n * element_bytes / (constants.store_bytes * path_width(element_bytes, chip))
+
+
+def main_clocks(
+    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Constants
+) -> Numbers:
+    """The main loop of the busiest SM. [clock]"""
+    busy = busy_clocks(tile, element_bytes, chip, constants)
+    per_k = np.maximum(waves * (busy / split), latency_per_k(element_bytes, chip, constants) / split)
+    return k * per_k
+
+
+def kernel_clocks(
+    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Constants
+) -> Numbers:
+    """Main loop and the store of what it found. [clock]
+
+    Where warps wait, a tile is stored and then the next begun; beside asynchronous units most of one is stored while
+    the next is computed.
+    """
+    main = main_clocks(k, waves, tile, split, element_bytes, chip, constants)
+    store = waves * store_clocks(tile, element_bytes, chip, constants)
+    return np.hypot(main, store) if chip.asynchronous else main + store
+
+
+def choices(chip: Chip) -> Iterator[tuple[Tile, int]]:
+    """Every tile with every way to cut k."""
+    return ((tile, split) for split in splits(chip) for tile in TILES)

@@ -1,0 +1,1 @@
+"""Networks: op tables, data flow, fusion and memory footprint; `capture` is all that needs torch."""

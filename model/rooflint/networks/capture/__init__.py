@@ -1,0 +1,1 @@
+"""Capture of PyTorch networks as op tables. Needs torch."""

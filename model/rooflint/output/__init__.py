@@ -1,0 +1,1 @@
+"""Output: answers as text, CSV, Markdown and charts."""

@@ -1,0 +1,1 @@
+"""Prediction: one network on one device; comparisons, sweeps and the ledger."""

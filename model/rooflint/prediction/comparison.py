@@ -1,0 +1,288 @@
+"""Criteria: the quantities by which predictions are compared, and what a user requires of them."""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import weakest
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import (
+    BYTES,
+    DIMENSIONLESS,
+    HERTZ,
+    JOULES,
+    SECONDS,
+    WATTS,
+    Dimension,
+    format_quantity,
+    parse_quantity,
+    percent,
+)
+from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError, working_units
+from rooflint.energy.basis import Energies
+from rooflint.networks.workload import Workload
+from rooflint.prediction.prediction import FREE, ROOFLINE, NotKnownError, Prediction, Setting, predict
+
+
+class CriterionError(RooflintError):
+    """A requirement that nobody can check; the message shows one that works."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One quantity of a prediction."""
+
+    name: str
+    dimension: Dimension
+    value: Callable[[Prediction], float]
+    """In base units. Raises NotKnownError."""
+    less_is_better: bool = True
+
+    def of(self, prediction: Prediction) -> float | None:
+        """The value, or None where it is not known. In base units."""
+        try:
+            return self.value(prediction)
+        except NotKnownError:
+            return None
+
+    def shown(self, value: float) -> str:
+        """For a reader."""
+        if self.dimension == HERTZ:
+            return per_second(value)
+        if self.dimension == DIMENSIONLESS:
+            return percent(value)
+        return format_quantity(value, self.dimension)
+
+
+CRITERIA: Mapping[str, Criterion] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Criterion("energy", JOULES, lambda found: found.energy_per_sample_j),
+            Criterion("latency", SECONDS, lambda found: found.latency_s),
+            Criterion("throughput", HERTZ, lambda found: found.throughput_per_s, less_is_better=False),
+            Criterion("memory", BYTES, lambda found: found.peak_bytes),
+            Criterion("power", WATTS, lambda found: found.power_w),
+            Criterion("utilization", DIMENSIONLESS, lambda found: found.utilization, less_is_better=False),
+            Criterion("efficiency", DIMENSIONLESS, lambda found: found.compute_efficiency, less_is_better=False),
+        )
+    }
+)
+
+
+def shown(prediction: Prediction, by: str) -> str:
+    """A figure of a prediction for a reader, or a dash where it is not known."""
+    value = CRITERIA[by].of(prediction)
+    return UNKNOWN if value is None else CRITERIA[by].shown(value)
+
+
+def per_second(value: float) -> str:
+    """`17,388/s`: four digits at least, and never an exponent."""
+    return f"{value:,.0f}/s" if value >= 999.95 else f"{value:.4g}/s"
+
+
+_REQUIREMENT = re.compile(r"\s*(?P<name>[a-z]+)\s*(?P<sign>[<>]=?)\s*(?P<number>[0-9.eE+-]+)\s*(?P<unit>\S*)\s*")
+_EXAMPLE = "energy<100mJ,latency<50ms,memory<512MB,power<15W"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A bound on a criterion."""
+
+    criterion: Criterion
+    sign: str
+    """`<`, `<=`, `>`, `>=`"""
+    limit: float
+    """In base units."""
+    text: str
+
+    def met(self, prediction: Prediction) -> bool | None:
+        """Whether it holds; None where the quantity is not known."""
+        value = self.criterion.of(prediction)
+        return None if value is None else HOLDS[self.sign](value, self.limit)
+
+
+HOLDS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+    {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+)
+
+
+def requirements(text: str) -> tuple[Requirement, ...]:
+    """Bounds such as `energy<100mJ,latency<50ms`; energy is of one inference. Raises CriterionError."""
+    return tuple(_requirement(part) for part in text.split(",") if part.strip())
+
+
+def _requirement(text: str) -> Requirement:
+    found = _REQUIREMENT.fullmatch(text)
+    if found is None or found["name"] not in CRITERIA:
+        raise CriterionError(f"'{text.strip()}': want {', '.join(CRITERIA)} with a bound, such as {_EXAMPLE}")
+    criterion = CRITERIA[found["name"]]
+    limit = _limit(criterion, found["number"], found["unit"], text)
+    return Requirement(criterion, found["sign"], limit, text.strip())
+
+
+def _limit(criterion: Criterion, number: str, unit: str, text: str) -> float:
+    """A bound in base units; a throughput may leave its unit out."""
+    written = {"": "1/s", "/s": "1/s"}.get(unit, unit) if criterion.dimension == HERTZ else unit
+    try:
+        quantity = parse_quantity(f"{number} {written}".strip().replace(" 1/s", " Hz"))
+    except ValueError as error:
+        raise CriterionError(f"'{text.strip()}': {error}") from error
+    if quantity.dimension != criterion.dimension or quantity.value <= 0:
+        raise CriterionError(
+            f"'{text.strip()}': '{number}{unit}' is no {criterion.name}; want a bound as in {_EXAMPLE}"
+        )
+    return quantity.value
+
+
+# ---- Comparison: one network on several devices, each with a prediction or with the reason why there is none
+
+BALANCE = "balance"
+"""Energy of an inference × latency, the energy-delay product. Gonzalez, Horowitz, IEEE JSSC 31(9), 1996."""
+
+WINS = ("energy", "latency", "throughput", "memory", BALANCE)
+
+OF_ENERGY = ("energy", "power", BALANCE)
+"""Criteria that an energy with a term left out says nothing of: it would win by what nobody counted."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A device, and what the model says of the network on it."""
+
+    hardware: Hardware
+    found: Prediction | None
+    refused: str = ""
+    """Why there is no prediction."""
+
+    @property
+    def label(self) -> str:
+        """`nvidia/t4`, `nvidia/jetson-agx-orin-64gb at 30w`."""
+        return self.hardware.label
+
+    @property
+    def short(self) -> str:
+        """The label without its vendor."""
+        return self.label.rpartition("/")[2]
+
+    @property
+    def typed(self) -> str:
+        """As a user names it: `jetson-agx-orin-64gb@30w`."""
+        return self.short.replace(" at ", "@")
+
+    @property
+    def prediction(self) -> Prediction:
+        """Of a device that can run it. Raises RooflintError with the reason."""
+        if self.found is None:
+            raise RooflintError(self.refused)
+        return self.found
+
+    @property
+    def estimated(self) -> bool:
+        """Whether its peak rests on somebody's judgement, as that of a design without silicon does."""
+        units = working_units(self.hardware, self.prediction.compute)
+        facts = (fact for unit in units for fact in unit.derivation(self.prediction.compute).facts)
+        return weakest(tuple(facts)) == "estimate"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Contenders in the order in which they were asked for."""
+
+    network: Workload
+    setting: Setting
+    contenders: tuple[Contender, ...]
+    without_launches: "Comparison | None" = None
+    """The same when no launch costs anything, where launches cost something."""
+    at_roofline: "Comparison | None" = None
+    """The same by the plain roofline, where silicon was asked for and is known of one of them."""
+    chosen_of: int = 0
+    """How many were compared before some were chosen; 0 where none were left away."""
+
+    @property
+    def able(self) -> tuple[Contender, ...]:
+        """Those that can run it."""
+        return tuple(one for one in self.contenders if one.found)
+
+    def leaders(self, by: str) -> tuple[Contender, ...]:
+        """The best by a criterion or by balance, and all that equal it; none where it is known of nobody."""
+        known = [(score, one) for one in self.able if (score := score_of(one.prediction, by)) is not None]
+        best = min((score for score, _ in known), default=0.0)
+        return tuple(one for score, one in known if math.isclose(score, best, rel_tol=1e-9))
+
+    def winner(self, by: str) -> Contender | None:
+        """The one that leads alone; None in a tie, and where it is known of nobody."""
+        first = self.leaders(by)
+        return first[0] if len(first) == 1 else None
+
+    def among(self, chosen: Sequence[Contender]) -> "Comparison":
+        """The same with only some of the contenders, in the order in which they are given."""
+        labels = [one.label for one in chosen]
+
+        def kept(other: "Comparison | None") -> "Comparison | None":
+            same = tuple(one for one in other.contenders if one.label in labels) if other else ()
+            return replace(other, contenders=same) if other else None
+
+        return replace(
+            self,
+            contenders=tuple(chosen),
+            without_launches=kept(self.without_launches),
+            at_roofline=kept(self.at_roofline),
+            chosen_of=self.chosen_of or len(self.contenders),
+        )
+
+    def sorted_by(self, by: str, top: int | None = None) -> "Comparison":
+        """The same, best first by a criterion or by balance, cut after `top`; what has no score stands last."""
+        scores = [(score_of(one.prediction, by) if one.found else None, one) for one in self.contenders]
+        ordered = sorted(scores, key=lambda pair: (pair[0] is None, pair[0] or 0.0))
+        return self.among([one for _, one in ordered][:top])
+
+    def meets(self, wanted: Sequence[Requirement]) -> tuple[Contender, ...]:
+        """Those of which all requirements are known to hold."""
+        return tuple(one for one in self.able if all(each.met(one.prediction) for each in wanted))
+
+
+def compare(devices: Iterable[Hardware], work: Workload, energies: Energies, setting: Setting) -> Comparison:
+    """Predictions of a network on devices. A device that cannot run it is kept with its reason; the others go on."""
+    found = Comparison(work, setting, tuple(contend(device, work, energies, setting) for device in devices))
+
+    def again(other: Setting) -> Comparison:
+        return Comparison(work, other, tuple(contend(one.hardware, work, energies, other) for one in found.able))
+
+    if setting.launch != FREE and any(one.prediction.shares["launch"] for one in found.able):
+        found = replace(found, without_launches=again(replace(setting, launch=FREE)))
+    if any(one.prediction.silicon for one in found.able):
+        found = replace(found, at_roofline=again(replace(setting, fidelity=ROOFLINE)))
+    return found
+
+
+def contend(device: Hardware, work: Workload, energies: Energies, setting: Setting) -> Contender:
+    """One device, with a prediction or a reason."""
+    try:
+        return Contender(device, predict(device, work, energies, setting))
+    except (UnsupportedError, UndisclosedError) as error:
+        said = str(error)
+        return Contender(device, None, said if device.id in said else f"{device.id}: {said}")
+
+
+def score_of(prediction: Prediction, by: str) -> float | None:
+    """A figure of which less is better; None where it is not known, or is of a run that the device has no room for."""
+    if prediction.fits is False or (by in OF_ENERGY and not prediction.complete):
+        return None
+    if by == BALANCE:
+        return prediction.energy_per_sample_j * prediction.latency_s
+    value = CRITERIA[by].of(prediction)
+    return value if value is None or CRITERIA[by].less_is_better else -value
+
+
+def flips(found: Comparison, otherwise: Comparison | None) -> Mapping[str, Contender]:
+    """Criteria that another device would win otherwise (without launches, by the roofline), with that device."""
+    if otherwise is None:
+        return {}
+    now = {by: found.winner(by) for by in ("latency", "energy")}
+    then = {by: otherwise.winner(by) for by in now}
+    return {by: other for by, other in then.items() if other and now[by] and other.label != now[by].label}  # type: ignore[union-attr]

@@ -1,0 +1,278 @@
+"""The ledger: every prediction of a fixed matrix, one row each, so that two states of the specs or the model compare.
+
+    record(registry.readable(), tables(map(load_workload, workload_ids())), Energies(Coefficients(registry)))
+
+The matrix is devices, each at its own point and at every operating point × networks × precisions × runs. A row of what
+a device does not support has the reason and no figures: it is counted, not dropped.
+"""
+
+import csv
+import gzip
+import io
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.base.errors import InputError, refuse
+from rooflint.base.files import write_whole_bytes
+from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError
+from rooflint.energy.basis import Energies
+from rooflint.networks.workload import Workload, WorkloadError
+from rooflint.prediction.prediction import NotKnownError, Prediction, Setting, predict
+
+PRECISIONS = ("fp32", "bf16", "fp16", "int8")
+
+RUNS = ((1, False), (1, True), (32, True))
+"""Batches, and whether ops are fused. One sample waits for memory and launches, 32 fused ones mostly for compute."""
+
+QUANTITIES = (
+    "latency_s",
+    "compute_wait_s",
+    "memory_wait_s",
+    "launch_wait_s",
+    "energy_j",
+    "power_w",
+    "utilization",
+    "peak_memory_bytes",
+)
+"""Of the whole batch; NaN where nobody knows."""
+
+
+class Key(NamedTuple):
+    """What is predicted."""
+
+    device: str
+    at: str
+    """The operating point; empty for the device's own."""
+    network: str
+    precision: str
+    batch: int
+    fused: bool
+
+
+class Row(NamedTuple):
+    """One prediction, or why there is none."""
+
+    key: Key
+    values: tuple[float, ...]
+    """In the order of QUANTITIES, in SI base units."""
+    not_supported: str = ""
+    """Why the device cannot run it; all values are NaN then."""
+    not_known: str = ""
+    """Why some values are NaN."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """Predictions as columns."""
+
+    keys: tuple[Key, ...]
+    values: NDArray[np.float64]
+    """Shape (rows, quantities)."""
+    not_supported: tuple[str, ...]
+    not_known: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Ledger":
+        """The ledger of these rows, in the order of their keys."""
+        found = sorted(rows)
+        values = np.array([row.values for row in found], dtype=np.float64).reshape(len(found), len(QUANTITIES))
+        return cls(
+            tuple(row.key for row in found),
+            values,
+            tuple(row.not_supported for row in found),
+            tuple(row.not_known for row in found),
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def rows(self) -> Iterator[Row]:
+        """Row by row, for files."""
+        texts = (self.not_supported, self.not_known)
+        for key, values, *said in zip(self.keys, self.values.tolist(), *texts, strict=True):
+            yield Row(key, tuple(values), *said)
+
+    def column(self, quantity: str) -> NDArray[np.float64]:
+        """One quantity of all rows."""
+        return self.values[:, QUANTITIES.index(quantity)]
+
+    @cached_property
+    def places(self) -> dict[Key, int]:
+        """The row of each key."""
+        return {key: row for row, key in enumerate(self.keys)}
+
+    @property
+    def supported(self) -> int:
+        """Rows that have figures."""
+        return sum(not reason for reason in self.not_supported)
+
+
+class Table(NamedTuple):
+    """One network as one run of the matrix sees it, worked out once for all devices."""
+
+    network: str
+    batch: int
+    fused: bool
+    work: Workload | None
+    refused: str = ""
+    """Why there is no such table."""
+
+
+def tables(networks: Iterable[Workload], runs: Sequence[tuple[int, bool]] = RUNS) -> tuple[Table, ...]:
+    """The tables of networks, at each batch, fused or not."""
+    return tuple(_table(network, batch, fused) for network in networks for batch, fused in runs)
+
+
+def _table(network: Workload, batch: int, fused: bool) -> Table:
+    try:
+        scaled = network.at_batch(batch)
+        return Table(network.name, batch, fused, scaled.fused() if fused else scaled)
+    except WorkloadError as error:
+        return Table(network.name, batch, fused, None, str(error))
+
+
+def record(
+    devices: Iterable[Hardware], works: Sequence[Table], energies: Energies, precisions: Sequence[str] = PRECISIONS
+) -> Ledger:
+    """The ledger of devices, at their own and at every operating point. Raises InputError for a broken file."""
+    return Ledger.of(
+        _row(point, work, energies, precision)
+        for device in devices
+        for point in points(device)
+        for precision in precisions
+        for work in works
+    )
+
+
+def points(device: Hardware) -> Iterator[Hardware]:
+    """The device itself, then at each of its operating points."""
+    yield device
+    yield from map(device.at, device.operating_points)
+
+
+def _row(point: Hardware, work: Table, energies: Energies, precision: str) -> Row:
+    key = Key(point.id, point.mode or "", work.network, precision, work.batch, work.fused)
+    if work.work is None:
+        return Row(key, _NOTHING, work.refused)
+    try:
+        found = predict(point, work.work, energies, Setting(precision))
+    except (UnsupportedError, UndisclosedError) as error:
+        return Row(key, _NOTHING, str(error))
+    return Row(key, _values(found), not_known="; ".join(dict.fromkeys(found.reasons.values())))
+
+
+_NOTHING = (float("nan"),) * len(QUANTITIES)
+
+
+def _values(found: Prediction) -> tuple[float, ...]:
+    """In the order of QUANTITIES."""
+    waits = found.shares
+    energy = _known(found, "energy_j")
+    return (
+        found.latency_s,
+        waits["compute"],
+        waits["memory"],
+        waits["launch"],
+        energy,
+        energy / found.latency_s,
+        _known(found, "utilization"),
+        _known(found, "peak_bytes"),
+    )
+
+
+def _known(found: Prediction, quantity: str) -> float:
+    try:
+        return float(getattr(found, quantity))
+    except NotKnownError:
+        return float("nan")
+
+
+# ---- Ledgers as files: CSV in gzip, which every tool for tables reads; docs/decisions/0018 says why
+
+SCHEMA = "rooflint-ledger/1"
+
+SUFFIX = ".csv.gz"
+
+COLUMNS = ("schema", *Key._fields, *QUANTITIES, "not_supported", "not_known")
+
+_TRUTH = {"true": True, "false": False}
+
+
+def write_ledger(ledger: Ledger, file: Path) -> None:
+    """Write it whole or not at all. Raises OSError."""
+    write_whole_bytes(file, as_bytes(ledger))
+
+
+def as_bytes(ledger: Ledger) -> bytes:
+    """The file; the same ledger gives the same bytes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in ledger.rows():
+        *names, batch, fused = row.key
+        figures = ("" if math.isnan(value) else repr(value) for value in row.values)
+        writer.writerow((SCHEMA, *names, batch, str(fused).lower(), *figures, row.not_supported, row.not_known))
+    return gzip.compress(text.getvalue().encode(), mtime=0)
+
+
+def read_ledger(file: Path) -> Ledger:
+    """The ledger of a file. Raises InputError for what is none."""
+    rows = list(_rows(file, csv.reader(io.StringIO(_text(file), newline=""))))
+    seen: dict[Key, int] = {}
+    for line, row in enumerate(rows, 2):
+        if row.key in seen:
+            raise refuse(file, line, f"the same prediction as line {seen[row.key]}")
+        seen[row.key] = line
+    return Ledger.of(rows)
+
+
+def _text(file: Path) -> str:
+    try:
+        return gzip.decompress(file.read_bytes()).decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise refuse(file, 1, f"want a ledger, which is CSV in gzip: {error}") from error
+
+
+def _rows(file: Path, lines: Iterator[list[str]]) -> Iterator[Row]:
+    head = next(lines, [])
+    said = next(lines, None)
+    if said and said[0] != SCHEMA:
+        raise refuse(file, 2, f"want a ledger of the schema {SCHEMA}, found '{said[0]}'")
+    if tuple(head) != COLUMNS:
+        raise refuse(file, 1, f"want a ledger with the columns {', '.join(COLUMNS)}")
+    for line, cells in enumerate(chain([said] if said is not None else [], lines), 2):
+        yield _ledger_file_row(file, line, cells)
+
+
+def _ledger_file_row(file: Path, line: int, cells: list[str]) -> Row:
+    if len(cells) != len(COLUMNS) or cells[0] != SCHEMA:
+        raise refuse(file, line, f"want {len(COLUMNS)} cells, the first of them {SCHEMA}")
+    device, at, network, precision, batch, fused, *figures = cells[1:-2]
+    if not batch.isdecimal() or fused not in _TRUTH:
+        raise refuse(file, line, f"batch, fused: want a whole number and true or false, found '{batch}' and '{fused}'")
+    key = Key(device, at, network, precision, int(batch), _TRUTH[fused])
+    values = (_figure(file, line, *pair) for pair in zip(QUANTITIES, figures, strict=True))
+    return Row(key, tuple(values), *cells[-2:])
+
+
+def _figure(file: Path, line: int, quantity: str, text: str) -> float:
+    try:
+        value = float(text or "nan")
+    except ValueError:
+        value = -1.0
+    if value < 0 or math.isinf(value) or (text and math.isnan(value)):
+        raise _no_figure(file, line, quantity, text)
+    return value
+
+
+def _no_figure(file: Path, line: int, quantity: str, text: str) -> InputError:
+    return refuse(file, line, f"{quantity}: want a number of at least 0, or nothing, found '{text}'")

@@ -1,0 +1,392 @@
+"""Prediction: everything that the model says of one network on one device, from one set of assumptions.
+
+    predict(device, network("resnet18"), Energies(Coefficients(Registry())), Setting("fp16")).latency_s
+
+Whoever prints, compares or records something asks here, so that no two commands can disagree.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
+from rooflint.base.units import SECONDS, format_quantity
+from rooflint.coefficients import coefficients
+from rooflint.coefficients.ranges import Coefficient
+from rooflint.devices.hardware import Hardware
+from rooflint.energy.basis import Energies
+from rooflint.energy.energy import energy_of, power_limit
+from rooflint.energy.terms import Energy
+from rooflint.kernels.chip import MissingFactError, chip_of
+from rooflint.kernels.network import SiliconEstimate, on_silicon
+from rooflint.mapping.allocate import allocate
+from rooflint.mapping.allocation import Allocation
+from rooflint.networks.workload import Footprint, Workload, footprint
+from rooflint.roofline import Estimate, estimate, kernel_time_s
+
+T = TypeVar("T")
+
+FREE = coefficients.FREE
+
+ROOFLINE, SILICON = FIDELITIES = ("roofline", "silicon")
+
+
+class NotKnownError(RooflintError):
+    """A quantity that cannot be told of this device and network; the message says why."""
+
+
+@dataclass(frozen=True)
+class UnitShare:
+    """Units of one kind that hold work."""
+
+    kind: str
+    """`SM`, `MXU`, `core`, `tile`"""
+    held: float
+    """Over the time of the kernels that lie on them."""
+    total: int
+    of_latency: float
+    """Share of the latency that these kernels take. [1]"""
+
+    @property
+    def utilization(self) -> float:
+        """Share of the units. [1]"""
+        return self.held / self.total
+
+    def __str__(self) -> str:
+        """`31.4/132 SM`."""
+        return f"{self.held:.3g}/{self.total} {self.kind}"
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """One network on one device at one operating point, batch and precision."""
+
+    hardware: Hardware
+    network: Workload
+    """As it was captured, at the batch of this prediction."""
+    run: Workload
+    """What runs, one row a kernel: the same, or with its ops fused."""
+    times: Estimate
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why there is no `allocation`, `energy`, `footprint` or `launch` overhead, or not the `fidelity` asked for."""
+    launch: Coefficient | None = None
+    """What a launch costs. [s]"""
+    _allocation: Allocation | None = None
+    _energy: Energy | None = None
+    _footprint: Footprint | None = None
+
+    @property
+    def compute(self) -> str:
+        """Precision of the arithmetic."""
+        return self.times.compute
+
+    @property
+    def storage(self) -> str:
+        """Precision of what is moved."""
+        return self.times.storage
+
+    @property
+    def batch(self) -> int:
+        """Samples that run together."""
+        return self.run.batch
+
+    @property
+    def allocation(self) -> Allocation:
+        """Which units hold work. Raises NotKnownError."""
+        return self._known("allocation", self._allocation)
+
+    @property
+    def energy(self) -> Energy:
+        """Energy of the whole batch, as terms. Raises NotKnownError."""
+        return self._known("energy", self._energy)
+
+    @property
+    def footprint(self) -> Footprint:
+        """Elements that live at once. Raises NotKnownError."""
+        return self._known("footprint", self._footprint)
+
+    def _known(self, what: str, found: T | None) -> T:
+        if found is None:
+            raise NotKnownError(self.reasons[what])
+        return found
+
+    def has(self, what: str) -> bool:
+        """Whether `allocation`, `energy` or `footprint` is known."""
+        return what not in self.reasons
+
+    # ---- time
+
+    @property
+    def fidelity(self) -> str:
+        """`silicon`, or `roofline`: also where silicon was asked for and the device lacks a fact that it needs."""
+        return SILICON if self.silicon else ROOFLINE
+
+    @property
+    def silicon(self) -> SiliconEstimate | None:
+        """Its times, where they are those of silicon."""
+        return self.times if isinstance(self.times, SiliconEstimate) else None
+
+    @property
+    def latency_s(self) -> float:
+        """Of the batch. [s]"""
+        return self.times.latency_s
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Samples. [1/s]"""
+        return self.batch / self.latency_s
+
+    @property
+    def peak_ops_per_s(self) -> float:
+        """Of the units that work. [op/s]"""
+        return self.times.peak_ops_per_s
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """Of the memory outside. [B/s]"""
+        return self.times.bandwidth_bytes_per_s
+
+    @property
+    def attained_ops_per_s(self) -> float:
+        """Ops over latency. [op/s]"""
+        return float(self.times.ops.sum()) / self.latency_s
+
+    @property
+    def attained_bytes_per_s(self) -> float:
+        """Bytes over latency. [B/s]"""
+        return float(self.times.bytes_moved.sum()) / self.latency_s
+
+    @property
+    def compute_efficiency(self) -> float:
+        """Attained over peak rate. [1]"""
+        return self.times.efficiency
+
+    @property
+    def bandwidth_efficiency(self) -> float:
+        """Attained over peak bandwidth. [1]"""
+        return self.attained_bytes_per_s / self.bandwidth_bytes_per_s
+
+    @property
+    def intensity_ops_per_byte(self) -> float:
+        """Of the whole network. [op/B]"""
+        return self.times.intensity_ops_per_byte
+
+    @property
+    def breakpoint_ops_per_byte(self) -> float:
+        """Of the device. [op/B]"""
+        return self.times.breakpoint_ops_per_byte
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """Seconds that the latency waits for compute, memory and launches; they add up to it. [s]"""
+        return self.times.waits_s
+
+    @property
+    def bound(self) -> str:
+        """What most of the latency waits for: compute, memory or launch."""
+        return self.times.bound
+
+    @cached_property
+    def bounds(self) -> tuple[str, ...]:
+        """What each kernel waits for: the longest of its compute, memory and launch times."""
+        compute, memory = self.times.compute_s, self.times.memory_s
+        found = np.where(compute >= memory, "compute", "memory")
+        return tuple(np.where(self.times.launch_s > np.maximum(compute, memory), "launch", found).tolist())
+
+    # ---- units
+
+    @property
+    def utilization(self) -> float:
+        """Share of units that hold work, over the latency. [1]. Raises NotKnownError."""
+        return float(np.average(self.allocation.utilization, weights=self.times.kernel_s))
+
+    @cached_property
+    def unit_shares(self) -> "tuple[UnitShare, ...]":
+        """Each kind of unit that holds work, that with most of the latency first. Raises NotKnownError."""
+        kinds = self.allocation.unit_names
+        shares = (self._unit_share(str(kind)) for kind in dict.fromkeys(kinds.tolist()))
+        return tuple(sorted(shares, key=lambda share: -share.of_latency))
+
+    def _unit_share(self, kind: str) -> "UnitShare":
+        same = self.allocation.unit_names == kind
+        seconds = self.times.kernel_s[same]
+        held = float(np.average(self.allocation.units[same], weights=seconds))
+        return UnitShare(kind, held, int(self.allocation.total[same].max()), float(seconds.sum()) / self.latency_s)
+
+    @property
+    def units(self) -> str:
+        """Units that hold work, of the kind that most of the latency goes to: `31.4/132 SM`. Raises NotKnownError."""
+        return str(self.unit_shares[0])
+
+    @property
+    def latency_of_held_units_s(self) -> float:
+        """Latency if only what holds work computes: idle slots of the waves and padding are paid for. [s]
+
+        Σ max(compute / ((1 − idle slots) × (1 − padding)), memory) + launches; the plain roofline is the least that it
+        can be. On silicon it is the latency, which counts tiles and waves. Raises NotKnownError.
+        """
+        useful = (1 - self.allocation.idle_slots) * (1 - self.allocation.padding)
+        if self.silicon:
+            return self.latency_s
+        compute = np.divide(self.times.compute_s, useful, out=np.zeros_like(useful), where=useful > 0)
+        return float(kernel_time_s(compute, self.times.memory_s, self.times.overhead_s).sum())
+
+    # ---- energy
+
+    @property
+    def energy_j(self) -> float:
+        """Of the whole batch. [J]. Raises NotKnownError."""
+        return self.energy.total_j
+
+    @property
+    def energy_per_sample_j(self) -> float:
+        """Of one sample. [J]. Raises NotKnownError."""
+        return self.energy_j / self.batch
+
+    @property
+    def power_w(self) -> float:
+        """Energy over latency. [W]. Raises NotKnownError."""
+        return self.energy_j / self.latency_s
+
+    @property
+    def ops_per_j(self) -> float:
+        """Attained rate per watt, which is ops per joule. [op/J]. Raises NotKnownError."""
+        return self.attained_ops_per_s / self.power_w
+
+    @property
+    def power_limit(self) -> Fact | None:
+        """What the device may draw; None where it is not known."""
+        return power_limit(self.hardware)
+
+    @property
+    def over_limit(self) -> float | None:
+        """Power over that limit; None where one of the two is not known. [1]"""
+        if not self.has("energy") or self.power_limit is None:
+            return None
+        return self.power_w / self.power_limit.value
+
+    @property
+    def complete(self) -> bool:
+        """Whether the energy is known and no term is left out of it."""
+        return self._energy is not None and not self._energy.left_out
+
+    # ---- memory
+
+    @property
+    def activation_bytes(self) -> float:
+        """The most that lives at once. [B]. Raises NotKnownError."""
+        return self.footprint.peak_activation_bytes(self.storage)
+
+    @property
+    def weight_bytes(self) -> float:
+        """All weights. [B]. Raises NotKnownError."""
+        return self.footprint.weight_bytes(self.storage)
+
+    @property
+    def peak_bytes(self) -> float:
+        """Weights and the most that lives beside them. [B]. Raises NotKnownError."""
+        return self.activation_bytes + self.weight_bytes
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the memory has room for it; None where footprint or capacity is not known."""
+        memory = self.hardware.main_memory()
+        if not self.has("footprint") or "capacity" not in memory.facts:
+            return None
+        return self.peak_bytes <= memory.capacity_bytes
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a network is run."""
+
+    compute: str
+    """Precision of the arithmetic."""
+    storage: str | None = None
+    """Precision of what is moved; that of the arithmetic if None."""
+    fuse: bool = False
+    """Whether element-wise ops run in the kernels of their producers."""
+    launch: str = "stream"
+    """How kernels are launched: `stream`, `graph`, another mode of specs/launches.yaml, or `free` for no overhead."""
+    fidelity: str = ROOFLINE
+    """Whose times: those of the `roofline`, or of `silicon` where the device has all that they need."""
+
+
+def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Setting) -> Prediction:
+    """What the model says of a workload on a device.
+
+    Raises UnsupportedError or UndisclosedError where the device does not compute in that precision or nobody can tell,
+    WorkloadError for a table that cannot be fused, UnknownCoefficientError for a mode of launching that there is not.
+    What else is not known becomes a reason.
+    """
+    run = work.fused() if setting.fuse else work
+    compute, storage = setting.compute, setting.storage
+    overhead = coefficients.overhead(hardware, energies.coefficients, setting.launch)
+    times = estimate(hardware, run, compute=compute, storage=storage, overhead_s=overhead.typical if overhead else 0.0)
+    reasons: dict[str, str] = {}
+    if setting.fidelity == SILICON:
+        try:
+            times = _on_silicon(hardware, run, times, energies, setting)
+        except MissingFactError as error:
+            reasons["fidelity"] = f"{error}; its latency is the roofline's, the least that it can be"
+    laid = _or_reason(reasons, "allocation", lambda: allocate(hardware, run, compute=compute))
+    live = _or_reason(reasons, "footprint", lambda: footprint(run))
+
+    def spent() -> Energy:
+        if laid is None:
+            raise NotKnownError(reasons["allocation"])
+        return energy_of(hardware, run, laid, times.kernel_s, energies, storage=times.storage)
+
+    energy = _or_reason(reasons, "energy", spent)
+    floors = isinstance(times, SiliconEstimate) and overhead is None
+    if setting.launch != FREE and not floors:
+        reasons |= _launch_said(hardware, energies, setting.launch, overhead)
+    return Prediction(hardware, work, run, times, MappingProxyType(reasons), overhead, laid, energy, live)
+
+
+def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting: Setting) -> SiliconEstimate:
+    """The times of a run on silicon and nothing else, for whoever wants no roofline in their place.
+
+    Raises MissingFactError for a device that lacks an input, and for one that is no GPU; else as `predict`.
+    """
+    overhead = coefficients.overhead(hardware, energies.coefficients, setting.launch)
+    typical = overhead.typical if overhead else 0.0
+    plain = estimate(hardware, run, compute=setting.compute, storage=setting.storage, overhead_s=typical)
+    return _on_silicon(hardware, run, plain, energies, setting)
+
+
+def _on_silicon(
+    hardware: Hardware, run: Workload, plain: Estimate, energies: Energies, setting: Setting
+) -> SiliconEstimate:
+    """Raises MissingFactError for a device that lacks an input, and for one that is no GPU."""
+    if hardware.kind != "gpu":
+        raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and silicon is known of GPUs alone")
+    gap_s = None if setting.launch == FREE else plain.overhead_s
+    chip = chip_of(hardware, setting.compute, energies.coefficients.launches())
+    return on_silicon(plain, run, chip, energies.silicon, gap_s)
+
+
+def _launch_said(
+    hardware: Hardware, energies: Energies, launch: str, overhead: Coefficient | None
+) -> Mapping[str, str]:
+    """What a reader must know of a launch overhead that is not the vendor's own."""
+    if overhead is None:
+        return {"launch": f"no launch overhead of a {hardware.kind} like {hardware.id} is known; counted as none"}
+    if energies.coefficients.launch_overhead(hardware, launch):
+        return {}
+    seconds = format_quantity(overhead.typical, SECONDS)
+    others = f"{seconds} of others ({overhead.said}) is taken"
+    return {"launch": f"no launch overhead of a {hardware.kind} like {hardware.id} is known; {others}"}
+
+
+def _or_reason(reasons: dict[str, str], what: str, found: Callable[[], T]) -> T | None:
+    try:
+        return found()
+    except RooflintError as error:
+        reasons[what] = str(error)
+        return None

@@ -1,0 +1,65 @@
+"""Precisions: widths, names, and what their rates are printed in."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, bytes_per_element, precision, rate_unit
+from rooflint.devices.registry import Registry
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("fp64", 8), ("fp32", 4), ("bf16", 2), ("fp16", 2), ("fp8", 1), ("fp6", 0.75), ("fp4", 0.5), ("int8", 1)],
+)
+def test_an_element_takes_as_many_bytes_as_its_name_has_bits(name, size):
+    assert bytes_per_element(name) == size
+
+
+def test_four_bits_are_half_a_byte_and_one_bit_an_eighth():
+    assert bytes_per_element("int4") == 0.5
+    assert bytes_per_element("int1") == 0.125
+
+
+def test_tf32_computes_with_19_bits_and_is_stored_in_32():
+    assert precision("tf32").bits == 32
+
+
+def test_the_accumulator_changes_the_rate_and_not_the_storage():
+    for name in ("fp16", "fp8"):
+        assert precision(f"{name}_acc16").accumulate == "fp16"
+        assert precision(name).accumulate is None
+        assert bytes_per_element(f"{name}_acc16") == bytes_per_element(name)
+
+
+@given(st.sampled_from(sorted(PRECISIONS)), st.randoms(use_true_random=False))
+def test_a_name_is_known_in_any_case(name, random):
+    written = "".join(random.choice((letter.lower(), letter.upper())) for letter in name)
+    assert precision(written).name == name
+
+
+def test_names_say_their_width():
+    # fp16_acc16 has 16 bits, tf32 is stored in 32
+    for name, known in PRECISIONS.items():
+        head = name.split("_")[0]
+        assert known.bits == int(head.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+def test_an_unknown_precision_is_refused_with_those_that_exist():
+    with pytest.raises(UnknownPrecisionError) as caught:
+        precision("fp17")
+    assert str(caught.value) == (
+        "unknown precision 'fp17' (known: fp64, fp32, tf32, bf16, fp16, fp16_acc16, fp8, fp8_acc16, fp6, fp4, "
+        "int32, int16, int8, int4, int1)"
+    )
+
+
+@pytest.mark.parametrize(("name", "unit"), [("fp16", "FLOP/s"), ("bf16", "FLOP/s"), ("int8", "OP/s"), ("INT4", "OP/s")])
+def test_only_floating_point_rates_are_flops(name, unit):
+    assert rate_unit(name) == unit
+
+
+def test_every_precision_of_the_shipped_specs_is_known():
+    devices = map(Registry().get, Registry().ids())
+    used = {name for device in devices for unit in device.units.values() for name in unit.precisions}
+    assert {"fp16", "int8"} <= used <= set(PRECISIONS)

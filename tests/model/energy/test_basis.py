@@ -1,0 +1,80 @@
+"""Basis: of each device its node, of each memory the fullest figure without the way over the chip."""
+
+import pytest
+
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.ranges import UnknownCoefficientError
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import SCOPES, Basis, Energies, EnergyError
+
+
+def near(value):
+    """Energies of single events are far below the absolute tolerance that approx has by default."""
+    return pytest.approx(value, rel=1e-9, abs=0)
+
+
+REGISTRY = Registry()
+ENERGIES = Energies(Coefficients(REGISTRY))
+
+
+def test_an_access_is_that_of_the_device():
+    # HBM2: 3.97 pJ/bit, 3.92 by another section; 13.11 of the path and 3.9 to 7.0 of nobody knows what are left
+    found = ENERGIES.access("hbm2")
+    assert found.said == "hbm2 device"
+    assert found.typical == near(3.97 * 8e-12)
+    assert found.low == near(3.92 * 8e-12)
+    assert found.high == near(3.97 * 8e-12)
+
+
+@pytest.mark.parametrize(("memory", "scope"), [("ddr3", "core"), ("ddr4", "unstated"), ("hbm", "unstated")])
+def test_where_no_document_has_the_device_the_next_best_is_taken_and_said(memory, scope):
+    assert ENERGIES.access(memory).said == f"{memory} {scope}"
+
+
+def test_a_whole_access_goes_before_its_device(energies):
+    energies.edit("memory/hbm9", "io: {scope: io, typical: [0.5", "io: {scope: access, typical: [4.5")
+    assert Energies(energies.read()).access("hbm9").said == "hbm9 access"
+
+
+def test_the_way_over_the_chip_is_never_in_an_access():
+    assert "path" not in SCOPES
+
+
+@pytest.mark.parametrize("memory", ENERGIES.coefficients.ids("memory"))
+def test_every_memory_that_we_ship_has_an_access(memory):
+    found = ENERGIES.access(memory)
+    assert 0 < found.low <= found.typical <= found.high
+    # 1.8 to 21 pJ/bit, not per byte
+    assert 1.8 * 8e-12 < found.typical < 21 * 8e-12
+
+
+def test_a_memory_that_nobody_knows_is_said_to_be_unknown():
+    with pytest.raises(UnknownCoefficientError, match="unknown memory 'lpddr4x'; nearest: "):
+        ENERGIES.access("lpddr4x")
+
+
+def test_a_memory_of_which_only_a_part_is_known_is_none(energies):
+    energies.edit("memory/hbm9", "guess: {scope: device", "guess: {scope: interface")
+    energies.edit("memory/hbm9", "paper: {scope: device", "paper: {scope: interface")
+    energies.edit("memory/hbm9", "table: {scope: unstated", "table: {scope: interface")
+    with pytest.raises(UnknownCoefficientError, match="hbm9: no document says what an access costs"):
+        Energies(energies.read()).access("hbm9")
+
+
+def test_devices_of_one_node_share_what_was_worked_out_for_it():
+    a100, v100 = REGISTRY.get("nvidia/a100-sxm4-80gb"), REGISTRY.get("nvidia/v100-sxm2-16gb")
+    assert ENERGIES.node(a100) is ENERGIES.node(REGISTRY.get("nvidia/a100-pcie-40gb"))
+    assert ENERGIES.node(a100).node == "7nm"
+    assert ENERGIES.node(v100).node == "12nm"
+    assert ENERGIES.events("gpu") is ENERGIES.events("gpu")
+    assert ENERGIES.access("hbm2") is ENERGIES.access("hbm2")
+
+
+def test_a_device_without_a_process_has_no_node_and_says_so():
+    with pytest.raises(EnergyError, match="google/tpu-v5e: no process node is known, so no energy"):
+        ENERGIES.node(REGISTRY.get("google/tpu-v5e"))
+
+
+def test_the_unit_of_a_basis_is_the_one_that_does_most_of_the_work():
+    assert Basis(REGISTRY.get("nvidia/a100-sxm4-80gb"), ENERGIES, "fp16", "fp16").unit.name == "tensor_core"
+    assert Basis(REGISTRY.get("stillwater/kpu-t256"), ENERGIES, "int8", "int8").unit.name == "matrix_tile"

@@ -1,0 +1,41 @@
+"""The slow twin of `rooflint.kernels.network`: one op at a time, by the formulas of docs/method-silicon-ops.md."""
+
+from rooflint.base.precision import bytes_per_element
+from rooflint.kernels import decode, gemm, prefill
+from rooflint.kernels.attention import attention
+from rooflint.kernels.shapes import shapes
+from rooflint.networks.flow import ELEMENTWISE
+
+STREAMED = {*ELEMENTWISE, "layer_norm", "softmax", "max_pool", "avg_pool", "cat"}
+
+
+def slow_network_s(work, chip, shared, storage, element_bytes, gap_s):
+    """(work, launch) of each op, `gap_s` None where launches are free. [s]"""
+    return [_op_s(op, chip, shared, bytes_per_element(storage), element_bytes, gap_s) for op in work.rows()]
+
+
+def _op_s(op, chip, shared, stored_bytes, element_bytes, gap_s):
+    peak = 2 * chip.sms * chip.macs_per_clock * chip.clock_hz
+    moved = (op.elements_in + op.elements_weight + op.elements_out) * stored_bytes
+    computed = (2 * op.macs + op.other_ops) / peak
+    streamed = moved / (shared.ops.stream.dram_efficiency * chip.bandwidth_bytes_per_s)
+    sequences = op.kind == "attention" and op.macs
+    if sequences and op.m == op.n:
+        heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
+        blocks = prefill.computed_s(heads, chip, shared.ops, causal=False)[0]
+        work, clocks = (blocks**2 + streamed**2) ** 0.5, shared.ops.prefill.launch_clocks
+    elif sequences and op.m == 1:
+        heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
+        work = decode.work_s(heads, streamed, chip, shared.ops)[0]
+        clocks = shared.ops.decode.launch_clocks
+    elif sequences or (not op.macs and op.kind not in STREAMED):
+        work, clocks = moved / chip.bandwidth_bytes_per_s, shared.ops.stream.launch_clocks
+    elif not op.macs or (op.kind.startswith("conv") and op.n == 1 and op.groups > 1):
+        work, clocks = streamed, shared.ops.stream.launch_clocks
+    else:
+        memory = moved / (shared.products.dram_efficiency * chip.bandwidth_bytes_per_s)
+        size = shapes(op.m, op.n, op.k, op.groups)
+        work = gemm.work_s(size, memory + size.m * 0, chip, shared.products, element_bytes=element_bytes)[0]
+        clocks = None
+    launch = gemm.launch_s(chip, shared.products) if clocks is None else clocks / chip.clock_hz
+    return max(work, computed), 0.0 if gap_s is None else max(launch, gap_s)

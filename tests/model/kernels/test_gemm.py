@@ -1,0 +1,112 @@
+"""The latency of matrix products: against its slow twin, and the laws that it keeps on every GPU."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooflint.base.errors import RooflintError
+from rooflint.devices.registry import Registry
+from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.gemm import latency_s, launch_s
+from rooflint.kernels.residency import miss_share
+from rooflint.kernels.shapes import shapes
+
+from .conftest import CHIPS
+from .slow_twin import slow_latency_s
+
+CONSTANTS = silicon_file(Registry()).constants
+ROUNDING = 1e-12  # of sums and powers taken in another order
+SIZES = st.integers(1, 2**17) | st.sampled_from([2**power for power in range(18)])
+ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
+SHAPE = st.tuples(SIZES, SIZES, SIZES)
+COPIES = st.sampled_from([1.0, 2.0, 6.0, np.inf])
+
+
+def seconds(m, n, k, chip, *, batch=1, copies=np.inf):
+    (found,) = latency_s(shapes(m, n, k, batch), chip, CONSTANTS, element_bytes=2, copies=copies)
+    return found
+
+
+def test_there_are_gpus_of_every_generation_to_try():
+    assert len(CHIPS) > 70
+    assert {"nvidia/t4", "nvidia/a100-sxm4-80gb", "nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/b200-sxm"} < {*CHIPS}
+
+
+@given(SHAPE, ANY_CHIP, COPIES, st.sampled_from([1, 7, 64]), st.sampled_from([1.0, 2.0]))
+def test_the_fast_function_equals_its_slow_twin(shape, chip, copies, batch, element_bytes):
+    fast = latency_s(shapes(*shape, batch), chip, CONSTANTS, element_bytes=element_bytes, copies=copies)
+    assert fast[0] == pytest.approx(slow_latency_s(*shape, batch, chip, CONSTANTS, element_bytes, copies), rel=1e-10)
+
+
+def test_many_shapes_are_timed_as_each_by_itself():
+    chip = CHIPS["nvidia/a100-sxm4-80gb"]
+    m = np.arange(1, 20_000)  # more than one block
+    together = latency_s(shapes(m, 512, 768), chip, CONSTANTS, element_bytes=2)
+    apart = [seconds(int(size), 512, 768, chip) for size in m[::997]]
+    assert together[::997] == pytest.approx(apart, rel=1e-12)
+
+
+@given(SHAPE, st.integers(0, 2), st.integers(1, 4096), ANY_CHIP, COPIES)
+def test_a_larger_product_takes_no_less(shape, which, more, chip, copies):
+    larger = list(shape)
+    larger[which] += more
+    assert seconds(*larger, chip, copies=copies) >= seconds(*shape, chip, copies=copies) * (1 - ROUNDING)
+
+
+@given(SHAPE, ANY_CHIP, st.floats(1.0, 4.0), COPIES)
+@pytest.mark.parametrize(
+    "resource", ["sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w"]
+)
+def test_more_of_a_resource_takes_no_longer(resource, shape, chip, factor, copies):
+    better = replace(chip, **{resource: getattr(chip, resource) * factor})
+    assert seconds(*shape, better, copies=copies) <= seconds(*shape, chip, copies=copies) * (1 + ROUNDING)
+
+
+@given(SHAPE, ANY_CHIP)
+def test_nothing_beats_the_roofline(shape, chip):
+    m, n, k = shape
+    compute = m * n * k / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+    memory = 2 * (m * n + n * k + m * k) / chip.bandwidth_bytes_per_s
+    assert seconds(m, n, k, chip) >= max(compute, memory)
+
+
+@given(SHAPE, ANY_CHIP)
+def test_weights_that_come_again_soon_take_no_longer(shape, chip):
+    warm, turns, cold = (seconds(*shape, chip, copies=copies) for copies in (1, 6, np.inf))
+    assert warm <= turns * (1 + ROUNDING)
+    assert turns <= cold * (1 + ROUNDING)
+
+
+@given(SHAPE, ANY_CHIP, st.integers(2, 64))
+def test_a_batch_takes_no_less_than_one_and_no_more_than_one_by_one(shape, chip, batch):
+    one, all_of_them = seconds(*shape, chip), seconds(*shape, chip, batch=batch)
+    assert one * (1 - ROUNDING) <= all_of_them
+    # one after the other each would be launched by itself; a wave rounded up is the most that a batch can add
+    assert all_of_them <= batch * one * (1 + ROUNDING)
+
+
+def test_a_large_product_nears_the_peak_as_far_as_its_power_lets_it():
+    # 16384³ × 2 / (132 × 2048 × 2 × 1.83e9) = 8.9 ms at the peak of an H100
+    chip = CHIPS["nvidia/h100-sxm5-80gb"]
+    share = 2 * 16384**3 / (2 * chip.sms * chip.macs_per_clock * chip.clock_hz) / seconds(16384, 16384, 16384, chip)
+    # 1.53 pJ × (2048 / 512)^-0.4 = 0.88 pJ an op: 700 W / 0.88 pJ = 797 of 990 TFLOP/s
+    assert share == pytest.approx(0.80, abs=0.01)
+
+
+def test_an_l2_that_overflows_more_suddenly_than_a_float_can_count_is_a_step():
+    chip, step = CHIPS["nvidia/l40s"], replace(CONSTANTS, l2_sharpness=1e4)
+    half = step.l2_reach * chip.l2_bytes / 2
+    assert miss_share(np.array([half, 4 * half]), chip, step).tolist() == [0, 1]
+
+
+def test_nothing_takes_less_than_a_launch():
+    chip = CHIPS["nvidia/l40s"]
+    assert seconds(1, 1, 1, chip) > launch_s(chip, CONSTANTS) > 1e-7
+
+
+def test_a_size_below_one_is_refused():
+    with pytest.raises(RooflintError, match="k: want 1 or more, found 0"):
+        shapes(1, 1, 0)

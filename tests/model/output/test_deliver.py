@@ -1,0 +1,158 @@
+"""Where an answer goes, and in which format."""
+
+import io
+import os
+import sys
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from rooflint.answers.answer import write
+from rooflint.answers.table import UnknownFormatError
+from rooflint.output.deliver import OutputError, deliver
+
+
+@pytest.mark.parametrize(("suffix", "form"), [("json", "json"), ("csv", "csv"), ("MD", "md"), ("txt", "text")])
+def test_the_suffix_says_the_format(resnet18, tmp_path, suffix, form):
+    file = tmp_path / f"answer.{suffix}"
+    deliver(resnet18, None, file)
+    assert file.read_text(encoding="utf-8") == write(resnet18, form)
+
+
+def test_a_named_format_comes_before_the_suffix(resnet18, tmp_path):
+    deliver(resnet18, "json", tmp_path / "answer.data")
+    assert (tmp_path / "answer.data").read_text(encoding="utf-8").startswith("{\n")
+
+
+def test_an_unknown_suffix_is_refused_with_those_that_are_known(resnet18, tmp_path):
+    file = tmp_path / "answer.pdf"
+    with pytest.raises(OutputError) as caught:
+        deliver(resnet18, None, file)
+    assert str(caught.value) == (
+        f"{file}: want a suffix that names a format (.txt, .json, .csv, .md, .html), or --format"
+    )
+    assert not file.exists()
+
+
+def test_an_unknown_format_writes_nothing(resnet18, tmp_path):
+    with pytest.raises(UnknownFormatError, match="unknown format 'pdf'"):
+        deliver(resnet18, "pdf", tmp_path / "answer.md")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_refused(resnet18, tmp_path):
+    with pytest.raises(OutputError) as caught:
+        deliver(resnet18, "md", tmp_path)
+    assert str(caught.value) == f"{tmp_path}: want a file to write, found a folder"
+
+
+@pytest.mark.parametrize("missing", ["absent", "file"])
+def test_a_folder_that_is_not_there_is_refused_and_not_made(resnet18, tmp_path, missing):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    place = tmp_path / missing / "answer.md"
+    with pytest.raises(OutputError) as caught:
+        deliver(resnet18, None, place)
+    assert str(caught.value) == f"{place}: want a file in a folder that is there, found no folder {place.parent}"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(resnet18, tmp_path):
+    place = tmp_path / f"{'a' * 300}.md"  # longer than any file system takes
+    with pytest.raises(OutputError, match=r"a\.md: cannot be written \(File name too long\)$"):
+        deliver(resnet18, "md", place)
+
+
+def test_a_file_is_replaced_whole(resnet18, tmp_path):
+    file = tmp_path / "answer.md"
+    file.write_text("old " * 10**5, encoding="utf-8")
+    deliver(resnet18, None, file)
+    assert file.read_text(encoding="utf-8") == write(resnet18, "md")
+    assert [path.name for path in tmp_path.iterdir()] == ["answer.md"]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["to-a-file", "to-nothing-yet"])
+def test_a_symlink_stays_and_what_it_leads_to_is_written(resnet18, tmp_path, known):
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "target", tmp_path / "answer.md"
+    if known:
+        target.write_text("old", encoding="utf-8")
+    link.symlink_to(target)
+    deliver(resnet18, None, link)
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == write(resnet18, "md")
+
+
+class Reader(Thread):
+    """Reads in the background; a daemon, so that nobody waits for it where nothing is ever written."""
+
+    def __init__(self, read):
+        super().__init__(daemon=True)
+        self.read, self.found = read, None
+        self.start()
+
+    def run(self):
+        self.found = self.read()
+
+    def result(self):
+        self.join(timeout=20)
+        return self.found
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize(("name", "form"), [("pipe.csv", "csv"), ("pipe", "text")])
+def test_a_pipe_is_written_to_and_stays_one(resnet18, tmp_path, name, form):
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    reader = Reader(lambda: pipe.read_text(encoding="utf-8"))
+    deliver(resnet18, None, pipe)
+    assert pipe.is_fifo()
+    assert reader.result() == write(resnet18, form)
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no terminals of its own")
+def test_a_device_is_written_to_and_stays_one(resnet18):
+    # a terminal of our own, which not even root can replace by a file: unlike /dev/null, it is safe where this fails
+    tty = pytest.importorskip("tty")
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)
+    device, want = Path(os.ttyname(theirs)), write(resnet18, "md").encode()
+
+    def read():
+        found = b""
+        while len(found) < len(want):
+            found += os.read(ours, 4096)
+        return found
+
+    reader = Reader(read)
+    deliver(resnet18, "md", device)
+    assert reader.result() == want
+    assert device.is_char_device()
+    os.close(ours)
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+@pytest.mark.parametrize(("form", "printed"), [(None, "text"), ("json", "json")])
+def test_a_dash_is_standard_output(resnet18, capsys, tmp_path, monkeypatch, name, form, printed):
+    monkeypatch.chdir(tmp_path)
+    deliver(resnet18, form, Path(name))
+    assert capsys.readouterr().out == write(resnet18, printed)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_file_it_is_printed_as_text(resnet18, capsys):
+    deliver(resnet18, None, None)
+    assert capsys.readouterr().out == write(resnet18, "text")
+
+
+def test_a_file_gets_no_colour_even_from_a_terminal(resnet18, tmp_path, monkeypatch):
+    want = write(resnet18, "text")
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    deliver(resnet18, None, tmp_path / "answer.txt")
+    text = (tmp_path / "answer.txt").read_text(encoding="utf-8")
+    assert "\x1b" not in text
+    assert [line.rstrip() for line in text.splitlines()] == want.splitlines()

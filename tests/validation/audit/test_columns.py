@@ -1,0 +1,240 @@
+"""Tables as people write them: cells with two figures, remarks and footnotes, columns of other things, odd names."""
+
+import math
+
+import pytest
+
+from pytest_rooflint.audit.columns import NumberError, guessed, parts, printed
+from rooflint.base.errors import InputError
+from rooflint.devices.registry import Registry
+
+REGISTRY = Registry()
+
+
+def statuses(findings):
+    return [one.status for one in findings if one.device]
+
+
+# ---- cells
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "989 / 1979",
+        "1979 / 989",
+        "989 (1979)",
+        "989 | 1979",
+        "989 (1979 with sparsity)",
+        "989 TFLOPS (1979 TFLOPS sparse)",
+    ],
+)
+def test_a_cell_with_a_figure_and_its_double_is_dense_and_sparse(audited, text):
+    dense, sparse = sorted(audited(f"device,bf16_tflops\nH100 SXM5,{text}\n"), key=lambda one: one.printed)
+    assert (dense.status, sparse.status) == ("right", "right")
+    assert {dense.quantity, sparse.quantity} == {"bf16 peak", "sparse bf16 peak"}
+
+
+@pytest.mark.parametrize(
+    "text", ["1979 (sparse)", "1979 sparse", "1979 TFLOPS sparse", "1979 w/ sparsity", "1,979* sparse"]
+)
+def test_a_cell_may_say_that_it_is_sparse(audited, text):
+    assert statuses(audited(f'device,bf16_tflops\nH100 SXM5,"{text}"\n')) == ["right"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["989*", "up to 989", "989†", "989 TF", "989 TFLOPS (BF16)", "989 (4th gen)", "989.4 (dense)", "~989", "989[1]"],
+)
+def test_marks_and_remarks_around_a_number_are_passed_over(audited, text):
+    assert statuses(audited(f'device,bf16\nH100 SXM5,"{text}"\n')) == ["right"]
+
+
+def test_a_memory_may_be_named_with_its_kind(audited):
+    assert statuses(audited("device,memory\nL40S,48GB GDDR6\nH100 SXM5,80 GB HBM3\n")) == ["right", "right"]
+
+
+def test_a_decimal_comma_is_not_taken_for_a_thousand(audited):
+    findings = audited("device;bf16_pflops;mem_bw_tbps\nH100 SXM5;0,989;3,35\n")
+    assert statuses(findings) == ["not checked", "not checked"]
+    assert all("write a decimal point" in one.note for one in findings)
+
+
+def test_zeros_behind_one_or_two_digits_are_digits():
+    # 2.0 TB/s is 1.95 to 2.05 and not the PCIe board's 1.935; 989.0 is a float's 989
+    assert printed("2.0", guessed("bandwidth_tbps"))[0].step == pytest.approx(0.1e12)
+    assert printed("989.0", guessed("bf16_tflops"))[0].step == pytest.approx(1e12)
+
+
+def test_a_figure_is_divided_by_small_numbers_only():
+    assert printed("1979e12 / 2", guessed("bf16"))[0].value == 989.5e12
+    with pytest.raises(NumberError, match="holds more than one figure"):
+        printed("142 / 312", guessed("bf16"))
+    assert parts("142 / 312") == [("142 / 312", None)]
+
+
+def test_a_number_of_base_units_is_one_whatever_its_column_says(audited):
+    assert statuses(audited("device,bf16_tflops\nH100 SXM5,989e12\n")) == ["right"]
+
+
+@pytest.mark.parametrize("text", ["1e308", "1e-323", "9" * 400])
+def test_a_number_beyond_all_bounds_ends_in_a_finding(audited, text):
+    (finding,) = audited(f"device,bf16\nH100 SXM5,{text}\n")
+    assert finding.status in ("wrong", "not checked")
+    assert finding.ratio is None or math.isfinite(finding.ratio)
+
+
+# ---- columns
+
+
+@pytest.mark.parametrize("name", ["GFLOPS32/W", "TFLOPS/W", "TFLOPS/$", "SIMDs per CU", "FP16 per watt"])
+def test_efficiencies_prices_and_shares_are_no_peaks(name):
+    assert guessed(name) is None
+
+
+def test_two_precisions_in_one_column_mean_either(audited):
+    findings = audited("device,FP16/BF16 TFLOPS\nTPU v5p,459\nH100 SXM5,989\n")
+    assert statuses(findings) == ["right", "right"]
+
+
+def test_a_plain_column_beside_one_of_tensor_cores_is_of_vector_lanes(audited):
+    # L4: 30.3 TFLOP/s on CUDA cores, 121 on tensor cores; T4's row has no tensor figure, so its 65 may be that
+    table = "device,FP16 (TFLOPS),FP16 Tensor Core (TFLOPS)\nL4,30.3,121\nT4,65,\n"
+    assert statuses(audited(table)) == ["right", "right", "right"]
+
+
+def test_a_precision_may_stand_behind_the_unit(audited):
+    assert statuses(audited("device,TFLOPS32\nA100,19.5\n")) == ["right"]
+
+
+def test_what_is_not_looked_at_is_said(audited):
+    findings = audited("device,bf16_tflops,Dense Throughput,year\nH100 SXM5,989,1979,2022\n")
+    assert [(one.status, one.note) for one in findings if not one.device] == [
+        (
+            "not checked",
+            "column 'Dense Throughput' says nothing that specs know; say what it is with --map, or 'ignore'",
+        )
+    ]
+
+
+def test_a_table_with_a_column_a_device_is_told_to_turn(audited):
+    with pytest.raises(
+        InputError, match=r"want a row a device, found a column each \(H100 SXM5, A100\); turn the table"
+    ):
+        audited("quantity,H100 SXM5,A100\nbf16,989,312\n")
+
+
+def test_a_unit_in_bytes_per_second_is_read(audited):
+    assert statuses(audited("device,peak_mem_bw_bytes_sec\nH100 SXM5,3.35e12\n")) == ["right"]
+
+
+# ---- names
+
+
+def test_a_name_may_say_that_its_row_is_sparse(audited):
+    assert statuses(audited("device,bf16_tflops\nH100 SXM5 sparse,1979\nH100 SXM5 (dense),989\n")) == ["right", "right"]
+
+
+def test_a_node_that_nobody_names_is_known_by_all_of_its_figures(audited):
+    node = audited("device,memory_gb,bandwidth,bf16_tflops,tdp_watts\nB200,1440,64 TB/s,36000,8000\n")
+    assert [one.readings[0].error for one in node[:2]] == ["several devices"] * 2
+    assert node[2].readings[0].error == "sparse for dense + several devices"
+    assert node[3].readings[0].error == "several devices"
+
+
+def test_figures_of_a_board_of_four_are_known_however_few_their_digits(audited):
+    board = audited("device,memory_gb,bandwidth,bf16_tflops\nTPUv3,128,3600,490\n")  # 4 × 32 GiB, printed as GB
+    assert {one.readings[0].error for one in board} == {"several devices"}
+
+
+def test_sizes_that_are_eight_times_as_large_may_be_in_bits(audited):
+    sizes = audited("device,memory_gb,bandwidth\nB200,1440,64 TB/s\n")
+    assert {one.readings[0].error for one in sizes} == {"bits for bytes"}
+
+
+def test_a_node_that_is_named_is_the_first_reason_for_its_figure(audited):
+    (finding,) = audited("device,bf16_tflops\n8x H100 SXM,7915\n")
+    assert finding.readings[0].error == "several devices"
+
+
+def test_a_beginning_of_names_is_near_all_of_them(audited):
+    (finding,) = audited("device,fp16_tflops\nMI300,1307\n")
+    assert (finding.status, "amd/mi300x" in finding.note, "amd/mi300a" in finding.note) == (
+        "unknown device",
+        True,
+        True,
+    )
+
+
+def test_a_name_of_any_length_ends_in_a_finding(audited):
+    names = ("x" + "1" * 5000, "1" * 5000 + "gb", " ".join(["word"] * 3000))
+    table = "device,bf16\n" + "".join(f"{name},1\n" for name in names)
+    assert statuses(audited(table)) == ["unknown device"] * 3
+
+
+def test_what_a_vendor_does_not_disclose_is_said(audited):
+    (finding,) = audited("device,bf16_tflops\nH20,148\n")
+    assert finding.status == "not checked"
+    assert "148 TFLOP/s" in finding.note
+
+
+# ---- variants
+
+
+def test_figures_that_no_single_variant_has_are_not_all_right(audited):
+    # 1555 GB/s is the 40 GB board's, 80 GB the other's
+    findings = audited("device,bf16_tflops,mem_bw_gbps,mem_gb\nA100,312,1555,80\n")
+    assert sorted(statuses(findings)) == ["right", "right", "wrong"]
+
+
+def test_rows_of_one_name_that_differ_are_variants_of_it(audited):
+    table = "device,mem_bw_gbps,mem_gb\nA100,1555,40\nA100,2039,80\n"
+    assert statuses(audited(table)) == ["right"] * 4
+
+
+def test_gibibytes_are_gigabytes_on_the_label(audited):
+    assert statuses(audited("device,Memory (GiB)\nH100 SXM5,80\n")) == ["right"]
+
+
+def test_a_derived_figure_that_its_vendor_contradicts_is_disputed(audited):
+    # Google prints 918 for the v6e, and two MXUs at an assumed clock give half of it
+    assert statuses(audited("device,bf16_tflops\nTPU v6e,459\nTPU v6e,918\n")) == ["disputed", "disputed"]
+
+
+def test_other_variants_of_a_rate_are_named(audited):
+    (finding,) = audited("device,fp16_tflops\nRTX 4090,330.3\n")
+    assert (finding.status, finding.note) == ("right", "is the fp16_acc16 rate")
+
+
+# ---- full dies
+
+
+@pytest.mark.parametrize(
+    ("device", "figure", "whole", "enabled"),
+    [("MI300X", 1307.4, 320, 304), ("A100 80GB PCIe", 311.9, 128, 108), ("H100 SXM5", 989.4, 144, 132)],
+)
+def test_the_units_of_all_dies_are_the_full_die(audited, device, figure, whole, enabled):
+    (finding,) = audited(f"device,bf16_tflops\n{device},{figure * whole / enabled:.1f}\n")
+    assert finding.readings[0].error == "full die"
+    assert f"with the {whole}" in finding.readings[0].text
+
+
+# ---- errors that explain several figures
+
+
+def test_what_explains_all_figures_of_a_device_goes_before_what_explains_one(audited):
+    # a DGX: eight devices, peaks sparse, too
+    table = "device,fp16_tflops,fp8_tflops,fp4_tflops,mem_bw_tbps\nB200,36000,72000,144000,64\n"
+    assert all("several devices" in one.readings[0].error for one in audited(table))
+
+
+def test_a_factor_that_several_figures_share_is_said_where_nothing_explains_it(audited):
+    # 2.61 is no known factor
+    peaks = ("bf16,2582", "fp8,5165", "tf32,1291")
+    findings = audited("device,precision,peak_tflops\n" + "".join(f"H100 SXM5,{peak}\n" for peak in peaks))
+    assert all("3 figures of this device are off by the same factor" in one.note for one in findings)
+
+
+def test_exchanged_digits_are_named(audited):
+    (finding,) = audited("device,bf16_tflops\nA30,156\n")
+    assert (finding.readings[0].error, finding.readings[0].text) == ("digits", "is 165 with two digits exchanged")

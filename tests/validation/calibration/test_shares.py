@@ -1,0 +1,66 @@
+"""Shares: the terms of a row add up to what is predicted of it, whatever the op, on every kind of chip."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.kernels.chip import chip_of
+from rooflint.kernels.op_constants import ops_file
+from rooflint_calibration.foretold import predicted_s
+from rooflint_calibration.shares import beside, shares_s
+from rooflint_calibration.topics import TOPICS
+
+REGISTRY = Registry()
+LAUNCHES = Coefficients(REGISTRY).launches()
+CONSTANTS = ops_file(REGISTRY).constants
+
+
+def drawn(topic, rows=60):
+    """Sizes of a topic as tables have them, from the smallest to the largest."""
+    draw = np.random.default_rng(4)
+    if "tokens" not in TOPICS[topic].sizes:
+        sizes = 2.0 ** draw.integers(0, 15, (rows, 3))
+        return {"gemm": np.column_stack([sizes, draw.integers(1, 7, rows)]), "quantise": sizes[:, :2]}.get(topic, sizes)
+    kv = 2.0 ** draw.integers(0, 5, rows)
+    batch, group, tokens = (2.0 ** draw.integers(0, high, rows) for high in (7, 4, 15))
+    return np.stack([batch, kv * group, kv, tokens, np.full(rows, 128.0)], axis=1)
+
+
+@pytest.mark.parametrize("device", ["nvidia/l40s", "nvidia/h100-sxm5-80gb"])  # warps that wait, and those that do not
+@pytest.mark.parametrize("topic", TOPICS)
+def test_terms_add_up_to_what_is_predicted(topic, device):
+    chip, sizes = chip_of(REGISTRY.get(device), TOPICS[topic].precision, LAUNCHES), drawn(topic)
+    terms = shares_s(topic, sizes, chip, CONSTANTS)
+    assert np.sum(list(terms.values()), axis=0) == pytest.approx(predicted_s(topic, sizes, chip, CONSTANTS), rel=1e-9)
+    assert all((seconds >= -1e-15).all() for seconds in terms.values())
+
+
+@pytest.mark.parametrize(
+    ("device", "sizes", "called"),
+    [
+        ("nvidia/l40s", (16, 64, 2048), "step"),  # one of the smallest tiles, with a long k
+        ("nvidia/l40s", (1024, 1024, 1024), "feed"),  # small tiles, whose operands are many for their arithmetic
+        ("nvidia/h100-sxm5-80gb", (8192, 8192, 8192), "main loop"),
+    ],
+)
+def test_the_main_loop_is_called_what_binds_it(device, sizes, called):
+    chip = replace(chip_of(REGISTRY.get(device), "bf16", LAUNCHES), tdp_w=1e9)  # or power binds
+    terms = shares_s("gemm", np.array([[*sizes, 6.0]]), chip, CONSTANTS)
+    assert {"main loop", "feed", "step"} & set(terms) == {called}
+
+
+@pytest.mark.parametrize("topic", ["prefill", "decode"])
+def test_to_fill_a_block_is_a_term_of_its_own(topic):
+    chip, sizes = chip_of(REGISTRY.get("nvidia/l40s"), "bf16", LAUNCHES), np.array([[1.0, 8, 8, 128, 128]])
+    assert shares_s(topic, sizes, chip, CONSTANTS)["fill"] > 0
+
+
+def test_of_two_beside_each_other_the_shorter_one_counts_for_what_it_adds():
+    # 3 beside 4 take √(9 + 16) = 5: the 4 is whole, and the 3 adds 1, of which a third part is a third
+    one, other = {"a": np.array([1.0]), "b": np.array([2.0])}, {"c": np.array([4.0])}
+    found = beside(one, other, np.array([5.0]))
+    assert {name: seconds.item() for name, seconds in found.items()} == pytest.approx({"a": 1 / 3, "b": 2 / 3, "c": 4})
+    assert beside(other, one, np.array([5.0]))["c"].item() == 4

@@ -1,0 +1,176 @@
+"""The kind `energy_per`: what it obtains by hand, what is refused, and that slips of 8 and 16 on shipped files show."""
+
+import pytest
+
+from pytest_rooflint.suite.judge import judge
+from rooflint.base.errors import InputError
+
+NODE = """\
+name: 45 nm
+sources: {paper: {document: Acme process manual, grade: read}}
+readings:
+  one:
+    add: {fp16: [0.4 pJ/op, paper, p. 1]}
+    multiply: {fp16: [1.1 pJ/op, paper, p. 1]}
+    sram: {kib8: {capacity: [8 KiB, paper, p. 2], read: [10/8 pJ/B, paper, p. 2]}}
+    wire: {random_bit: [310/2560 pJ/bit/mm, paper, p. 3]}
+"""
+MEMORY = """\
+name: HBM9
+sources: {paper: {document: Acme memory manual, grade: read}}
+readings:
+  stack: {scope: device, typical: [4.0 pJ/bit, paper, p. 1]}
+  other: {scope: device, low: [3 pJ/bit, paper, p. 2], high: [5 pJ/bit, paper, p. 2]}
+"""
+
+
+@pytest.fixture
+def judged(repository):
+    """Verdicts on claims about the node and the memory."""
+    repository.write("specs/process/45nm.yaml", NODE)
+    repository.write("specs/memory/hbm9.yaml", MEMORY)
+
+    def verdicts(*lines):
+        source = "source: {document: Somebody's table, where: p. 1, grade: read}\n"
+        repository.write("golden/energy.yaml", f"{source}claims:\n" + "".join(f"  - {{{line}}}\n" for line in lines))
+        return list(repository.verdicts("golden/energy.yaml").values())
+
+    return verdicts
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [
+        ("energy_per: 45nm multiply fp16, expect: 1.1 pJ/op", "1.1 pJ/op"),
+        # 1.1 + 0.4 for a multiply and an add; 4 of them are one instruction of 6 pJ
+        ("energy_per: 45nm mac fp16, expect: 1.50 pJ/MAC", "1.5 pJ/MAC"),
+        ("energy_per: 45nm mac fp16, expect: 6.0 pJ/MAC / 4", "1.5 pJ/MAC"),
+        ("energy_per: 45nm mac fp16, expect: 0.750 pJ/op", "1.5 pJ/MAC"),
+        # 10 pJ for 64 bit are 5 for 32
+        ("energy_per: 45nm sram kib8, expect: 5.0 pJ/B / 4", "1.25 pJ/B"),
+        ("energy_per: 45nm wire random_bit, expect: 310 pJ/bit/mm / 256 / 10", "0.1211 pJ/bit/mm"),
+        ("energy_per: hbm9 device, expect: 4.0 pJ/bit", "4 pJ/bit"),
+        # 4 pJ/bit × 8 bit/B
+        ("energy_per: hbm9 device, expect: 32 pJ/B", "4 pJ/bit"),
+        ("energy_per: hbm9 device, reading: other, end: low, expect: 3.0 pJ/bit", "3 pJ/bit"),
+        ("energy_per: hbm9 device, reading: other, end: high, expect: 5.0 pJ/bit", "5 pJ/bit"),
+    ],
+)
+def test_a_claim_is_what_the_file_says_in_the_unit_of_its_kind(judged, claim, shown):
+    (verdict,) = judged(claim)
+    assert verdict.outcome == "pass", verdict.text()
+    assert verdict.corroborated
+    assert verdict.obtained.shown() == shown
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("energy_per: 45nm, expect: 1.25 pJ/op", "want a node, one of op, add, multiply, mac, sram, wire, and what of"),
+        ("energy_per: 45nm divide fp16, expect: 1.25 pJ/op", "want a node, one of op, add"),
+        ("energy_per: 45nm add fp17, expect: 1.25 pJ/op", "unknown precision 'fp17'"),
+        ("energy_per: hbm9, expect: 1.25 pJ/bit", "want a memory and a scope such as 'hbm2 device', found 'hbm9'"),
+        ("energy_per: hbm9 all, expect: 1.25 pJ/bit", "unknown scope 'all'"),
+        (
+            "energy_per: hbm9 device, end: middle, expect: 1.0 pJ/bit",
+            "end: want one of low, typical, high, found 'middle'",
+        ),
+        ("energy_per: hbm9 device, expect: 3.97 pJ/op", "expect: 'hbm9 device' is in pJ/bit, '3.97 pJ/op' is in J/op"),
+        ("energy_per: 45nm add fp16, expect: 3.97 pJ/bit", "'45nm add fp16' is in pJ/op, '3.97 pJ/bit' is in J/B"),
+    ],
+)
+def test_a_claim_that_cannot_mean_anything_is_refused_where_it_stands(judged, claim, sentence):
+    with pytest.raises(InputError) as caught:
+        judged(claim)
+    (problem,) = caught.value.problems
+    assert sentence in problem.message
+    assert problem.line == 3
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("energy_per: 44nm add fp16, expect: 1.1 pJ/op", "unknown process '44nm'; nearest: 40nm, 45nm"),
+        ("energy_per: hbm8 device, expect: 1.1 pJ/bit", "unknown memory 'hbm8'; nearest: "),
+        (
+            "energy_per: 45nm add int8, expect: 1.1 pJ/op",
+            "45nm has no energy 'add int8' (has: add fp16, multiply fp16,",
+        ),
+        ("energy_per: hbm9 path, expect: 1.1 pJ/bit", "hbm9 has no energy of scope 'path' (has: device)"),
+        (
+            "energy_per: hbm9 device, reading: x, expect: 1.1 pJ/bit",
+            "hbm9 device has no reading 'x' (has: stack, other)",
+        ),
+        (
+            "energy_per: hbm9 device, reading: other, expect: 1.1 pJ/bit",
+            "hbm9 device is a range in 'other'; say 'end: low' or 'end: high'",
+        ),
+    ],
+)
+def test_what_no_file_says_is_red_with_what_there_is(judged, claim, reason):
+    (verdict,) = judged(claim)
+    assert verdict.outcome == "fail"
+    assert reason in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("written", "ratio", "would"),
+    [("0.1375 pJ/op", "1/8", "1.1 pJ/op"), ("0.06875 pJ/op", "1/16", "1.1 pJ/op"), ("8.8 pJ/op", "8", "1.1 pJ/op")],
+)
+def test_a_slip_names_its_line_and_what_should_stand_there(judged, repository, written, ratio, would):
+    judged("energy_per: 45nm multiply fp16, expect: 1.1 pJ/op")
+    line = repository.edit("specs/process/45nm.yaml", "1.1 pJ/op", written)
+    (verdict,) = repository.verdicts("golden/energy.yaml").values()
+    assert (verdict.outcome, verdict.ratio_text) == ("fail", ratio)
+    assert f"write {would}" in " ".join(verdict.text().split())
+    assert f"specs/process/45nm.yaml:{line}" in verdict.text()
+
+
+def test_a_broken_file_of_a_configured_root_is_red_whoever_claims_it(tiny):
+    tiny.write("specs/memory/hbm9.yaml", MEMORY.replace("4.0 pJ/bit", "4.0 pJ/B"))
+    tiny.write("specs/circuits.yaml", "name: Factors\nsources: {}\nfactors: {tensor_core: 1}\n")
+    said = [str(problem) for problem in tiny.suite().world_problems()]
+    assert len(said) == 2
+    assert "want an energy per bit in pJ/bit" in said[0] or "want an energy per bit in pJ/bit" in said[1]
+    assert any("specs/circuits.yaml:3  factors.tensor_core: want [value, source, where]" in one for one in said)
+
+
+def test_a_proposal_for_an_energy_is_tried_like_any_other(tiny):
+    tiny.write("specs/process/45nm.yaml", NODE.replace("1.1 pJ/op", "0.1375 pJ/op"))
+    source = "source: {document: Somebody's table, where: p. 1, grade: read}\n"
+    tiny.write("golden/energy.yaml", f"{source}claims:\n  - {{energy_per: 45nm multiply fp16, expect: 1.1 pJ/op}}\n")
+    result = tiny.run("golden/energy.yaml", "--rooflint-propose")
+    assert result.ret == 1
+    assert "energy_per 45nm multiply fp16" in result.stdout.str()
+    assert "INTERNALERROR" not in result.stdout.str()
+
+
+# ---- what we ship
+
+
+def _energy_claims(suite):
+    return [claim for claim in suite.claims() if claim.kind == "energy_per"]
+
+
+@pytest.mark.parametrize("factor", [8, 1 / 8, 16, 1 / 16], ids=["times-8", "over-8", "times-16", "over-16"])
+def test_a_slip_of_8_or_16_on_any_claimed_coefficient_turns_a_shipped_claim_red(shipped_suite, factor):
+    claims = _energy_claims(shipped_suite)
+    facts = {fact for claim in claims for fact in judge(claim, claim.id, shipped_suite).facts}
+    assert len(facts) > 10
+    for fact in facts:
+        number, _, unit = fact.display.partition(" ")
+        above, _, below = number.partition("/")
+        slipped = f"{float(above) * factor / float(below or 1):.6g} {unit}"
+        text = shipped_suite.text(fact.file)
+        lines = text.splitlines(keepends=True)
+        assert fact.display in lines[fact.line - 1]
+        lines[fact.line - 1] = lines[fact.line - 1].replace(fact.display, slipped, 1)
+        suite = shipped_suite.with_text(fact.file, "".join(lines))
+        outcomes = {judge(claim, claim.id, suite).outcome for claim in _energy_claims(suite)}
+        assert "fail" in outcomes, f"{fact.path} of {fact.file.name}: {fact.display} → {slipped}"
+
+
+def test_shipped_energies_are_corroborated(shipped_suite):
+    verdicts = [judge(claim, claim.id, shipped_suite) for claim in _energy_claims(shipped_suite)]
+    assert {verdict.outcome for verdict in verdicts} == {"pass"}
+    assert all(verdict.corroborated for verdict in verdicts)

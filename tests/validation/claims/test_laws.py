@@ -1,0 +1,164 @@
+"""Laws: each holds on honest numbers, and an error planted in a fact or a formula breaks it."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_rooflint.claims import laws
+from pytest_rooflint.claims.laws import LAWS, Setting, precisions
+from rooflint.devices.hardware import ComputeUnit, Memory
+from rooflint.devices.registry import Registry
+from rooflint.networks.workload import gemm
+from rooflint.roofline import Estimate, estimate
+
+T4 = "nvidia/t4"
+BATCHES = [1, 2, 64, 1024]
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return Registry()
+
+
+def setting(batches=BATCHES, shape=(1, 256, 256), **options):
+    return Setting({batch: gemm(*shape, batch=batch) for batch in batches}, **options)
+
+
+def breaches(law, hardware, tried=None):
+    return [*LAWS[law].breaches(hardware, tried or setting())]
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("device", [T4, "nvidia/h100-sxm5-80gb", "google/tpu-v4", "intel/xeon-8490h", "amd/mi300x"])
+def test_every_law_holds_on_devices_as_they_are(registry, law, device):
+    assert breaches(law, registry.get(device)) == []
+
+
+@given(st.integers(1, 4096), st.integers(1, 4096), st.integers(1, 4096), st.sampled_from([T4, "intel/xeon-8490h"]))
+@settings(max_examples=25, deadline=None)
+def test_laws_hold_whatever_the_shape(m, n, k, device):
+    hardware, tried = Registry().get(device), setting([1, 3, 50], (m, n, k))
+    assert [breach for law in LAWS for breach in breaches(law, hardware, tried)] == []
+
+
+# ---- broken on purpose
+
+
+def test_a_batch_that_takes_less_time_is_told(registry):
+    tried = Setting({1: gemm(64, 256, 256), 2: gemm(32, 256, 256)}, compute="fp16")
+    (said,) = breaches("latency batch", registry.get(T4), tried)
+    assert said.endswith("more samples take less time")
+    assert said.startswith("fp16: ")
+
+
+def test_a_sample_of_many_that_takes_longer_is_told(registry):
+    tried = Setting({1: gemm(64, 256, 256), 2: gemm(64, 256, 256 * 9)}, compute="fp16")
+    (said,) = breaches("latency batch", registry.get(T4), tried)
+    assert said.endswith("a sample of many takes longer than one of few")
+
+
+def test_what_turns_back_from_compute_to_memory_is_told(registry):
+    tried = Setting({1: gemm(4096, 4096, 4096), 2: gemm(1, 4096, 4096)}, compute="fp16")
+    assert breaches("bound batch", registry.get(T4), tried) == [
+        "fp16: compute-bound at batch 1, memory-bound at batch 2"
+    ]
+
+
+def test_a_peak_in_mac_breaks_the_law_of_the_breakpoint(registry, monkeypatch):
+    # half of the peak: an op between half of the breakpoint and the breakpoint waits for compute too early
+    def halved(*arguments, **options):
+        one = estimate(*arguments, **options)
+        return replace(one, peak_ops_per_s=one.peak_ops_per_s / 2)
+
+    monkeypatch.setattr(laws, "estimate", halved)
+    # T4: 65.13 TFLOP/s / 320 GB/s = 203.5 op/B; 150 rows of 4096 × 4096 weights are about 140
+    tried = Setting({150: gemm(150, 4096, 4096)}, compute="fp16")
+    (said,) = breaches("bound intensity", registry.get(T4), tried)
+    assert "gemm waits for compute at 139.8 op/B, where the breakpoint is 203.5 op/B" in said
+
+
+def test_an_overhead_that_only_a_fast_precision_has_breaks_the_law_of_precisions(registry, monkeypatch):
+    def late(*arguments, **options):
+        one = estimate(*arguments, **options)
+        return replace(one, overhead_s=1e-3) if one.compute == "int8" else one
+
+    monkeypatch.setattr(laws, "estimate", late)
+    found = breaches("latency precision", registry.get(T4))
+    assert found
+    assert all(said.startswith("int8 ") and said.endswith("the faster and smaller takes longer") for said in found)
+
+
+def test_a_bandwidth_that_forgets_its_facts_breaks_the_law_of_bandwidth(registry, monkeypatch):
+    monkeypatch.setattr(Memory, "bandwidth_bytes_per_s", 320e9)
+    found = breaches("memory_time bandwidth", registry.get(T4))
+    assert found
+    assert all("memory time" in said and said.endswith("not half of it") for said in found)
+
+
+def test_a_unit_that_forgets_its_clock_breaks_the_law_of_the_clock(registry, monkeypatch):
+    monkeypatch.setattr(ComputeUnit, "peak_ops_per_s", lambda unit, precision: 1e12)
+    assert "not half of it" in breaches("compute_time clock", registry.get(T4))[0]
+
+
+def test_bytes_that_depend_on_the_clock_break_the_law_of_the_clock(registry, monkeypatch):
+    memory_s = Estimate.memory_s.fget
+    monkeypatch.setattr(Estimate, "memory_s", property(lambda one: memory_s(one) * one.peak_ops_per_s))
+    assert any(said.endswith("and should not change") for said in breaches("compute_time clock", registry.get(T4)))
+
+
+def test_faster_parts_that_take_longer_are_told(registry, monkeypatch):
+    kernel_s = Estimate.kernel_s.fget
+    monkeypatch.setattr(Estimate, "kernel_s", property(lambda one: kernel_s(one) * one.bandwidth_bytes_per_s**2))
+    assert any(said.endswith("by faster parts") for said in breaches("memory_time bandwidth", registry.get(T4)))
+
+
+def test_a_rate_that_slipped_by_eight_breaks_the_law_of_widths(registry):
+    t4 = registry.get(T4)
+    rate = t4.facts["units.tensor_core.macs_per_clock.int8"]
+    slipped = t4.with_facts({rate.path: rate.with_value(rate.value / 8)})
+    said = breaches("peak width", slipped, Setting({}))
+    assert any(one.startswith("tensor_core: int8 16.28 TOP/s, fp16 65.13 TFLOP/s  ") for one in said)
+    assert all(one.endswith(f"turing-tu104.yaml:{rate.line}") for one in said)
+
+
+# ---- what is tried
+
+
+def test_a_law_is_tried_in_each_precision_that_a_device_has(registry):
+    assert {"fp16", "int8", "int4", "fp32"} <= set(precisions(registry.get(T4), setting()))
+    assert precisions(registry.get(T4), setting(compute="int8")) == ["int8"]
+    assert precisions(registry.get(T4), setting(compute="fp8")) == []
+
+
+def test_what_is_undisclosed_is_not_tried(registry):
+    assert precisions(registry.get("hailo/hailo-8"), setting()) == []
+
+
+def test_a_device_without_a_memory_is_tried_by_laws_of_units_alone(registry):
+    coral = registry.get("google/coral-edge-tpu")
+    assert precisions(coral, setting()) == []
+    assert precisions(coral, Setting({})) == ["int8"]
+
+
+# ---- over operating points
+
+ORIN = "nvidia/jetson-agx-orin-64gb"
+
+
+def test_a_mode_with_more_power_and_a_lower_peak_is_told(registry):
+    # 30 W sets 8 SMs and 612 MHz; at 12 W it would have less power than the mode of 15 W, and more speed
+    orin = registry.get(ORIN)
+    slipped = {**orin.operating_points["30w"]}
+    slipped["tdp"] = slipped["tdp"].with_value(12.0)
+    wrong = replace(orin, operating_points={**orin.operating_points, "30w": slipped})
+    said = breaches("peak mode", wrong, Setting({}))
+    assert any(one.startswith("tensor_core int8: 20.05 TOP/s 30w with 12 W, ") for one in said)
+    assert all(" 15w with 15 W" in one for one in said)
+
+
+@pytest.mark.parametrize(("device", "concerned"), [(ORIN, True), (T4, False)])
+def test_an_order_of_modes_says_nothing_of_a_device_without_any(registry, device, concerned):
+    assert LAWS["peak mode"].concerns(registry.get(device)) is concerned
+    assert LAWS["peak width"].concerns(registry.get(device))

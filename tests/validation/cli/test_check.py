@@ -1,0 +1,174 @@
+"""`rooflint check`: the suite as pytest runs it, with an exit status that a gate can rely on."""
+
+import json
+
+import pytest
+
+from pytest_rooflint.cli import check as module
+
+QUIET = ("--", "-p", "no:hypothesispytest")
+
+
+@pytest.fixture
+def pytest_calls(monkeypatch):
+    """What `rooflint check` would start, instead of starting it; every process ends with `status`."""
+    calls = []
+
+    def run(command, check=False, **_):
+        calls.append([str(word) for word in command[1:]])
+        return type("Done", (), {"returncode": run.status})()
+
+    run.status = 0
+    monkeypatch.setattr(module.subprocess, "run", run)
+    return calls, run
+
+
+@pytest.fixture
+def check(pytest_calls):
+    """`rooflint check ARGUMENTS` in this process: its exit status and the processes that it started."""
+    from typer.testing import CliRunner  # noqa: PLC0415
+
+    def called(*arguments, status=0):
+        calls, run = pytest_calls
+        calls.clear()
+        run.status = status
+        result = CliRunner().invoke(module.app, list(arguments))
+        return result.exit_code, calls, result
+
+    return called
+
+
+def test_a_green_suite_ends_with_zero_and_leaves_its_evidence(tiny):
+    result = tiny.script("rooflint", "check", *QUIET)
+    assert result.returncode == 0, result.stdout + result.stderr
+    document = json.loads(tiny.read("reports/out/evidence.json"))
+    assert (document["counts"]["claims"], document["counts"]["fail"], document["run"]["exit_status"]) == (8, 0, 0)
+    assert document["problems"] == []
+
+
+def test_a_red_suite_ends_with_one_and_is_rendered_too(tiny, red):
+    tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
+    result = tiny.script("rooflint", "check", "--report", *QUIET)
+    assert result.returncode == 1
+    assert len(red(result)) == 4
+    assert "specs/hardware/acme/x1.yaml:14" in result.stdout
+    out = tiny.root / "reports" / "out"
+    assert sorted(file.name for file in out.iterdir()) == ["evidence.json", "report.html", "summary.md"]
+    assert "peak-mac_array-int8" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_folders_of_another_project_are_checked_from_here(tiny, tmp_path_factory, red):
+    tiny.edit("golden/x1.yaml", "count: core, expect: 4", "count: core, expect: 5")
+    here = tmp_path_factory.mktemp("here")
+    elsewhere = type(tiny)(here)
+    result = elsewhere.script(
+        "rooflint", "check", f"--golden={tiny.root / 'golden'}", f"--specs={tiny.root / 'specs'}", "--evidence=e.json"
+    )
+    assert result.returncode == 1
+    assert red(result) == {"count-core"}
+    assert json.loads(elsewhere.read("e.json"))["counts"]["claims"] == 8
+
+
+# ---- how it asks pytest
+
+
+def test_the_score_is_asked_for_after_a_green_run_with_the_same_folders(tiny, check):
+    status, calls, _ = check("--mutate", "--golden=golden", "--specs=specs", "-k", "int8")
+    assert status == 0
+    assert [call[1] for call in calls] == ["pytest", "rooflint"]
+    wanted = ["mutate", "--evidence=reports/out/evidence.json", "--survivors=3", "--golden=golden", "--specs=specs"]
+    assert calls[1][2:] == wanted
+
+
+def test_a_red_run_is_not_asked_for_a_score(tiny, check):
+    status, calls, result = check("--mutate", status=1)
+    assert status == 1
+    assert [call[1] for call in calls] == ["pytest"]
+    assert result.stdout == "no mutation score: the suite is red\n"
+
+
+def test_it_asks_pytest_for_the_golden_claims_alone(tiny, check):
+    status, (call,), _ = check()
+    assert status == 0
+    assert call == ["-m", "pytest", "-q", "--rooflint-only", "--rooflint-evidence=reports/out/evidence.json"]
+
+
+def test_further_arguments_reach_pytest(tiny, check):
+    _, (call,), _ = check("--", "-k", "int8", "-x")
+    assert call[-3:] == ["-k", "int8", "-x"]
+
+
+def test_a_word_to_select_by_is_no_folder_although_one_is_called_so(tiny, check):
+    _, (call,), _ = check("--", "-k", "golden")
+    assert call[-2:] == ["-k", "golden"]
+
+
+def test_an_id_is_run_instead_of_the_folders(tiny, check):
+    _, (call,), _ = check("golden/x1.yaml::count-core")
+    assert call[-1] == "golden/x1.yaml::count-core"
+    assert "golden" not in call
+
+
+def test_given_folders_come_instead_of_the_configured_ones(tiny, check):
+    _, (call,), _ = check("--golden", "other", "--golden", "more", "--specs", "theirs")
+    assert call[-3:] == ["--rooflint-golden=other", "--rooflint-golden=more", "--rooflint-specs=theirs"]
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 4, 5])
+def test_the_status_is_pytests(tiny, check, status):
+    assert check(status=status)[0] == status
+
+
+def test_evidence_of_an_earlier_run_is_not_rendered_as_if_it_were_this_ones(tiny, check):
+    tiny.write("reports/out/evidence.json", "{}")
+    status, calls, _ = check("--report", status=3)
+    assert status == 3
+    assert len(calls) == 1
+    assert not (tiny.root / "reports/out/evidence.json").exists()
+
+
+@pytest.mark.parametrize(
+    "project",
+    [
+        "",
+        "[project]\nname = 'x'\n",
+        "[tool.pytest.ini_options]\naddopts = '-q'\n",
+        "[tool.pytest.ini_options]\nrooflint_golden = []\n",
+    ],
+)
+def test_a_project_without_golden_folders_is_told_so_and_nothing_is_run(tiny, project):
+    # a test that passes must not pass for a golden suite
+    tiny.write("pyproject.toml", project)
+    tiny.write("test_own.py", "def test_own():\n    pass\n")
+    result = tiny.script("rooflint", "check")
+    assert result.returncode not in (0, 5)
+    assert "rooflint_golden" in result.stderr and "--golden" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "passed" not in result.stdout
+
+
+def test_folders_may_be_written_as_one_text_as_pytest_allows(tiny):
+    tiny.write("pyproject.toml", "[tool.pytest.ini_options]\nrooflint_golden = 'golden'\nrooflint_specs = 'specs'\n")
+    tiny.run().assert_outcomes(passed=9)
+    result = tiny.script("rooflint", "check", *QUIET)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "9 passed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "[tool.pytest]\nrooflint_golden = ['golden']\nrooflint_specs = ['specs']\n"),
+        ("pytest.ini", "[pytest]\nrooflint_golden = golden\nrooflint_specs = specs\n"),
+        ("tox.ini", "[pytest]\nrooflint_golden = golden\nrooflint_specs = specs\n"),
+    ],
+    ids=["native", "pytest.ini", "tox.ini"],
+)
+def test_options_are_found_wherever_pytest_finds_them(tiny, name, text):
+    (tiny.root / "pyproject.toml").unlink()
+    tiny.write(name, text)
+    (tiny.root / "golden/deeper").mkdir()
+    for below in (".", "golden/deeper"):
+        result = tiny.script("rooflint", "check", *QUIET, below=below)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert "9 passed" in result.stdout

@@ -1,0 +1,331 @@
+"""`rooflint measure`: what it prints, what it records and where, which device it takes a machine for."""
+
+import json
+import re
+import sys
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+from pytest_rooflint.cli.measure import app
+from pytest_rooflint.measuring import runs
+from pytest_rooflint.measuring.account import account, share, share_of_reference
+from pytest_rooflint.recordings.files import identified
+from rooflint.base.errors import RooflintError
+from rooflint.devices.registry import Registry
+from rooflint_measure.record.measurement import Gemm, Network, Stream, Wait
+from rooflint_measure.record.recording import Machine, Recording, RecordingError, read, write
+from rooflint_measure.stopwatches import products
+from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.session import measure
+from rooflint_measure.stopwatches.timing import Plan
+
+PLAN = Plan(sample_s=0.02, samples=3, warm_up_s=0.02, limit_s=100.0)
+T4 = "nvidia/t4"
+
+
+class FakeClock:
+    def __init__(self, *costs_s):
+        self.costs_s = costs_s
+
+    def seconds(self, call, calls):
+        return self.costs_s[call()] * calls
+
+
+@pytest.fixture
+def device(monkeypatch, stand_in):
+    """`device("Tesla T4")`: what the driver says that the machine is, from now on."""
+
+    def named(name):
+        module = ModuleType("rooflint_measure.stopwatches.conditions")
+        module.observer = lambda device="cpu": stand_in(device=name)
+        monkeypatch.setitem(sys.modules, "rooflint_measure.stopwatches.conditions", module)
+
+    named("a CPU")
+    return named
+
+
+@pytest.fixture
+def rows(stand_in):
+    """A product, a pass, a network with its reference, and a wait, at round times."""
+
+    def row(subject, seconds, *, reference=None, **more):
+        pair = (reference, lambda: 1) if reference else None
+        clock = FakeClock(seconds, 0.05)
+        return measure(subject, lambda: 0, observer=stand_in(), plan=PLAN, clock=clock, reference=pair, **more)
+
+    product = Gemm(precision="fp16", library="cublas", m=1000, n=1000, k=1000)
+    resnet = Network(name="resnet18", batch=1, precision="fp16", library="torch", macs=10**9)
+    return {
+        "gemm": row(product, 0.05),
+        "stream": row(Stream(kernel="copy", library="torch", array_bytes=10**9), 0.01, bytes_moved=2e9),
+        "network": row(resnet, 0.1, reference=product),
+        "wait": row(Wait(wanted_s=0.02), 0.02, details={"waited_s": 0.02, "bias": 0.001}),
+    }
+
+
+@pytest.fixture
+def stopwatches(monkeypatch, rows):
+    """None of them runs: each brings the row of its kind, and something is left out."""
+    for kind, name in (("wait", "waits"), ("gemm", "gemms"), ("stream", "streams"), ("network", "networks")):
+
+        def bring(*arguments, kind=kind):
+            taken = next(one for one in arguments if isinstance(one, runs.Taken))
+            taken.measurements.append(rows[kind])
+            taken.left_out["gemm fp8"] = "a fake has no fp8"
+
+        monkeypatch.setattr(runs, name, bring)
+
+
+@pytest.fixture
+def recording(rows, stand_in):
+    return Recording(
+        taken="2026-11-20T14:00:00Z",
+        command="rooflint measure record",
+        rooflint="0.1.0",
+        machine=Machine(device="Tesla T4", kind="gpu", count=1, software={"torch": "2.13.0"}),
+        measurements=tuple(rows.values()),
+        left_out={"gemm fp8": "a fake has no fp8"},
+    )
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80"})
+    if isinstance(result.exception, RooflintError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+# ------------------------------------------------------------------------------------------------------------- identity
+
+
+def gpu(name) -> Machine:
+    return Machine(device=name, kind="gpu", count=1)
+
+
+@pytest.mark.parametrize("name", ["Tesla T4", "nvidia/t4", "TESLA  T4", "NVIDIA T4 PCIe 16GB"])
+def test_a_device_is_known_by_exactly_its_names(name):
+    assert identified(gpu(name), Registry.of(())).id == T4
+
+
+@pytest.mark.parametrize(
+    ("said", "device"),
+    [
+        ("NVIDIA H200", "nvidia/h200-sxm-141gb"),
+        ("NVIDIA H200 NVL", "nvidia/h200-nvl-141gb"),
+        ("NVIDIA H100 80GB HBM3", "nvidia/h100-sxm5-80gb"),
+        ("NVIDIA A100-SXM4-80GB", "nvidia/a100-sxm4-80gb"),
+    ],
+)
+def test_what_drivers_print_of_server_boards_is_their_name(said, device):
+    assert identified(gpu(said), Registry.of(())).id == device
+
+
+@pytest.mark.parametrize("name", ["Tesla T40", "Tesla", "T4", "NVIDIA H100", "AMD EPYC", "", "nvidia/*"])
+def test_a_name_that_is_only_near_is_no_device(name):
+    assert identified(gpu(name), Registry.of(())) is None
+
+
+def test_a_slice_of_a_cpu_is_not_the_cpu():
+    # an EPYC 9654 has 96 cores; two of them reach a forty-eighth of its peak
+    def cpu(count, **facts):
+        return identified(Machine(device="EPYC 9654", kind="cpu", count=count, facts=facts), Registry.of(()))
+
+    assert cpu(96).id == cpu(192, cores=96).id == "amd/epyc-9654"
+    assert cpu(2) is None
+    assert cpu(2, cores=2) is None
+
+
+def test_a_slice_is_known_by_its_count_and_name(small):
+    text = re.sub(r"^name: .*$", 'name: "2 × Acme X"', small.read("specs/hardware/acme/x1.yaml"), flags=re.M)
+    small.write("specs/hardware/acme/slice.yaml", text)
+    registry = Registry.of((small.root / "specs",))
+    assert identified(Machine(device="Acme X", kind="cpu", count=2), registry).id == "acme/slice"
+    assert identified(Machine(device="Acme X", kind="cpu", count=4), registry) is None
+
+
+def test_a_name_that_two_devices_answer_to_is_none_of_them(small):
+    text = small.read("specs/hardware/acme/x1.yaml")
+    for name in ("y1", "y2"):
+        small.write(f"specs/hardware/acme/{name}.yaml", re.sub(r"^name: .*$", "name: Acme Twin", text, flags=re.M))
+    assert identified(gpu("Acme Twin"), Registry.of((small.root / "specs",))) is None
+
+
+# --------------------------------------------------------------------------------------------------------------- shares
+
+
+def test_a_share_is_never_clamped(rows):
+    t4 = Registry.of(()).get(T4)
+    # 2 × 10⁹ op in 0.05 s are 40 GFLOP/s of T4's 65 TFLOP/s; in a nanosecond they would be 2e18 op/s
+    assert share(rows["gemm"], t4) == pytest.approx(40e9 / t4.best_unit("fp16").peak_ops_per_s("fp16"))
+    samples = rows["gemm"].samples.model_copy(update={"seconds": (1e-9,)})
+    fast = rows["gemm"].model_copy(update={"samples": samples})
+    assert share(fast, t4) > 1e4
+    assert share(rows["gemm"], None) is None
+
+
+def test_a_network_is_held_against_the_product_beside_it(rows):
+    # 2 GOP in 0.1 s are 20 GOP/s, the product's 2 GOP in 0.05 s are 40
+    assert share_of_reference(rows["network"]) == pytest.approx(0.5)
+    assert share_of_reference(rows["gemm"]) is None
+
+
+def test_what_exceeds_the_peak_is_said_to_be_a_finding(recording):
+    samples = recording.measurements[0].samples.model_copy(update={"seconds": (1e-9,)})
+    fast = recording.measurements[0].model_copy(update={"samples": samples})
+    found = account(recording.model_copy(update={"measurements": (fast,)}), Registry.of(()).get(T4))
+    (above,) = [section for section in found.sections if section.heading == "Above what the spec derives"]
+    assert "of nvidia/t4 is too low" in above.sentences[0]
+
+
+# -------------------------------------------------------------------------------------------------------------- account
+
+
+def test_a_recording_is_shown_in_eighty_columns_with_every_kind(tmp_path, recording):
+    text = run("show", str(write(tmp_path, recording)))
+    assert max(map(len, text.splitlines())) <= 80
+    for heading in ("Matrix products", "Memory", "Networks", "Busy-waits", "Conditions", "Left out"):
+        assert heading in text
+    assert "held against nvidia/t4" in text
+    assert "gemm fp8: a fake has no fp8" in text
+
+
+def test_a_device_that_nobody_knows_has_no_shares(tmp_path, recording):
+    machine = recording.machine.model_copy(update={"device": "Tesla T5"})
+    text = run("show", str(write(tmp_path, recording.model_copy(update={"machine": machine}))))
+    assert "no device of exactly that name" in text
+    assert "held against" not in text
+
+
+def test_a_device_is_stated_by_hand_and_by_its_exact_id(tmp_path, recording):
+    file = str(write(tmp_path, recording))
+    assert "held against nvidia/l4" in run("show", file, "--hardware", "nvidia/l4")
+    with pytest.raises(RooflintError, match=r"want the exact id of a device, such as .*, found 'l4'"):
+        run("show", file, "--hardware", "l4")
+
+
+def test_json_is_the_recording_itself(tmp_path, recording):
+    file = write(tmp_path, recording)
+    (tmp_path / "again.json").write_text(run("show", str(file), "-f", "json"), encoding="utf-8")
+    assert read(tmp_path / "again.json") == recording
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "md", "html"])
+def test_every_format_is_there(tmp_path, recording, form):
+    assert "resnet18" in run("show", str(write(tmp_path, recording)), "-f", form)
+
+
+def test_csv_has_a_row_a_measurement_in_base_units(tmp_path, recording):
+    header, first, *_ = run("show", str(write(tmp_path, recording)), "-f", "csv").splitlines()
+    row = dict(zip(header.split(","), first.split(","), strict=True))
+    assert (row["name"], row["ops"], float(row["best_s"])) == ("gemm-fp16-cublas-1000x1000x1000", "2000000000", 0.05)
+
+
+def test_a_machine_that_others_work_on_says_so(recording):
+    # 13 runnable tasks on 2 CPUs
+    recording = recording.model_copy(update={"machine": Machine(device="a CPU", kind="cpu", count=2)})
+    row = recording.measurements[0]
+    busy = row.conditions.before.model_copy(update={"load": 13.0})
+    row = row.model_copy(update={"conditions": row.conditions.model_copy(update={"before": busy})})
+    found = account(recording.model_copy(update={"measurements": (row,)}), None)
+    (conditions,) = [section for section in found.sections if section.heading == "Conditions"]
+    assert "up to 13 runnable tasks on 2 CPUs: others were at work" in " ".join(conditions.sentences)
+
+
+# -------------------------------------------------------------------------------------------------------------- measure
+
+
+@pytest.mark.parametrize("command", [["wait"], ["gemm"], ["bandwidth"], ["network", "resnet18"]])
+def test_every_command_measures_and_tells(device, stopwatches, command):
+    assert "Measured on a CPU" in run(*command)
+
+
+def test_a_record_is_added_below_the_device_that_it_is_of(tmp_path, device, stopwatches):
+    device("Tesla T4")
+    assert run("record", "--golden", str(tmp_path)).startswith("# Measured on Tesla T4")
+    (file,) = (tmp_path / "measured" / T4).iterdir()
+    assert len(read(file).measurements) == 4
+    with pytest.raises(RecordingError, match="added, never edited"):
+        for _ in range(2):  # the second, or the third, falls into the minute of the one before
+            run("record", "--golden", str(tmp_path))
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path, device, monkeypatch):
+    (tmp_path / "golden").mkdir()
+    (tmp_path / "golden" / "measured").write_text("a file in the place of the folder", encoding="utf-8")
+    monkeypatch.setattr(runs, "waits", lambda *_: pytest.fail("measured all the same"))
+    with pytest.raises(RooflintError, match="measured: cannot be written"):
+        run("record", "--golden", str(tmp_path / "golden"))
+
+
+def test_a_mistyped_golden_folder_is_refused_and_not_made(tmp_path, device):
+    with pytest.raises(RooflintError, match="want the folder of golden files, found none"):
+        run("record", "--golden", str(tmp_path / "gloden"))
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_record_of_an_unknown_device_says_unknown(tmp_path, device, stopwatches):
+    run("record", "--golden", str(tmp_path))
+    assert len([*(tmp_path / "measured" / "unknown").iterdir()]) == 1
+
+
+def test_a_wrong_id_is_said_before_anything_is_measured(tmp_path, device):
+    with pytest.raises(RooflintError, match="want the exact id"):
+        run("record", "--golden", str(tmp_path), "--hardware", "h100")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gemm", "--device", "gpu"], "--device: want cpu, cuda or cuda:1, found 'gpu'"),
+        (["gemm", "-p", "fp31"], "unknown precision 'fp31'"),
+        (["gemm", "--library", "atlas"], "nothing was measured"),
+        (["wait", "0"], "want a wait above 0 and up to 60 s"),
+        (["anchors", "--device", "cpu"], "anchors calibrate silicon, which is for GPUs"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(device, arguments, said):
+    with pytest.raises(RooflintError, match=said) as caught:
+        run(*arguments, "--seconds", "0.1")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_part_of_the_command_that_is_kept(monkeypatch, device, stopwatches):
+    monkeypatch.setattr(
+        sys, "argv", ["rooflint", "measure", "wait", "-o", "/home/somebody/r.json", "--specs=/srv/me/s"]
+    )
+    assert json.loads(run("wait", "-f", "json"))["command"] == "rooflint measure wait -o r.json --specs=s"
+
+
+def test_what_is_refused_is_left_out_with_its_reason(stand_in):
+    def refused():
+        raise NotMeasuredError("too slow")
+
+    taken = runs.Taken(stand_in())
+    taken.take("gemm fp16", refused)
+    assert (taken.measurements, taken.left_out) == ([], {"gemm fp16": "too slow"})
+
+
+def test_products_are_asked_for_by_precision_and_library(monkeypatch, stand_in, rows):
+    def refused(shape):
+        raise RuntimeError("no such kernel")
+
+    kernels = [
+        products.Kernel("fp32", "a", "cpu", {"mm": lambda shape: lambda: None}),
+        products.Kernel("fp64", "a", "cpu", {"mm": lambda shape: lambda: None}),
+        products.Kernel("fp64", "b", "cpu", {"mm": refused}),
+        products.Kernel("int8", "b", "cpu", {"mm": refused}),
+    ]
+    monkeypatch.setattr(products, "kernels", lambda device: kernels)
+    monkeypatch.setattr(products, "has_torch", lambda: True)
+    asked = []
+    monkeypatch.setattr(runs, "_gemm", lambda _, kernel, *more: asked.append(kernel.name) or rows["gemm"])
+    taken = runs.Taken(stand_in())
+    runs.gemms(runs.Asked(precisions=("fp64", "fp8")), taken)
+    assert asked == ["fp64 a"]
+    assert taken.left_out == {
+        "gemm fp64 b": "no such kernel",
+        "gemm fp8": "no installed library that was asked for multiplies in it here",
+    }

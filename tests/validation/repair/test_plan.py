@@ -1,0 +1,506 @@
+"""Proposals: a patch that git applies, one change a hunk, tried before it is said, refused where it would mislead."""
+
+import re
+import subprocess
+
+import pytest
+
+from pytest_rooflint.repair.spec_repair import digits, is_odd
+from rooflint.devices.registry import Registry
+
+SPEC = "specs/hardware/acme/x1.yaml"
+GOLDEN = "golden/x1.yaml"
+PATCH = "rooflint.patch"
+
+
+def git(root, *arguments):
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
+
+
+@pytest.fixture
+def mend(tiny):
+    """Run with proposals, apply the patch with git, run again: (first run, patch, second run)."""
+
+    def mended(*arguments):
+        first = tiny.run(*arguments, "--rooflint-propose")
+        patch = tiny.read(PATCH)
+        assert git(tiny.root, "apply", "--check", PATCH).stderr == ""
+        assert git(tiny.root, "apply", PATCH).returncode == 0
+        (tiny.root / PATCH).unlink()
+        return first, patch, tiny.run()
+
+    return mended
+
+
+def changed(patch):
+    """Lines that a patch takes away and adds."""
+    lines = patch.splitlines()
+    return [line for line in lines if re.match(r"[-+](?!--|\+\+)", line)]
+
+
+# ---- specs
+
+
+def test_a_repair_of_a_spec_changes_one_value_of_one_line(tiny, mend):
+    tiny.edit(SPEC, "{int8: [4096 MAC, brief, p. 2]", "{int8: [2048 MAC, brief,   p. 2]")
+    tiny.edit(SPEC, "circuit: systolic_mac", "circuit: systolic_mac   # a comment, with × and ±")
+    before = tiny.read(SPEC)
+    first, patch, second = mend()
+    assert (first.ret, second.ret) == (1, 0)
+    assert tiny.read(SPEC) == before.replace("2048", "4096")
+    old = "    macs_per_clock: {int8: [2048 MAC, brief,   p. 2], fp16: [1024 MAC, brief, p. 2]}"
+    assert changed(patch) == [f"-{old}", f"+{old.replace('2048', '4096')}"]
+
+
+def test_several_reds_of_one_fact_are_one_hunk_that_names_them_all(tiny, mend):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    _, patch, _ = mend()
+    assert patch.count("\n@@ ") == 1
+    assert f"# 1. {SPEC}:14 units.mac_array.macs_per_clock.int8: 2048 MAC → 4096 MAC\n" in patch
+    assert "#    factor 1/2: macs_per_clock.int8 2048 MAC would have to be 4096 MAC\n" in patch
+    assert "#    tried on every claim: 4 red claims turn green, none turns red\n" in patch
+    assert re.findall(r"#    mends (\S+)", patch) == [
+        f"{GOLDEN}::peak-mac_array-int8",
+        f"{GOLDEN}::peak-mac_array-int8-at-low",
+        f"{GOLDEN}::breakpoint-mac_array-int8-per-lpddr5",
+        f"{GOLDEN}::ratio-mac_array-int8-per-mac_array-fp16",
+    ]
+
+
+def test_two_slips_in_two_facts_are_two_hunks_for_one_file(tiny, mend):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.edit(SPEC, "bus: [128 bit", "bus: [32 bit")
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert patch.count(f"--- a/{SPEC}") == 2
+    assert "bus: [128 bit" in tiny.read(SPEC) and "int8: [4096 MAC" in tiny.read(SPEC)
+
+
+def test_a_fact_of_an_operating_point_is_mended_where_it_stands(tiny, mend):
+    tiny.edit(SPEC, "tdp: [7 W, brief, p. 4]", "units.mac_array.groups: [8, brief, p. 4]")
+    _, patch, second = mend()
+    assert second.ret == 0
+    line = "  low: {units.mac_array.groups: [8, brief, p. 4], units.mac_array.clock: [500 MHz, brief, p. 4]}"
+    assert changed(patch) == [f"-{line}", f"+{line.replace('8,', '4,')}"]
+
+
+def test_one_red_of_many_is_mended_by_the_fact_and_the_rest_with_it(tiny, mend):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    first, patch, second = mend(f"{GOLDEN}::peak-mac_array-int8")
+    first.assert_outcomes(failed=1)
+    assert re.findall(r"#    mends (\S+)", patch) == [f"{GOLDEN}::peak-mac_array-int8"]
+    assert "4 red claims turn green with all of it" in patch
+    assert second.ret == 0
+
+
+def test_of_repairs_that_do_the_same_one_is_proposed_and_the_others_are_named(tiny, mend):
+    # half of the bandwidth: the pin rate, or the bus; nothing says which
+    tiny.edit(SPEC, "pin_rate: [6.4 Gbit/s", "pin_rate: [3.2 Gbit/s")
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert len(changed(patch)) == 2
+    assert "#    undecided: other repairs mend the same claims; read the sources of each before you choose\n" in patch
+    assert re.search(
+        r"#    instead of this one: memories\.lpddr5\.(bus 128 bit → 256 bit|pin_rate 3.2 Gbit/s → 6.4 Gbit/s) at ",
+        patch,
+    )
+
+
+def test_a_shared_architecture_is_mended_in_its_own_file(tiny, mend):
+    rates = "    macs_per_clock: {int8: [4096 MAC, brief, p. 2], fp16: [1024 MAC, brief, p. 2]}\n"
+    tiny.edit(SPEC, rates, "")
+    tiny.edit(SPEC, "scope: chip", "scope: chip\narchitecture: acme/a1")
+    source = 'sources: {brief: {document: "Acme A1 manual", grade: read}}'
+    tiny.write(
+        "specs/architectures/acme/a1.yaml",
+        f"name: A1\nkind: npu\n{source}\nunits:\n  mac_array:\n{rates.replace('4096', '1024')}",
+    )
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert "--- a/specs/architectures/acme/a1.yaml\n" in patch
+
+
+def test_a_patch_of_files_with_spaces_and_windows_lines_applies(tiny):
+    text = tiny.read(GOLDEN).replace("expect: 102.4 GB/s}", "expect: 99.4 GB/s}").replace("product page", "brochure")
+    (tiny.root / GOLDEN).unlink()
+    (tiny.root / "golden/my chip.yaml").write_bytes(text.replace("\n", "\r\n").encode())
+    tiny.run("--rooflint-propose")
+    result = git(tiny.root, "apply", PATCH)
+    assert result.stderr == ""
+    after = (tiny.root / "golden/my chip.yaml").read_bytes().decode()
+    assert after == text.replace("99.4 GB/s", "102 GB/s").replace("\n", "\r\n")
+
+
+def test_a_file_without_a_last_newline_stays_without_one(tiny, mend):
+    claim = "  - {bandwidth: lpddr5, expect: 102.4 GB/s}\n"
+    tiny.write(GOLDEN, tiny.read(GOLDEN).replace(claim, "") + claim.replace("102.4", "99.4").rstrip("\n"))
+    _, patch, second = mend()
+    assert patch.count("\\ No newline at end of file\n") == 2
+    assert second.ret == 0
+    assert tiny.read(GOLDEN).endswith("expect: 102 GB/s}")
+
+
+def test_the_other_patch_program_takes_it_too(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.run("--rooflint-propose")
+    try:
+        done = subprocess.run(
+            ["patch", "-p1", "-i", PATCH], cwd=tiny.root, capture_output=True, encoding="utf-8", check=False
+        )
+    except FileNotFoundError:
+        pytest.skip("patch(1) is not installed")
+    assert done.returncode == 0, done.stdout
+    assert "int8: [4096 MAC" in tiny.read(SPEC)
+
+
+# ---- golden files
+
+
+def test_a_golden_figure_becomes_what_the_model_obtains_in_as_many_digits(tiny, mend):
+    # no fact alone gives 99.4 GB/s without breaking the breakpoint; 128 bit × 6.4 Gbit/s / 8 = 102.4, in three digits
+    tiny.edit(GOLDEN, "{bandwidth: lpddr5, expect: 102.4 GB/s}", '{bandwidth: lpddr5,  expect: "99.4 GB/s"} # said')
+    before = tiny.read(GOLDEN)
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert tiny.read(GOLDEN) == before.replace("99.4 GB/s", "102 GB/s")
+    assert "#    only if the source really prints this: Acme X1 product page, 2025, specifications (read)\n" in patch
+    assert "#    obtained 102.4 GB/s: 128 bit × 6.4 Gbit/s" in patch
+
+
+@pytest.mark.parametrize(
+    ("claim", "printed", "wanted"),
+    [
+        ("{count: core, expect: 4}", "expect: 5", "expect: 4"),
+        ("{peak: mac_array int8, expect: 32.8 TOP/s}", "expect: 29.1 TOP/s", "expect: 32.8 TOP/s"),
+        ("{peak: mac_array int8, expect: 32.8 TOP/s}", "expect: 9.1 TOP/s", "expect: 33 TOP/s"),
+        ("{peak: mac_array int8, expect: 32.8 TOP/s}", "expect: 58.2 TOP/s / 2", "expect: 65.5 TOP/s / 2"),
+        (
+            "{peak: mac_array int8, expect: 32.8 TOP/s}",
+            "expect: 29.1 TOP/s, rounding: truncated",
+            "expect: 32.7 TOP/s, rounding: truncated",
+        ),
+        (
+            "{peak: mac_array int8, expect: 32.8 TOP/s}",
+            "expect: 27 TOP/s ± 4 %, why: they round",
+            "expect: 33 TOP/s ± 4 %, why: they round",
+        ),
+        # the same digits, another prefix
+        ("{bandwidth: lpddr5, expect: 102.4 GB/s}", "expect: 102.4 MB/s", "expect: 102.4 GB/s"),
+        ("{peak: mac_array int8, expect: 32.8 TOP/s}", "expect: 32.8 GOP/s", "expect: 32.8 TOP/s"),
+    ],
+)
+def test_digits_and_what_stands_around_them_are_kept(tiny, mend, claim, printed, wanted):
+    tiny.edit(GOLDEN, claim, re.sub(r"expect: .*\}", f"{printed}}}", claim))
+    before = tiny.read(GOLDEN)
+    _, _, second = mend()
+    assert second.ret == 0
+    assert tiny.read(GOLDEN) == before.replace(printed, wanted)
+
+
+def test_a_sparse_figure_taken_for_a_dense_one_is_called_sparse(tiny, mend):
+    tiny.edit(SPEC, "    circuit:", "    sparsity: {int8: [2, brief, p. 2]}\n    circuit:")
+    tiny.edit(GOLDEN, "{peak: mac_array int8, expect: 32.8 TOP/s}", "{peak: mac_array int8, expect: 65.5 TOP/s}")
+    _, patch, second = mend()
+    assert "+  - {peak: mac_array int8, sparse: true, expect: 65.5 TOP/s}" in patch
+    assert "65.5 TOP/s is the figure with sparsity; if only that is printed, '65.5 TOP/s / 2' with a note" in patch
+    assert second.ret == 0
+
+
+def test_what_a_fact_mends_is_not_mended_in_the_golden_file_too(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.run("--rooflint-propose")
+    assert GOLDEN not in re.findall(r"^--- a/(\S+)", tiny.read(PATCH), re.MULTILINE)
+
+
+def test_specs_and_golden_files_are_mended_in_one_patch(tiny, mend):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 99.4 GB/s}")
+    _, patch, second = mend()
+    assert re.findall(r"^--- a/(\S+)", patch, re.MULTILINE) == [SPEC, GOLDEN]
+    assert second.ret == 0
+
+
+# ---- refusals
+
+
+@pytest.fixture
+def refused(tiny):
+    """What a run says of a claim for which it proposes nothing; nothing is written."""
+
+    def said(*arguments):
+        result = tiny.run(*arguments, "--rooflint-propose")
+        assert result.ret == 1
+        assert not (tiny.root / PATCH).exists()
+        text = result.stdout.str()
+        assert "nothing to propose, so no patch was written" in text
+        return " ".join(line for line in text.splitlines() if line.startswith("no proposal for"))
+
+    return said
+
+
+def test_a_claim_without_a_document_of_its_own_is_not_given_the_models_printout(tiny, refused):
+    tiny.edit(GOLDEN, "Acme X1 product page, 2025", "Acme X1 architecture brief, 2025")
+    tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 99.4 GB/s}")
+    said = refused()
+    assert f"{GOLDEN}::bandwidth-lpddr5: has no document of its own" in said
+    assert "the model's own printout; reopen the document" in said
+
+
+def test_a_convention_is_not_divided_away(tiny, refused):
+    # 16.38 TFLOP/s counts a MAC as two MACs; half of it would be right for the wrong reason
+    tiny.edit(GOLDEN, "expect: 8.19 TFLOP/s", "expect: 16.38 TFLOP/s")
+    said = refused()
+    assert "is off by 1/2, a convention (a MAC is counted as one op)" in said
+    assert "quote 16.38 TFLOP/s with what makes it comparable" in said
+
+
+def test_a_rounded_figure_that_was_doubled_is_a_convention_too(tiny, refused):
+    # 16.45 is twice 8.225; the print of 8.192 ends at 8.195
+    tiny.edit(GOLDEN, "expect: 8.19 TFLOP/s", "expect: 16.45 TFLOP/s")
+    assert "a convention (a MAC is counted as one op); quote 16.45 TFLOP/s" in refused()
+
+
+def test_ops_that_are_counted_as_mac_are_a_convention_of_a_workload_too(tiny, refused):
+    # a GEMM of 64³ has 262144 MAC, 524 kop
+    claim = "flops: macs, workload: {gemm: [64, 64, 64]}, expect: 262 kFLOP"
+    tiny.write("golden/w.yaml", f"source: {{document: A paper, where: p. 1, grade: read}}\nclaims:\n  - {{{claim}}}\n")
+    assert "is off by 2, a convention (an op is counted as a MAC); quote 262 kFLOP" in refused("golden/w.yaml")
+
+
+def test_a_dense_figure_under_a_sparse_claim_is_left_to_a_person(tiny, refused):
+    tiny.edit(SPEC, "    circuit:", "    sparsity: {int8: [2, brief, p. 2]}\n    circuit:")
+    tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {peak: mac_array int8, sparse: true, expect: 32.77 TOP/s}\n")
+    assert "quotes the dense figure, 32.77 TOP/s; remove 'sparse: true'" in refused()
+
+
+def test_of_two_printed_values_none_is_changed(tiny, refused):
+    tiny.edit(GOLDEN, "expect: 32.8 TOP/s / 102.4 GB/s", "expect: 27.9 TOP/s / 102.4 GB/s")
+    assert "rests on 2 printed values; the figures do not say which one is misprinted" in refused()
+
+
+def test_two_documents_that_agree_with_each_other_are_not_changed(tiny, refused):
+    # no fact is found for 29.3 / 32.77, but two documents print it
+    tiny.edit(GOLDEN, "claims:", "sources: {two: {document: A review, where: p. 1, grade: read}}\nclaims:")
+    tiny.edit(
+        GOLDEN,
+        "  - {peak: mac_array int8, expect: 32.8 TOP/s}",
+        "  - {peak: mac_array int8, expect: 29.3 TOP/s}\n  - {peak: mac_array int8, expect: 29.3 TOP/s, source: two}",
+    )
+    assert "is off by the same factor as peak-mac_array-int8" in refused()
+
+
+def test_an_order_has_no_figure(tiny, refused):
+    tiny.edit(GOLDEN, "is: memory", "is: compute")
+    assert "has no figure to put in its place" in refused()
+
+
+def test_a_vanished_unit_has_no_figure_either(tiny, refused):
+    tiny.edit(GOLDEN, "peak: mac_array fp16", "peak: mac_aray fp16")
+    assert "has no figure to put in its place: acme/x1 has no unit 'mac_aray'" in refused()
+
+
+def test_a_known_disagreement_that_changed_is_settled_by_a_person(tiny, refused):
+    excuse = "xfail: {ratio: 2, reason: r, until: 2999-01-01}"
+    tiny.edit(GOLDEN, "{count: core, expect: 4}", f"{{count: core, expect: 4, {excuse}}}")
+    assert "is a known disagreement that changed" in refused()
+
+
+def test_a_repair_beyond_the_physical_window_is_refused(tiny, refused):
+    # 0.80 kB is what the claim asks for, and no memory is below 1 kB
+    tiny.edit(GOLDEN, "Acme X1 product page, 2025", "Acme X1 architecture brief, 2025")
+    tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {capacity: lpddr5, expect: 0.80 kB}\n")
+    said = refused()
+    assert "memories.lpddr5.capacity 8 GB → " in said
+    assert "outside 1 kB … 100 TB" in said
+
+
+def test_a_fact_of_an_installed_package_is_not_patched(tiny, refused):
+    tiny.write(
+        "golden/t4.yaml",
+        "hardware: nvidia/t4\nsource: {document: A blog, where: p. 1, grade: read}\n"
+        "claims:\n  - {bandwidth: gddr6, expect: 160.0 GB/s}\n",
+    )
+    said = refused("golden/t4.yaml")
+    assert "is no file of this project" in said
+
+
+def test_a_repair_that_two_documents_forbid_is_not_proposed(tiny):
+    # five cores would mend the count and break the peaks
+    tiny.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5")
+    tiny.run("--rooflint-propose")
+    assert re.findall(r"^--- a/(\S+)", tiny.read(PATCH), re.MULTILINE) == [GOLDEN]
+    assert "which would turn 4 green claims red" in tiny.read(PATCH)
+
+
+# ---- the run
+
+
+def test_the_run_that_wrote_a_proposal_stays_red(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    result = tiny.run("--rooflint-propose")
+    result.assert_outcomes(failed=4, passed=5)
+    assert result.ret == 1
+    assert "int8: [2048 MAC" in tiny.read(SPEC)
+    text = result.stdout.str()
+    assert "1 proposal; 4 red claims turn green with all of it, none turns red." in text
+    assert "Read them, then: git apply rooflint.patch" in text
+    assert f"  {SPEC}:14  units.mac_array.macs_per_clock.int8: 2048 MAC → 4096 MAC" in text
+
+
+def test_a_green_run_writes_nothing_and_says_so(tiny):
+    result = tiny.run("--rooflint-propose")
+    assert result.ret == 0
+    assert "nothing to propose: no claim of this run is red" in result.stdout.str()
+    assert not (tiny.root / PATCH).exists()
+
+
+def test_the_patch_of_an_earlier_run_does_not_outlive_its_reason(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.run("--rooflint-propose")
+    assert (tiny.root / PATCH).exists()
+    tiny.edit(SPEC, "int8: [2048 MAC", "int8: [4096 MAC")
+    tiny.run("--rooflint-propose")
+    assert not (tiny.root / PATCH).exists()
+
+
+def test_somebody_elses_file_is_not_removed(tiny):
+    tiny.write("own.patch", "mine\n")
+    tiny.run("--rooflint-propose=own.patch")
+    assert tiny.read("own.patch") == "mine\n"
+
+
+def test_without_the_option_nothing_is_proposed(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    assert "git apply" not in tiny.run().stdout.str()
+    assert not (tiny.root / PATCH).exists()
+
+
+def test_a_folder_after_the_bare_option_is_not_taken_for_its_file(tiny):
+    result = tiny.run("--rooflint-propose", "golden")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "want a file that ends in .patch, found 'golden'; write --rooflint-propose=FILE.patch" in result.stderr.str()
+
+
+def test_a_place_that_cannot_be_written_is_named_without_a_traceback(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    (tiny.root / "a.patch").mkdir()
+    result = tiny.run("--rooflint-propose=a.patch")
+    assert "a.patch: no patch written" in result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
+    assert [file.name for file in tiny.root.iterdir() if file.name.startswith(".a.patch")] == []
+
+
+def test_from_a_folder_below_the_patch_lies_at_the_root_and_applies_there(tiny, monkeypatch):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    monkeypatch.chdir(tiny.root / "golden")
+    result = tiny.run("--rooflint-propose")
+    assert "Read them, then: cd .. && git apply rooflint.patch" in result.stdout.str()
+    assert git(tiny.root, "apply", "--check", PATCH).stderr == ""
+
+
+def test_workers_propose_what_one_process_proposes(tiny):
+    pytest.importorskip("xdist")
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 99.4 GB/s}")
+    tiny.script("pytest", "-q", "--rooflint-propose")
+    alone = tiny.read(PATCH)
+    (tiny.root / PATCH).unlink()
+    result = tiny.script("pytest", "-q", "--rooflint-propose", "-n", "2")
+    assert result.returncode == 1
+    assert tiny.read(PATCH) == alone
+
+
+def test_check_writes_it_beside_the_evidence(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    result = tiny.script("rooflint", "check", "--propose", "--", "-p", "no:hypothesispytest")
+    assert result.returncode == 1
+    assert "git apply reports/out/proposal.patch" in result.stdout
+    assert git(tiny.root, "apply", "--check", "reports/out/proposal.patch").stderr == ""
+
+
+# ---- what the golden files say together
+
+
+SPARSE = "    sparsity: {int8: [2, brief, p. 2]}\n    circuit:"
+
+
+def test_a_claim_that_is_there_already_is_not_proposed_a_second_time(tiny, refused):
+    tiny.edit(SPEC, "    circuit:", SPARSE)
+    tiny.edit(GOLDEN, "{peak: mac_array int8, expect: 32.8 TOP/s}", "{peak: mac_array int8, expect: 65.5 TOP/s}")
+    tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {peak: mac_array int8, sparse: true, expect: 65.5 TOP/s}\n")
+    assert "would be refused: 'peak-mac_array-int8-sparse' is claimed twice" in refused()
+
+
+def test_nor_where_it_is_in_another_file(tiny, refused):
+    tiny.edit(SPEC, "    circuit:", SPARSE)
+    tiny.edit(GOLDEN, "{peak: mac_array int8, expect: 32.8 TOP/s}", "{peak: mac_array int8, expect: 65.5 TOP/s}")
+    head = "".join(tiny.read(GOLDEN).partition("claims:\n")[:2])
+    tiny.write("golden/a.yaml", head + "  - {peak: mac_array int8, sparse: true, expect: 65.5 TOP/s}\n")
+    assert "'peak-mac_array-int8-sparse' of acme/x1 is claimed twice from the same document" in refused()
+
+
+# ---- of repairs that do the same
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "odd"),
+    [
+        ("memories.gddr6.bus", "384 bit", False),
+        ("memories.gddr6.bus", "1536 bit", True),  # gddr6 of the shipped devices ends at 384 bit
+        ("memories.gddr6.bus", "8 bit", True),
+        ("memories.gddr6.pin_rate", "14 Gbit/s", False),
+        ("memories.gddr6.pin_rate", "100 Gbit/s", True),
+    ],
+)
+def test_a_value_is_odd_where_no_other_device_has_as_much_or_as_little(path, text, odd):
+    registry = Registry()
+    assert is_odd(registry, registry.get("nvidia/t4").facts[path], text) is odd
+
+
+def test_a_key_that_few_devices_have_is_compared_whatever_the_unit_is_called():
+    # one device has mxu units of 480 MHz; clocks of all units together reach from 612 MHz below to GHz
+    registry = Registry()
+    clock = registry.get("google/coral-edge-tpu").facts["units.mxu.clock"]
+    assert not is_odd(registry, clock, "1000 MHz")
+    assert is_odd(registry, clock, "19 GHz")
+
+
+# ---- one fact against one claim
+
+
+def test_where_one_claim_stands_against_one_fact_both_sides_are_named(tiny, mend):
+    # 15 W is claimed as 20 W by nobody else; a TDP of 20 W is as usual as one of 15 W
+    tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {tdp: rated, expect: 20.0 W}\n")
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert changed(patch) == ["-tdp: [15 W, brief, p. 1]", "+tdp: [20 W, brief, p. 1]"]
+    assert "#    only one claim asks for it; read both documents before you choose\n" in patch
+    assert f"#    instead of this one: {GOLDEN}:12 expect 20.0 W → 15.0 W\n" in patch
+
+
+@pytest.mark.parametrize(
+    ("claim", "wanted"),
+    [
+        ("{tdp: rated, expect: 15.0 kW}", "{tdp: rated, expect: 15.0 W}"),  # 15 kW would mend it, too
+        ("{tdp: rated, expect: 0.030 W}", "{tdp: rated, expect: 15 W}"),  # no device has so little
+        ("{tdp: rated, expect: 19.7137 W}", "{tdp: rated, expect: 15.0000 W}"),  # nobody prints such a TDP
+    ],
+)
+def test_one_claim_does_not_make_a_fact_odd(tiny, mend, claim, wanted):
+    tiny.write(GOLDEN, tiny.read(GOLDEN) + f"  - {claim}\n")
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert changed(patch) == [f"-  - {claim}", f"+  - {wanted}"]
+
+
+@pytest.mark.parametrize(("text", "number"), [("1300 MHz", 2), ("1.300 GHz", 4), ("0.50 W", 2), ("132", 3), ("8", 1)])
+def test_digits_are_counted_as_they_are_written(text, number):
+    assert digits(text) == number
+
+
+def test_a_whole_number_stays_one(tiny, mend):
+    # 4 cores × 1 mac_array; a figure of five digits must not grow a point
+    tiny.edit(GOLDEN, "{count: core, expect: 4}", "{count: core, expect: 40000}")
+    _, patch, _ = mend()
+    assert "+  - {count: core, expect: 4}" in patch

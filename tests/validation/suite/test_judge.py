@@ -1,0 +1,260 @@
+"""From a claim to its verdict: what passes, what fails, what is excused, what counts as corroborated."""
+
+import datetime
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.claim import Claim, ClaimSource, Xfail
+from pytest_rooflint.golden.expect import parse_expectation
+from pytest_rooflint.golden.kinds import Kind, Obtained
+from pytest_rooflint.suite.judge import judge
+from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS
+
+TODAY = datetime.date(2026, 11, 20)
+DOCUMENT = ClaimSource(None, "A data sheet", "read", "p. 1")
+
+
+def claim(expect="100 GB/s", **more):
+    expectation = parse_expectation(expect) if expect else None
+    return Claim("made_up", "thing", "made_up-thing", Path("x.yaml"), 3, DOCUMENT, expectation, **more)
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """A verdict on a claim whose kind obtains what it is told to."""
+
+    def verdict(obtained, given=None, today=TODAY):
+        def obtain(claim, context):
+            if isinstance(obtained, Exception):
+                raise obtained
+            return obtained
+
+        monkeypatch.setattr(kinds, "kind", lambda name: Kind(name, "what the test says", obtain))
+        return judge(given or claim(), "x.yaml::made_up-thing", SimpleNamespace(registry=None), today=today)
+
+    return verdict
+
+
+def gigabytes(value):
+    return Obtained(value * 1e9, BYTES_PER_S, f"{value} GB/s")
+
+
+# ---- agreement
+
+
+@pytest.mark.parametrize(
+    ("obtained", "outcome"), [(100, "pass"), (100.5, "pass"), (99.5, "pass"), (100.51, "fail"), (99.49, "fail")]
+)
+def test_a_figure_agrees_within_the_printed_digits(judged, obtained, outcome):
+    # 100 GB/s is printed for 99.5 … 100.5
+    assert judged(gigabytes(obtained)).outcome == outcome
+
+
+def test_the_ratio_is_obtained_over_expected_as_a_small_fraction(judged):
+    verdict = judged(gigabytes(12.5))
+    assert (verdict.ratio, verdict.ratio_text) == (0.125, "1/8")
+    assert judged(gigabytes(200)).ratio_text == "2"
+    assert judged(gigabytes(108.2)).ratio_text == "1.082"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_no_finite_number_is_red(judged, value):
+    verdict = judged(gigabytes(value))
+    assert verdict.outcome == "fail"
+    assert "no finite number" in verdict.reason
+    assert "made_up thing" in verdict.text()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_no_finite_number_still_makes_valid_json(judged, value):
+    assert json.loads(json.dumps(judged(gigabytes(value)).row(), allow_nan=False))["outcome"] == "fail"
+
+
+def test_a_zero_is_not_near_anything(judged):
+    verdict = judged(gigabytes(0.0), claim("1.2 pB/s"))
+    assert verdict.outcome == "fail"
+
+
+def test_another_kind_of_unit_is_red_and_named(judged):
+    verdict = judged(gigabytes(100), claim("100 W"))
+    assert verdict.outcome == "fail"
+    assert "'100 W' is in W" in verdict.reason
+    assert "B/s" in verdict.reason
+
+
+def test_a_claim_without_an_expectation_passes_where_it_holds(judged):
+    assert judged(Obtained(1.0, WATTS, "", holds=True), claim(None)).outcome == "pass"
+    assert judged(Obtained(1.0, WATTS, "", holds=False), claim(None)).outcome == "fail"
+    assert judged(Obtained(1.0, WATTS, ""), claim(None)).outcome == "fail"
+
+
+def test_causes_are_looked_for_only_where_it_fails(claims):
+    good, bad = claims("peak: mac_array int8, expect: 32.77 TOP/s", "peak: mac_array fp16, expect: 29.49 TFLOP/s")
+    assert good.causes == ()
+    assert bad.causes
+
+
+# ---- expected failures
+
+EXCUSE = Xfail("two sheets differ", datetime.date(2027, 11, 30))
+
+
+def test_a_known_disagreement_is_an_expected_failure(judged):
+    verdict = judged(gigabytes(50), claim(xfail=EXCUSE))
+    assert (verdict.outcome, verdict.reason) == ("xfail", "two sheets differ")
+    assert verdict.ratio_text == "1/2"
+
+
+def test_an_expected_failure_that_passes_is_red(judged):
+    verdict = judged(gigabytes(100), claim(xfail=EXCUSE))
+    assert verdict.outcome == "fail"
+    assert "remove 'xfail'" in verdict.reason and "two sheets differ" in verdict.reason
+
+
+@pytest.mark.parametrize("obtained", [50, 100])
+def test_an_expected_failure_ends_on_its_day(judged, obtained):
+    last = judged(gigabytes(50), claim(xfail=EXCUSE), today=EXCUSE.until)
+    after = judged(gigabytes(obtained), claim(xfail=EXCUSE), today=EXCUSE.until + datetime.timedelta(days=1))
+    assert last.outcome == "xfail"
+    assert after.outcome == "fail"
+    assert "ended on 2027-11-30" in after.reason
+
+
+def test_an_excuse_for_a_figure_does_not_excuse_that_there_is_none(judged):
+    assert judged(gigabytes(math.nan), claim(xfail=EXCUSE)).outcome == "fail"
+    assert judged(gigabytes(100), claim("100 W", xfail=EXCUSE)).outcome == "fail"
+
+
+def test_an_excuse_does_not_excuse_a_vanished_subject(claims):
+    excuse = "xfail: {ratio: 32.77, reason: two sheets differ, until: 2099-01-01}"
+    gone, there = claims(
+        f"peak: tensor_core int8, expect: 1.00 TOP/s, {excuse}", f"peak: mac_array int8, expect: 1.00 TOP/s, {excuse}"
+    )
+    assert gone.outcome == "fail"
+    assert "has no unit 'tensor_core'" in gone.reason
+    assert there.outcome == "xfail"
+
+
+def test_an_order_may_be_expected_to_fail(judged):
+    wrong = Obtained(1.0, WATTS, "", holds=False)
+    right = Obtained(1.0, WATTS, "", holds=True)
+    assert judged(wrong, claim(None, xfail=EXCUSE)).outcome == "xfail"
+    assert judged(right, claim(None, xfail=EXCUSE)).outcome == "fail"
+
+
+def test_what_is_undisclosed_stays_so_with_an_excuse(claims):
+    (verdict,) = claims(
+        "peak: secret int8, expect: 1.00 TOP/s, undisclosed: true, xfail: {ratio: 2, reason: r, until: 2099-01-01}"
+    )
+    assert verdict.outcome == "not validated here"
+
+
+def test_what_is_disclosed_by_now_is_red_even_where_it_agrees(claims):
+    (verdict,) = claims("peak: mac_array int8, expect: 32.77 TOP/s, undisclosed: true")
+    assert (verdict.outcome, verdict.reason) == ("fail", "is disclosed by now; remove 'undisclosed'")
+
+
+def test_a_figure_that_left_its_excuse_is_traced_to_the_excused_one(claims):
+    # 32.77 TOP/s where twice 8.192 is excused: what remains to be explained is 2, not 4
+    (verdict,) = claims("peak: mac_array int8, expect: 8.192 TOP/s, xfail: {ratio: 2.00, reason: r, until: 2099-01-01}")
+    assert verdict.outcome == "fail"
+    assert verdict.ratio_text == "4"
+    assert any(cause.factor_text == "2" for cause in verdict.causes)
+
+
+def test_a_verdict_without_a_day_uses_today(claims):
+    over, not_yet = claims(
+        "peak: mac_array int8, expect: 1.00 TOP/s, xfail: {ratio: 32.77, reason: r, until: 2020-01-01}",
+        "peak: mac_array fp16, expect: 1.00 TFLOP/s, xfail: {ratio: 14.75, reason: r, until: 2999-01-01}",
+    )
+    assert (over.outcome, not_yet.outcome) == ("fail", "xfail")
+
+
+# ---- corroboration
+
+
+def test_a_second_document_corroborates(claims):
+    (verdict,) = claims("peak: mac_array int8, expect: 32.77 TOP/s")
+    assert verdict.corroborated
+
+
+@pytest.mark.parametrize("title", ["Acme K1 brief", "acme  k1 BRIEF", "Brief, Acme K1.", "Acme A1 architecture manual"])
+def test_the_document_of_any_fact_does_not_corroborate_it(claims, title):
+    # the device's brief says clock and count, the architecture's manual the rate
+    (verdict,) = claims(
+        f"peak: mac_array int8, expect: 32.77 TOP/s, source: {{document: '{title}', where: p. 9, grade: read}}"
+    )
+    assert verdict.outcome == "pass"
+    assert not verdict.corroborated
+
+
+def test_only_documents_of_facts_that_the_figure_rests_on_matter(claims):
+    # the manual says rates; the memory is the brief's
+    (verdict,) = claims(
+        "bandwidth: hbm, expect: 256 GB/s, source: {document: Acme A1 architecture manual, where: p. 9, grade: read}"
+    )
+    assert verdict.corroborated
+
+
+def test_an_estimate_on_either_side_corroborates_nothing(claims):
+    fact, quoted, fine = claims(
+        "peak: vector int8, expect: 2.458 TOP/s",
+        "peak: mac_array int8, expect: 32.77 TOP/s, source: {document: A guess, where: here, grade: estimate}",
+        "peak: vector fp32, expect: 0.6144 TFLOP/s",
+    )
+    assert {fact.outcome, quoted.outcome, fine.outcome} == {"pass"}
+    assert (fact.corroborated, quoted.corroborated, fine.corroborated) == (False, False, True)
+
+
+def test_a_sum_is_as_uncorroborated_as_its_weakest_term(claims):
+    (verdict,) = claims("peak: mac_array int8 + vector int8, expect: 35.23 TOP/s")
+    assert not verdict.corroborated
+
+
+def test_a_document_that_contradicts_corroborates_nothing(claims):
+    (verdict,) = claims("peak: mac_array int8, expect: 1.00 TOP/s")
+    assert (verdict.outcome, verdict.corroborated) == ("fail", False)
+
+
+def test_what_was_counted_by_us_and_printed_by_others_is_corroborated(claims):
+    (verdict,) = claims("flops: macs, expect: 16384 op", head="workload: {mlp: [64, 64], batch: 2}\n")
+    assert verdict.facts == ()
+    assert verdict.corroborated
+
+
+# ---- never a traceback
+
+
+def test_a_broken_architecture_that_a_device_does_not_use_spoils_no_other_verdict(acme, claims):
+    acme.write("specs/architectures/acme/broken.yaml", "name: [\n")
+    good, bad = claims("peak: mac_array int8, expect: 32.77 TOP/s", "peak: mac_array fp16, expect: 29.49 TFLOP/s")
+    assert (good.outcome, bad.outcome) == ("pass", "fail")
+    assert bad.ratio_text == "1/2"
+
+
+def test_the_divisor_of_a_ratio_is_mended_in_its_own_direction(acme, claims):
+    # fp16 halved to 256 MAC makes 1024 / 256 = 4 where 2 is expected: it needs 512 again, not 128
+    acme.edit("specs/architectures/acme/a1.yaml", "fp16: [512 MAC", "fp16: [256 MAC")
+    (verdict,) = claims("ratio: mac_array int8 / mac_array fp16, expect: 2")
+    repairs = {cause.fact.path: cause.repair for cause in verdict.causes if cause.fact}
+    assert repairs.get("units.mac_array.macs_per_clock.fp16", "512 MAC") == "512 MAC"
+
+
+def test_the_bandwidth_below_a_breakpoint_is_mended_in_its_own_direction(acme, claims):
+    # 2.6 instead of 2 Gbit/s makes 128 / 1.3 = 98.5 op/B: the pins need 2 Gbit/s again, not 3.38
+    acme.edit("specs/hardware/acme/k1.yaml", "pin_rate: [2 Gbit/s", "pin_rate: [2.6 Gbit/s")
+    secret = "per_group: [1, brief, p. 2], clock: "
+    acme.edit("specs/hardware/acme/k1.yaml", f"{secret}[1000 MHz", f"{secret}[1010 MHz")
+    (verdict,) = claims("breakpoint: mac_array int8 / hbm, expect: 128 op/B")
+    repairs = {cause.fact.path: cause.repair for cause in verdict.causes if cause.fact}
+    assert repairs["memories.hbm.pin_rate"] == "2 Gbit/s"
+
+
+def test_rates_of_another_kind_of_unit_are_another_dimension(judged):
+    verdict = judged(Obtained(1e11, OPS_PER_S, ""), claim("100 GB/s"))
+    assert (verdict.outcome, verdict.ratio) == ("fail", None)

@@ -1,0 +1,177 @@
+"""One place, many reds: repairs by how many red claims each turns green."""
+
+import re
+
+import pytest
+
+from pytest_rooflint.suite.trial import places, sentences
+
+
+def cause(line=14, repair="4096 MAC", mends=4, breaks=0):
+    place = {"file": "specs/x1.yaml", "line": line, "path": "units.a.clock", "current": "2048 MAC", "repair": repair}
+    return {**place, "mends": mends, "breaks": breaks}
+
+
+def red(id, *causes, outcome="fail"):
+    return {"nodeid": f"golden/x1.yaml::{id}", "outcome": outcome, "causes": causes}
+
+
+def test_a_place_is_listed_once_with_all_claims_that_ask_for_it():
+    (place,) = places([red("a", cause()), red("b", cause())])
+    assert place == {
+        "file": "specs/x1.yaml",
+        "line": 14,
+        "path": "units.a.clock",
+        "from": "2048 MAC",
+        "to": "4096 MAC",
+        "mends": 4,
+        "breaks": 0,
+        "reds": 2,
+        "ids": ["golden/x1.yaml::a", "golden/x1.yaml::b"],
+    }
+
+
+def test_two_repairs_of_one_line_are_two_places():
+    assert [place["to"] for place in places([red("a", cause(), cause(repair="1024 MAC", mends=1))])] == [
+        "4096 MAC",
+        "1024 MAC",
+    ]
+
+
+def test_what_breaks_nothing_comes_first_then_what_mends_most():
+    rows = [red("a", cause(1, mends=9, breaks=1), cause(2, mends=2), cause(3, mends=5))]
+    assert [place["line"] for place in places(rows)] == [3, 2, 1]
+
+
+@pytest.mark.parametrize("outcome", ["pass", "xfail", "not validated here"])
+def test_only_red_claims_ask_for_repairs(outcome):
+    assert places([red("a", cause(), outcome=outcome)]) == []
+
+
+def test_a_cause_that_was_not_tried_or_has_no_repair_has_no_place():
+    assert places([red("a", cause(mends=None, breaks=None), cause(repair=None))]) == []
+
+
+def test_a_sentence_names_numbers_and_place():
+    reds = [red(name, cause()) for name in "abcd"]
+    assert list(sentences(reds)) == [
+        "4 of 4 red claims turn green, and none turns red, with 4096 MAC instead of 2048 MAC at specs/x1.yaml:14"
+        "  units.a.clock"
+    ]
+
+
+def test_a_run_of_a_part_of_the_claims_is_no_whole_of_what_a_repair_mends():
+    (sentence,) = sentences([red("a", cause()), red("b", cause())])
+    assert sentence.startswith("4 red claims turn green")
+
+
+def test_nothing_is_said_of_repairs_that_mend_one_claim_or_break_another():
+    assert list(sentences([red("a", cause(1, mends=1), cause(2, mends=9, breaks=1))])) == []
+
+
+def test_three_sentences_are_enough():
+    assert len(list(sentences([red(str(line), cause(line)) for line in range(9)]))) == 3
+
+
+def test_repairs_that_mend_the_same_claims_share_a_sentence():
+    (sentence,) = sentences([red("a", cause(1), cause(2))])
+    assert sentence.count(", or with ") == 1
+
+
+# ---- Repairs are tried: a cause says how many red claims its repair turns green, and how many green ones red
+
+SPEC = "specs/hardware/acme/x1.yaml"
+
+
+@pytest.fixture
+def said(tiny):
+    """Text of each red claim of a run by its id, spaces made one, and the whole output."""
+
+    def run(*arguments):
+        text = tiny.run(*arguments).stdout.str()
+        blocks = re.findall(r"^(golden/\S+?:\d+  .*?)^  rerun +pytest \S+::(\S+)$", text, re.MULTILINE | re.DOTALL)
+        return {id: " ".join(block.split()) for block, id in blocks}, text
+
+    return run
+
+
+def test_a_repair_that_mends_every_red_claim_comes_first_and_says_so(tiny, said):
+    # half of INT8: two peaks, a breakpoint and a ratio
+    line = tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    verdicts, text = said()
+    assert len(verdicts) == 4
+    repair = f"{SPEC}:{line} units.mac_array.macs_per_clock.int8; write 4096 MAC"
+    for verdict in verdicts.values():
+        assert f"{repair} (4 red claims would turn green, none red)" in verdict
+    place = f"4096 MAC instead of 2048 MAC at {SPEC}:{line}  units.mac_array.macs_per_clock.int8"
+    assert f"4 of 4 red claims turn green, and none turns red, with {place}" in text
+
+
+def test_the_repair_of_a_clock_comes_before_that_of_each_rate(tiny, said):
+    # 500 MHz halve both precisions and the breakpoint; at the low point the clock is 500 MHz anyway
+    line = tiny.edit(SPEC, "clock: [1000 MHz", "clock: [500 MHz")
+    verdicts, text = said()
+    assert set(verdicts) == {"peak-mac_array-int8", "peak-mac_array-fp16", "breakpoint-mac_array-int8-per-lpddr5"}
+    place = f"1000 MHz instead of 500 MHz at {SPEC}:{line}  units.mac_array.clock"
+    assert f"3 of 3 red claims turn green, and none turns red, with {place}" in text
+    for verdict in verdicts.values():
+        assert f"{SPEC}:{line} units.mac_array.clock; write 1000 MHz" in verdict
+
+
+def test_a_wrong_claim_is_not_mended_by_a_fact_that_others_rest_on(tiny, said):
+    # five cores would mend the count, and break three peaks and a breakpoint
+    tiny.edit("golden/x1.yaml", "count: core, expect: 4", "count: core, expect: 5")
+    verdicts, text = said()
+    assert set(verdicts) == {"count-core"}
+    assert "turn green, and none turns red" not in text
+    assert "none red" not in verdicts["count-core"]
+    assert "4 green ones red" in verdicts["count-core"]
+
+
+def test_a_repair_is_tried_on_all_claims_although_few_are_run(tiny, said):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    verdicts, _ = said("golden/x1.yaml::peak-mac_array-int8")
+    assert list(verdicts) == ["peak-mac_array-int8"]
+    assert "4096 MAC (4 red claims would turn green, none red)" in verdicts["peak-mac_array-int8"]
+
+
+def test_what_was_tried_leaves_no_trace(tiny, said):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    before = tiny.read(SPEC)
+    first, _ = said()
+    second, _ = said()
+    assert first == second
+    assert tiny.read(SPEC) == before
+
+
+def test_an_expected_failure_is_neither_mended_nor_broken(tiny, said):
+    # the sheet's 16.4 TOP/s at full clock is excused; half the rate would make it come true
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    excuse = "xfail: {ratio: 1.004, reason: an old sheet, until: 2999-01-01}"
+    sheet = "source: {document: An old sheet, where: p. 1, grade: read}"
+    tiny.write(
+        "golden/old.yaml",
+        f"hardware: acme/x1\n{sheet}\nclaims:\n  - {{bandwidth: lpddr5, expect: 51 GB/s, {excuse}}}\n",
+    )
+    verdicts, _ = said()
+    assert "(4 red claims would turn green, none red)" in verdicts["peak-mac_array-int8"]
+
+
+def test_a_broken_spec_elsewhere_does_not_stop_a_trial(tiny, said):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.write("specs/architectures/acme/a1.yaml", "name: [\n")
+    tiny.write("specs/hardware/acme/x2.yaml", "name: [\n")
+    verdicts, text = said()
+    assert "write 4096 MAC (4 red claims would turn green, none red)" in verdicts["peak-mac_array-int8"]
+    assert "Traceback" not in text
+
+
+def test_without_excuses_what_was_excused_is_counted_as_red(tiny):
+    # 51.2 GB/s is excused at 102.4 / 51.2 = 2; half the rate would break bandwidth and breakpoint
+    sheet = "source: {document: An old sheet, where: p. 1, grade: read}"
+    excuse = "xfail: {ratio: 2, reason: an old sheet, until: 2999-01-01}"
+    claim = f"{{bandwidth: lpddr5, expect: 51.2 GB/s, {excuse}}}"
+    tiny.write("golden/old.yaml", f"hardware: acme/x1\n{sheet}\nclaims:\n  - {claim}\n")
+    assert tiny.run().ret == 0
+    output = tiny.run("--runxfail").stdout.str()
+    assert "1 red claim would turn green, 2 green ones red" in " ".join(output.split())

@@ -1,0 +1,253 @@
+"""Laws: what the roofline's arithmetic, or the way units are built, promises of every device.
+
+A law is no source: it can say that facts or formulas contradict themselves, and never that they are right.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+
+import numpy as np
+
+from rooflint.base.errors import RooflintError, shown
+from rooflint.base.precision import bytes_per_element, rate_unit
+from rooflint.base.units import OPS_PER_S, SECONDS, format_number, format_quantity
+from rooflint.devices.hardware import Hardware, working_peak_ops_per_s
+from rooflint.networks.workload import Workload
+from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
+
+ROUNDING = 1e-9
+"""Relative error that sums of many floats may have."""
+
+_CLOCK = re.compile(r"units\.[^.]+\.clock(_of\..+)?")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a law is tried with."""
+
+    workloads: Mapping[int, Workload]
+    """The same network by batch, smallest first; none for a law of units alone."""
+    compute: str | None = None
+    """The only precision to try; None for each that a device has."""
+    storage: str | None = None
+    """Precision of what is moved; that of the arithmetic if None."""
+
+    @property
+    def workload(self) -> Workload:
+        """The network at its smallest batch."""
+        return self.workloads[min(self.workloads)]
+
+    def estimate(self, hardware: Hardware, precision: str, batch: int | None = None) -> Estimate:
+        """The plain roofline of one device, at one batch or the smallest."""
+        workload = self.workload if batch is None else self.workloads[batch]
+        return estimate(hardware, workload, compute=precision, storage=self.storage)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A promise, and who breaks it."""
+
+    promise: str
+    breaches: Callable[[Hardware, Setting], Iterator[str]]
+    """What contradicts it on one device, one sentence each; none where it holds."""
+    of_networks: bool = True
+    """Whether it needs a network to try it with."""
+    over_batches: bool = False
+    """Whether it follows the network over batches."""
+    of_modes: bool = False
+    """Whether it compares the operating points of a device, and so says nothing of one that has none."""
+
+    def concerns(self, hardware: Hardware) -> bool:
+        """Whether it says anything of a device."""
+        return bool(hardware.operating_points) or not self.of_modes
+
+
+def precisions(hardware: Hardware, setting: Setting) -> list[str]:
+    """Precisions of a setting in which a device can be estimated; none where its vendor does not say enough."""
+    having = dict.fromkeys(name for unit in hardware.units.values() for name in unit.precisions)
+    return [name for name in having if setting.compute in (None, name) and _is_known(hardware, setting, name)]
+
+
+def _is_known(hardware: Hardware, setting: Setting, precision: str) -> bool:
+    try:
+        working_peak_ops_per_s(hardware, precision)
+        return not setting.workloads or hardware.main_memory().bandwidth_bytes_per_s > 0
+    except RooflintError:
+        return False
+
+
+# ---- over batches
+
+
+def _latency_batch(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    for name in precisions(hardware, setting):
+        times = {batch: setting.estimate(hardware, name, batch).latency_s for batch in setting.workloads}
+        for (few, short), (many, long) in pairwise(times.items()):
+            said = f"{name}: {_time(short)} at batch {few}, {_time(long)} at batch {many}"
+            if long < short * (1 - ROUNDING):
+                yield f"{said}: more samples take less time"
+            if long / many > short / few * (1 + ROUNDING):
+                yield f"{said}: a sample of many takes longer than one of few"
+
+
+def _bound_batch(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    for name in precisions(hardware, setting):
+        bounds = {batch: setting.estimate(hardware, name, batch).bound for batch in setting.workloads}
+        for (few, before), (many, after) in pairwise(bounds.items()):
+            if before == "compute" != after:
+                yield f"{name}: compute-bound at batch {few}, {after}-bound at batch {many}"
+
+
+# ---- over precisions
+
+
+def _latency_precision(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    found = {name: setting.estimate(hardware, name) for name in precisions(hardware, setting)}
+    for (slow, one), (fast, other) in permutations(found.items(), 2):
+        leads = other.peak_ops_per_s >= one.peak_ops_per_s and other.bytes_moved.sum() <= one.bytes_moved.sum()
+        if leads and other.latency_s > one.latency_s * (1 + ROUNDING):
+            yield f"{fast} {_time(other.latency_s)}, {slow} {_time(one.latency_s)}: the faster and smaller takes longer"
+
+
+def _peak_width(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    known = precisions(hardware, setting)
+    for unit in hardware.units.values():
+        for wide, narrow in permutations([name for name in unit.precisions if name in known], 2):
+            peaks = unit.peak_ops_per_s(narrow), unit.peak_ops_per_s(wide)
+            if bytes_per_element(narrow) < bytes_per_element(wide) and peaks[0] < peaks[1] * (1 - ROUNDING):
+                rate = unit.fact(f"macs_per_clock.{narrow}")
+                said = f"{unit.name}: {narrow} {_rate(peaks[0], narrow)}, {wide} {_rate(peaks[1], wide)}"
+                yield f"{said}  {shown(rate.file)}:{rate.line}"
+
+
+# ---- over operating points
+
+
+def _peak_mode(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    known = precisions(hardware, setting)
+    for less, more in permutations(_powered(hardware), 2):
+        if less.facts["tdp"].value >= more.facts["tdp"].value:
+            continue
+        for unit, name in ((unit, name) for unit in less.units for name in known):
+            peaks = _peak(less, unit, name), _peak(more, unit, name)
+            if peaks[1] < peaks[0] * (1 - ROUNDING):
+                yield f"{unit} {name}: {_in_mode(less, peaks[0], name)}, {_in_mode(more, peaks[1], name)}"
+
+
+def _powered(hardware: Hardware) -> list[Hardware]:
+    """The device as it is rated and at each operating point, where its power is known."""
+    modes = [hardware, *(hardware.at(mode) for mode in hardware.operating_points)]
+    return [mode for mode in modes if "tdp" in mode.facts]
+
+
+def _peak(hardware: Hardware, unit: str, precision: str) -> float:
+    """Peak of a unit, 0 where it does not compute in the precision or nobody tells. [op/s]"""
+    try:
+        return hardware.unit(unit).peak_ops_per_s(precision)
+    except RooflintError:
+        return 0.0
+
+
+def _in_mode(hardware: Hardware, ops_per_s: float, precision: str) -> str:
+    return f"{_rate(ops_per_s, precision)} {hardware.mode or 'as rated'} with {hardware.facts['tdp'].display}"
+
+
+# ---- over clocks and bandwidths
+
+
+def _memory_time_bandwidth(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    memory = f"memories.{hardware.main_memory().name}."
+    faster = _doubled(hardware, lambda path: path in (f"{memory}bandwidth", f"{memory}pin_rate"))
+    for name in precisions(hardware, setting):
+        before, after = setting.estimate(hardware, name), setting.estimate(faster, name)
+        yield from _halved(name, "memory time", before.memory_s.sum(), after.memory_s.sum())
+        yield from _kept(name, "compute time", before.compute_s.sum(), after.compute_s.sum())
+        yield from _no_longer(name, before, after)
+
+
+def _compute_time_clock(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    faster = _doubled(hardware, lambda path: bool(_CLOCK.fullmatch(path)))
+    for name in precisions(hardware, setting):
+        before, after = setting.estimate(hardware, name), setting.estimate(faster, name)
+        yield from _halved(name, "compute time", before.compute_s.sum(), after.compute_s.sum())
+        yield from _kept(name, "memory time", before.memory_s.sum(), after.memory_s.sum())
+        yield from _no_longer(name, before, after)
+
+
+def _doubled(hardware: Hardware, which: Callable[[str], bool]) -> Hardware:
+    """The device with twice the value of some facts."""
+    facts = {path: fact.with_value(2 * fact.value) for path, fact in hardware.facts.items() if which(path)}
+    return hardware.with_facts(facts)
+
+
+def _halved(precision: str, what: str, before: float, after: float) -> Iterator[str]:
+    if not np.isclose(2 * after, before, rtol=ROUNDING, atol=0):
+        yield f"{precision}: {what} {_time(before)} becomes {_time(after)}, not half of it"
+
+
+def _kept(precision: str, what: str, before: float, after: float) -> Iterator[str]:
+    if not np.isclose(after, before, rtol=ROUNDING, atol=0):
+        yield f"{precision}: {what} {_time(before)} becomes {_time(after)}, and should not change"
+
+
+def _no_longer(precision: str, before: Estimate, after: Estimate) -> Iterator[str]:
+    if after.latency_s > before.latency_s * (1 + ROUNDING):
+        yield f"{precision}: latency {_time(before.latency_s)} grows to {_time(after.latency_s)} by faster parts"
+
+
+# ---- intensity
+
+
+def _bound_intensity(hardware: Hardware, setting: Setting) -> Iterator[str]:
+    for name in precisions(hardware, setting):
+        one = setting.estimate(hardware, name)
+        peak, memory = working_peak_ops_per_s(hardware, name), hardware.main_memory()
+        ridge = breakpoint_ops_per_byte(peak, memory.bandwidth_bytes_per_s)
+        at_ridge = ridge * one.bytes_moved
+        computes = one.compute_s >= one.memory_s
+        wrong = (computes != (one.ops >= at_ridge)) & (abs(one.ops - at_ridge) > ROUNDING * at_ridge)
+        if wrong.any():
+            op = int(wrong.argmax())
+            waits, intensity = "compute" if computes[op] else "memory", one.ops[op] / one.bytes_moved[op]
+            yield (
+                f"{name}: {setting.workload.op_names[op]} waits for {waits} at {format_number(intensity)} op/B, "
+                f"where the breakpoint is {format_number(ridge)} op/B"
+            )
+
+
+def _time(seconds: float) -> str:
+    return format_quantity(float(seconds), SECONDS, digits=6)
+
+
+def _rate(ops_per_s: float, precision: str) -> str:
+    return format_quantity(ops_per_s, OPS_PER_S, unit=rate_unit(precision))
+
+
+#: By quantity and what it is followed over.
+LAWS: dict[str, Law] = {
+    "latency batch": Law(
+        "a larger batch takes no less time, and a sample of it no more", _latency_batch, over_batches=True
+    ),
+    "bound batch": Law("what a larger batch made compute-bound stays so", _bound_batch, over_batches=True),
+    "bound intensity": Law("an op waits for compute exactly from the breakpoint on", _bound_intensity),
+    "latency precision": Law(
+        "a precision with the higher peak and no more bytes takes no more time", _latency_precision
+    ),
+    "memory_time bandwidth": Law(
+        "twice the bandwidth halves the memory time and leaves the compute time", _memory_time_bandwidth
+    ),
+    "compute_time clock": Law(
+        "twice the clock halves the compute time and leaves the memory time", _compute_time_clock
+    ),
+    "peak width": Law(
+        "a unit computes in a narrower format no slower than in a wider one", _peak_width, of_networks=False
+    ),
+    "peak mode": Law(
+        "a mode with more power has no lower peak, in any unit and precision",
+        _peak_mode,
+        of_networks=False,
+        of_modes=True,
+    ),
+}

@@ -1,0 +1,94 @@
+"""Products: matrix products in bf16, of a family that was left out, or of all measured devices together."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pytest_rooflint.claims.predictions import unseen
+from pytest_rooflint.claims.predictions.subject import Subject, rows_of, share
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import Context, Obtained
+from rooflint.base.units import DIMENSIONLESS
+from rooflint.kernels.chip import Chip
+from rooflint.kernels.constants import silicon_file
+from rooflint_calibration import held_against
+from rooflint_calibration.package import FAMILIES, devices, family_of
+from rooflint_calibration.products import Measured
+
+NAME = "gemm"
+
+WHOLE: Mapping[str, Sequence[str]] = {"order": ("right",), "peak": (), "roofline": ()}
+"""What speaks of all measured devices together, with the bounds that it needs."""
+
+
+def needs(words: Sequence[str]) -> Sequence[str] | None:
+    """Bounds of a claim with these words; None where they mean nothing."""
+    return WHOLE[words[0]] if len(words) == 1 and words[0] in WHOLE else unseen.needs(NAME, words)
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """Predict what was measured. Raises NotInstalledError where the measurements are not installed."""
+    return _OBTAIN.get(claim.subject.split()[1], unseen.obtain)(claim, context)
+
+
+def _order(claim: Claim, context: Context) -> Obtained:
+    """Of two devices of different families the one that is faster on a shape, each with constants that know neither."""
+    file, right, shapes = silicon_file(context.registry), 0, 0
+    for pair in held_against.pairs():
+        one, two = (
+            (*held_against.of_device(context.registry, device), file.without(family_of(device))) for device in pair
+        )
+        good, tried = held_against.orders_right(one, two, rows_of(claim))
+        right, shapes = right + good, shapes + tried
+    wanted = share(claim, "right")
+    return Obtained(
+        value=right / shapes,
+        dimension=DIMENSIONLESS,
+        formula=f"{shapes} shapes on {len(held_against.pairs())} pairs of devices of different families",
+        display=f"{right / shapes:.1%} of the faster devices predicted",
+        holds=right / shapes >= wanted,
+        expected=f"{wanted:.1%} or more of the faster devices predicted",
+        precision="bf16",
+    )
+
+
+def _peak(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # says all in its subject
+    """No measurement beats the dense peak."""
+
+    def beaten(measured: Measured, chip: Chip) -> int:  # noqa: ARG001  # reading has counted them
+        return measured.dropped["faster than the dense peak"]
+
+    return _broken(context, beaten, "no shape faster than the dense peak", "of all measured")
+
+
+def _roofline(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # says all in its subject
+    """No measurement beats the roofline where L2 cannot have held what it read."""
+    return _broken(
+        context,
+        lambda measured, chip: len(held_against.below_roofline(measured, chip)),
+        "no shape faster than the roofline",
+        f"exempt: working sets up to {held_against.RESIDENT:g} times L2",
+    )
+
+
+def _broken(context: Context, beaten: Callable[[Measured, Chip], int], expected: str, exempt: str) -> Obtained:
+    found: dict[str, int] = {}
+    rows = 0
+    for device in (name for family in FAMILIES for name in devices(family)):
+        measured, chip = held_against.of_device(context.registry, device)
+        rows += len(measured)
+        if count := beaten(measured, chip):
+            found[device] = count
+    return Obtained(
+        value=float(sum(found.values())),
+        dimension=DIMENSIONLESS,
+        formula=f"{rows} shapes; {exempt}",
+        display=f"{sum(found.values())} shapes are faster",
+        holds=not found,
+        expected=expected,
+        precision="bf16",
+        details="\n".join(f"  {device}  {count} shapes" for device, count in found.items()),
+    )
+
+
+_OBTAIN: Mapping[str, Callable[[Claim, Context], Obtained]] = {"order": _order, "peak": _peak, "roofline": _roofline}
+
+SUBJECT = Subject(f"one of {', '.join(WHOLE)}, or {unseen.known(NAME)}", needs, obtain)

@@ -1,0 +1,142 @@
+"""Published: what others measured and printed, beside predictions of constants that have not seen it.
+
+    prediction: published vidur-a40-llama2-7b        the whole table; with a regime only its rows
+
+The tables are files of the goldens, so these claims need no package of measurements.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pytest_rooflint.claims.predictions.subject import Subject, share
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context, Obtained
+from rooflint.base.errors import shown
+from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
+from rooflint.devices.registry import Registry
+from rooflint.kernels.shapes import Numbers
+from rooflint_calibration import against_published, published
+from rooflint_calibration.against_published import Mask, Seen
+from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.published import Published
+from rooflint_calibration.sample import REGIMES
+from rooflint_calibration.score import Score, score
+
+NAME = "published"
+
+BOUNDS = ("error", "bias")
+
+WORST = 3
+"""Rows that a red verdict names."""
+
+
+def needs(words: Sequence[str]) -> Sequence[str] | None:
+    """Both bounds, of a table and perhaps a regime of it."""
+    there = len(words) == 1 or (len(words) == 2 and words[1] in REGIMES)
+    return BOUNDS if there else None
+
+
+@dataclass(frozen=True)
+class Held:
+    """The rows that a claim is about, held against the model."""
+
+    table: Published
+    regime: str
+    rows: Mask
+    predicted_s: Numbers
+    """Of every row of the table. [s]"""
+    found: Score
+    plain: Score
+    """Of the plain roofline."""
+    impossible: Sequence[int]
+    """Rows below the dense peak."""
+
+
+def held(claim: Claim, registry: Registry, golden_roots: Iterable[Path]) -> Held:
+    """Predict what was measured. Raises RooflintError, InputError or ClaimError."""
+    slug, regime = (*claim.subject.split()[1:], "all")[:2]
+    table = published.find(slug, golden_roots)
+    given = against_published.seen(table, registry)
+    rows = _rows(table, regime)
+    predicted = against_published.predicted_s(table, given)
+    found = score(predicted[rows], table.seconds[rows])
+    plain = score(against_published.roofline_s(table, given)[rows], table.seconds[rows])
+    return Held(table, regime, rows, predicted, found, plain, np.flatnonzero(rows & too_fast(table, given)).tolist())
+
+
+def obtain(claim: Claim, context: Context) -> Obtained:
+    """The error and the lean on what was measured. Raises RooflintError, InputError or ClaimError."""
+    one = held(claim, context.registry, context.golden_roots)
+    return Obtained(
+        value=one.found.mape,
+        dimension=DIMENSIONLESS,
+        formula=f"{one.found.rows} rows of {shown(one.table.file)}; the plain roofline: {_said(one.plain)}",
+        display=_said(one.found),
+        holds=_within(claim, one.found) and not one.impossible,
+        expected=f"error up to {share(claim, 'error'):.1%}, leaning by up to {share(claim, 'bias'):.1%}",
+        precision=one.table.spec.precision,
+        others=(one.table.spec.device,),
+        details="\n".join(
+            (*_nearer(one), *_beaten(one.table, one.impossible), *_worst(one.table, one.predicted_s, one.rows))
+        ),
+    )
+
+
+def too_fast(table: Published, given: Seen) -> Mask:
+    """Rows below the dense peak, where the table does not say why they may be. Shape (rows,)"""
+    least = against_published.peak_s(against_published.work(table), given.chip)
+    return np.asarray((table.seconds < least) & (table.spec.beats_peak is None))
+
+
+def _rows(table: Published, regime: str) -> Mask:
+    """The rows that a claim is about. Raises ClaimError where there is none."""
+    parts = against_published.regimes(table)
+    if regime not in parts:
+        raise ClaimError(f"{table.spec.op} has the regimes {', '.join(parts)}; found '{regime}'")
+    rows = parts[regime] & table.comparable
+    if not rows.any():
+        raise ClaimError(f"{shown(table.file)} has no row to compare that is '{regime}'")
+    return rows
+
+
+def _within(claim: Claim, found: Score) -> bool:
+    return found.mape <= share(claim, "error") and abs(found.bias) <= share(claim, "bias")
+
+
+def _said(found: Score) -> str:
+    return f"error {found.mape:.1%}, leaning by {found.bias:+.1%}"
+
+
+def _nearer(one: Held) -> list[str]:
+    """Where the plain roofline does better, that is the first thing to know."""
+    return ["            the plain roofline is nearer to these rows"] if one.plain.mape < one.found.mape else []
+
+
+def _beaten(table: Published, impossible: Sequence[int]) -> list[str]:
+    return [f"{_place(table, row)} is faster than the dense peak" for row in impossible[:WORST]]
+
+
+def _worst(table: Published, predicted_s: Numbers, rows: Mask) -> list[str]:
+    """The rows that are farthest off, with their lines."""
+    ratio = predicted_s / table.seconds
+    off = np.where(rows, np.abs(np.log(ratio)), -1.0)
+    farthest = np.argsort(-off, kind="stable")[: min(WORST, int(rows.sum()))].tolist()
+    return [
+        f"{_place(table, row)} is predicted at {ratio[row]:.2f} of its time: {_us(predicted_s, row)}, "
+        f"measured {_us(table.seconds, row)}"
+        for row in farthest
+    ]
+
+
+def _us(seconds: Numbers, row: int) -> str:
+    return format_quantity(float(seconds[row]), SECONDS)
+
+
+def _place(table: Published, row: int) -> str:
+    return f"            {shown(table.file)}:{table.lines[row]}  {against_published.label(table, row)}"
+
+
+SUBJECT = Subject(f"a table of {PUBLISHED} and perhaps a regime ({', '.join(REGIMES)})", needs, obtain, sampled=False)

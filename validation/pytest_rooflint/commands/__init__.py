@@ -1,1 +1,0 @@
-"""Commands that the harness brings to `rooflint`."""

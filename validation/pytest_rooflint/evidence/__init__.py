@@ -1,0 +1,1 @@
+"""Evidence: everything that a report reads, as one JSON document."""

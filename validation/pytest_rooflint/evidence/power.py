@@ -1,0 +1,96 @@
+"""Power in the evidence: of each device, at its own point and in each mode, the load that is hardest to sustain."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rooflint.answers.tdp_registry import (
+    CAVEATS,
+    at_the_limit,
+    counted,
+    ends,
+    fitting_clock,
+    hardest_loads,
+    ratio_shown,
+    told,
+    watts,
+)
+from rooflint.base.errors import InputError
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import Energies
+from rooflint.energy.power import NotKnown, Sustained, survey
+
+SCHEMA = "rooflint-power/1"
+
+Found = Sustained | NotKnown
+
+
+def power(devices: Iterable[Hardware], registry: Registry) -> dict[str, Any]:
+    """What each can hold of its printed peak, highest typical ratio first; those of which nobody can tell, with why."""
+    energies = Energies(Coefficients(registry))
+    found = [_surveyed(point, energies) for one in devices for point in points(one)]
+    able = [[one for one in several if isinstance(one, Sustained)] for several in found]
+    worst = hardest_loads([one for several in able for one in several])
+    counts = {several[0].load.device: len(several) for several in able if several}
+    unknown = {several[0].device: len(several) for several in map(_missing, found) if several}
+    return {
+        "schema": SCHEMA,
+        "said": list(told(worst)) if worst else [],
+        "verdicts": counted(worst),
+        "loads": [_load(one, counts[one.load.device], unknown.get(one.load.device, 0)) for one in worst],
+        "not_known": [row for several in found if several == _missing(several) for row in _reasons(several)],
+        "caveats": list(CAVEATS),
+    }
+
+
+def points(device: Hardware) -> Iterator[Hardware]:
+    """A device at its own point and in each mode."""
+    yield device
+    yield from map(device.at, device.operating_points)
+
+
+def _surveyed(point: Hardware, energies: Energies) -> list[Found]:
+    """Every load; a file of energies that cannot be read is a reason like others, and a problem of its own."""
+    try:
+        return survey(point, energies)
+    except InputError as error:
+        return [NotKnown(point, str(error.problems[0]))]
+
+
+def _missing(several: list[Found]) -> list[NotKnown]:
+    return [one for one in several if isinstance(one, NotKnown)]
+
+
+def _load(one: Sustained, known: int, unknown: int) -> dict[str, Any]:
+    """The hardest of the loads that are known, beside how many are and how many are not."""
+    return {
+        "device": one.load.hardware.id,
+        "at": one.load.hardware.mode,
+        "unit": one.load.unit,
+        "precision": one.load.precision,
+        "limit": {"path": one.limit.path, "value": one.limit_w, "display": watts(one.limit_w)},
+        "typical_display": watts(one.typical_w),
+        "low_ratio": one.low_ratio,
+        "ratio": one.ratio,
+        "high_ratio": one.high_ratio,
+        "ratio_display": ratio_shown(one.ratio),
+        "ends_display": ends(one),
+        "verdict": one.verdict,
+        "left_out": list(one.left_out),
+        "exhausting_j_per_op": one.exhausting_j_per_op,
+        "exhausting_display": at_the_limit(one),
+        "fitting_clock_hz": one.fitting_clock_hz,
+        "fitting_clock_display": fitting_clock(one),
+        "known": known,
+        "unknown": unknown,
+    }
+
+
+def _reasons(several: list[Found]) -> list[dict[str, Any]]:
+    """A row for each reason of a point without any answer; equal ones of its loads once."""
+    point = several[0].hardware if isinstance(several[0], NotKnown) else several[0].load.hardware
+    return [
+        {"device": point.id, "at": point.mode, "reason": reason}
+        for reason in dict.fromkeys(one.reason for one in _missing(several))
+    ]

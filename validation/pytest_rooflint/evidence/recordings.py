@@ -1,0 +1,272 @@
+"""One measurement in the evidence: beside its prediction, with its conditions and how it stands."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import cbrt
+from typing import Any
+
+from pytest_rooflint.claims.efficiency import reached
+from pytest_rooflint.golden import workloads
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import ClaimError
+from pytest_rooflint.recordings.bounds import Bounds, bounds
+from pytest_rooflint.recordings.files import KINDS, claims_file, foreign, recordings_below, taken
+from pytest_rooflint.recordings.finding import Asked, Finding, reasons
+from pytest_rooflint.recordings.laws import LAWS, findings
+from pytest_rooflint.recordings.row import Row, Taken
+from pytest_rooflint.suite.suite import Suite
+from rooflint.base.errors import RooflintError, shown
+from rooflint.base.text import counted
+from rooflint.base.units import (
+    BYTES,
+    DIMENSIONLESS,
+    HERTZ,
+    JOULES,
+    OPS_PER_J,
+    SECONDS,
+    WATTS,
+    Dimension,
+    format_number,
+    format_quantity,
+    percent,
+)
+from rooflint_measure.record.measurement import Energy, Gemm, Network, Stream, Unavailable
+
+SPEED = ("rate <= peak", "bandwidth <= peak", "latency >= roofline")
+"""Laws of which one that is kept makes a measurement green."""
+
+BESIDE = ("macs = op table", "power <= limit")
+"""Laws that can only make it red."""
+
+
+def rows_of(one: Taken, asked: Asked, at: str | None) -> Iterator[dict[str, Any]]:
+    """Of every measurement that says something of a device."""
+    for row in one.rows():
+        if isinstance(row.subject, Gemm | Stream | Network):
+            yield _row(row, asked, at)
+
+
+def _row(row: Row, asked: Asked, at: str | None) -> dict[str, Any]:
+    samples = row.measurement.samples
+    outcome, why = _standing(row, asked)
+    return {
+        "device": asked.hardware.id,
+        "at": at,
+        "file": shown(row.taken.file),
+        "line": row.line,
+        "name": row.measurement.name,
+        "kind": row.subject.kind,
+        "what": _what(row.subject),
+        "precision": row.precision,
+        "library": row.subject.library,
+        "size": cbrt(row.subject.macs / row.subject.batch) if isinstance(row.subject, Gemm) else None,
+        "best_s": samples.best_s,
+        "best_display": format_quantity(samples.best_s, SECONDS),
+        "median_s": samples.median_s,
+        "median_display": format_quantity(samples.median_s, SECONDS),
+        "spread_display": percent(samples.spread),
+        "samples": len(samples.seconds),
+        "disturbed": len(reasons(samples, asked.despite)),
+        "conditions": conditions([row]),
+        "outcome": outcome,
+        "why": why,
+        **_reached(row, asked),
+        **_predicted(row, asked),
+        **_power(row),
+    }
+
+
+def _what(subject: Gemm | Stream | Network) -> str:
+    """What was timed, without its precision and library."""
+    match subject:
+        case Gemm():
+            batch = f"{subject.batch} of " if subject.batch > 1 else ""
+            cube = subject.m == subject.n == subject.k
+            return f"product {batch}" + (f"{subject.m}³" if cube else f"{subject.m} × {subject.n} × {subject.k}")
+        case Stream():
+            return f"{subject.kernel} of {format_quantity(subject.array_bytes, BYTES, digits=3)}"
+        case Network():
+            return ", ".join([f"{subject.name} batch {subject.batch}", *subject.settings])
+
+
+def _standing(row: Row, asked: Asked) -> tuple[str, str]:
+    """Outcome and reason: red where a law is broken, green where one of speed is kept, undecided elsewhere."""
+    fast, beside = ([one for name in laws for one in findings((row,), LAWS[name], asked)] for laws in (SPEED, BESIDE))
+    too_fast = [one for one in fast if one.state == "breaks"][:1]  # two laws of speed say the same
+    if broken := [*too_fast, *(one for one in beside if one.state == "breaks")]:
+        return "fail", "; ".join(map(_sentence, broken))
+    if any(one.state == "keeps" for one in fast):
+        return "pass", ""
+    return "undecided", fast[0].said if fast else "nothing is known to hold it against"
+
+
+def _sentence(broken: Finding) -> str:
+    because = f" (likely: {broken.causes[0].text})" if broken.causes and broken.causes[0].fact else ""
+    return f"{broken.said}{because}"
+
+
+def _reached(row: Row, asked: Asked) -> dict[str, Any]:
+    """The rate, and its share of what it could be; above one it stays above one."""
+    try:
+        one = reached(row, asked.hardware)
+    except RooflintError as error:
+        return {"rate_display": "—", "efficiency": None, "efficiency_display": f"not known: {error}"}
+    return {"rate_display": one.shown, "efficiency": one.share, "efficiency_display": percent(one.share)}
+
+
+def _predicted(row: Row, asked: Asked) -> dict[str, Any]:
+    """The roofline's time, and its share of the measured one."""
+    found = _bounds(row, asked)
+    ratio = found.roofline_s / row.measurement.samples.best_s if found else None
+    return {
+        "predicted_s": found.roofline_s if found else None,
+        "predicted_display": format_quantity(found.roofline_s, SECONDS) if found else "—",
+        "bound": found.bound if found else None,
+        "ratio": ratio,
+        "ratio_display": format_number(ratio, 3) if ratio else "—",
+    }
+
+
+def _bounds(row: Row, asked: Asked) -> Bounds | None:
+    try:
+        return bounds(row, asked.hardware, asked.networks)
+    except (RooflintError, ClaimError):
+        return None
+
+
+def _power(row: Row) -> dict[str, Any]:
+    """Mean power and energy of a call; what nobody measured is a reason, and no zero."""
+    energy = row.measurement.energy
+    if isinstance(energy, Unavailable):
+        return {
+            "power_w": None,
+            "idle_w": None,
+            "power_display": str(energy),
+            "idle_display": "—",
+            "energy_display": "—",
+            "per_w_display": "—",
+        }
+    ops = row.measurement.ops
+    return {
+        "power_w": energy.mean_w,
+        "idle_w": energy.idle_w,
+        "power_display": format_quantity(energy.mean_w, WATTS),
+        "idle_display": format_quantity(energy.idle_w, WATTS),
+        "energy_display": format_quantity(energy.call_j, JOULES),
+        "per_w_display": _per_w(ops, energy) if ops else "—",
+    }
+
+
+def _per_w(ops: int, energy: Energy) -> str:
+    """Work of a call over its energy, idle power included."""
+    return format_quantity(ops / energy.call_j, OPS_PER_J) if energy.call_j else "—"
+
+
+# ---- conditions
+
+
+def conditions(rows: Sequence[Row]) -> str:
+    """Clock, temperature, load and threads over all of them, as far as somebody told."""
+    threads = sorted({row.measurement.conditions.threads for row in rows})
+    said = [
+        _range(rows, "clock_hz", HERTZ),
+        _range(rows, "temperature_c", DIMENSIONLESS, " °C"),
+        _said_of("load", _range(rows, "load", DIMENSIONLESS)),
+        counted(threads[0], "thread") if len(threads) == 1 else f"{threads[0]} to {threads[-1]} threads",
+    ]
+    return ", ".join(filter(None, said))
+
+
+def _said_of(name: str, figure: str) -> str:
+    return f"{name} {figure}" if figure else ""
+
+
+def _range(rows: Sequence[Row], name: str, dimension: Dimension, unit: str = "") -> str:
+    values = [value for row in rows for value in row.readings(name)]
+    if not values:
+        return ""
+    low, high = (f"{format_quantity(end, dimension, digits=3)}{unit}" for end in (min(values), max(values)))
+    return low if low == high else f"{low} … {high}"
+
+
+# ---- Measurements in the evidence: each beside what the model predicts, with its conditions and how it stands
+
+SCHEMA = "rooflint-measured/1"
+
+HOW = "rooflint measure record writes a recording of this machine; docs/recordings.md says where it goes."
+
+
+def measured(suite: Suite) -> dict[str, Any]:
+    """All recordings of a suite that are of a known device, and every measurement of them that says something of it."""
+    found = list(_recordings(suite))
+    rows = [row for one, asked, at in found for row in rows_of(one, asked, at)]
+    return {
+        "schema": SCHEMA,
+        "said": list(_said(rows, found)),
+        "recordings": [_recording(one, asked, at) for one, asked, at in found],
+        "rows": rows,
+        "how": HOW,
+    }
+
+
+Read = tuple[Taken, Asked, str | None]
+"""A recording, what laws may know of its device, and the operating point."""
+
+
+def _recordings(suite: Suite) -> Iterator[Read]:
+    """Those that nothing is wrong with; a red closed world names the others."""
+    claims = [claim for claim in suite.claims() if claim.kind in KINDS]
+    for root in suite.golden_roots:
+        for device, file in recordings_below(root):
+            about = [claim for claim in claims if claim.file == claims_file(file)]
+            try:
+                one = taken(file)
+                at = one.mode if suite.registry.get(device).operating_points else None
+                asked = _asked(suite, device, at, about)
+            except RooflintError:
+                continue
+            if about and not foreign(one, asked.hardware, about[0].option("machine")):
+                yield one, asked, at
+
+
+def _asked(suite: Suite, device: str, at: str | None, claims: Sequence[Claim]) -> Asked:
+    hardware = suite.registry.get(device)
+    normal = dict.fromkeys(reason for claim in claims for reason in claim.option("despite", ()))
+    return Asked(
+        hardware=hardware.at(at) if at else hardware,
+        registry=suite.registry,
+        networks=lambda name, batch: workloads.build(
+            {"network": f"torchvision/{name}", "batch": batch}, suite.spec_roots
+        ),
+        despite=tuple(normal),
+    )
+
+
+def _said(rows: Sequence[Mapping[str, Any]], found: Sequence[Read]) -> Iterator[str]:
+    if not rows:
+        return
+    devices = {asked.hardware.id for _, asked, _ in found}
+    counts = Counter(row["outcome"] for row in rows)
+    words = {"pass": "within their bounds", "fail": "beyond them", "undecided": "undecided"}
+    states = ", ".join(f"{counts[outcome]} {word}" for outcome, word in words.items() if counts[outcome])
+    yield f"{counted(len(rows), 'measurement')} of {counted(len(devices), 'device')}: {states}"
+
+
+# ---- recordings
+
+
+def _recording(one: Taken, asked: Asked, at: str | None) -> dict[str, Any]:
+    recording = one.recording
+    machine = recording.machine
+    return {
+        "device": asked.hardware.id,
+        "at": at,
+        "file": shown(one.file),
+        "machine": machine.device,
+        "taken": recording.taken.isoformat(timespec="minutes"),
+        "command": recording.command,
+        "facts": [{"name": name, "display": str(value)} for name, value in machine.facts.items()],
+        "software": [{"name": name, "display": value} for name, value in machine.software.items()],
+        "left_out": [{"what": what, "why": why} for what, why in recording.left_out.items()],
+        "conditions": conditions([*one.rows()]),
+    }

@@ -1,0 +1,215 @@
+"""What a replay assumes, beside what is documented, with the factor between them: rows for the report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.replay import Assumed, subject_of, uses
+from pytest_rooflint.golden.schema import Golden
+from pytest_rooflint.suite.suite import Suite
+from rooflint.base.errors import RooflintError, shown
+from rooflint.base.facts import Fact
+from rooflint.base.precision import bytes_per_element, rate_unit
+from rooflint.base.units import OPS_PER_MAC, OPS_PER_S, format_quantity
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.hardware import Facts
+from rooflint.diagnosis.causes import ratio_text
+from rooflint.energy.basis import Energies
+from rooflint.mapping.allocate import LAYOUTS
+
+
+def assumptions(
+    assumed: Assumed, precision: str, storage: str, circuits: Facts | None = None
+) -> Iterator[dict[str, Any]]:
+    """Each assumption beside the sourced fact, with the factor between them; last the peak, with the factor's parts.
+
+    Factors of a formula stand beside those of `circuits`, where these are given.
+    """
+    parts = []
+    for dotted in assumed.spec.facts:
+        row = _row(assumed, dotted)
+        if row["factor"] not in (None, 1) and dotted.startswith(tuple(f"units.{name}." for name in assumed.units)):
+            parts.append(f"{row['factor_text']} ({dotted.split('.', 2)[2]})")
+        yield row
+    for row in _conventions(assumed, precision, storage):
+        if row["what"] == "ops_per_mac":
+            parts.append(f"{row['factor_text']} (a MAC counted as one op)")
+        yield row
+    for name, fact in assumed.formulas.facts.items():
+        documented = (circuits or {}).get(_path_of_factor(assumed, name, precision))
+        yield _beside(
+            assumed,
+            name,
+            fact.display,
+            documented.display if documented else None,
+            fact.value / documented.value if documented else None,
+            documented,
+        )
+    yield _peak_row(assumed, precision, parts)
+
+
+def _row(assumed: Assumed, dotted: str) -> dict[str, Any]:
+    taken, documented = assumed.hardware.facts[dotted], assumed.sourced.facts.get(dotted)
+    if dotted.endswith(".bandwidth") and documented is None:
+        memory = assumed.sourced.memory(dotted.split(".")[1])
+        shown = format_quantity(memory.bandwidth_bytes_per_s, taken.quantity.dimension)
+        return _beside(
+            assumed,
+            dotted,
+            taken.display,
+            shown,
+            taken.value / memory.bandwidth_bytes_per_s,
+            memory.derivation().facts[0],
+        )
+    factor = taken.value / documented.value if documented else None
+    return _beside(assumed, dotted, taken.display, documented.display if documented else None, factor, documented)
+
+
+def _path_of_factor(assumed: Assumed, parameter: str, precision: str) -> str:
+    """Where `circuits.yaml` has a parameter of a formula; empty for one that it does not know."""
+    unit = assumed.sourced.unit(assumed.units[0])
+    paths = {"circuit": f"factors.{unit.circuit}", "format": f"precisions.{precision}", "overhead": "overhead"}
+    return paths.get(parameter.removeprefix("counted_power."), "")
+
+
+def _beside(
+    assumed: Assumed, what: str, taken: str, sourced: str | None, factor: float | None, fact: Fact | None
+) -> dict[str, Any]:
+    return {
+        "what": what,
+        "assumed": taken,
+        "sourced": sourced,
+        "factor": factor,
+        "factor_text": None if factor is None else ratio_text(factor),
+        "parts": [],
+        "source": {"document": fact.source.document, "where": fact.where, "grade": fact.source.grade} if fact else None,
+        "why": assumed.spec.why.get(what),
+    }
+
+
+def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[dict[str, Any]]:
+    if "ops_per_mac" in assumed.conventions:
+        yield _beside(
+            assumed,
+            "ops_per_mac",
+            f"{assumed.ops_per_mac:g} op/MAC",
+            f"{OPS_PER_MAC} op/MAC",
+            assumed.ops_per_mac / OPS_PER_MAC,
+            None,
+        )
+    if "bandwidth_share" in assumed.conventions:
+        yield _beside(
+            assumed, "bandwidth_share", str(assumed.conventions["bandwidth_share"]), "1", assumed.bandwidth_share, None
+        )
+    if "layout" in assumed.conventions:
+        yield _beside(assumed, "layout", assumed.layout, LAYOUTS[0], None, None)
+    meant, stored = assumed.precision(precision), str(assumed.conventions.get("storage", storage))
+    if meant != precision:
+        yield _beside(assumed, "compute", f"{precision} at the rate of {meant}", meant, None, None)
+    if stored != meant:
+        yield _beside(
+            assumed,
+            "storage",
+            f"{stored}, {bytes_per_element(stored):g} B",
+            f"{meant}, {bytes_per_element(meant):g} B",
+            bytes_per_element(stored) / bytes_per_element(meant),
+            None,
+        )
+
+
+def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> dict[str, Any]:
+    taken = assumed.peak_ops_per_s(precision)
+    documented, meant = assumed.sourced_peak(precision), assumed.precision(precision)
+    fact = assumed.typed_peak
+    row = _beside(
+        assumed,
+        "peak",
+        fact.display if fact else format_quantity(taken, OPS_PER_S, unit=rate_unit(precision)),
+        format_quantity(documented, OPS_PER_S, unit=rate_unit(meant)),
+        taken / documented,
+        None,
+    )
+    return {**row, "what": f"peak {assumed.spec.unit} {meant}", "parts": parts, "why": assumed.spec.why.get("peak")}
+
+
+# ---- A replay in the evidence: every assumption beside the sourced fact, every figure as printed, replayed and sourc
+
+Row = Mapping[str, Any]
+
+
+def replays(golden: Golden, suite: Suite, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Each assumed device of a golden file."""
+    mine = {row["id"]: row for row in rows if row["file"] == shown(golden.file)}
+    try:
+        assumed = suite.assumed(golden.claims[0])
+    except RooflintError:
+        return  # the claims of the file are red and say why
+    for label, one in assumed.items():
+        claims = [claim for claim in golden.claims if label in uses(claim)]
+        yield {
+            "id": f"{golden.file.stem}-{label}",
+            "title": f"{golden.title or golden.file.stem}: {label}",
+            "label": label,
+            "group": golden.title or golden.file.stem,
+            "file": shown(golden.file),
+            "line": golden.document.line(("given", label)),
+            "document": golden.spec.source.document if golden.spec.source else None,
+            "hardware": one.sourced.id,
+            "at": one.spec.at,
+            "assumptions": _assumptions(golden, one, suite),
+            "figures": [_figure(claim, mine[claim.id], one, suite) for claim in claims if claim.id in mine],
+        }
+
+
+def _assumptions(golden: Golden, one: Assumed, suite: Suite) -> list[dict[str, Any]]:
+    compute = golden.spec.compute or "fp32"
+    try:
+        circuits = Coefficients(suite.registry).circuits().facts
+        return list(assumptions(one, compute, golden.spec.storage or compute, circuits))
+    except RooflintError as error:
+        return [
+            {
+                "what": "peak",
+                "assumed": str(error),
+                "sourced": None,
+                "factor": None,
+                "factor_text": None,
+                "parts": [],
+                "source": None,
+                "why": None,
+            }
+        ]
+
+
+def _figure(claim: Claim, row: Row, one: Assumed, suite: Suite) -> dict[str, Any]:
+    sourced, factor = _sourced_figure(claim, one, suite)
+    obtained = row["obtained"]
+    return {
+        "what": claim.subject,
+        "kind": row["kind"],
+        "printed": row["expected"]["text"],
+        "replayed": obtained["display"] if obtained else row["reason"],
+        "sourced": sourced,
+        "factor_text": ratio_text(obtained["value"] / factor) if factor and obtained else None,
+        "outcome": row["outcome"],
+        "file": row["file"],
+        "line": row["line"],
+    }
+
+
+def _sourced_figure(claim: Claim, one: Assumed, suite: Suite) -> tuple[str | None, float | None]:
+    """The same figure by the documented facts, where it can be had."""
+    from pytest_rooflint.claims import figure  # noqa: PLC0415  # a kind, imported when its claims are there
+
+    name, labels = subject_of(claim)
+    compute = claim.option("compute")
+    if compute is None:
+        return None, None
+    energies = Energies(Coefficients(suite.registry))
+    try:
+        if len(labels) > 1:
+            assumed = suite.assumed(claim)
+            return figure.sourced_order(name, labels, assumed, compute, lambda: suite.workload(claim), energies), None
+        return figure.sourced(name, one, compute, lambda: suite.workload(claim), energies)
+    except RooflintError:
+        return None, None

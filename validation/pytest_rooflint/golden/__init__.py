@@ -1,0 +1,1 @@
+"""Golden files: expectations, claims, kinds of claims, replays."""

@@ -1,0 +1,302 @@
+"""Expectations: what a source printed, or an expression over such values, with the tolerance that the digits allow.
+
+`170 TOP/s / 2 / 204.8 GB/s` is a quotient of printed values; operators stand between spaces, the slash of a unit does
+not. Every value with a unit or a decimal point is uncertain by half a unit of its last digit; a bare integer is exact.
+`± 1 %` or `± 0.3 GB/s` replaces that by a stated tolerance.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from rooflint.base.facts import leading_number
+from rooflint.base.units import Dimension, UnitError, format_number, parse_quantity
+
+ROUNDING_ERROR = 1e-12
+"""Relative error allowed to floating-point arithmetic; there is no absolute tolerance."""
+
+LONGEST = 200
+"""Characters of an expectation; nobody prints more, and brackets cannot nest deeper."""
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<open>\()|(?P<close>\))"
+    r"|(?P<value>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:\s+(?:[A-Za-zµ%][A-Za-zµ%]*)(?:/[A-Za-zµ]+)*)?)"
+    r"|(?P<operator>[-+*/]))"
+)
+
+
+class ExpectationError(ValueError):
+    """A text that is not an expectation, said in one sentence without a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with the interval that its printed digits allow, in base units."""
+
+    value: float
+    low: float
+    high: float
+    dimension: Dimension
+
+    def __add__(self, other: "Interval") -> "Interval":
+        """Sum; the dimensions must agree."""
+        _same(self, other)
+        return Interval(self.value + other.value, self.low + other.low, self.high + other.high, self.dimension)
+
+    def __sub__(self, other: "Interval") -> "Interval":
+        """Difference; the dimensions must agree."""
+        _same(self, other)
+        return Interval(self.value - other.value, self.low - other.high, self.high - other.low, self.dimension)
+
+    def __mul__(self, other: "Interval") -> "Interval":
+        """Product of positive values."""
+        dimension = tuple(a + b for a, b in zip(self.dimension, other.dimension, strict=True))
+        return Interval(self.value * other.value, self.low * other.low, self.high * other.high, dimension)  # type: ignore[arg-type]
+
+    def __truediv__(self, other: "Interval") -> "Interval":
+        """Quotient of positive values."""
+        if other.low <= 0:
+            raise ExpectationError("divides by what may be zero within its printed digits")
+        dimension = tuple(a - b for a, b in zip(self.dimension, other.dimension, strict=True))
+        return Interval(self.value / other.value, self.low / other.high, self.high / other.low, dimension)  # type: ignore[arg-type]
+
+
+def _same(one: Interval, two: Interval) -> None:
+    if one.dimension != two.dimension:
+        raise ExpectationError("adds values of different kinds")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a claim expects, and how far from it still agrees."""
+
+    text: str
+    """As the golden file writes it, without a stated tolerance."""
+    value: float
+    low: float
+    high: float
+    dimension: Dimension
+    tolerance: str
+    """Where the width comes from: `printed digits`, `truncated`, `stated` or `exact`."""
+    stated: str | None = None
+    """The tolerance as written, where it is stated."""
+    digits: "Expectation | None" = None
+    """Where the tolerance is stated: what the printed digits alone would expect."""
+
+    def holds(self, obtained: float) -> bool:
+        """Whether a value agrees. NaN and infinities never do."""
+        if not math.isfinite(obtained):
+            return False
+        slack = ROUNDING_ERROR * abs(self.value)
+        if self.tolerance == "truncated":  # the next digit up would have been printed
+            return self.low - slack <= obtained < self.high - slack
+        return self.low - slack <= obtained <= self.high + slack
+
+    def slack(self, obtained: float) -> float:
+        """How far from failing: 1 in the middle, 0 at the edge, below 0 outside. [1]"""
+        if obtained >= self.value and self.high > self.value:
+            return (self.high - obtained) / (self.high - self.value)
+        if self.value > self.low:
+            return (obtained - self.low) / (self.value - self.low)
+        return float(self.holds(obtained))
+
+    @property
+    def width(self) -> float:
+        """The farther of the two edges from the value, as a share of it. [1]"""
+        return max(self.high / self.value - 1, 1 - self.low / self.value)
+
+    @property
+    def justified(self) -> bool:
+        """Whether the tolerance is no wider than the printed digits allow."""
+        return self.digits is None or (self.low >= self.digits.low and self.high <= self.digits.high)
+
+    @property
+    def tolerance_text(self) -> str:
+        """`±0.29 %`, `+0.6 %` for a truncated figure, `exact`."""
+        if self.high == self.low:
+            return "exact"
+        below, above = 100 * (1 - self.low / self.value), 100 * (self.high / self.value - 1)
+        if below < 1e-9:
+            return f"+{format_number(above, 2)} %"
+        return f"±{format_number(max(below, above), 2)} %"
+
+
+def parse_expectation(text: str | float, *, truncated: bool = False) -> Expectation:
+    """Read an expectation. Raises ExpectationError for a text that is none, NaN and values not above zero included."""
+    written = str(text).strip()
+    if len(written) > LONGEST:
+        raise ExpectationError(f"want at most {LONGEST} characters, found {len(written)}")
+    if isinstance(text, bool) or not written:
+        raise ExpectationError(f"'{written}' is not a value with a unit")
+    body, sign, margin = written.partition("±")
+    if sign and not margin.strip():
+        raise ExpectationError("'±' without a tolerance; write one such as '± 1 %'")
+    interval = _Parser(body.strip(), truncated=truncated).parse()
+    if not (math.isfinite(interval.value) and interval.value > 0):
+        raise ExpectationError(f"want a finite value above zero, found '{body.strip()}'")
+    kind = "exact" if interval.low == interval.high else "truncated" if truncated else "printed digits"
+    printed = Expectation(body.strip(), interval.value, interval.low, interval.high, interval.dimension, kind)
+    return _stated(printed, margin.strip()) if margin else printed
+
+
+def _stated(printed: Expectation, margin: str) -> Expectation:
+    try:
+        quantity = parse_quantity(margin)
+    except UnitError as error:
+        raise ExpectationError(f"after '±': {error}") from error
+    if margin.endswith("%"):
+        width = printed.value * quantity.value
+    elif quantity.dimension == printed.dimension:
+        width = quantity.value
+    else:
+        raise ExpectationError(f"'± {margin}' is of another kind than '{printed.text}'")
+    if not 0 < width < printed.value:
+        raise ExpectationError(f"'± {margin}' is not a tolerance between 0 and 100 %")
+    low, high = printed.value - width, printed.value + width
+    return replace(printed, low=low, high=high, tolerance="stated", stated=f"± {margin}", digits=printed)
+
+
+class _Parser:
+    """Sums of products of printed values; the arithmetic is Interval's."""
+
+    def __init__(self, text: str, *, truncated: bool) -> None:
+        self.text = text
+        self.truncated = truncated
+        self.tokens = list(self._tokens())
+        self.position = 0
+
+    def _tokens(self) -> "list[tuple[str, str]]":
+        found, at = [], 0
+        while self.text[at:].strip():
+            match = _TOKEN.match(self.text, at)
+            if not match:
+                raise ExpectationError(f"cannot read '{self.text[at:].strip()}' in '{self.text}'")
+            found.append((str(match.lastgroup), match[str(match.lastgroup)]))
+            at = match.end()
+        return found
+
+    def parse(self) -> Interval:
+        if not self.tokens:
+            raise ExpectationError("want a value with a unit, found nothing")
+        total = self._sum()
+        if self.position < len(self.tokens):
+            raise ExpectationError(f"cannot read '{self.tokens[self.position][1]}' in '{self.text}'")
+        return total
+
+    def _take(self, *operators: str) -> str | None:
+        if self.position < len(self.tokens) and self.tokens[self.position][1] in operators:
+            self.position += 1
+            return self.tokens[self.position - 1][1]
+        return None
+
+    def _sum(self) -> Interval:
+        total = self._product()
+        while operator := self._take("+", "-"):
+            total = total + self._product() if operator == "+" else total - self._product()
+        return total
+
+    def _product(self) -> Interval:
+        total = self._value()
+        while operator := self._take("*", "/"):
+            total = total * self._value() if operator == "*" else total / self._value()
+        return total
+
+    def _value(self) -> Interval:
+        if self._take("("):
+            inner = self._sum()
+            if not self._take(")"):
+                raise ExpectationError(f"a bracket is not closed in '{self.text}'")
+            return inner
+        if self.position >= len(self.tokens) or self.tokens[self.position][0] != "value":
+            raise ExpectationError(f"want a value in '{self.text}'")
+        self.position += 1
+        return self._interval(self.tokens[self.position - 1][1])
+
+    def _interval(self, text: str) -> Interval:
+        try:
+            quantity = parse_quantity(text)
+        except ValueError as error:  # UnitError is one
+            raise ExpectationError(str(error)) from error
+        below = 0.0 if self.truncated else quantity.step / 2
+        above = quantity.step if self.truncated else quantity.step / 2
+        return Interval(quantity.value, quantity.value - below, quantity.value + above, quantity.dimension)
+
+
+# ---- Slack: whether a claim's tolerance is wider than its print, and whether it is wider than it has to be
+
+WIDE, WIDEST = 0.05, 0.30
+"""Tolerances above the first need a reason, whatever their origin; stated ones above the second are refused."""
+
+ROUNDED_UP = 2.0
+"""How far a gap may grow when it is rounded up to one digit: 0.101 to 0.2. What is wider was never measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A stated tolerance that a claim does not need, and what would do."""
+
+    text: str
+    write: str
+    """What to write instead of it; empty where the printed digits suffice."""
+
+
+def is_wide(expectation: Expectation) -> bool:
+    """Whether a tolerance, whatever its origin, is above the house limit."""
+    return expectation.width > WIDE * (1 + 1e-9)
+
+
+def is_loose(expectation: Expectation) -> bool:
+    """Whether a tolerance is wider than digits justify: stated beyond the print, or the print is too short."""
+    return not expectation.justified or is_wide(expectation)
+
+
+def stale(expectation: Expectation, obtained: float) -> Stale | None:
+    """What is wrong with a stated tolerance in which a value lies: not needed at all, or far wider than the gap.
+
+    A tolerance narrower than the printed digits never is: it makes the claim sharper.
+    """
+    printed = expectation.digits
+    if printed is None or expectation.justified or not expectation.holds(obtained):
+        return None
+    if printed.holds(obtained):
+        return Stale(f"the printed digits suffice ({printed.tolerance_text})", "")
+    gap = abs(obtained - expectation.value)
+    if expectation.high - expectation.value <= ROUNDED_UP * gap:
+        return None
+    share = f"{format_number(100 * gap / expectation.value, 2)} %"
+    return Stale(f"{expectation.stated} bridges a gap of {share}", f"± {_tight(expectation, gap)}")
+
+
+def _tight(expectation: Expectation, gap: float) -> str:
+    """The gap rounded up to one digit, in the unit of the stated tolerance: `0.2 %`, `3 GB/s`."""
+    stated = str(expectation.stated).removeprefix("± ")
+    needed = (gap - ROUNDING_ERROR * expectation.value) / (expectation.high - expectation.value)
+    return f"{_rounded_up(needed * leading_number(stated))} {stated.partition(' ')[2]}".strip()
+
+
+def _rounded_up(value: float) -> str:
+    """To one digit, without an exponent."""
+    exact = Decimal(value)
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted()), ROUND_CEILING).normalize():f}"
+
+
+def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many verdict rows are loose, and how many of them stale."""
+    tolerances = [row["tolerance"] for row in rows if row["tolerance"]]
+    return {
+        "loose": sum(bool(tolerance["loose"]) for tolerance in tolerances),
+        "stale": sum(bool(tolerance["stale"]) for tolerance in tolerances),
+    }
+
+
+def sentence(rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """What a run says of it in one line; None where every tolerance is that of the print."""
+    found = counts(rows)
+    if not found["loose"]:
+        return None
+    loose = f"{found['loose']} claims are" if found["loose"] > 1 else "1 claim is"
+    stale_ones = f", {found['stale']} of them wider than needed" if found["stale"] else ""
+    return f"{loose} looser than printed digits justify{stale_ones}"

@@ -1,0 +1,267 @@
+"""Golden files: read strictly, one claim a line, every problem with its line."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.claim import Claim, ClaimSource, Xfail, slug
+from pytest_rooflint.golden.expect import WIDE, WIDEST, Expectation, ExpectationError, is_wide, parse_expectation
+from pytest_rooflint.golden.kinds import ClaimError, Kind, article
+from pytest_rooflint.golden.schema import CommonSpec, Golden, GoldenSpec
+from rooflint.base import strict_yaml
+from rooflint.base.errors import InputError, Problem, refuse
+from rooflint.base.strict_yaml import Document
+from rooflint.base.units import measure
+from rooflint.devices.spec_files import problems_of, refuse_empty
+
+_OURSELVES = re.compile(r"\brooflint\b", re.IGNORECASE)
+_RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")
+
+
+def load(file: Path, text: str | None = None) -> Golden:
+    """Read a golden file, or a text in its place. Raises InputError with every problem in it."""
+    document = strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
+    if not isinstance(document.data, dict):
+        raise refuse(file, 1, "want a mapping with the key 'claims', found something else")
+    try:
+        spec = GoldenSpec.model_validate(document.data)
+    except ValidationError as error:
+        raise InputError(problems_of(error, document, GoldenSpec)) from error
+    refuse_empty(document)
+    reader = _Reader(spec, document)
+    claims = tuple(reader.claims())
+    reader.problems += _twice(claims)
+    if reader.problems:
+        raise InputError(reader.problems)
+    return Golden(file, spec.title, spec, document, claims)
+
+
+def _twice(claims: tuple[Claim, ...]) -> Iterator[Problem]:
+    first: dict[object, Claim] = {}
+    for claim in claims:
+        by = f"-by-{claim.source.key}" if claim.source else ""
+        same = (claim.id.removesuffix(by), claim.source.document if claim.source else None)
+        other = first.get(claim.id) or first.get(same)
+        if other:
+            yield Problem(
+                claim.file,
+                claim.line,
+                f"'{claim.id}' is claimed twice (first in line {other.line}); "
+                "keep one, or name its document under 'sources' and add 'source: <key>'",
+            )
+        first.setdefault(claim.id, claim)
+        first.setdefault(same, claim)
+
+
+class _Reader:
+    """Turns the entries of `claims` into Claims, and notes problems on the way."""
+
+    def __init__(self, spec: GoldenSpec, document: Document) -> None:
+        self.spec = spec
+        self.document = document
+        self.problems: list[Problem] = []
+
+    def claims(self) -> Iterator[Claim]:
+        for position, entry in enumerate(self.spec.claims):
+            try:
+                yield self._claim(entry, ("claims", position))
+            except ClaimError as error:
+                self._add(("claims", position), str(error))
+            except InputError as error:
+                self.problems += error.problems
+
+    def _add(self, path: strict_yaml.Path, message: str) -> None:
+        self.problems.append(self.document.problem(path, message))
+
+    def _claim(self, entry: Mapping[str, Any], path: strict_yaml.Path) -> Claim:
+        kind = self._kind(entry)
+        common = self._common(entry, path)
+        options = {
+            key: value for key, value in entry.items() if key not in CommonSpec.model_fields and key != kind.name
+        }
+        self._known(kind, options)
+        subject = " ".join(str(entry[kind.name]).split())
+        expectation = self._expectation(kind, subject, common)
+        claim = Claim(
+            kind=kind.name,
+            subject=subject,
+            id="",
+            file=self.document.file,
+            line=self.document.line(path),
+            source=_foreign(self._source(common)),
+            expectation=expectation,
+            hardware=options.pop("hardware", self.spec.hardware),
+            architecture=self.spec.architecture,
+            at=common.at,
+            workload=options.pop("workload", self.spec.workload),
+            options={**self._inherited_options(kind), **options},
+            note=common.note,
+            why=common.why or self.spec.why,
+            xfail=_xfail(common, expectation, self.document.texts.get((*path, "xfail", "ratio"))),
+            undisclosed=common.undisclosed,
+            given=self.spec.given,
+            title=self.spec.title,
+        )
+        self._placed(kind, claim)
+        _check_modes(kind, claim)
+        kind.check(claim)
+        return replace(claim, id=_id(kind, claim, entry))
+
+    def _kind(self, entry: Mapping[str, Any]) -> Kind:
+        found = [key for key in entry if key in kinds.names()]
+        if len(found) != 1:
+            what = f"two kinds ({', '.join(found)})" if found else f"the keys {', '.join(map(str, entry)) or 'none'}"
+            meant = "" if found else _meant((key for key in entry if key not in CommonSpec.model_fields), kinds.names())
+            raise ClaimError(f"want one kind of claim out of {', '.join(kinds.names())}; found {what}{meant}")
+        return kinds.kind(found[0])
+
+    def _common(self, entry: Mapping[str, Any], path: strict_yaml.Path) -> CommonSpec:
+        common = {key: value for key, value in entry.items() if key in CommonSpec.model_fields}
+        for key in ("expect", "where"):  # digits that were printed say something: 2.00 is not 2
+            if (*path, key) in self.document.texts:
+                common[key] = self.document.texts[(*path, key)]
+        try:
+            return CommonSpec.model_validate(common)
+        except ValidationError as error:
+            found = problems_of(error, self.document, CommonSpec)
+            raise InputError([Problem(p.file, self.document.line(path), p.message) for p in found]) from error
+
+    @staticmethod
+    def _known(kind: Kind, options: Mapping[str, Any]) -> None:
+        for key in options:
+            if key not in kind.options:
+                known = (*CommonSpec.model_fields, *kind.options)
+                meant = _meant([key], known) or f" (it knows: {', '.join(known)})"
+                raise ClaimError(f"'{key}' means nothing to {article(kind.name)} claim{meant}")
+
+    def _inherited_options(self, kind: Kind) -> dict[str, Any]:
+        above = {"compute": self.spec.compute, "storage": self.spec.storage, "machine": self.spec.machine}
+        return {key: value for key, value in above.items() if value and key in kind.options}
+
+    def _placed(self, kind: Kind, claim: Claim) -> None:
+        if self.spec.given or not kind.scopes:
+            return
+        if not any(getattr(claim, scope) for scope in kind.scopes):
+            raise ClaimError(f"{article(kind.name)} claim needs '{' or '.join(kind.scopes)}:' at the top of the file")
+
+    @staticmethod
+    def _expectation(kind: Kind, subject: str, common: CommonSpec) -> Expectation | None:
+        if not kind.expects(subject):
+            if common.expect is not None:
+                raise ClaimError(f"{article(kind.name)} claim says all in its subject; remove 'expect'")
+            return None
+        if common.expect is None:
+            raise ClaimError(f"{article(kind.name)} claim needs 'expect': what the source printed")
+        try:
+            expectation = parse_expectation(common.expect, truncated=common.rounding == "truncated")
+        except ExpectationError as error:
+            raise ClaimError(f"expect: {error}") from error
+        if kind.dimension is not None and expectation.dimension != kind.dimension:
+            found = measure(expectation.dimension)
+            raise ClaimError(
+                f"expect: {article(kind.name)} is {measure(kind.dimension)}, '{expectation.text}' is {found}"
+            )
+        if expectation.tolerance == "stated" and not expectation.justified and not common.why:
+            raise ClaimError(f"'{expectation.stated}' is wider than the printed digits; say 'why:'")
+        _not_too_wide(expectation, common)
+        return expectation
+
+    def _source(self, common: CommonSpec) -> ClaimSource:
+        where = None if common.where is None else str(common.where)
+        if isinstance(common.source, str):
+            named = self.spec.sources.get(common.source)
+            if named is None:
+                listed = ", ".join(self.spec.sources) or "none"
+                raise ClaimError(f"unknown source '{common.source}' (listed: {listed})")
+            return ClaimSource(common.source, named.document, named.grade, where or named.where, named.url)
+        chosen = common.source or self.spec.source
+        if chosen is None:
+            raise ClaimError("nobody is quoted; add 'source:' to the claim or to the file")
+        return ClaimSource(None, chosen.document, chosen.grade, where or chosen.where, chosen.url)
+
+
+def _foreign(source: ClaimSource) -> ClaimSource:
+    """The source, unless it is the model's own output. Raises ClaimError."""
+    if _OURSELVES.search(source.document):
+        raise ClaimError(f"quotes rooflint itself ('{source.document}'); a claim quotes somebody else")
+    return source
+
+
+def _meant(words: Iterable[str], known: Iterable[str]) -> str:
+    near = [match for word in words for match in difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)]
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
+    """A tolerance that a wrong fact fits into is said aloud, or refused. Raises ClaimError."""
+    if expectation.width > WIDEST * (1 + 1e-9) and expectation.tolerance == "stated":
+        raise ClaimError(
+            f"expect: {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim checks nothing"
+        )
+    if is_wide(expectation) and not common.why:
+        raise ClaimError(f"expect: {expectation.tolerance_text} is wider than ±{WIDE:.0%}; say 'why:'")
+
+
+def _xfail(common: CommonSpec, expectation: Expectation | None, written: str | None) -> Xfail | None:
+    """The excuse, with the ratio that it excuses. Raises ClaimError for an excuse that fits other disagreements."""
+    if common.xfail is None:
+        return None
+    ratio = common.xfail.ratio
+    if expectation is None and ratio is not None:
+        raise ClaimError("xfail: ratio: means nothing to a claim without 'expect'")
+    if expectation is None:
+        return Xfail(common.xfail.reason, common.xfail.until)
+    if ratio is None:
+        raise ClaimError("xfail: say 'ratio:', obtained over expected, so that only this disagreement is excused")
+    return Xfail(common.xfail.reason, common.xfail.until, _excused_ratio(written or str(ratio)))
+
+
+def _excused_ratio(text: str) -> Expectation:
+    """A plain number or fraction, in as many digits as tell it from its neighbours. Raises ClaimError."""
+    if not _RATIO.fullmatch(text):
+        raise ClaimError(f"xfail: ratio: want a number or a fraction such as 1.016 or 1/2, found '{text}'")
+    try:
+        ratio = parse_expectation(text)
+    except ExpectationError as error:
+        raise ClaimError(f"xfail: ratio: {error}") from error
+    if ratio.high > ratio.value * (1 + WIDE):
+        raise ClaimError(f"xfail: ratio: {text} is {ratio.tolerance_text}; say another digit")
+    return ratio
+
+
+def _check_modes(kind: Kind, claim: Claim) -> None:
+    """Operating points must mean something, to devices that the claim speaks of. Raises ClaimError."""
+    if claim.at is not None and (not kind.modes or (claim.architecture and not claim.hardware)):
+        raise ClaimError(f"at: means nothing to {article(kind.name)} claim here")
+    if claim.at is not None and "@" in claim.subject:
+        raise ClaimError("at: the subject names operating points itself; keep one of the two")
+    if not isinstance(claim.at, Mapping):
+        return
+    about = {claim.hardware, *claim.subject.replace("<", " ").split()}
+    for device in claim.at:
+        if device not in about:
+            raise ClaimError(f"at: the claim does not speak of '{device}'")
+
+
+def _id(kind: Kind, claim: Claim, entry: Mapping[str, Any]) -> str:
+    """Kind, subject, and what else tells this claim from its neighbours; nothing that needs quoting in a shell."""
+    parts = [kind.name, kind.slug(claim)]
+    parts += [f"of-{slug(json.dumps(claim.workload))}"] if "workload" in entry else []
+    parts += [f"in-{entry['compute']}"] if "compute" in entry else []
+    parts += [f"stored-{entry['storage']}"] if "storage" in entry else []
+    parts += ["on-silicon"] if claim.option("fidelity") == "silicon" else []
+    parts += [f"launched-{slug(str(claim.option('launch')))}"] if claim.option("launch") else []
+    parts += ["sparse"] if claim.option("sparse") else []
+    parts += [f"per-{slug(str(claim.option('per')))}"] if claim.option("per") else []
+    parts += ["refuted"] if claim.option("refuted") else []
+    parts += [f"at-{claim.at}"] if isinstance(claim.at, str) else []
+    parts += [f"at-{slug('-'.join(claim.at.values()))}"] if isinstance(claim.at, Mapping) else []
+    parts += [f"by-{claim.source.key}"] if claim.source and claim.source.key else []
+    return slug("-".join(parts))

@@ -1,0 +1,265 @@
+"""Figures of how a workload is laid out on a device, op by op, and which op a claim means."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.historical import Formulas, read_formulas
+from pytest_rooflint.golden.schema import GivenSpec, Golden
+from rooflint.base.errors import InputError, Problem, RooflintError
+from rooflint.base.facts import Fact, Source
+from rooflint.base.precision import PRECISIONS
+from rooflint.base.units import OPS_PER_MAC, OPS_PER_S
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.devices.schema import Wish
+from rooflint.devices.spec_files import read_override
+from rooflint.mapping.allocate import LAYOUTS, allocate
+from rooflint.mapping.allocation import Allocation
+from rooflint.networks.workload import Workload
+from rooflint.roofline import Estimate, estimate, estimate_at
+
+#: Figures of each op by name.
+FIGURES: dict[str, Callable[[Allocation], NDArray[Any]]] = {
+    "utilization": lambda allocation: allocation.utilization,
+    "units": lambda allocation: allocation.units,
+    "blocks": lambda allocation: allocation.blocks,
+    "waves": lambda allocation: allocation.waves,
+    "last_units": lambda allocation: allocation.last_units,
+}
+
+
+class WhichOpError(RooflintError):
+    """A figure of one op, where the claim does not say of which, or of one that its workload does not have."""
+
+
+def op_of(allocation: Allocation, figure: NDArray[Any], wanted: str | None = None) -> int:
+    """Row of the op that is meant: the one of that name, or any one where all have the same figure.
+
+    Raises WhichOpError where they differ, and for a name that no op has.
+    """
+    names = allocation.op_names.tolist()
+    if wanted is not None:
+        if wanted not in names:
+            raise WhichOpError(f"{allocation.workload} has no op '{wanted}' (has: {', '.join(names[:6])}, …)")
+        return int(names.index(wanted))
+    differs = np.asarray(figure != figure[0])
+    if differs.any():
+        other = int(differs.argmax())
+        raise WhichOpError(
+            f"the ops of {allocation.workload} differ: {names[0]} {allocation.display(0)}, "
+            f"{names[other]} {allocation.display(other)}; say 'op:'"
+        )
+    return 0
+
+
+# ---- Replays: another person's assumptions, put on a copy of a device, and set beside the sourced facts
+
+_PEAK = Wish("a peak", OPS_PER_S, 1e6, 1e20, "33.8 TOP/s")
+_CONVENTIONS = ("ops_per_mac", "bandwidth_share", "compute", "storage", "layout")
+
+FULL = "full"
+"""A layout that is no layout: every unit is said to hold work, whatever the workload."""
+
+_OF_FULL: dict[str, Callable[[Allocation], float]] = {
+    "units": lambda allocation: float(allocation.total[0]),
+    "utilization": lambda allocation: 1.0,
+}
+
+
+def _wrong_convention(name: str, value: Any) -> str | None:
+    """What is wrong with a convention; None if nothing is."""
+    if name in ("compute", "storage"):
+        return (
+            None
+            if isinstance(value, str) and value in PRECISIONS
+            else f"want a precision out of {', '.join(PRECISIONS)}, found '{value}'"
+        )
+    if name == "layout":
+        known = (*LAYOUTS, FULL)
+        return None if value in known else f"want one of {', '.join(known)}, found '{value}'"
+    if name not in _CONVENTIONS:
+        return f"is no convention (known: {', '.join(_CONVENTIONS)})"
+    try:
+        number = fraction(value)
+    except (ValueError, ZeroDivisionError):
+        return f"want a number or a fraction such as 8/16, found '{value}'"
+    return None if number > 0 and math.isfinite(number) else f"want a number above zero, found '{value}'"
+
+
+class NotGivenError(RooflintError):
+    """A figure that rests on an assumption which the replay does not give."""
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """A device as somebody assumed it to be."""
+
+    label: str
+    spec: GivenSpec
+    sourced: Hardware
+    """The device by its documented facts, at the operating point that the assumptions speak of."""
+    hardware: Hardware
+    """The same with the assumed facts in place."""
+    typed_peak: Fact | None = None
+    conventions: Mapping[str, Any] = field(default_factory=dict)
+    formulas: Formulas = field(default_factory=Formulas)
+
+    def precision(self, claimed: str) -> str:
+        """The precision whose rate is meant where another is claimed: INT8's, sold as that of FP32."""
+        return str(self.conventions.get("compute", claimed))
+
+    @property
+    def units(self) -> list[str]:
+        """The units that compute, together."""
+        return self.spec.unit.split(" + ")
+
+    @property
+    def ops_per_mac(self) -> float:
+        """How many ops the assumed peak counts for one MAC."""
+        return float(self.conventions.get("ops_per_mac", OPS_PER_MAC))
+
+    @property
+    def bandwidth_share(self) -> float:
+        """What share of its bandwidth the device is assumed to reach."""
+        return fraction(self.conventions.get("bandwidth_share", 1))
+
+    def peak_ops_per_s(self, precision: str) -> float:
+        """The assumed peak, in the ops that it was counted in. [op/s]"""
+        if self.typed_peak:
+            return self.typed_peak.value
+        derived = sum(self.hardware.unit(name).peak_ops_per_s(self.precision(precision)) for name in self.units)
+        return derived * self.ops_per_mac / OPS_PER_MAC
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """The assumed bandwidth. [B/s]"""
+        return self._memory(self.hardware) * self.bandwidth_share
+
+    def _memory(self, hardware: Hardware) -> float:
+        memory = hardware.memory(self.spec.memory) if self.spec.memory else hardware.main_memory()
+        return memory.bandwidth_bytes_per_s
+
+    def estimate(self, workload: Workload, compute: str, storage: str) -> Estimate:
+        """The roofline under the assumptions."""
+        plain = estimate_at(
+            self.peak_ops_per_s(compute),
+            self.bandwidth_bytes_per_s,
+            self.hardware,
+            workload,
+            compute=compute,
+            storage=str(self.conventions.get("storage", storage)),
+        )
+        return self.formulas.applied(plain)
+
+    @property
+    def tdp_w(self) -> float:
+        """The assumed TDP. [W]"""
+        if "tdp" not in self.hardware.facts:
+            raise NotGivenError(f"{self.label} has no tdp; give it under 'facts'")
+        return self.hardware.facts["tdp"].value
+
+    def energy_j(self, estimate: Estimate) -> float:
+        """Of the whole workload, by the formula that they counted it with. [J]"""
+        if self.formulas.energy is None:
+            raise NotGivenError(f"{self.label} says no energies; give 'counted_energy' under 'formula'")
+        ops, moved = float(estimate.ops.sum()), float(estimate.bytes_moved.sum())
+        return self.formulas.energy.energy_j(ops, moved, self.tdp_w, estimate.latency_s)
+
+    @property
+    def layout(self) -> str:
+        """How blocks of work are assumed to lie on the units."""
+        return str(self.conventions.get("layout", LAYOUTS[0]))
+
+    def laid_out(self, figure: str, workload: Workload, compute: str) -> tuple[float, str]:
+        """A figure of how the workload lies on the assumed units, and why; several units are one array of tiles."""
+        unit = self.hardware.unit(self.units[0]) if len(self.units) == 1 else None
+        full = self.layout == FULL
+        layout = LAYOUTS[0] if full else self.layout
+        allocation = allocate(self.hardware, workload, compute=self.precision(compute), unit=unit, layout=layout)
+        if full and figure in _OF_FULL:
+            return float(_OF_FULL[figure](allocation)), "every unit is said to hold work"
+        values = FIGURES[figure](allocation)
+        op = op_of(allocation, values)
+        return float(values[op]), allocation.reason(op)
+
+    def sourced_estimate(self, workload: Workload, compute: str) -> Estimate:
+        """The same workload on the documented device: storage in the precision of the arithmetic."""
+        able = [self.sourced.units[name] for name in self.units if name in self.sourced.units]
+        meant = self.precision(compute)
+        best = max(able, key=lambda unit: unit.peak_ops_per_s(meant), default=None)
+        return estimate(self.sourced, workload, compute=meant, unit=best)
+
+    def sourced_peak(self, precision: str) -> float:
+        """The documented peak of the same units. [op/s]"""
+        return sum(self.sourced.unit(name).peak_ops_per_s(self.precision(precision)) for name in self.units)
+
+
+def fraction(value: Any) -> float:
+    """`8/16` or a number."""
+    above, _, below = str(value).partition("/")
+    return float(above) / float(below or 1)
+
+
+def assume(golden: Golden, registry: Registry) -> dict[str, Assumed]:
+    """The assumptions of a file by label. Raises InputError for what cannot be assumed."""
+    return {label: _assume(label, spec, golden, registry) for label, spec in golden.spec.given.items()}
+
+
+def _assume(label: str, spec: GivenSpec, golden: Golden, registry: Registry) -> Assumed:
+    document, path = golden.document, ("given", label)
+    sources = {key: Source(key, s.document, s.grade, s.url) for key, s in golden.spec.sources.items()}
+    sourced = registry.get(spec.hardware)
+    sourced = sourced.at(spec.at) if spec.at else sourced
+    found = {
+        dotted: read_override(dotted, value, sources, document, (*path, "facts", dotted))
+        for dotted, value in spec.facts.items()
+    }
+    problems = [fact for fact in found.values() if isinstance(fact, Problem)]
+    problems += [
+        document.problem((*path, "conventions", name), f"{name}: {wrong}")
+        for name, value in spec.conventions.items()
+        if (wrong := _wrong_convention(name, value))
+    ]
+    typed = _typed_peak(spec, sources, golden, (*path, "peak"), problems)
+    formulas, wrong_ones = read_formulas(spec.formula, sources, document, path)
+    problems += wrong_ones
+    if problems:
+        raise InputError(problems)
+    overlay = {dotted: fact for dotted, fact in found.items() if isinstance(fact, Fact)}
+    return Assumed(label, spec, sourced, sourced.with_facts(overlay), typed, spec.conventions, formulas)
+
+
+def _typed_peak(
+    spec: GivenSpec, sources: Mapping[str, Source], golden: Golden, path: tuple[str, ...], problems: list[Problem]
+) -> Fact | None:
+    if spec.peak is None:
+        return None
+    try:
+        raw = _PEAK.read(spec.peak)
+    except ValueError as error:
+        problems.append(golden.document.problem(path, f"peak: {error}"))
+        return None
+    if raw.source not in sources:
+        problems.append(
+            golden.document.problem(path, f"peak: unknown source '{raw.source}' (listed: {', '.join(sources)})")
+        )
+        return None
+    return Fact("peak", raw.quantity, sources[raw.source], raw.where, golden.file, golden.document.line(path))
+
+
+def subject_of(claim: Claim) -> tuple[str, list[str]]:
+    """The figure that a replayed claim speaks of, and of which labels, in its order."""
+    words = claim.subject.replace("<", " ").split()
+    named = words if claim.kind != "figure" else words[1:]
+    return (words[0] if claim.kind == "figure" and words else claim.kind), named
+
+
+def uses(claim: Claim) -> list[str]:
+    """The labels that a replayed claim speaks of."""
+    return [word for word in claim.subject.replace("<", " ").split() if word in claim.given]

@@ -1,0 +1,141 @@
+"""The shape of golden files, checked once at the door and exported as JSON Schema."""
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from pytest_rooflint.golden.claim import Claim
+from rooflint.base.strict_yaml import Document
+from rooflint.devices.schema import Id, SourceSpec, Strict, Text, Word
+
+MODE = r"^[a-z0-9][a-z0-9_]*$"
+
+
+def _wish(message: str) -> PydanticCustomError:
+    return PydanticCustomError("claim", "{message}", {"message": message})
+
+
+def _date(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return datetime.date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise _wish(f"want a day such as 2027-06-30, found '{value}'")
+
+
+def _printed(value: Any) -> Any:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+        raise _wish(f"want what the source printed, such as 989.4 TFLOP/s, found {value}")
+    return value
+
+
+def _place(value: Any) -> Any:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+        raise _wish(f"want a page, table or row, found {value}")
+    return value if value is None else str(value)
+
+
+def _modes(value: Any) -> Any:
+    single = {"one": value} if isinstance(value, str) else value
+    wrong = not isinstance(single, dict) or not single or not all(isinstance(mode, str) for mode in single.values())
+    if value is not None and wrong:
+        raise _wish(f"want an operating point such as 30w, or one a device, found {value}")
+    return value
+
+
+def _source(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        return InlineSourceSpec.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        what = ".".join(map(str, first["loc"]))
+        raise _wish(f"want a key of 'sources', or {{document, where, grade}}: {what} {first['msg'].lower()}") from error
+
+
+_TEXT_OR_NUMBER = WithJsonSchema({"type": ["string", "number"]})
+
+
+class XfailSpec(Strict):
+    """A known disagreement: how far it is off, why, and the day when it must be looked at again."""
+
+    ratio: Annotated[Any, BeforeValidator(_printed), _TEXT_OR_NUMBER] = None
+    reason: Text
+    until: Annotated[datetime.date, BeforeValidator(_date, json_schema_input_type=str)]
+
+
+class InlineSourceSpec(SourceSpec):
+    """A document written where it is used."""
+
+    where: Text
+
+
+_AT = {
+    "anyOf": [
+        {"type": "string", "pattern": MODE},
+        {"type": "object", "additionalProperties": {"type": "string", "pattern": MODE}},
+    ]
+}
+_SOURCE = {"anyOf": [{"type": "string"}, InlineSourceSpec.model_json_schema()]}
+
+
+class CommonSpec(Strict):
+    """Keys that every claim understands."""
+
+    expect: Annotated[Any, BeforeValidator(_printed), _TEXT_OR_NUMBER] = None
+    at: Annotated[Any, BeforeValidator(_modes), WithJsonSchema(_AT)] = None
+    source: Annotated[Any, BeforeValidator(_source), WithJsonSchema(_SOURCE)] = None
+    where: Annotated[Any, BeforeValidator(_place), _TEXT_OR_NUMBER] = None
+    rounding: Literal["half", "truncated"] = "half"
+    undisclosed: bool = False
+    note: Text | None = None
+    why: Text | None = None
+    xfail: XfailSpec | None = None
+
+
+class GivenSpec(Strict):
+    """Another person's assumptions about one device, under a label that the claims use."""
+
+    hardware: Text
+    at: Text | None = None
+    unit: Text
+    memory: Word | None = None
+    peak: list[Any] | None = None
+    facts: dict[str, list[Any]] = Field(default_factory=dict)
+    conventions: dict[str, Any] = Field(default_factory=dict)
+    formula: dict[str, dict[str, list[Any]]] = Field(default_factory=dict)
+    why: dict[str, Text] = Field(default_factory=dict)
+
+
+class GoldenSpec(Strict):
+    """golden/**/*.yaml: what others publish or measured about one subject."""
+
+    title: Text | None = None
+    hardware: Id | None = None
+    architecture: Id | None = None
+    machine: Text | None = None
+    workload: Any = None
+    compute: Word | None = None
+    storage: Word | None = None
+    source: SourceSpec | None = None
+    sources: dict[Word, SourceSpec] = Field(default_factory=dict)
+    why: Text | None = None
+    given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
+    claims: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A golden file that could be read."""
+
+    file: Path
+    title: str | None
+    spec: GoldenSpec
+    document: Document
+    claims: tuple[Claim, ...]

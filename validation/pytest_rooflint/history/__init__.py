@@ -1,0 +1,1 @@
+"""What changed between two revisions of the specs, and which fact changed it."""

@@ -1,0 +1,236 @@
+"""Changes: what two specs say differently, each with the devices that hold it and with what it makes of them alone."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeVar
+
+from pytest_rooflint.history.side import Specs
+from rooflint.base import strict_yaml
+from rooflint.base.facts import Fact
+from rooflint.coefficients.coefficients import SECTIONS, SINGLES, Coefficients
+from rooflint.devices.hardware import Facts, Hardware
+from rooflint.devices.registry import Registry
+from rooflint.energy.basis import Energies
+
+T = TypeVar("T")
+
+TRAITS = ("kind", "circuits", "unit_groups", "undisclosed")
+"""What of a device is no fact, and predictions follow from it."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one side says, and where."""
+
+    text: str
+    file: str | None = None
+    line: int | None = None
+    document: str | None = None
+    where: str | None = None
+    grade: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that is another on the new side; one of the two is None where only one side says it."""
+
+    path: str
+    at: str | None
+    """The operating point; None for the device's own."""
+    old: Said | None
+    new: Said | None
+    trait: str | None = None
+    """Which of TRAITS; None for a fact."""
+
+    def alone(self, old: Hardware, new: Hardware) -> Hardware:
+        """The old device, with what the new one says here and nowhere else."""
+        if self.trait:
+            taken: dict[str, Any] = {self.trait: self._trait(old, new)}
+            return replace(old, **taken)
+        if self.at is None:
+            return replace(old, facts=_taken(old.facts, new.facts, self.path))
+        point = _taken(old.operating_points[self.at], new.operating_points[self.at], self.path)
+        return replace(old, operating_points={**old.operating_points, self.at: point})
+
+    def _trait(self, old: Hardware, new: Hardware) -> object:
+        before, after = getattr(old, str(self.trait)), getattr(new, str(self.trait))
+        return after if isinstance(after, str) else _taken(before, after, self.path)
+
+
+def _taken(old: Mapping[str, T], new: Mapping[str, T], path: str) -> dict[str, T]:
+    """The old mapping with the new one's entry, or its absence, at one path."""
+    kept = {name: value for name, value in old.items() if name != path or path in new}
+    return {**kept, path: new[path]} if path in new else kept
+
+
+def changes(old: Specs, new: Specs) -> dict[Change, tuple[str, ...]]:
+    """What differs in devices that both sides have, with the devices that it changes.
+
+    A fact of an architecture that many devices inherit is one change. Another source of the same value is none: it
+    moves nothing.
+    """
+    found: dict[Change, list[str]] = {}
+    for name in sorted(set(old.devices) & set(new.devices)):
+        for change in _of_device(old, new, old.devices[name], new.devices[name]):
+            found.setdefault(change, []).append(name)
+    return {change: tuple(names) for change, names in found.items()}
+
+
+def _of_device(old: Specs, new: Specs, before: Hardware, after: Hardware) -> Iterator[Change]:
+    yield from _of_facts(old, new, None, before.facts, after.facts)
+    for mode in before.operating_points:
+        if mode in after.operating_points:
+            yield from _of_facts(old, new, mode, before.operating_points[mode], after.operating_points[mode])
+    for trait in TRAITS:
+        yield from _of_trait(old, new, trait, before, after)
+
+
+def _of_facts(old: Specs, new: Specs, mode: str | None, before: Facts, after: Facts) -> Iterator[Change]:
+    for path in _names(before, after):
+        one, other = before.get(path), after.get(path)
+        if one is None or other is None or one.quantity != other.quantity:
+            yield Change(path, mode, _fact(old, one), _fact(new, other))
+
+
+def of_pair(old: Specs, new: Specs, one: Fact, other: Fact) -> Change:
+    """A fact that both sides have."""
+    return Change(one.path, None, _fact(old, one), _fact(new, other))
+
+
+def _fact(side: Specs, fact: Fact | None) -> Said | None:
+    if fact is None:
+        return None
+    source = fact.source
+    return Said(fact.display, side.shown(fact.file), fact.line, source.document, fact.where, source.grade)
+
+
+def _of_trait(old: Specs, new: Specs, trait: str, before: Hardware, after: Hardware) -> Iterator[Change]:
+    one, other = _entries(before, trait), _entries(after, trait)
+    for path in _names(one, other):
+        if one.get(path) != other.get(path):
+            said = _trait(old, before, one.get(path)), _trait(new, after, other.get(path))
+            yield Change(path, None, *said, trait=trait)
+
+
+def _entries(hardware: Hardware, trait: str) -> Mapping[str, str]:
+    value = getattr(hardware, trait)
+    return {trait: value} if isinstance(value, str) else value
+
+
+def _trait(side: Specs, hardware: Hardware, text: str | None) -> Said | None:
+    return None if text is None else Said(text, side.shown(hardware.file))
+
+
+def _names(one: Iterable[str], other: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys((*one, *other)))
+
+
+def recited(old: Specs, new: Specs) -> int:
+    """Facts that have the same value from another document or place; they move nothing."""
+    found = {
+        (new.within(other.file), other.line, path)
+        for name in set(old.devices) & set(new.devices)
+        for path, other in new.devices[name].facts.items()
+        if (one := old.devices[name].facts.get(path))
+        and one.quantity == other.quantity
+        and _cites(one) != _cites(other)
+    }
+    return len(found)
+
+
+def _cites(fact: Fact) -> tuple[str, str, str]:
+    return fact.source.document, fact.source.grade, fact.where
+
+
+# ---- Files that every device may rest on: energies, launches, op tables; compared by what they say, tried one by one
+
+WORKLOADS = "workloads/"
+
+Fate = Literal["appeared", "vanished", "changed"]
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file that says something else on the new side, or that only one side has."""
+
+    name: str
+    """As its root calls it: `process/4nm.yaml`, `launches.yaml`, `workloads/torchvision/resnet50.yaml`."""
+    fate: Fate
+    old: Path | None
+    new: Path | None
+
+    @property
+    def network(self) -> str | None:
+        """The network whose op table this is."""
+        return self.name.removeprefix(WORKLOADS).removesuffix(".yaml") if self.name.startswith(WORKLOADS) else None
+
+
+def file_changes(old: Specs, new: Specs) -> list[FileChange]:
+    """What differs; comments and blank lines do not."""
+    before, after = _files(old), _files(new)
+    return [
+        FileChange(name, fate, before.get(name), after.get(name))
+        for name in sorted({*before, *after})
+        if (fate := _fate(before.get(name), after.get(name)))
+    ]
+
+
+def _fate(old: Path | None, new: Path | None) -> Fate | None:
+    if old is None or new is None:
+        return "appeared" if old is None else "vanished"
+    same = old.read_bytes() == new.read_bytes() or strict_yaml.load(old).data == strict_yaml.load(new).data
+    return None if same else "changed"
+
+
+def _files(side: Specs) -> dict[str, Path]:
+    """The file of each name that counts: that of the first root which has it."""
+    found = {f"{section}/{name}.yaml": file for section in SECTIONS for name, file in _of_section(side, section)}
+    for single in SINGLES:
+        files = [root / f"{single}.yaml" for root in side.registry.roots]
+        found |= {file.name: file for file in reversed(files) if file.is_file()}
+    return found | {f"{WORKLOADS}{name}.yaml": side.tables / f"{name}.yaml" for name in side.networks}
+
+
+def _of_section(side: Specs, section: str) -> Iterator[tuple[str, Path]]:
+    yield from side.registry.files_of(section).items()
+
+
+def changed_facts(change: FileChange, old: Specs, new: Specs) -> list[tuple[Fact, Fact]]:
+    """The facts of which a file says another value or grade; none where it says other things differently, too."""
+    if change.network is not None or change.old is None or change.new is None:
+        return []
+    if _blank(strict_yaml.load(change.old).data) != _blank(strict_yaml.load(change.new).data):
+        return []
+    before, after = old.energies.coefficients.facts(change.old), new.energies.coefficients.facts(change.new)
+    return [
+        (fact, after[path])
+        for path, fact in before.items()
+        if (fact.quantity, fact.source.grade) != (after[path].quantity, after[path].source.grade)
+    ]
+
+
+def _blank(value: Any) -> Any:
+    """What a file says beside its facts and their sources."""
+    if isinstance(value, dict):
+        return {key: _blank(child) for key, child in value.items() if key != "sources"}
+    return "fact" if isinstance(value, list) and len(value) == 3 else value
+
+
+@contextmanager
+def with_file(side: Specs, change: FileChange) -> Iterator[Energies]:
+    """The coefficients of a side, had it that one file of the other side. Raises InputError where they do not fit."""
+    files: Mapping[str, Path] = {**_files(side), change.name: change.new} if change.new else _without(side, change)
+    with TemporaryDirectory(prefix="rooflint-") as folder:
+        for name, file in files.items():
+            if not name.startswith(WORKLOADS):
+                (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, Path(folder) / name)
+        yield Energies(Coefficients(Registry((Path(folder),))))
+
+
+def _without(side: Specs, change: FileChange) -> dict[str, Path]:
+    return {name: file for name, file in _files(side).items() if name != change.name}

@@ -1,0 +1,396 @@
+"""Moves: which predictions of two ledgers differ, and by what factor."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf, isclose, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_rooflint.evidence.power import points
+from pytest_rooflint.history.changes import (
+    Change,
+    FileChange,
+    changed_facts,
+    changes,
+    file_changes,
+    of_pair,
+    recited,
+    with_file,
+)
+from pytest_rooflint.history.side import Side, Specs
+from rooflint.answers.tdp_registry import hardest
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
+from rooflint.devices.hardware import Hardware
+from rooflint.energy.basis import Energies
+from rooflint.energy.power import Sustained, survey
+from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, Table, record, tables
+
+SAME = 1e-9
+"""Relative difference up to which two predictions are the same: another order of summation does not move anything."""
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Move:
+    """What one quantity of one device did."""
+
+    device: str
+    quantity: str
+    rows: int
+    """Predictions that moved."""
+    of: int
+    """Predictions that both ledgers have figures for, or one of them."""
+    low: float | None
+    """Least factor, new over old; None where no prediction that moved is positive in both. [1]"""
+    high: float | None
+    """Greatest factor. [1]"""
+    known: int = 0
+    """Predictions that only the new ledger knows."""
+    unknown: int = 0
+    """Predictions that only the old ledger knows."""
+
+    @property
+    def distance(self) -> float:
+        """How far the farthest prediction moved, in octaves; what only one side knows moved farthest."""
+        if self.unknown or self.known:
+            return float("inf")
+        return max((abs(float(np.log2(end))) for end in (self.low, self.high) if end), default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """The predictions that two ledgers have in common, side by side; arrays have the shape (rows, quantities)."""
+
+    keys: tuple[Key, ...]
+    old: Floats
+    new: Floats
+
+    @classmethod
+    def of(cls, old: Ledger, new: Ledger) -> "Difference":
+        """Of the keys that both have."""
+        keys = tuple(key for key in old.keys if key in new.places)
+        return cls(
+            keys,
+            old.values[[old.places[key] for key in keys]],
+            new.values[[new.places[key] for key in keys]],
+        )
+
+    @cached_property
+    def moved(self) -> Flags:
+        """Where the two differ."""
+        near = np.abs(self.new - self.old) <= SAME * np.maximum(np.abs(self.new), np.abs(self.old))
+        nobody = np.isnan(self.new) & np.isnan(self.old)
+        return np.asarray(~(near | nobody))
+
+    @cached_property
+    def factors(self) -> Floats:
+        """New over old, exactly 1 where nothing moved; NaN where one of them is not known or zero. [1]"""
+        both = (self.old > 0) & (self.new > 0)
+        ratio = np.divide(self.new, self.old, out=np.full_like(self.old, np.nan), where=both)
+        return np.where(self.moved, ratio, 1.0)
+
+    @property
+    def predictions(self) -> int:
+        """Rows in which something moved."""
+        return int(self.moved.any(axis=1).sum())
+
+    @cached_property
+    def devices(self) -> dict[str, Flags]:
+        """Rows of each device. Shape (rows,)."""
+        names = np.array([key.device for key in self.keys], dtype=np.str_)
+        return {str(name): names == name for name in np.unique(names)}
+
+    def moves(self) -> list[Move]:
+        """By device and quantity, the farthest first."""
+        return sorted(self._moves(), key=lambda move: (-move.distance, move.device, QUANTITIES.index(move.quantity)))
+
+    def _moves(self) -> Iterator[Move]:
+        for device, rows in self.devices.items():
+            for column, quantity in enumerate(QUANTITIES):
+                if self.moved[rows, column].any():
+                    yield self._move(device, quantity, rows, column)
+
+    def _move(self, device: str, quantity: str, rows: Flags, column: int) -> Move:
+        old, new = self.old[rows, column], self.new[rows, column]
+        moved = self.moved[rows, column]
+        low, high = ends(self.factors[rows, column][moved])
+        return Move(
+            device,
+            quantity,
+            rows=int(moved.sum()),
+            of=int((~np.isnan(old) | ~np.isnan(new)).sum()),
+            low=low,
+            high=high,
+            known=int((np.isnan(old) & ~np.isnan(new)).sum()),
+            unknown=int((~np.isnan(old) & np.isnan(new)).sum()),
+        )
+
+
+def ends(factors: Floats) -> tuple[float | None, float | None]:
+    """Least and greatest of the factors that are known."""
+    known = factors[~np.isnan(factors)]
+    return (float(known.min()), float(known.max())) if len(known) else (None, None)
+
+
+# ---- Power on two sides: of which points the hardest load has another ratio to its limit, another limit, or a verdic
+
+Point = tuple[str, str]
+"""A device and its operating point, the device's own as an empty text."""
+
+Powers = Mapping[Point, Sustained]
+"""The hardest load of each point that has an answer."""
+
+SAME_POWER = 1e-9
+"""Up to which two powers are one."""
+
+
+@dataclass(frozen=True, eq=False)
+class PowerMove:
+    """One point of which the power is another; None where a side cannot tell."""
+
+    point: Point
+    old: Sustained | None
+    new: Sustained | None
+
+    @property
+    def far(self) -> tuple[bool, float]:
+        """What a reader wants first is greatest: another verdict, then the farther ratio."""
+        if self.old is None or self.new is None:
+            return True, inf
+        known = self.old.ratio > 0 and self.new.ratio > 0
+        return self.old.verdict != self.new.verdict, abs(log(self.new.ratio / self.old.ratio)) if known else inf
+
+
+def powers_of(devices: Iterable[Hardware], energies: Energies) -> dict[Point, Sustained]:
+    """The hardest load of each point. Raises InputError for a file of energies that cannot be read."""
+    found = {}
+    for point in (point for device in devices for point in points(device)):
+        able = [one for one in survey(point, energies) if isinstance(one, Sustained)]
+        if able:
+            found[point.id, point.mode or ""] = hardest(able)
+    return found
+
+
+def power_moves(old: Powers, new: Powers, among: Collection[Point]) -> list[PowerMove]:
+    """Those of some points that are another, the farthest first."""
+    both = (PowerMove(point, old.get(point), new.get(point)) for point in sorted({*old, *new} & set(among)))
+    return sorted((one for one in both if not _same(one.old, one.new)), key=lambda one: one.far, reverse=True)
+
+
+def _same(one: Sustained | None, other: Sustained | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return _words(one) == _words(other) and all(map(_close, _figures(one), _figures(other)))
+
+
+def _words(one: Sustained) -> tuple[str, ...]:
+    return one.load.unit, one.load.precision, one.limit.path, one.verdict
+
+
+def _figures(one: Sustained) -> tuple[float, ...]:
+    return one.limit_w, one.low_ratio, one.ratio, one.high_ratio
+
+
+def _close(one: float, other: float) -> bool:
+    return isclose(one, other, rel_tol=SAME_POWER)
+
+
+# ---- Two sides compared: what moved, and what each change moves alone
+
+MOST_TRIALS = 500
+"""Devices that are predicted again for single changes; beyond that, changes are listed and not tried."""
+
+CLOSE = 1e-6
+"""Up to which factors alone multiply to the factor together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """One change, and what it moves alone, on the old side."""
+
+    change: Change | FileChange
+    holders: tuple[str, ...]
+    """Devices that it may move."""
+    alone: Difference | None
+    """None where it was not tried."""
+    untried: str = ""
+    """Why not."""
+    power: tuple[PowerMove, ...] = ()
+    """Points of which it moves the power over the limit alone."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one change does alone to a quantity of a device."""
+
+    effect: int
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What moved between two sides."""
+
+    old: Side
+    new: Side
+    difference: Difference
+    effects: tuple[Effect, ...]
+    recited: int = 0
+    """Facts with the same value from another place."""
+    power: tuple[PowerMove, ...] = ()
+    """Points of which the hardest load has another power over its limit; the farthest first."""
+
+    @cached_property
+    def moves(self) -> list[Move]:
+        """By device and quantity, the farthest first."""
+        return self.difference.moves()
+
+    @property
+    def cells(self) -> int:
+        """Combinations of the matrix that both sides have, supported or not."""
+        if not isinstance(self.old, Specs) or not isinstance(self.new, Specs):
+            return len(self.difference.keys)
+        networks = frozenset(self.old.networks) & frozenset(self.new.networks)
+        return len(self.old.points & self.new.points) * len(networks) * len(PRECISIONS) * len(RUNS)
+
+    def shares(self, move: Move) -> list[Share]:
+        """The changes that move this alone."""
+        return list(self._shares(move))
+
+    def _shares(self, move: Move) -> Iterator[Share]:
+        column = QUANTITIES.index(move.quantity)
+        for position, effect in enumerate(self.effects):
+            if effect.alone is None or move.device not in effect.alone.devices:
+                continue
+            rows = effect.alone.devices[move.device]
+            moved = effect.alone.moved[rows, column]
+            if moved.any():
+                yield Share(position, *ends(effect.alone.factors[rows, column][moved]))
+
+    def multiplies(self, move: Move) -> bool:
+        """Whether the factors of the changes alone multiply, row by row, to the factor together."""
+        column = QUANTITIES.index(move.quantity)
+        rows = self.difference.devices[move.device]
+        product = self._product[rows, column]
+        together = self.difference.factors[rows, column]
+        known = ~np.isnan(product) & ~np.isnan(together)
+        return bool(np.allclose(product[known], together[known], rtol=CLOSE, atol=0))
+
+    @cached_property
+    def _product(self) -> Floats:
+        """Of all factors alone, row by row."""
+        product = np.ones_like(self.difference.factors)
+        places = {key: row for row, key in enumerate(self.difference.keys)}
+        for effect in self.effects:
+            if effect.alone is not None:
+                product[[places[key] for key in effect.alone.keys]] *= effect.alone.factors
+        return product
+
+
+def compare(old: Side, new: Side) -> Comparison:
+    """What moved between two sides. Raises RooflintError for files that cannot be read."""
+    if not isinstance(old, Specs) or not isinstance(new, Specs):
+        return Comparison(old, new, Difference.of(old.ledger(), new.ledger()), ())
+    old.check()
+    new.check()
+    found, files = changes(old, new), file_changes(old, new)
+    common = sorted(set(old.devices) & set(new.devices))
+    touched = common if files else sorted({name for holders in found.values() for name in holders})
+    before = old.ledger(touched)
+    difference = Difference.of(before, new.ledger(touched))
+    powers = powers_of((old.devices[name] for name in touched), old.energies)
+    power = power_moves(
+        powers, powers_of((new.devices[name] for name in touched), new.energies), old.points & new.points
+    )
+    trial = _Trial(old, new, before, set(difference.keys), powers)
+    effects = [trial.of_change(change, holders) for change, holders in found.items()]
+    holders = tuple(sorted({*_moved(difference), *(one.point[0] for one in power)}))
+    effects += [effect for change in files for effect in trial.of_file(change, holders)]
+    return Comparison(old, new, difference, tuple(effects), recited(old, new), tuple(power))
+
+
+def _moved(difference: Difference) -> tuple[str, ...]:
+    """Devices of which something moved."""
+    return tuple(name for name, rows in difference.devices.items() if difference.moved[rows].any())
+
+
+@dataclass(frozen=True)
+class _State:
+    """What predictions follow from: the old side, but for one change."""
+
+    devices: Sequence[Hardware]
+    works: Sequence[Table]
+    energies: Energies
+
+
+@dataclass
+class _Trial:
+    """The old side as a laboratory."""
+
+    old: Specs
+    new: Specs
+    before: Ledger
+    keys: set[Key]
+    """Those that both sides have."""
+    powers: Powers = field(repr=False)
+    tried: int = 0
+
+    def of_change(self, change: Change, holders: tuple[str, ...]) -> Effect:
+        """What a fact does alone."""
+        return self._effect(change, holders, self._changed(change, holders))
+
+    def of_file(self, change: FileChange, holders: tuple[str, ...]) -> Iterator[Effect]:
+        """What a file does alone to the devices that moved; fact by fact where only facts changed in it."""
+        pairs = changed_facts(change, self.old, self.new)
+        for one, other in pairs:
+            said = of_pair(self.old, self.new, one, other)
+            yield self._effect(said, holders, self._with_fact(one, other, holders))
+        if not pairs:
+            yield self._effect(change, holders, self._with_file(change, holders))
+
+    @contextmanager
+    def _changed(self, change: Change, holders: Sequence[str]) -> Iterator[_State]:
+        devices = [change.alone(self.old.devices[name], self.new.devices[name]) for name in holders]
+        yield _State(devices, self.old.works, self.old.energies)
+
+    @contextmanager
+    def _with_fact(self, one: Fact, other: Fact, holders: Sequence[str]) -> Iterator[_State]:
+        coefficients = self.old.energies.coefficients.with_facts(one.file, {one.path: other})
+        yield _State(self._devices(holders), self.old.works, Energies(coefficients))
+
+    @contextmanager
+    def _with_file(self, change: FileChange, holders: Sequence[str]) -> Iterator[_State]:
+        if change.network is None:
+            with with_file(self.old, change) as energies:
+                yield _State(self._devices(holders), self.old.works, energies)
+        else:  # the rows of one that appeared or vanished have nothing to be compared with
+            works = tables([self.new.networks[change.network]]) if change.fate == "changed" else ()
+            yield _State(self._devices(holders), works, self.old.energies)
+
+    def _devices(self, holders: Sequence[str]) -> list[Hardware]:
+        return [self.old.devices[name] for name in holders]
+
+    def _effect(
+        self, change: Change | FileChange, holders: tuple[str, ...], trial: AbstractContextManager[_State]
+    ) -> Effect:
+        self.tried += len(holders)
+        if self.tried > MOST_TRIALS:
+            return Effect(change, holders, None, f"more than {MOST_TRIALS} devices would be predicted again")
+        try:
+            with trial as state:
+                rows = record(state.devices, state.works, state.energies).rows()
+                alone = Difference.of(self.before, Ledger.of(row for row in rows if row.key in self.keys))
+                power = power_moves(self.powers, powers_of(state.devices, state.energies), self._points(holders))
+        except RooflintError as error:
+            return Effect(change, holders, None, str(error))
+        return Effect(change, holders, alone, power=tuple(power))
+
+    def _points(self, holders: Sequence[str]) -> set[Point]:
+        return {point for point in self.old.points & self.new.points if point[0] in holders}

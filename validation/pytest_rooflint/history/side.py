@@ -1,0 +1,197 @@
+"""A side of a comparison: the working tree, a revision, a folder of specs, or a ledger that was written before."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rooflint.base import git
+from rooflint.base.errors import InputError, Problem, RooflintError, shown
+from rooflint.coefficients.coefficients import SINGLES, Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.energy.basis import Energies
+from rooflint.networks.tables import load_workload, workload_ids
+from rooflint.networks.workload import Workload
+from rooflint.prediction.ledger import SUFFIX, Ledger, Table, read_ledger, record, tables
+
+
+@dataclass(frozen=True, eq=False)
+class Specs:
+    """Specs that the installed model can be asked about."""
+
+    label: str
+    """`the working tree`, `revision HEAD^1`, `folder specs`."""
+    roots: tuple[Path, ...]
+    """Those whose devices are predicted; the packaged specs stand behind them."""
+    registry: Registry
+    commit: str | None = None
+    home: Path | None = None
+    """Where the files of a revision were put, which no reader wants to see."""
+    lent: tuple[str, ...] = ()
+    """Files without which nothing can be predicted, and which a revision did not have yet: the installed ones."""
+
+    @cached_property
+    def energies(self) -> Energies:
+        """Coefficients of these specs. Raises RooflintError for a file that cannot be read."""
+        coefficients = Coefficients(self.registry)
+        with self._telling():
+            for root in self.registry.roots:
+                for file in coefficients.files(root):
+                    coefficients.check(file)
+        return Energies(coefficients)
+
+    @property
+    def tables(self) -> Path:
+        """The folder of the committed op tables: that of the first root which has some."""
+        found = (root / "workloads" for root in self.registry.roots)
+        return next((folder for folder in found if folder.is_dir()), PACKAGED / "workloads")
+
+    @cached_property
+    def networks(self) -> Mapping[str, Workload]:
+        """The committed op tables. Raises RooflintError for one that cannot be read."""
+        with self._telling():
+            return {name: load_workload(name, self.tables) for name in workload_ids(self.tables)}
+
+    @cached_property
+    def works(self) -> tuple[Table, ...]:
+        """Those tables as the matrix runs them."""
+        return tables(self.networks.values())
+
+    @cached_property
+    def _read(self) -> tuple[Mapping[str, Hardware], tuple[Problem, ...]]:
+        with self._telling():
+            names = dict.fromkeys(name for root in self.roots for name in self.registry.ids(root))
+        devices: dict[str, Hardware] = {}
+        problems: dict[Problem, None] = {}
+        for name in sorted(names):
+            try:
+                devices[name] = self.registry.get(name)
+            except InputError as error:
+                problems |= dict.fromkeys(error.problems)
+        return devices, tuple(problems)
+
+    @property
+    def devices(self) -> Mapping[str, Hardware]:
+        """Those that can be read. Raises RooflintError for two files of one id."""
+        return self._read[0]
+
+    @property
+    def points(self) -> frozenset[tuple[str, str]]:
+        """Devices and their operating points, the device's own as an empty text."""
+        return frozenset((name, at) for name, one in self.devices.items() for at in ("", *one.operating_points))
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is wrong with the others, and what was missing, in sentences."""
+        lent = (f"{self.label} has no {name}, so the installed one is taken for it" for name in self.lent)
+        return [*lent, *(f"left out: {self.sentence(problem)}" for problem in self._read[1])]
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What is wrong with a file that all devices rest on, told with the place that a reader knows."""
+        try:
+            yield
+        except InputError as error:
+            raise RooflintError("\n".join(map(self.sentence, error.problems))) from error
+
+    def check(self) -> None:
+        """Read what all devices rest on. Raises RooflintError."""
+        _ = self.energies, self.networks
+
+    def ledger(self, devices: Sequence[str] | None = None) -> Ledger:
+        """Predictions of some devices, or of all. Raises RooflintError."""
+        wanted = self.devices.values() if devices is None else [self.devices[name] for name in devices]
+        return record(wanted, self.works, self.energies)
+
+    def within(self, file: Path) -> str:
+        """A file as its root calls it: `hardware/acme/x1.yaml`."""
+        for root in self.registry.roots:
+            if file.is_relative_to(root):
+                return file.relative_to(root).as_posix()
+        return file.as_posix()
+
+    def shown(self, file: Path) -> str:
+        """A file as a reader calls it."""
+        return file.relative_to(self.home).as_posix() if self.home else shown(file)
+
+    def sentence(self, problem: Problem) -> str:
+        """A problem with its place; that in a revision begins with the commit, as git writes it."""
+        commit = f"{self.commit[:12]}:" if self.commit else ""
+        return f"{commit}{self.shown(problem.file)}:{problem.line}  {problem.message}"
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A ledger that was written before, by whatever model there was."""
+
+    label: str
+    found: Ledger = field(repr=False)
+    commit: None = None
+
+    def ledger(self) -> Ledger:
+        """All of it."""
+        return self.found
+
+    @property
+    def left_out(self) -> list[str]:
+        """Nothing: what could not be predicted has its row."""
+        return []
+
+    @cached_property
+    def points(self) -> frozenset[tuple[str, str]]:
+        """Devices and their operating points, the device's own as an empty text."""
+        return frozenset((key.device, key.at) for key in self.found.keys)
+
+    @property
+    def networks(self) -> frozenset[str]:
+        """Networks in it."""
+        return frozenset(key.network for key in self.found.keys)
+
+
+Side = Specs | Kept
+
+
+@contextmanager
+def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Side]:
+    """The side that is meant; None means the working tree. What it puts into folders is gone afterwards.
+
+    Raises InputError for a file that is no ledger, RevisionError for what is nothing at all.
+    """
+    if asked is None:
+        yield Specs("the working tree", tuple(roots), Registry.of(roots))
+    elif (here / asked / "hardware").is_dir():
+        folder = (here / asked).resolve()
+        yield Specs(f"folder {asked}", (folder,), Registry.of([folder]))
+    elif (here / asked).is_file() or asked.endswith(SUFFIX):
+        yield Kept(f"ledger {asked}", read_ledger(here / asked))
+    else:
+        top = git.top_of(here)
+        commit = git.commit_of(top, asked)
+        with TemporaryDirectory(prefix="rooflint-") as home:
+            yield _at(top, commit, _label(asked, commit), roots, Path(home).resolve())
+
+
+def _label(asked: str, commit: str) -> str:
+    return f"revision {commit[:12]}" if commit.startswith(asked) else f"revision {asked} ({commit[:12]})"
+
+
+def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -> Specs:
+    """The roots as they were at a commit; a root that is not of the repository stays as it is."""
+    every = Registry.of(roots).roots
+    then = {root: git.export(top, commit, root, into) if git.knows(top, commit, root) else root for root in every}
+    own = tuple(then[Path(root).resolve()] for root in roots)
+    had = tuple(then[root] for root in every)
+    lent = tuple(f"{name}.yaml" for name in SINGLES if not any((root / f"{name}.yaml").is_file() for root in had))
+    return Specs(label, own, Registry((*had, _lend(lent, into / ".lent"))), commit, into, lent)
+
+
+def _lend(names: Sequence[str], into: Path) -> Path:
+    """A root with some of the packaged files."""
+    into.mkdir()
+    for name in names:
+        shutil.copyfile(PACKAGED / name, into / name)
+    return into

@@ -1,0 +1,336 @@
+"""Every figure that the model takes from the facts of a device, by name: what a wrong fact can move.
+
+Breakpoints, attainable rates and latencies are computed from these and from a workload, so they move only with them.
+The process node and the year of launch are in none.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from typing import TypeVar
+
+from rooflint.base.errors import InputError, RooflintError
+from rooflint.base.facts import Fact, leading_number
+from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, format_number
+from rooflint.devices.hardware import ComputeUnit, Facts, Hardware, Memory
+from rooflint.devices.registry import Registry, same_line
+from rooflint.devices.schema import RawFact, reader_of
+
+#: Facts that stand for themselves, by the first part of their path.
+_ALONE = (
+    "tdp",
+    "powers",
+    "parts",
+    "clocks",
+    "caches",
+    "launch_overhead",
+    "full_die",
+    "dies",
+    "resident_warps",
+    "warp_threads",
+    "warp_schedulers",
+    "special_function_units",
+)
+
+
+def quantities(hardware: Hardware) -> dict[str, float]:
+    """Figures by name, without and at every operating point, in base units: `peak tensor_core fp16 @30w`."""
+    modes = {"": hardware} | {f" @{mode}": hardware.at(mode) for mode in hardware.operating_points}
+    return {f"{name}{mode}": value for mode, there in modes.items() for name, value in _figures(there)}
+
+
+def _figures(hardware: Hardware) -> Iterator[tuple[str, float]]:
+    for unit in hardware.units.values():
+        yield from _of_unit(unit)
+    for memory in hardware.memories.values():
+        yield from _of_memory(memory)
+    for path, fact in hardware.facts.items():
+        if path.split(".")[0] in _ALONE:
+            yield path, fact.value
+
+
+def _of_unit(unit: ComputeUnit) -> Iterator[tuple[str, float]]:
+    """Counts, clocks, rates, sparsity; and the peaks, where a vendor discloses all that they follow from."""
+    for path, fact in unit.facts.items():
+        yield f"{unit.name} {path}", fact.value
+    for precision in unit.precisions:
+        for sparse in (False, True):
+            try:
+                ladder = unit.derivation(precision, sparse=sparse)
+            except RooflintError:
+                continue
+            yield f"peak {unit.name} {precision}{' sparse' if sparse else ''}", ladder.result
+
+
+def _of_memory(memory: Memory) -> Iterator[tuple[str, float]]:
+    if "capacity" in memory.facts:
+        yield f"capacity {memory.name}", memory.capacity_bytes
+    if memory.has_bandwidth:
+        yield f"bandwidth {memory.name}", memory.bandwidth_bytes_per_s
+
+
+# ---- Slips: the ways in which a fact goes wrong, each as the fact would then read
+
+T = TypeVar("T")
+
+#: Classes of slips, most telling first: where two of them give the same value, the first one has it.
+CLASSES: dict[str, str] = {
+    "sparse-for-dense": "a rate holds the factor of structured sparsity already",
+    "mac-op": "MAC are counted as op, or op as MAC",
+    "memory-clock": "the clock of a memory is used as its data rate",
+    "bits-bytes": "bits are taken for bytes, or bytes for bits",
+    "si-iec": "GB is written where GiB is meant, or the reverse",
+    "other-precision": "the rate of another precision of the same unit",
+    "counted-twice": "a rate holds its whole group and is multiplied by the units of the group again",
+    "fuller-die": "the count of the full die, or of the fullest one that is sold",
+    "other-sku": "the value of another device of the same architecture",
+    "other-mode": "the value of another operating point of the device",
+    "other-clock": "another clock of the device",
+    "other-field": "another field of the same kind: units per group for groups, the bus of another memory",
+    "other-architecture": "the rate, or the units per group, of another architecture",
+    "prefix": "a prefix is off by a thousand",
+    "factor-2": "twice or half",
+    "factor-4": "four times or a quarter",
+    "factor-16": "sixteen times or a sixteenth",
+    "digit": "a digit is off by one, dropped, or exchanged with its neighbour",
+}
+
+SAME = 1e-9
+"""Values nearer to one another than this, as a share, are the same value."""
+
+_PREFIXES = (("k", "Ki"), ("M", "Mi"), ("G", "Gi"), ("T", "Ti"))
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """One way in which a fact goes wrong."""
+
+    name: str
+    """Its class, one of CLASSES."""
+    text: str
+    """What happened, in one sentence: `the rate of fp16`."""
+    fact: Fact
+    """The fact as it would read."""
+    also: tuple[str, ...] = ()
+    """Further classes that give the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slips:
+    """All slips of one fact."""
+
+    planted: tuple[Slip, ...]
+    refused: tuple[str, ...]
+    """Classes of those that the schema refuses at the door: half an SM, a clock in THz."""
+
+
+#: (class, sentence, the value as a file would write it)
+_Attempt = tuple[str, str, str]
+
+
+def slips(fact: Fact, hardware: Hardware, registry: Registry) -> Slips:
+    """The slips of a fact that a device holds (or an architecture, as a device), in a fixed order."""
+    planted: dict[str, Slip] = {}
+    refused: dict[str, str] = {}
+    for name, text, value in sorted(_attempts(fact, hardware, registry), key=lambda one: _RANK[one[0]]):
+        slipped = _reread(fact, value)
+        if slipped is None:
+            refused.setdefault(value, name)
+        elif not math.isclose(slipped.value, fact.value, rel_tol=SAME):
+            key = f"{slipped.value:.12g}"
+            first = planted.setdefault(key, Slip(name, text, slipped))
+            if name not in (first.name, *first.also):
+                planted[key] = replace(first, also=(*first.also, name))
+    return Slips(tuple(planted.values()), tuple(refused.values()))
+
+
+_RANK = {name: rank for rank, name in enumerate(CLASSES)}
+_reader = cache(reader_of)
+
+
+def _reread(fact: Fact, value: str) -> Fact | None:
+    """The fact as a file would say it; None for what the schema refuses."""
+    reader = _reader(fact.path)
+    if reader is None:
+        return None
+    try:
+        raw: RawFact = reader([value, fact.source.key, fact.where])
+    except ValueError:  # PydanticCustomError is one
+        return None
+    return replace(fact, quantity=raw.quantity)
+
+
+def _attempts(fact: Fact, hardware: Hardware, registry: Registry) -> Iterator[_Attempt]:
+    for find in (_conventions, _confused_fields, _confused_clocks, _digits):
+        yield from find(fact, hardware)
+    yield from _other_modes(fact, hardware)
+    yield from _other_devices(fact, hardware, registry)
+    yield from _other_architectures(fact, hardware, registry)
+    for factor in (2, 4, 16):
+        yield f"factor-{factor}", f"{factor} times the value", _times(fact, factor)
+        yield f"factor-{factor}", f"1/{factor} of the value", _times(fact, 1 / factor)
+
+
+def _times(fact: Fact, factor: float) -> str:
+    """`1830 MHz` × 2 → `3660 MHz`."""
+    _, space, unit = fact.display.partition(" ")
+    return f"{format_number(leading_number(fact.display) * factor, 9)}{space}{unit}"
+
+
+# ---- conventions
+
+
+def _conventions(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
+    if fact.path.split(".")[-1] == "pin_rate":
+        yield "memory-clock", "the memory clock is used as the data rate", _times(fact, 1 / 2)
+    if _is_rate(fact):
+        yield from _rate_conventions(fact, hardware)
+    if fact.quantity.dimension in (BYTES, BYTES_PER_S):
+        yield "bits-bytes", "bytes are written as that many bits", _times(fact, 8)
+        yield "bits-bytes", "bits are written as that many bytes", _times(fact, 1 / 8)
+        yield from _binary(fact)
+    if " " in fact.display and not _is_rate(fact):
+        yield "prefix", "the prefix is a thousand times too large", _times(fact, 1000)
+        yield "prefix", "the prefix is a thousand times too small", _times(fact, 1 / 1000)
+
+
+def _is_rate(fact: Fact) -> bool:
+    return ".macs_per_clock." in fact.path
+
+
+def _rate_conventions(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
+    unit, precision = fact.path.split(".")[1], fact.path.split(".")[3]
+    sparsity = hardware.facts.get(f"units.{unit}.sparsity.{precision}")
+    if sparsity:
+        yield "sparse-for-dense", "the sparse rate is taken for the dense one", _times(fact, sparsity.value)
+    yield "mac-op", "op are written as that many MAC", _times(fact, OPS_PER_MAC)
+    yield "mac-op", "a MAC is counted as one op", _times(fact, 1 / OPS_PER_MAC)
+    group = hardware.facts.get(f"units.{unit}.per_group")
+    if group and group.value > 1:
+        yield "counted-twice", f"the rate of a group, its {group.display} units together", _times(fact, group.value)
+
+
+def _binary(fact: Fact) -> Iterator[_Attempt]:
+    """`80 GB` → `80 GiB`, and back."""
+    number, _, unit = fact.display.partition(" ")
+    for si, iec in _PREFIXES:
+        for one, two in ((si, iec), (iec, si)):
+            if re.fullmatch(rf"{one}(B|bit)(/s)?", unit):
+                other = two + unit.removeprefix(one)
+                yield "si-iec", f"{other} is read as {unit}", f"{number} {other}"
+
+
+# ---- facts taken for one another
+
+
+def _confused_fields(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
+    there = _at_its_mode(fact, hardware)
+    for path, other in there.items():
+        if kind := _confused(fact.path, path):
+            yield kind, f"the value of {path}", other.display
+
+
+def _confused(path: str, other: str) -> str | None:
+    """The class of slip that takes one path for another; None for paths that nobody confuses."""
+    one, two = path.split("."), other.split(".")
+    if path == other or one[-1] == "clock" or "clock_of" in one:
+        return None
+    if one[0] == two[0] == "units" and one[2:3] == two[2:3] == ["macs_per_clock"]:
+        return "other-precision" if one[1] == two[1] else "other-field" if one[3] == two[3] else None
+    counts = {"groups", "per_group"}
+    if one[0] == two[0] == "units" and counts >= {one[-1], two[-1]}:
+        return "other-field" if one[1] == two[1] or one[-1] == two[-1] else None
+    if {one[0], two[0]} <= {"memories", "caches"} and one[-1] == two[-1]:
+        return "other-field"
+    return "other-field" if {one[0], two[0]} <= {"tdp", "powers"} else None
+
+
+def _at_its_mode(fact: Fact, hardware: Hardware) -> Facts:
+    """Facts of the device at the operating point that the fact belongs to, or without any."""
+    modes = [mode for mode, overlay in hardware.operating_points.items() if same_line(overlay.get(fact.path), fact)]
+    return hardware.at(modes[0]).facts if modes else hardware.facts
+
+
+def _confused_clocks(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
+    if fact.quantity.dimension != HERTZ:
+        return
+    for path, other in _at_its_mode(fact, hardware).items():
+        if other.quantity.dimension == HERTZ and path != fact.path:
+            yield "other-clock", f"the value of {path}", other.display
+
+
+def _other_modes(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
+    for mode, overlay in hardware.operating_points.items():
+        if fact.path in overlay and fact.path in hardware.facts:
+            yield "other-mode", f"the value at {mode}", overlay[fact.path].display
+    if hardware.operating_points and fact.path in hardware.facts:
+        yield "other-mode", "the value without an operating point", hardware.facts[fact.path].display
+
+
+def _other_devices(fact: Fact, hardware: Hardware, registry: Registry) -> Iterator[_Attempt]:
+    siblings = [(one.id, one.facts[fact.path]) for one in registry.siblings(hardware) if fact.path in one.facts]
+    fullest = max(siblings, key=lambda one: one[1].value, default=None)
+    whole = hardware.full_groups(hardware.unit_groups.get(fact.path.split(".")[1], "")) if _is_groups(fact) else None
+    if whole and whole.result > fact.value:
+        yield "fuller-die", "the count of the full die", f"{whole.result:g}"
+    if fullest and _is_groups(fact) and fullest[1].value > fact.value:
+        yield "fuller-die", f"the count of {fullest[0]}, the fullest that is sold", fullest[1].display
+    for name, other in siblings:
+        yield "other-sku", f"the value of {name}", other.display
+
+
+def _is_groups(fact: Fact) -> bool:
+    return fact.path.startswith("units.") and fact.path.endswith(".groups")
+
+
+def _other_architectures(fact: Fact, hardware: Hardware, registry: Registry) -> Iterator[_Attempt]:
+    if not _is_rate(fact) and not fact.path.endswith(".per_group"):
+        return
+    own = (hardware.architecture, hardware.id)
+    for other in _readable(registry.architecture_files, registry.architecture):
+        if other.id not in own and fact.path in other.facts:
+            yield "other-architecture", f"the value of {other.id}", other.facts[fact.path].display
+
+
+def _readable(names: Iterable[str], read: Callable[[str], T]) -> Iterator[T]:
+    for name in names:
+        try:
+            yield read(name)
+        except InputError:
+            continue
+
+
+# ---- digits
+
+
+def _digits(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:  # noqa: ARG001  # digits are mistyped anywhere
+    number, space, unit = fact.display.partition(" ")
+    if not re.fullmatch(r"\d+(\.\d+)?", number):
+        return
+    for what, mistyped in (*_neighbours(number), *_dropped(number), *_exchanged(number)):
+        if mistyped[:1] not in ("", "0", ".") or mistyped.startswith("0."):
+            yield "digit", what, f"{mistyped}{space}{unit}"
+
+
+def _neighbours(number: str) -> Iterator[tuple[str, str]]:
+    """The last digit one up, one down: `1830` → `1831`, `1829`."""
+    decimals = len(number.partition(".")[2])
+    for step in (1, -1):
+        value = int(number.replace(".", "")) + step
+        digits = f"{value:0{decimals + 1}d}"
+        yield "the last digit is off by one", f"{digits[:-decimals]}.{digits[-decimals:]}" if decimals else digits
+
+
+def _dropped(number: str) -> Iterator[tuple[str, str]]:
+    for position, digit in enumerate(number):
+        if digit != ".":
+            yield f"a {digit} is dropped", f"{number[:position]}{number[position + 1 :]}".removesuffix(".")
+
+
+def _exchanged(number: str) -> Iterator[tuple[str, str]]:
+    for position, (one, two) in enumerate(pairwise(number)):
+        if one != two and "." not in (one, two):
+            yield f"{one} and {two} are exchanged", f"{number[:position]}{two}{one}{number[position + 2 :]}"

@@ -1,1 +1,0 @@
-"""Subjects of `prediction` claims: latencies on silicon beside measurements that their constants have not seen."""

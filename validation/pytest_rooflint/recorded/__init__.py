@@ -1,1 +1,0 @@
-"""Recordings as the suite sees them: where they lie, what bounds them, which laws they keep."""

@@ -1,0 +1,196 @@
+"""Bounds of a measured time: the roofline, which the model estimates, and the floor, which nobody can beat.
+
+Between the two a measurement is faster than the estimate for a reason that is no wonder: a cache held what the
+roofline moves, or a convolution was computed with fewer multiplications.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from pytest_rooflint.recordings.row import Row
+from rooflint.base.facts import Fact, Ladder
+from rooflint.base.precision import bytes_per_element
+from rooflint.base.units import BYTES, OPS_PER_MAC, format_quantity
+from rooflint.devices.hardware import Hardware, UnsupportedError, working_peak_ops_per_s, working_units
+from rooflint.networks.workload import Workload
+from rooflint.roofline import compute_time_s, estimate, kernel_time_s, memory_time_s
+from rooflint_measure.record.measurement import Gemm, Measurement, Network, Stream
+
+WINOGRAD = 4.0
+"""A convolution of 3 × 3 may take a quarter of its multiplications: F(4 × 4, 3 × 3) has 36 for 144. [1]
+
+Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016. arXiv:1509.09308
+"""
+
+Networks = Callable[[str, int], Workload]
+"""The op table of a network by name, at a batch."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the model says of one measurement."""
+
+    roofline_s: float
+    """The estimate. [s]"""
+    floor_s: float
+    """What even a warm cache and fewer multiplications leave. [s]"""
+    bound: str
+    """What the estimate waits for: `compute`, `memory`, `launch`."""
+    excuses: tuple[str, ...]
+    """Why less than the estimate is possible."""
+    ladders: tuple[Ladder, ...]
+    """Of the peak and the bandwidth, whichever it uses."""
+    unit: str | None = None
+    """That computes, where it is a single one."""
+
+    @property
+    def binding(self) -> tuple[Ladder, ...]:
+        """Those that it waits for: of the peak or of the bandwidth."""
+        computes = self.bound == "compute"
+        return tuple(one for one in self.ladders if any(part.name == "clock" for part in one.factors) is computes)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """That the bounds rest on."""
+        return tuple(chain.from_iterable(ladder.facts for ladder in self.ladders))
+
+
+def bounds(row: Row, hardware: Hardware, networks: Networks) -> Bounds | None:
+    """Of a measurement; None for what says nothing of a device, such as a wait.
+
+    Raises UnsupportedError or UndisclosedError where the device does not say enough, RooflintError for a network
+    without op table.
+    """
+    match row.subject:
+        case Gemm():
+            return _of_gemm(row, hardware)
+        case Stream() if row.measurement.bytes_moved:
+            return _of_stream(row, hardware)
+        case Network():
+            return _of_network(row, hardware, networks)
+    return None
+
+
+def peaks(hardware: Hardware, precision: str) -> tuple[Ladder, ...]:
+    """Of the units that work together in a precision. Raises as `working_units` does."""
+    return tuple(unit.derivation(precision) for unit in working_units(hardware, precision))
+
+
+def best_rate(measurement: Measurement, hardware: Hardware) -> tuple[Ladder, ...]:
+    """What the rate of a measurement cannot pass: the peak of its precision, or the bandwidth. [op/s] or [B/s]
+
+    Raises UnsupportedError or UndisclosedError where the device does not say.
+    """
+    if precision := getattr(measurement.subject, "precision", None):
+        return peaks(hardware, precision)
+    if not isinstance(measurement.subject, Stream):
+        return ()
+    return (hardware.main_memory().derivation(),)
+
+
+def bandwidth(hardware: Hardware) -> Ladder | None:
+    """Of the main memory; None for a device without."""
+    try:
+        return hardware.main_memory().derivation()
+    except UnsupportedError:
+        return None
+
+
+def cached_bytes(row: Row, hardware: Hardware) -> float | None:
+    """What all caches together can hold, by the spec or else by the recording; None where nobody says. [B]"""
+    if hardware.caches:
+        return sum(fact.value for fact in hardware.caches.values())
+    streams = (one.subject for one in row.taken.recording.measurements)
+    known = [one.cache_bytes for one in streams if isinstance(one, Stream) and one.cache_bytes]
+    return max(known, default=None)
+
+
+def gemm_bytes(row: Row) -> float:
+    """That a product reads and writes: as its stopwatch counted, or each operand once. [B]"""
+    gemm: Gemm = row.subject
+    elements = gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)
+    return row.measurement.bytes_moved or elements * bytes_per_element(gemm.precision)
+
+
+def _of_gemm(row: Row, hardware: Hardware) -> Bounds:
+    gemm: Gemm = row.subject
+    compute_s = compute_time_s(OPS_PER_MAC * gemm.macs, working_peak_ops_per_s(hardware, gemm.precision))
+    memory_s, streamed_s, excuses = _moving(gemm_bytes(row), row, hardware)
+    return Bounds(
+        roofline_s=float(kernel_time_s(compute_s, memory_s)),
+        floor_s=max(compute_s, streamed_s),
+        bound="compute" if compute_s >= memory_s else "memory",
+        excuses=excuses if memory_s > compute_s else (),
+        **_rests_on(hardware, gemm.precision),
+    )
+
+
+def _of_stream(row: Row, hardware: Hardware) -> Bounds | None:
+    ladder = bandwidth(hardware)
+    if ladder is None:
+        return None
+    memory_s, streamed_s, excuses = _moving(row.measurement.bytes_moved or 0.0, row, hardware)
+    return Bounds(memory_s, streamed_s, "memory", excuses, (ladder,))
+
+
+def _of_network(row: Row, hardware: Hardware, networks: Networks) -> Bounds:
+    network: Network = row.subject
+    table = networks(network.name, network.batch)
+    peak = working_peak_ops_per_s(hardware, network.precision)
+    roofline_s, bound = _estimated(hardware, table, network.precision)
+    square = _may_be_winograd(table)
+    least_macs = float((table.macs * (1 - square * (1 - 1 / WINOGRAD))).sum())
+    weights = float(table.elements_weight.sum()) * bytes_per_element(network.precision)
+    _, streamed_s, _ = _moving(weights, row, hardware)
+    excuses = (
+        *(["Winograd may spare multiplications of 3 × 3 convolutions"] if square.any() else []),
+        *([f"caches of {_size(row, hardware)} may hold data"]),
+        *(["ops may be fused"] if len(table) > 1 else []),
+    )
+    return Bounds(
+        roofline_s=roofline_s,
+        floor_s=max(float(compute_time_s(OPS_PER_MAC * least_macs, peak)), streamed_s),
+        bound=bound,
+        excuses=excuses,
+        **_rests_on(hardware, network.precision),
+    )
+
+
+def _estimated(hardware: Hardware, table: Workload, precision: str) -> tuple[float, str]:
+    """The roofline of a network and what it waits for; of a device whose memory nobody tells, its arithmetic. [s]"""
+    if bandwidth(hardware) is None:
+        ops = OPS_PER_MAC * float(table.total_macs)
+        return float(compute_time_s(ops, working_peak_ops_per_s(hardware, precision))), "compute"
+    found = estimate(hardware, table, compute=precision)
+    return found.latency_s, found.bound
+
+
+def _may_be_winograd(table: Workload) -> Any:
+    """Convolutions whose sums are as long as those of 3 × 3 windows. Shape [ops]."""
+    return (table.kinds == "conv2d") & (table.k > 0) & (table.k % 9 == 0)
+
+
+def _moving(moved_bytes: float, row: Row, hardware: Hardware) -> tuple[float, float, tuple[str, ...]]:
+    """Time by the roofline, time of what no cache can have held, and the excuse for what lies between. [s]"""
+    ladder = bandwidth(hardware)
+    if ladder is None:
+        return 0.0, 0.0, ()
+    held = cached_bytes(row, hardware)
+    left = 0.0 if held is None else max(moved_bytes - held, 0.0)
+    said = f"caches of {_size(row, hardware)} may hold data"
+    return float(memory_time_s(moved_bytes, ladder.result)), float(memory_time_s(left, ladder.result)), (said,)
+
+
+def _size(row: Row, hardware: Hardware) -> str:
+    held = cached_bytes(row, hardware)
+    return "unknown size" if held is None else format_quantity(held, BYTES)
+
+
+def _rests_on(hardware: Hardware, precision: str) -> dict[str, Any]:
+    ladder, units = bandwidth(hardware), working_units(hardware, precision)
+    return {
+        "ladders": (*peaks(hardware, precision), *([ladder] if ladder else [])),
+        "unit": units[0].name if len(units) == 1 else None,
+    }

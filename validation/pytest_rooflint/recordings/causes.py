@@ -1,0 +1,113 @@
+"""Clocks of a recording beside those of the spec: how far a peak may honestly be passed, and when it is wrong."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pytest_rooflint.recordings.bounds import Bounds
+from pytest_rooflint.recordings.row import Row
+from rooflint.base.facts import Fact, Ladder
+from rooflint.base.units import HERTZ, format_number, format_quantity
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.diagnosis.causes import Case, Cause, Span
+from rooflint.diagnosis.diagnose import candidates
+from rooflint.diagnosis.suspects import REASON
+
+MOST = 0.1
+"""No boost adds more to a documented clock; a device that runs faster still has another one than its spec says. [1]"""
+
+
+@dataclass(frozen=True)
+class Clocked:
+    """The fastest clock that was seen while a measurement ran, beside the fact."""
+
+    recorded_hz: float
+    fact: Fact
+    source: str
+
+    @property
+    def ratio(self) -> float:
+        """Recorded over documented. [1]"""
+        return self.recorded_hz / self.fact.value
+
+    @property
+    def uncertainty(self) -> float:
+        """By how much the peak may be passed because the device ran faster than documented. [1]"""
+        return min(max(self.ratio - 1, 0.0), MOST)
+
+    def __str__(self) -> str:
+        """`recorded at 1.98 GHz (nvml), the spec says 1830 MHz`."""
+        who = f" ({self.source})" if self.source else ""
+        return f"recorded at {format_quantity(self.recorded_hz, HERTZ)}{who}, the spec says {self.fact.display}"
+
+
+def clocked(row: Row, ladder: Ladder) -> Clocked | None:
+    """Of the unit whose peak a ladder derives; None where nobody read a clock."""
+    facts = [factor.fact for factor in ladder.factors if factor.name == "clock" and factor.fact]
+    seen = row.readings("clock_hz")
+    if not facts or not seen:
+        return None
+    sources = dict.fromkeys(state.clock_source for state in row.states if state.clock_source)
+    return Clocked(max(seen), facts[0], ", ".join(sources))
+
+
+def uncertainty(row: Row, ladders: tuple[Ladder, ...]) -> float:
+    """The largest of the units that compute. [1]"""
+    return max((one.uncertainty for ladder in ladders if (one := clocked(row, ladder))), default=0.0)
+
+
+# ---- Causes of a measurement that cannot be: a clock, a count, or whatever a diagnosis finds in the factors of a pea
+
+WORST, BEST = 0.6, 1.0
+"""Efficiency of a kernel that beat a peak: above its rate the true peak is sought, and not far above."""
+
+
+def causes(row: Row, found: Bounds, beaten: float, hardware: Hardware, registry: Registry) -> Iterator[Cause]:
+    """Of a time that is shorter than it can be by a factor `beaten`, above one."""
+    for ladder in found.binding:
+        yield from of_ladder(row, ladder, beaten, hardware, registry, found.unit)
+    what, work = ("peak", "ops") if found.bound == "compute" else ("bandwidth", "bytes")
+    yield Cause(
+        f"no slip with a name: a factor of the {what} is too low, or {work} are counted that were none", 1 / beaten, 3.0
+    )
+
+
+def of_ladder(
+    row: Row, ladder: Ladder, beaten: float, hardware: Hardware, registry: Registry, unit: str | None = None
+) -> Iterator[Cause]:
+    """Of a rate that is above the one that a ladder derives, by a factor above one."""
+    cause = _clock(row, ladder, beaten)
+    yield from [cause] if cause else []
+    yield from _diagnosed(row, ladder, beaten, hardware, registry, unit)
+
+
+def _clock(row: Row, ladder: Ladder, beaten: float) -> Cause | None:
+    """The spec's clock is too low, where the recorded one explains all of it."""
+    one = clocked(row, ladder)
+    if one is None or one.ratio < beaten * (1 - 1e-9):
+        return None
+    repaired = one.fact.with_value(one.recorded_hz)
+    return Cause(f"the clock is too low: {one}", 1 / one.ratio, 0.2, one.fact, repaired)
+
+
+def _diagnosed(
+    row: Row, ladder: Ladder, beaten: float, hardware: Hardware, registry: Registry, unit: str | None
+) -> Iterator[Cause]:
+    """A peak lies below the rate by a slip that has a name: how far below, is not known well enough for a guess."""
+    span = Span(WORST / beaten, BEST / beaten)
+    precision = row.precision if unit else None
+    for one in candidates(Case(ladder, span, hardware, registry, unit, precision)):
+        guessed = "would have to be" in one.text and REASON not in one.text
+        if one.fact and not one.parts and not guessed:
+            text = one.text.replace("the expectation", "what was measured")
+            yield replace(one, text=text, cost=one.cost + 0.3)
+
+
+def miscounted(row: Row, table_macs: int) -> Cause | None:
+    """The stopwatch counted other work than the op table has."""
+    share = row.subject.macs / table_macs
+    if abs(share - 1) < 1e-3:
+        return None
+    half = ", as if a MAC were one op" if abs(share - 0.5) < 1e-3 else ""
+    counted, there = (f"{format_number(macs / 1e9)} GMAC" for macs in (row.subject.macs, table_macs))
+    return Cause(f"the recording counts {counted}, the op table has {there}{half}", share, 0.1)

@@ -1,0 +1,240 @@
+"""Which device of the registry a machine is: exactly, or not at all."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pytest_rooflint.golden.claim import MEASURED, Claim
+from pytest_rooflint.golden.kinds import ClaimError, Context
+from pytest_rooflint.recordings.row import Row, Taken
+from rooflint.base.errors import InputError, Problem, RooflintError, shown
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry, UnknownDeviceError
+from rooflint_measure.record import recording
+from rooflint_measure.record.recording import Machine, RecordingError
+
+UNKNOWN = "unknown"
+"""Folder of recordings of devices that the registry does not know by that name."""
+
+
+def identified(machine: Machine, registry: Registry) -> Hardware | None:
+    """The one device that answers to exactly what system or driver said; None for none and for several.
+
+    A near name is another device, with another peak. So is a slice of a CPU: its name goes with its cores, as in
+    `2 × AMD EPYC, family 26 model 2 stepping 1`, and without them it means a device that has just as many.
+    """
+    found = [one for one in registry.readable() if answers(one, machine)]
+    return found[0] if len(found) == 1 else None
+
+
+def stated(name: str, registry: Registry) -> Hardware:
+    """The device that a person states by hand, at an operating point after `@`. Raises RooflintError."""
+    device, _, mode = name.partition("@")
+    if device not in registry.ids():
+        raise RooflintError(f"--hardware: want the exact id of a device, such as nvidia/h100-sxm5-80gb, found '{name}'")
+    hardware = registry.get(device)
+    return hardware.at(mode) if mode else hardware
+
+
+def answers(hardware: Hardware, machine: Machine) -> bool:
+    """Whether id, name or an alias of a device is exactly what a machine calls itself, with as many cores if a CPU."""
+    names = {_plain(name) for name in (hardware.id, hardware.name, *hardware.aliases)}
+    if machine.kind != "cpu":
+        return _plain(machine.device) in names
+    if _plain(f"{machine.count} × {machine.device}") in names:
+        return True
+    return _plain(machine.device) in names and machine.facts.get("cores", machine.count) in [*_cores(hardware)]
+
+
+def _cores(hardware: Hardware) -> Iterator[int]:
+    """Groups of its units, which are the cores of a CPU."""
+    for unit in hardware.units.values():
+        if "groups" in unit.facts:
+            yield unit.groups
+
+
+def _plain(name: str) -> str:
+    """Case and runs of blanks are how a driver prints, not what it says."""
+    return " ".join(name.casefold().split())
+
+
+# ---- Recording files: golden/measured/VENDOR/DEVICE/*.json, with the claims over them in VENDOR/DEVICE.yaml beside
+
+MACHINE = {
+    "machine": {"type": "string", "description": "what the recorded machine calls itself: exactly this, and no other"}
+}
+
+
+def taken(file: Path) -> Taken:
+    """A recording, read once as long as its file stays the same. Raises RecordingError."""
+    try:
+        status = file.stat()
+    except OSError:
+        return Taken(file, recording.read(file), ())  # which says why
+    return _taken(file, (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=256)
+def _taken(file: Path, _state: tuple[int, int]) -> Taken:
+    found = recording.read(file)
+    starts = [
+        number
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if re.match(r'\s*\{.*"subject":', line)
+    ]
+    count = len(found.measurements)
+    return Taken(file, found, tuple(starts) if len(starts) == count else (1,) * count)
+
+
+def recordings_below(root: Path) -> Iterator[tuple[str, Path]]:
+    """(device id by its path, file) of every recording of a golden folder."""
+    for file in sorted((root / MEASURED).rglob("*.json")):
+        inside = file.relative_to(root / MEASURED)
+        if not any(part.startswith(".") for part in inside.parts):
+            yield inside.parent.as_posix(), file
+
+
+def claims_file(file: Path) -> Path:
+    """The golden file whose claims are about a recording."""
+    return file.parent.parent / f"{file.parent.name}.yaml"
+
+
+def folder_of(golden: Path) -> Path:
+    """The folder of recordings that the claims of a golden file are about."""
+    return golden.parent / golden.stem
+
+
+def recordings_of(claim: Claim, context: Context) -> tuple[Taken, ...]:
+    """The recordings that a claim is about, of its operating point, oldest first.
+
+    Raises ClaimError where there is none, RooflintError for one that is of something else.
+    """
+    folder = folder_of(claim.file)
+    _placed(claim, context.golden_roots)
+    found = [taken(file) for file in sorted(folder.glob("*.json"))]
+    if not found:
+        raise ClaimError(f"no recording lies in {shown(folder)}; rooflint measure makes one")
+    hardware = context.registry.get(str(claim.hardware))
+    for one in found:
+        if complaint := foreign(one, hardware, claim.option("machine")):
+            raise RooflintError(f"{shown(one.file)}: {complaint}")
+    return of_mode(found, hardware, claim.mode_of(hardware.id))
+
+
+def of_mode(found: Iterable[Taken], hardware: Hardware, mode: str | None) -> tuple[Taken, ...]:
+    """Those at an operating point. Raises ClaimError where there is none."""
+    several = list(found)
+    modal = bool(hardware.operating_points)
+    chosen = tuple(one for one in several if not modal or one.mode == mode)
+    if not chosen:
+        modes = ", ".join(sorted({one.mode or "none" for one in several}))
+        raise ClaimError(f"no recording is of the operating point {mode or 'none'} (recorded: {modes})")
+    return chosen
+
+
+def foreign(one: Taken, hardware: Hardware, machine: Any) -> str:
+    """What is wrong with the machine of a recording; empty where it is exactly the one that is named.
+
+    That is `machine` of the golden file, or else id, name and aliases of the spec. A near name is another device.
+    """
+    device = one.recording.machine.device
+    if machine is not None:
+        return "" if device == machine else f"was made on '{device}', and the golden file is about '{machine}'"
+    if answers(hardware, one.recording.machine):
+        return ""
+    return (
+        f"was made on '{device}', which is no name of {hardware.id}; "
+        f"say 'machine: {device}' at the top of the golden file, if that is this device"
+    )
+
+
+def _placed(claim: Claim, roots: tuple[Path, ...]) -> None:
+    """The path says which device it is. Raises ClaimError."""
+    homes = [root / MEASURED for root in roots if claim.file.is_relative_to(root / MEASURED)]
+    wanted = homes[0] / f"{claim.hardware}.yaml" if homes else None
+    if wanted != claim.file:
+        raise ClaimError(
+            f"a claim over recordings of {claim.hardware} stands in {MEASURED}/{claim.hardware}.yaml, "
+            f"beside the folder {MEASURED}/{claim.hardware}"
+        )
+
+
+def rows_of(claim: Claim, context: Context) -> tuple[Row, ...]:
+    """Every measurement that a claim may be about, in the precision that it names."""
+    rows = (row for one in recordings_of(claim, context) for row in one.rows())
+    wanted = claim.option("compute")
+    return tuple(row for row in rows if wanted in (None, row.precision))
+
+
+# ---- The closed world of recordings: each can be read, is of a device that is known, and has a claim over it
+
+KINDS = ("measured", "efficiency", "predicted")
+"""Kinds of claims that are about recordings."""
+
+
+def problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim]) -> Iterator[Problem]:
+    """What is wrong with the recordings of some golden folders."""
+    about: dict[Path, list[Claim]] = {}
+    for claim in claims:
+        if claim.kind in KINDS:
+            about.setdefault(claim.file, []).append(claim)
+    for root in roots:
+        for device, file in recordings_below(root):
+            yield from _problems(device, file, registry, about.get(claims_file(file), []))
+
+
+def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) -> Iterator[Problem]:
+    try:
+        one = taken(file)
+    except RecordingError as error:
+        yield _problem(file, str(error))
+        return
+    if complaint := _unknown(device, one, registry):
+        yield Problem(file, 1, complaint)
+        return
+    beside = claims_file(file)
+    if not any(_is_over(claim, device, one, registry) for claim in claims):
+        mode = f" at {one.mode}" if one.mode else ""
+        yield Problem(file, 1, f"no claim{mode} is over it in {shown(beside)}; what nobody judges shows nothing")
+    for claim in claims[:1]:
+        if claim.hardware != device:
+            yield Problem(file, 1, f"lies in the folder of {device}, and {shown(beside)} is about {claim.hardware}")
+        elif complaint := _foreign(one, device, claim, registry):
+            yield Problem(file, 1, complaint)
+
+
+def _is_over(claim: Claim, device: str, one: Taken, registry: Registry) -> bool:
+    """Whether a claim of the file beside speaks of the operating point that was recorded."""
+    try:
+        return not registry.get(device).operating_points or claim.mode_of(device) == one.mode
+    except InputError:
+        return True  # a broken spec is red by itself
+
+
+def _foreign(one: Taken, device: str, claim: Claim, registry: Registry) -> str:
+    try:
+        return foreign(one, registry.get(device), claim.option("machine"))
+    except InputError:
+        return ""  # as above
+
+
+def _unknown(device: str, one: Taken, registry: Registry) -> str:
+    """Whether the path names a device that a spec describes, in a mode that it has."""
+    try:
+        hardware = registry.get(device)
+    except UnknownDeviceError as error:
+        return f"lies in the folder of a device without spec: {error}"
+    except InputError:
+        return ""  # a broken spec is red by itself
+    modes = hardware.operating_points
+    if modes and one.mode is not None and one.mode not in modes:
+        return f"was made in the mode '{one.mode}', which {device} does not have (has: {', '.join(modes)})"
+    return ""
+
+
+def _problem(file: Path, message: str) -> Problem:
+    """A refusal with its line, without the file's name that a problem brings itself."""
+    place = re.fullmatch(rf"{re.escape(shown(file))}(?::(\d+))?: (.*)", message, re.DOTALL)
+    return Problem(file, int(place[1] or 1), place[2]) if place else Problem(file, 1, message)

@@ -1,0 +1,1 @@
+"""Repairs: what to change in a spec or a golden file, tried before it is proposed."""

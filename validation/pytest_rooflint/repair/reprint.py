@@ -1,0 +1,155 @@
+"""What a golden file should quote instead, where no fact is to blame: the digits that the model obtains, as printed.
+
+A person decides, with the document open. A figure is never proposed where a convention explains the ratio, where the
+claim would only repeat the model's own printout, or where it is not said which of several printed values is wrong.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
+
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.expect import Expectation, ExpectationError, parse_expectation
+from pytest_rooflint.golden.kinds import Obtained
+from pytest_rooflint.repair.proposal import Refusal
+from pytest_rooflint.suite.judge import corroborated, outcome_of
+from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Verdict
+from rooflint.base.units import IEC_PREFIXES, OPS_PER_MAC, SI_PREFIXES
+from rooflint.diagnosis.causes import Cause, conventions
+
+_VALUE = re.compile(
+    r"(?<![\w.])(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?:\s+(?P<unit>[A-Za-zµ%][A-Za-zµ%/]*))?"
+)
+
+ROUNDED = 0.005
+"""How far doubling a figure that was rounded first may lead from the double, as a share of it."""
+
+
+@dataclass(frozen=True)
+class Reprint:
+    """Another text for `expect`, or a flag before it; `remarks` say what speaks for it."""
+
+    expect: str | None = None
+    entry: str | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def reprint(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> Reprint:
+    """What to quote instead of what is written. Raises Refusal."""
+    expectation, obtained = claim.expectation, verdict.obtained
+    if claim.xfail is not None and excuses:
+        raise Refusal("is a known disagreement that changed; settle it, or excuse what it is now, by hand")
+    if claim.is_replay:
+        raise Refusal("replays what a document printed; mend the assumption under 'given', or quote it again")
+    if expectation is None or obtained is None or verdict.ratio is None:
+        raise Refusal(f"has no figure to put in its place: {verdict.reason or 'what it says is no figure'}")
+    if sparse := _as_sparse(claim, suite, written, excuses=excuses):
+        return sparse
+    if slip := next(_other_prefixes(written, claim, obtained), None):
+        return Reprint(slip, remarks=(f"the same digits with another prefix are what the model obtains: {slip}",))
+    _refuse_conventions(expectation, obtained, suite, written)
+    if not corroborated(claim, obtained):
+        raise Refusal(
+            "has no document of its own, so a new figure would be the model's own printout; reopen the document"
+        )
+    return Reprint(_scaled(written, claim, obtained, verdict.ratio))
+
+
+def is_misnamed(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> bool:
+    """Whether a claim holds as it was printed, once its prefix, or dense and sparse, are called by their names."""
+    if passes_otherwise(claim, suite, excuses=excuses):
+        return True
+    return verdict.obtained is not None and any(_other_prefixes(written, claim, verdict.obtained))
+
+
+def passes_otherwise(claim: Claim, suite: Suite, *, excuses: bool) -> bool:
+    """Whether a claim holds once a dense figure is called sparse, or a sparse one dense."""
+    if "sparse" not in kinds.kind(claim.kind).options:
+        return False
+    other = replace(claim, options={**claim.options, "sparse": not claim.option("sparse")})
+    return outcome_of(other, suite, excuses=excuses) == "pass"
+
+
+def _as_sparse(claim: Claim, suite: Suite, written: str, *, excuses: bool) -> Reprint | None:
+    """The expectation is the figure with sparsity: say so. Raises Refusal where a sparse claim quotes a dense one."""
+    if not passes_otherwise(claim, suite, excuses=excuses):
+        return None
+    if claim.option("sparse"):
+        raise Refusal(f"quotes the dense figure, {written}; remove 'sparse: true', or quote the sparse one")
+    remark = f"{written} is the figure with sparsity; if only that is printed, '{written} / 2' with a note says so, too"
+    return Reprint(entry="sparse: true", remarks=(remark,))
+
+
+def _other_prefixes(written: str, claim: Claim, obtained: Obtained) -> Iterator[str]:
+    """The same digits with another prefix of the same unit, where that agrees."""
+    for match in _VALUE.finditer(written):
+        unit = match["unit"] or ""
+        own = next((prefix for prefix in (*IEC_PREFIXES, *SI_PREFIXES) if prefix and unit.startswith(prefix)), "")
+        for bare in dict.fromkeys((unit.removeprefix(own), unit)):
+            for prefix in (*SI_PREFIXES, *IEC_PREFIXES) if bare else ():
+                text = f"{written[: match.start('unit')]}{prefix}{bare}{written[match.end('unit') :]}"
+                if text != written and _agrees(text, claim, obtained):
+                    yield text
+
+
+def _refuse_conventions(expectation: Expectation, obtained: Obtained, suite: Suite, written: str) -> None:
+    found = next(_broken_conventions(expectation, obtained, suite), None)
+    if found:
+        raise Refusal(
+            f"is off by {found.factor_text}, a convention ({found.text}); "
+            f"quote {written} with what makes it comparable, such as '/ 2' and a note"
+        )
+
+
+def _broken_conventions(expectation: Expectation, obtained: Obtained, suite: Suite) -> Iterator[Cause]:
+    """Conventions whose factor is the ratio, or so near to it that a rounded figure was multiplied."""
+    low, high = expectation.low * (1 - ROUNDED), expectation.high * (1 + ROUNDED)
+    for _, case in obtained.cases(low, high, suite.registry):
+        yield from (cause for cause in conventions(case) if case.span.holds(cause.factor))
+    if obtained.dimension[0] and low <= obtained.value * OPS_PER_MAC <= high:
+        yield Cause("a MAC is counted as one op", 1 / OPS_PER_MAC, 1.0)
+    if obtained.dimension[0] and low <= obtained.value / OPS_PER_MAC <= high:
+        yield Cause("an op is counted as a MAC", OPS_PER_MAC, 1.0)
+
+
+def _scaled(written: str, claim: Claim, obtained: Obtained, ratio: float) -> str:
+    """The one printed value of a text scaled by a ratio, in as many digits. Raises Refusal."""
+    values = list(_VALUE.finditer(written.partition("±")[0]))
+    printed = [match for match in values if match["unit"] or "." in match["number"]] or values
+    if len(printed) != 1:
+        raise Refusal(f"rests on {len(printed)} printed values; the figures do not say which one is misprinted")
+    number, (start, end) = printed[0]["number"], printed[0].span("number")
+    whole = not printed[0]["unit"] and "." not in number
+    for factor in (ratio, 1 / ratio):
+        text = f"{written[:start]}{_digits(number, factor, whole=whole, cut=_is_cut(claim))}{written[end:]}"
+        if text != written and _agrees(text, claim, obtained):
+            return text
+    raise Refusal(f"obtains {obtained.shown()}, which no figure with as many digits as {number} says")
+
+
+def _digits(number: str, factor: float, *, whole: bool, cut: bool) -> str:
+    """A number scaled, in as many significant digits as were printed, and with all digits before the point."""
+    mantissa = number.lower().partition("e")[0]
+    significant = len(mantissa.replace(".", "").lstrip("0")) or 1
+    value = Decimal(number) * Decimal(factor)
+    decimals = 0 if whole else max(0, significant - 1 - value.adjusted())
+    return f"{value.quantize(Decimal(1).scaleb(-decimals), ROUND_DOWN if cut else ROUND_HALF_EVEN):f}"
+
+
+def _agrees(text: str, claim: Claim, obtained: Obtained) -> bool:
+    try:
+        expectation = parse_expectation(text, truncated=_is_cut(claim))
+    except ExpectationError:
+        return False
+    return expectation.dimension == obtained.dimension and expectation.holds(obtained.value)
+
+
+def _is_cut(claim: Claim) -> bool:
+    expectation = claim.expectation
+    return expectation is not None and "truncated" in (
+        expectation.tolerance,
+        expectation.digits.tolerance if expectation.digits else "",
+    )

@@ -1,0 +1,228 @@
+"""Peers of a fact: what other devices say under the same key, so that a value nobody else has looks odd."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from pytest_rooflint.repair.proposal import Key, Proposal, Refusal, State, refuse_outside
+from pytest_rooflint.repair.reprint import is_misnamed, reprint
+from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.trial import Trial
+from pytest_rooflint.suite.verdict import Verdict
+from rooflint.base import strict_yaml
+from rooflint.base.errors import shown
+from rooflint.base.facts import Fact, leading_number
+from rooflint.base.strict_yaml import PlaceError
+from rooflint.devices.registry import Registry
+from rooflint.diagnosis.causes import Cause
+from rooflint.diagnosis.suspects import FEWEST_PEERS
+
+
+def is_odd(registry: Registry, fact: Fact, text: str) -> bool:
+    """Whether no other device says a value as small or as large: of that path, or of that key where few have it."""
+    others = list(_others(registry, fact))
+    peers = [one.value for one in others if one.path == fact.path]
+    if len(peers) < FEWEST_PEERS:
+        peers = [one.value for one in others]
+    value = fact.value * leading_number(text) / leading_number(fact.display)
+    return bool(peers) and not min(peers) <= value <= max(peers)
+
+
+def _others(registry: Registry, fact: Fact) -> Iterator[Fact]:
+    """What other lines say under the same key, whatever the unit or memory is called."""
+    for device in registry.readable():
+        facts = device.facts.values()
+        yield from (one for one in facts if _key(one) == _key(fact) and (one.file, one.line) != (fact.file, fact.line))
+
+
+def _key(fact: Fact) -> tuple[str, ...]:
+    """A path without the name of its unit or memory."""
+    return tuple(word for place, word in enumerate(fact.path.split(".")) if place != 1)
+
+
+# ---- A fact that one claim alone asks to change: which of the two is wrong, the figures cannot say
+
+FEWEST_DIGITS = 4
+"""Digits that any source may print."""
+
+
+@dataclass(frozen=True)
+class Lone:
+    """The claim, as it stands in a suite, with its verdict."""
+
+    suite: Suite
+    verdict: Verdict
+    key: Key
+    excuses: bool
+
+    @cached_property
+    def written(self) -> str:
+        """The text of its expectation; empty where it has none. Raises PlaceError."""
+        if self.verdict.claim.expectation is None:
+            return ""
+        return strict_yaml.value_at(self.suite.text(self.key[0]), ("claims", self.key[1], "expect"))
+
+    def refuse_guess(self, fact: Fact, new: str) -> None:
+        """Do not change a fact that looks right for one that looks wrong. Raises Refusal, PlaceError."""
+        claim, registry = self.verdict.claim, self.suite.registry
+        if self.written and is_misnamed(claim, self.verdict, self.suite, self.written, excuses=self.excuses):
+            raise Refusal("only one claim asks for it, and that holds with another prefix, or sparse for dense")
+        if is_odd(registry, fact, new) > is_odd(registry, fact, fact.display):
+            raise Refusal("only one claim asks for it, and no other device has the like")
+        if digits(new) > max(digits(fact.display), FEWEST_DIGITS):
+            raise Refusal("only one claim asks for it, and nobody prints such a figure")
+
+    def remarks(self) -> Iterator[str]:
+        """That it stands alone, and what it would quote instead. Raises PlaceError."""
+        yield "only one claim asks for it; read both documents before you choose"
+        claim = self.verdict.claim
+        try:
+            other = reprint(claim, self.verdict, self.suite, self.written, excuses=self.excuses)
+        except Refusal:
+            return
+        yield f"instead of this one: {shown(claim.file)}:{claim.line} expect {self.written} → {other.expect}"
+
+
+def digits(text: str) -> int:
+    """Significant digits of a quantity as it is written: 4 of `1.300 GHz`, 2 of `1300`."""
+    number = text.partition(" ")[0]
+    return len(number.replace(".", "").lstrip("0") if "." in number else number.strip("0"))
+
+
+# ---- Repairs of specs: the facts whose repair was tried and mends reds without breaking anything, one after the othe
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A repair that was tried in memory and broke nothing, with the red claims that ask for it."""
+
+    cause: Cause
+    fact: Fact
+    new: str
+    names: tuple[str, ...]
+
+    @property
+    def change(self) -> str:
+        """Old and new, with the place."""
+        return f"{self.fact.path} {self.fact.display} → {self.new} at {shown(self.fact.file)}:{self.fact.line}"
+
+
+@dataclass
+class Repairs:
+    """The red claims of a run by their place, and a suite that is mended repair by repair."""
+
+    suite: Suite
+    state: State
+    wanted: Mapping[Key, str]
+    """Ids of the reds of this run."""
+    root: Path
+    excuses: bool = True
+    objections: dict[str, str] = field(default_factory=dict)
+    """By claim: what spoke against a repair that was tried."""
+    verdicts: dict[Key, Verdict] = field(default_factory=dict)
+    """On what is still red, with its causes tried."""
+    refused: set[tuple[Fact, str]] = field(default_factory=set)
+
+    def proposals(self) -> Iterator[Proposal]:
+        """The best repair of what is still red, until none is left."""
+        while candidates := self._candidates():
+            for candidate in candidates:
+                if found := self._accepted(candidate, candidates):
+                    yield found
+                    break
+
+    def _candidates(self) -> list[Candidate]:
+        """Repairs that were tried and break nothing, those first that mend most."""
+        ranking = Trial(self.suite, excuses=self.excuses).ranked
+        found: dict[tuple[Fact, str], Candidate] = {}
+        for (file, place), name in self.wanted.items():
+            if (file, place) not in self.state.reds:
+                continue
+            claim = self.suite.read(file).claims[place]
+            verdict = self.verdicts[file, place] = judge(claim, "", self.suite, excuses=self.excuses, ranking=ranking)
+            for cause in verdict.causes:
+                if cause.fact and cause.repair and cause.mends and not cause.breaks:
+                    key = (cause.fact, cause.repair)
+                    names = found[key].names if key in found else ()
+                    found[key] = Candidate(cause, *key, (*names, name))
+        left = (candidate for key, candidate in found.items() if key not in self.refused)
+        return sorted(left, key=self._rank)
+
+    def _rank(self, candidate: Candidate) -> tuple[int, int, float]:
+        """What mends most first; among equals what looks odd now and would not then; then what is simplest."""
+        registry, fact = self.suite.registry, candidate.fact
+        odd = 2 * is_odd(registry, fact, candidate.new) - is_odd(registry, fact, fact.display)
+        return -(candidate.cause.mends or 0), odd, candidate.cause.cost
+
+    def _accepted(self, candidate: Candidate, candidates: Iterable[Candidate]) -> Proposal | None:
+        """Take it over, if the project as a whole is no worse with it; otherwise note what speaks against it."""
+        try:
+            before, after, suite, state = self._tried(candidate)
+        except (Refusal, PlaceError) as error:
+            self.refused.add((candidate.fact, candidate.new))
+            self.objections |= dict.fromkeys(candidate.names, f"{candidate.change}: {error}")
+            return None
+        mended = [key for key in self.state.reds if key not in state.reds]
+        mends = tuple(self.wanted[key] for key in mended if key in self.wanted)
+        alike = [other for other in candidates if other is not candidate and set(other.names) == set(candidate.names)]
+        remarks = (*_remarks(candidate.cause, len(mended)), *self._other_side(mended), *_alternatives(alike))
+        self.suite, self.state = suite, state
+        fact = candidate.fact
+        return Proposal(fact.file, fact.line, fact.path, fact.display, candidate.new, before, after, mends, remarks)
+
+    def _tried(self, candidate: Candidate) -> tuple[str, str, Suite, State]:
+        """Text before and after, and the project with it, read and judged as a whole. Raises Refusal, PlaceError."""
+        file = candidate.fact.file
+        refuse_outside(file, self.root)
+        before = self.suite.text(file)
+        after = strict_yaml.with_value(before, place_of(before, candidate.fact), candidate.new)
+        suite = self.suite.with_text(file, after)
+        state = State.of(suite, excuses=self.excuses)
+        if objection := state.objection(self.state):
+            raise Refusal(objection)
+        self._refuse_guess(candidate, [key for key in self.state.reds if key not in state.reds])
+        return before, after, suite, state
+
+    def _refuse_guess(self, candidate: Candidate, mended: list[Key]) -> None:
+        if not set(mended) & set(self.wanted):
+            raise Refusal("mends nothing once it is written down")
+        if len(mended) == 1:
+            Lone(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).refuse_guess(
+                candidate.fact, candidate.new
+            )
+
+    def _other_side(self, mended: list[Key]) -> Iterator[str]:
+        if len(mended) == 1:
+            yield from Lone(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).remarks()
+
+
+def place_of(text: str, fact: Fact) -> tuple[str | int, ...]:
+    """Where the value of a fact stands in its file: among the facts, or at the operating point of its line.
+
+    Raises PlaceError.
+    """
+    points = strict_yaml.keys_at(text, ("operating_points",))
+    places = [tuple(fact.path.split(".")), *(("operating_points", point, fact.path) for point in points)]
+    for place in places:
+        try:
+            if strict_yaml.line_of_key(text, place) == fact.line:
+                return (*place, 0)
+        except PlaceError:
+            continue
+    raise PlaceError(f"{fact.path} is not written where it was read")
+
+
+def _remarks(cause: Cause, mended: int) -> Iterator[str]:
+    yield f"factor {cause.factor_text}: {cause.text}"
+    turn = "1 red claim turns" if mended == 1 else f"{mended} red claims turn"
+    yield f"tried on every claim: {turn} green, none turns red"
+
+
+def _alternatives(alike: Iterable[Candidate]) -> Iterator[str]:
+    """One of several is proposed, never two: together they would hide a slip behind another one."""
+    for number, one in enumerate(alike):
+        if not number:
+            yield "undecided: other repairs mend the same claims; read the sources of each before you choose"
+        yield f"instead of this one: {one.change}"

@@ -1,0 +1,1 @@
+"""A pytest session over golden files."""

@@ -1,0 +1,221 @@
+"""GitHub annotations: the worst ten failures, on their YAML lines. GitHub shows ten a step, so the worst come first."""
+
+import datetime
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rooflint.golden import expect
+from pytest_rooflint.session import items
+from pytest_rooflint.session.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, GoldenFolder, ProblemItem
+from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.trial import Trial, sentences
+from pytest_rooflint.suite.verdict import is_lonely
+
+LIMIT = 10
+
+
+def worst(rows: Sequence[Mapping[str, Any]], problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Workflow commands, the largest factor first; a file that cannot be read is worse than any factor."""
+    found = [(math.inf, _problem(problem)) for problem in problems]
+    found += [(_distance(row), _claim(row)) for row in rows if row["outcome"] == "fail"]
+    yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
+
+
+def _distance(row: Mapping[str, Any]) -> float:
+    ratio = row["ratio"]
+    return abs(math.log(ratio)) if ratio and math.isfinite(ratio) and ratio > 0 else math.inf
+
+
+def _claim(row: Mapping[str, Any]) -> str:
+    cause = _cause(row["causes"][0]) if row["causes"] else ""
+    obtained = f", obtained {row['obtained']['display']}" if row["obtained"] else ""
+    ratio = f", ratio {row['ratio_text']}" if row["ratio_text"] else ""
+    reason = f"; {row['reason']}" if row["reason"] else ""
+    return _command(
+        row["file"],
+        row["line"],
+        row["headline"],
+        f"expected {row['expected']['display']}{obtained}{ratio}{cause}{reason}",
+    )
+
+
+def _cause(cause: Mapping[str, Any]) -> str:
+    mend = f" ({cause['file']}:{cause['line']}: write {cause['repair']})" if cause["repair"] else ""
+    return f"; {cause['text']}{mend}"
+
+
+def _problem(problem: Mapping[str, Any]) -> str:
+    return _command(problem["file"], problem["line"], "rooflint", problem["what"])
+
+
+def _command(file: str | None, line: int | None, title: str, message: str) -> str:
+    place = f"file={_property(file)},line={line}," if file else ""
+    return f"::error {place}title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# ---- One pytest run: collects golden files, gathers verdicts (on xdist's controller), writes evidence, annotates
+
+
+def _options(config: pytest.Config) -> Iterator[str]:
+    """The folders that were named on the command line, for a rerun."""
+    for option in ("--rooflint-golden", "--rooflint-specs"):
+        yield from (f"{option}={folder}" for folder in config.getoption(option))
+
+
+class Run:
+    """The plugin while it is awake."""
+
+    def __init__(self, config: pytest.Config, golden: list[Path], specs: list[Path]) -> None:
+        self.config = config
+        for name, folders in (("rooflint_golden", golden), ("rooflint_specs", specs)):
+            for folder in folders:
+                if not folder.is_dir():
+                    raise pytest.UsageError(f"{name}: want a folder, found nothing at {folder}")
+        self.suite = Suite.of(golden, specs, _options(config))
+        self.rows: list[dict[str, Any]] = []
+        self.problems: list[dict[str, Any]] = []
+        self.proposed: list[str] = []
+        self.guard = items.Guard(self.suite)
+        self.started = datetime.datetime.now(tz=datetime.UTC)
+        self.clock = time.monotonic()
+        config.stash[SUITE] = self.suite
+        config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
+
+    # ---- collection
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Golden files below the configured folders, nothing else."""
+        return GoldenFile.from_parent(parent, path=file_path) if self.suite.owns(file_path) else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A golden folder brings the closed world with it, wherever the whole folder is run."""
+        return GoldenFolder.from_parent(parent, path=path) if path.resolve() in self.suite.golden_roots else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> Any:
+        """A golden folder is not passed by in silence."""
+        ignored = yield
+        self.guard.saw(collection_path, ignored)
+        return ignored
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from an xdist worker what it passed by."""
+        self.guard.folders |= set(getattr(node, "workeroutput", {}).get(items.PASSED_BY, ()))
+
+    # ---- verdicts
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Put the verdict on the report as plain data, so that it crosses from an xdist worker to the controller."""
+        report = yield
+        if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
+            verdict = item.stash[VERDICT]
+            whole = verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence")
+            report.rooflint_verdict = (
+                {**verdict.row(), "duration_s": round(call.duration, 6)} if whole else verdict.brief()
+            )
+        if call.when == "call" and isinstance(item, ProblemItem):
+            report.rooflint_problems = item.rows()
+        items.mark(item, call, report)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather, where the whole run is seen."""
+        if row := getattr(report, "rooflint_verdict", None):
+            self.rows.append(row)
+        self.problems += getattr(report, "rooflint_problems", [])
+        self.guard.gather(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A run in which nothing was decided is red; then write the evidence."""
+        if self._is_worker():
+            self.config.workeroutput[items.PASSED_BY] = sorted(self.guard.folders)  # type: ignore[attr-defined]
+            return
+        for sentence in self.guard.sentences():
+            self._note(sentence, session)
+        undecided = self.rows and all(row["outcome"] == "not validated here" for row in self.rows)
+        if undecided and session.exitstatus == pytest.ExitCode.OK:
+            self._note("every claim was skipped; nothing was validated", session)
+        if (patch := self.config.getoption("--rooflint-propose")) is not None:
+            self._propose(patch, session)
+        target = self.config.getoption("--rooflint-evidence")
+        if target:
+            from pytest_rooflint.evidence import build  # noqa: PLC0415  # only where it is written
+
+            file = Path(self.config.invocation_params.dir, target)
+            try:
+                build.write(file, self._evidence(int(session.exitstatus)))
+            except OSError as error:
+                self._note(f"{target}: no evidence written: {error.strerror}", session)
+
+    def _propose(self, target: str, session: pytest.Session) -> None:
+        """The patch, on whose account nothing turns green."""
+        from pytest_rooflint.repair import plan  # noqa: PLC0415  # only where it is asked for
+
+        folder, root = self.config.invocation_params.dir, self.config.rootpath
+        place = plan.Place(folder, root, Path(folder, target) if target else root / plan.DEFAULT)
+        excuses = not self.config.getoption("runxfail", default=False)
+        try:
+            self.proposed = plan.write(self.suite, self.rows, place, excuses=excuses)
+        except OSError as error:
+            self._note(f"{place.file}: no patch written: {error.strerror}", session)
+
+    def _note(self, what: str, session: pytest.Session) -> None:
+        """A problem of the run itself, which makes it red."""
+        self.problems.append({"what": what, "file": None, "line": None})
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
+
+    def _evidence(self, exit_status: int) -> dict[str, Any]:
+        from pytest_rooflint.evidence import build  # noqa: PLC0415
+
+        return build.build(
+            self.suite,
+            self.rows,
+            self.problems,
+            started=self.started,
+            duration_s=time.monotonic() - self.clock,
+            command=" ".join(("pytest", *map(str, self.config.invocation_params.args))),
+            exit_status=exit_status,
+        )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Count what pytest cannot know, and annotate on GitHub."""
+        if not self.rows and not self.problems:
+            return
+        if lonely := sum(map(is_lonely, self.rows)):
+            terminalreporter.write_line(
+                f"{lonely} of {len(self.rows)} claims are uncorroborated: no second document backs them"
+            )
+        if said := expect.sentence(self.rows):
+            terminalreporter.write_line(said)
+        for line in sentences(self.rows):
+            terminalreporter.write_line(line, bold=True)
+        for line in self.proposed:
+            terminalreporter.write_line(line)
+        for problem in self.problems:
+            if problem["file"] is None:
+                terminalreporter.write_line(problem["what"], red=True)
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for line in worst(self.rows, self.problems):
+                terminalreporter.write_line(line)

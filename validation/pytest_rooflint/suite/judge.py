@@ -1,0 +1,200 @@
+"""From a claim to its verdict: obtain the figure, compare, explain."""
+
+import datetime
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.expect import Expectation
+from pytest_rooflint.golden.kinds import (
+    DIVISOR,
+    ClaimError,
+    Context,
+    ContradictionError,
+    Obtained,
+    UnavailableError,
+    article,
+)
+from pytest_rooflint.suite.verdict import Outcome, Verdict
+from rooflint.base.errors import RooflintError
+from rooflint.base.units import measure
+from rooflint.devices.hardware import UndisclosedError
+from rooflint.diagnosis.causes import Cause, Span, ratio_text
+from rooflint.diagnosis.diagnose import candidates, shortlist
+
+SMALL = 1e-3
+"""A red ratio nearer to one than this is printed with all its digits."""
+DRIFT = 1e-3
+"""How far a known disagreement may move, as a share of itself, before it is another one."""
+
+
+class Ranking(Protocol):
+    """How causes are ranked before they are shown."""
+
+    def __call__(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+        """The causes worth showing, best first."""
+
+
+def judge(
+    claim: Claim,
+    nodeid: str,
+    context: Context,
+    *,
+    today: datetime.date | None = None,
+    excuses: bool = True,
+    ranking: Ranking = lambda causes: tuple(shortlist(causes)),
+) -> Verdict:
+    """The verdict on a claim. Whatever a file says wrongly ends in a verdict, never in a traceback.
+
+    Without `excuses` a known disagreement is as red as any other.
+    """
+    verdict = _judged(claim, nodeid, context, today, excuses)
+    expectation, obtained = claim.expectation, verdict.obtained
+    if verdict.causes:  # facts contradict one another: there is no figure
+        return replace(verdict, causes=ranking(verdict.causes))
+    if obtained is None or verdict.outcome in ("pass", "undecided"):
+        return verdict
+    if expectation is None:
+        return replace(verdict, causes=ranking(obtained.causes))
+    if verdict.ratio is None or expectation.holds(obtained.value):
+        return verdict
+    excused = claim.xfail.ratio if excuses and claim.xfail else None
+    causes = (*obtained.causes, *_causes(obtained, *_sought(expectation, excused, verdict.ratio), context))
+    return replace(verdict, causes=ranking(causes) if verdict.outcome == "fail" else tuple(shortlist(causes)))
+
+
+def outcome_of(claim: Claim, context: Context, *, excuses: bool = True) -> Outcome:
+    """The outcome alone, without a search for causes; a kind that breaks is red here, and loud where it is judged."""
+    try:
+        return brief(claim, context, excuses=excuses).outcome
+    except Exception:
+        return "fail"
+
+
+def brief(claim: Claim, context: Context, *, excuses: bool = True) -> Verdict:
+    """The verdict without a search for causes."""
+    return _judged(claim, "", context, None, excuses)
+
+
+def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | None, excuses: bool) -> Verdict:
+    try:
+        obtained = kinds.kind(claim.kind).obtain(claim, context)
+    except (UndisclosedError, UnavailableError) as error:
+        return _not_obtained(claim, nodeid, error)
+    except ContradictionError as error:
+        return Verdict(claim, "fail", nodeid, reason=str(error), causes=error.causes)
+    except (RooflintError, ClaimError) as error:
+        return Verdict(claim, "fail", nodeid, reason=str(error))
+    if claim.undisclosed:
+        return Verdict(claim, "fail", nodeid, obtained, reason="is disclosed by now; remove 'undisclosed'")
+    verdict = _compared(claim, nodeid, obtained)
+    return _excused(verdict, today or datetime.datetime.now(tz=datetime.UTC).date()) if excuses else verdict
+
+
+def _not_obtained(claim: Claim, nodeid: str, error: UndisclosedError | UnavailableError) -> Verdict:
+    """Neither right nor wrong; but that a vendor does not disclose something must stand in the claim."""
+    if claim.undisclosed or isinstance(error, UnavailableError):
+        return Verdict(claim, "not validated here", nodeid, reason=str(error))
+    return Verdict(claim, "fail", nodeid, reason=f"{error}; if that stays so, the claim must say 'undisclosed: true'")
+
+
+def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
+    expectation = claim.expectation
+    if _is_open(obtained, expectation):
+        return Verdict(claim, "undecided", nodeid, obtained, reason=obtained.doubt)
+    if expectation is None:
+        holds = bool(obtained.holds)
+        backed = holds and corroborated(claim, obtained)
+        return Verdict(claim, "pass" if holds else "fail", nodeid, obtained, corroborated=backed)
+    if obtained.dimension != expectation.dimension:
+        found, wanted = measure(expectation.dimension), measure(obtained.dimension)
+        reason = f"'{expectation.text}' is {found}, {article(claim.kind)} is {wanted}"
+        return Verdict(claim, "fail", nodeid, obtained, reason=reason)
+    if not math.isfinite(obtained.value):
+        return Verdict(claim, "fail", nodeid, obtained, reason="the model obtains no finite number")
+    ratio = obtained.value / expectation.value
+    span = Span(
+        obtained.value / expectation.high, obtained.value / expectation.low if expectation.low > 0 else math.inf
+    )
+    agrees = expectation.holds(obtained.value)
+    return Verdict(
+        claim,
+        "pass" if agrees else "fail",
+        nodeid,
+        obtained,
+        ratio=ratio,
+        ratio_text=ratio_text(ratio, span) if agrees or abs(ratio - 1) > SMALL else f"{ratio:.8g}",
+        corroborated=agrees and corroborated(claim, obtained),
+    )
+
+
+def _is_open(obtained: Obtained, expectation: Expectation | None) -> bool:
+    """Whether a doubtful figure decides nothing: it may be higher, so that only what is too high already is red."""
+    if not obtained.doubt or (expectation and obtained.dimension != expectation.dimension):
+        return False
+    return not obtained.holds if expectation is None else obtained.value <= expectation.high
+
+
+def _sought(expected: Expectation, excused: Expectation | None, ratio: float) -> tuple[float, float]:
+    """The band that a repair must reach: of what left a known disagreement, that disagreement."""
+    if excused is None or _excuses(excused, ratio, expected):
+        return expected.low, expected.high
+    return expected.low * excused.low, expected.high * excused.high
+
+
+def _causes(obtained: Obtained, low: float, high: float, context: Context) -> Iterator[Cause]:
+    for term, case in obtained.cases(low, high, context.registry):
+        for cause in candidates(case):
+            if term == DIVISOR:
+                yield replace(cause, factor=1 / cause.factor, parts=())
+            elif term:
+                yield replace(cause, text=f"{term} alone is off by {cause.factor_text}: {cause.text}", parts=())
+            else:
+                yield cause
+
+
+def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
+    """An expected failure must fail, by a figure, and not after its day."""
+    xfail = verdict.claim.xfail
+    if xfail is None or verdict.outcome not in ("pass", "fail"):
+        return verdict
+    if today > xfail.until:
+        reason = f"the expected failure ended on {xfail.until}; settle it or give it another day ({xfail.reason})"
+        return replace(verdict, outcome="fail", reason=reason)
+    if verdict.outcome == "pass":
+        reason = f"passes although it is expected to fail; remove 'xfail' ({xfail.reason})"
+        return replace(verdict, outcome="fail", reason=reason)
+    if verdict.reason:  # it failed, but not by the figure that the excuse speaks of
+        return verdict
+    expected = verdict.claim.expectation
+    if xfail.ratio and verdict.ratio and expected and not _excuses(xfail.ratio, verdict.ratio, expected):
+        reason = f"is off by {verdict.ratio_text}, excused is {xfail.ratio.text} ({xfail.reason})"
+        return replace(verdict, outcome="fail", reason=reason)
+    return replace(verdict, outcome="xfail", reason=xfail.reason)
+
+
+def _excuses(excused: Expectation, ratio: float, expected: Expectation) -> bool:
+    """Whether a ratio is the excused one, within the digits of either."""
+    low, high = excused.low * expected.low / expected.value, excused.high * expected.high / expected.value
+    return low * (1 - DRIFT) <= ratio <= high * (1 + DRIFT)
+
+
+def corroborated(claim: Claim, obtained: Obtained) -> bool:
+    """Whether two documents meet: the claim's is none of those that its facts were read in, and no fact is an estimate.
+
+    What rests on no fact at all (the ops of a workload) is counted by us and printed by somebody else.
+    """
+    if claim.source is None or claim.is_replay or kinds.kind(claim.kind).inferred:
+        return False
+    own = {_title(fact.source.document) for fact in obtained.facts}
+    judged = any(fact.source.grade == "estimate" for fact in obtained.facts)
+    return not judged and claim.source.grade != "estimate" and _title(claim.source.document) not in own
+
+
+def _title(document: str) -> frozenset[str]:
+    """The words of a title, so that punctuation and order do not make two documents of one."""
+    return frozenset(re.findall(r"[a-z0-9]+(?:\.[a-z0-9]+)*", document.casefold()))

@@ -1,0 +1,128 @@
+"""Repairs are tried, not guessed: what would every other claim say if one fact were another?"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.suite.judge import outcome_of
+from pytest_rooflint.suite.suite import Suite
+from rooflint.base.facts import Fact
+from rooflint.devices.hardware import Hardware
+from rooflint.diagnosis.causes import Cause
+from rooflint.diagnosis.diagnose import shortlist
+
+MOST_TRIALS = 100
+"""Different repairs that one run tries; beyond that many reds a list of repairs helps nobody."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The suite as a laboratory: every claim judged again with one line of a spec changed."""
+
+    suite: Suite
+    excuses: bool = True
+    """Whether known disagreements are excused in this run."""
+    _outcomes: dict[str, bool] = field(default_factory=dict, repr=False)
+    _effects: dict[tuple[Fact, float], tuple[int, int]] = field(default_factory=dict, repr=False)
+
+    def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+        """The causes worth showing, those first whose repair mends most and breaks nothing."""
+        return tuple(shortlist(self._tried(cause) for cause in causes))
+
+    def _tried(self, cause: Cause) -> Cause:
+        if cause.fact is None or cause.repaired is None:
+            return cause
+        key = (cause.fact, cause.repaired.value)
+        if key not in self._effects:
+            if len(self._effects) >= MOST_TRIALS:
+                return cause
+            self._effects[key] = self._effect(cause.fact, cause.repaired)
+        mends, breaks = self._effects[key]
+        return replace(cause, mends=mends, breaks=breaks)
+
+    def _effect(self, fact: Fact, repaired: Fact) -> tuple[int, int]:
+        """Claims that the repair turns green, and claims that it turns red."""
+        held = set(self.suite.registry.holders(fact))
+        changed = replace(self.suite, registry=self.suite.registry.with_fact(fact, repaired))
+        mends = breaks = 0
+        for claim in self.suite.claims():
+            if claim.is_replay or not _concerns(claim, held, self.suite, fact):
+                continue
+            before, after = self._red(claim), self._fails(claim, changed)
+            mends += before and not after
+            breaks += after and not before
+        return mends, breaks
+
+    def _red(self, claim: Claim) -> bool:
+        key = f"{claim.file}::{claim.id}"
+        if key not in self._outcomes:
+            self._outcomes[key] = self._fails(claim, self.suite)
+        return self._outcomes[key]
+
+    def _fails(self, claim: Claim, suite: Suite) -> bool:
+        return outcome_of(claim, suite, excuses=self.excuses) == "fail"
+
+
+def _concerns(claim: Claim, devices: set[str], suite: Suite, fact: Fact) -> bool:
+    """Whether a claim may rest on a fact that these devices hold."""
+    if claim.hardware:
+        return claim.hardware in devices
+    if claim.architecture:
+        return _architecture(claim, suite).facts.get(fact.path) == fact
+    return any(word.partition("@")[0] in devices for word in claim.subject.split())
+
+
+def _architecture(claim: Claim, suite: Suite) -> Hardware:
+    return suite.registry.architecture(str(claim.architecture)).as_hardware()
+
+
+# ---- One place, many reds: the repairs that were tried, by how many red claims each would turn green
+
+Row = Mapping[str, Any]
+
+
+def places(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Repairs that the causes of red claims ask for, best first: most mended, nothing broken."""
+    reds = [row for row in rows if row["outcome"] == "fail"]
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in reds:
+        for cause in row["causes"]:
+            if cause["repair"] is None or cause["mends"] is None:
+                continue
+            key = (cause["file"], cause["line"], cause["path"], cause["repair"])
+            place = found.setdefault(key, _place(cause, len(reds)))
+            place["ids"].append(row["nodeid"])
+    return sorted(found.values(), key=lambda place: (place["breaks"] > 0, -place["mends"], -len(place["ids"])))
+
+
+def _place(cause: Row, reds: int) -> dict[str, Any]:
+    same = ("file", "line", "path", "mends", "breaks")
+    return {
+        **{key: cause[key] for key in same},
+        "from": cause["current"],
+        "to": cause["repair"],
+        "reds": reds,
+        "ids": [],
+    }
+
+
+def sentences(rows: Sequence[Row], most: int = 3) -> Iterator[str]:
+    """The best repairs, one line each; only such as mend more than one claim and break none.
+
+    Repairs that mend the same claims stand in one line: the figures do not decide between them.
+    """
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for place in places(rows):
+        if place["mends"] > 1 and not place["breaks"]:
+            groups.setdefault((place["mends"], *sorted(place["ids"])), []).append(place)
+    for group in list(groups.values())[:most]:
+        mended, reds = group[0]["mends"], group[0]["reds"]
+        # a run of a part of the claims has fewer reds than the repair, which is tried on all of them, mends
+        of = f"{mended} of {reds}" if mended <= reds else f"{mended}"
+        mends = f"{of} red claims turn green, and none turns red, with "
+        yield mends + ", or with ".join(_change(place) for place in group)
+
+
+def _change(place: Row) -> str:
+    return f"{place['to']} instead of {place['from']} at {place['file']}:{place['line']}  {place['path']}"

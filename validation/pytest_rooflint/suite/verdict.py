@@ -1,0 +1,312 @@
+"""Verdicts: one object that is the assertion text, the JUnit properties, the annotation and the evidence row."""
+
+import math
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.expect import Stale, is_loose, stale
+from pytest_rooflint.golden.kinds import Obtained
+from rooflint.base.errors import shown
+from rooflint.base.facts import Fact
+from rooflint.base.text import row as line_of
+from rooflint.diagnosis.causes import Cause
+
+Outcome = Literal["pass", "fail", "xfail", "undecided", "not validated here"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The meeting of a claim and the model."""
+
+    claim: Claim
+    outcome: Outcome
+    nodeid: str
+    obtained: Obtained | None = None
+    ratio: float | None = None
+    ratio_text: str | None = None
+    corroborated: bool = False
+    causes: tuple[Cause, ...] = ()
+    options: tuple[str, ...] = ()
+    """Options of pytest without which the id would not be found."""
+    started_in: Path | None = None
+    """The folder where the run was started; None for the root of its ids."""
+    reason: str | None = None
+    """Why it failed without a figure, is expected to fail, or cannot be validated here."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that the obtained figure rests on."""
+        return self.obtained.facts if self.obtained else ()
+
+    @property
+    def rerun(self) -> str:
+        """The command that runs just this claim again."""
+        return shlex.join(["pytest", *self.options, self._target])
+
+    @property
+    def _target(self) -> str:
+        """The id as pytest finds it from where the run was started."""
+        if self.started_in is None:
+            return self.nodeid
+        try:
+            file = os.path.relpath(self.claim.file, self.started_in)
+        except ValueError:  # another drive
+            file = str(self.claim.file)
+        return f"{Path(file).as_posix()}::{self.claim.id}"
+
+    @property
+    def headline(self) -> str:
+        """What is claimed, in one line."""
+        claim = self.claim
+        about = claim.hardware or claim.architecture
+        words = [claim.kind, claim.subject]
+        words += ["with sparsity"] if claim.option("sparse") else []
+        words += [f"per {claim.option('per')}"] if claim.option("per") else []
+        words += [f"of {about}"] if about else []
+        words += [f"at {claim.at}"] if isinstance(claim.at, str) else []
+        words += [f"({claim.title})"] if claim.is_replay and claim.title else []
+        return " ".join(words)
+
+    @property
+    def expected_display(self) -> str:
+        """The expected value for a reader."""
+        expectation = self.claim.expectation
+        if expectation is None:
+            return self.obtained.expected if self.obtained else self.claim.subject
+        return self.obtained.shown(expectation.value, self._digits) if self.obtained else expectation.text
+
+    @property
+    def obtained_display(self) -> str:
+        """The obtained value for a reader."""
+        return self.obtained.shown(digits=self._digits) if self.obtained else ""
+
+    @property
+    def _digits(self) -> int:
+        """Four, or as many as it takes to tell a red figure from the expected one."""
+        expectation, obtained = self.claim.expectation, self.obtained
+        if expectation is None or obtained is None or expectation.holds(obtained.value):
+            return 4
+        for digits in (4, 6, 8):
+            if obtained.shown(expectation.value, digits) != obtained.shown(digits=digits):
+                return digits
+        return 10
+
+    @property
+    def loose(self) -> bool:
+        """Whether the tolerance is wider than printed digits justify."""
+        return self.claim.expectation is not None and is_loose(self.claim.expectation)
+
+    @property
+    def stale(self) -> Stale | None:
+        """A tolerance wider than this verdict needs; None while it is red, or excused."""
+        expectation, obtained = self.claim.expectation, self.obtained
+        if self.outcome != "pass" or expectation is None or obtained is None:
+            return None
+        return stale(expectation, obtained.value)
+
+    def text(self) -> str:
+        """The verdict as a red test prints it."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        claim = self.claim
+        lines = [f"{shown(claim.file)}:{claim.line}  {self.headline}"]
+        lines.append(line_of("expected", self.expected_display, self._quoted()))
+        if self.obtained:
+            lines.append(line_of("obtained", self.obtained_display, self.obtained.formula))
+            lines += self.obtained.details.splitlines()
+        if self.ratio_text:
+            lines += self._ratio_lines()
+        if self.reason:
+            lines.append(line_of("reason", self.reason))
+        if not self.ratio_text:
+            lines += self._cause_lines("because")
+        if claim.note:
+            lines.append(line_of("note", claim.note))
+        lines += self._fact_lines()
+        lines.append(f"  rerun     {self.rerun}")  # never wrapped: it is there to be copied
+        return lines
+
+    def _quoted(self) -> str:
+        expectation, source = self.claim.expectation, self.claim.source
+        printed = f"{expectation.text} ({expectation.tolerance_text}), " if expectation else ""
+        return f"{printed}{source}" if source else printed
+
+    def _ratio_lines(self) -> list[str]:
+        if not self.causes:
+            expectation = self.claim.expectation
+            agrees = expectation and self.obtained and expectation.holds(self.obtained.value)
+            explained = agrees or (self.obtained and self.obtained.details)
+            said = "" if explained else "unexplained by any known convention or fact"
+            return [line_of("ratio", str(self.ratio_text), said)]
+        first = self.causes[0]
+        return self._cause_lines("ratio", first.factor_text if first.parts else str(self.ratio_text))
+
+    def _cause_lines(self, label: str, ratio: str | None = None) -> list[str]:
+        """Every cause with what would mend it, likeliest first."""
+        lines: list[str] = []
+        for cause in self.causes:
+            lines += [line_of("or" if lines else label, ratio or cause.factor_text, cause.text), *_repair(cause)]
+            ratio = None
+        return lines
+
+    def _fact_lines(self) -> list[str]:
+        if self.outcome != "fail" or not self.facts:
+            return []
+        unique = dict.fromkeys(self.facts)
+        return [
+            line_of(
+                "" if position else "facts",
+                fact.display,
+                f"{_last(fact)} ({fact.source.grade})  {shown(fact.file)}:{fact.line}",
+            )
+            for position, fact in enumerate(unique)
+        ]
+
+    def properties(self) -> list[tuple[str, str]]:
+        """What JUnit XML carries."""
+        source = self.claim.source
+        pairs = {
+            "expected": self.expected_display,
+            "obtained": self.obtained_display,
+            "ratio": "" if self.ratio is None else f"{self.ratio:.6g}",
+            "unit": self.expected_display.partition(" ")[2] if self.claim.expectation else "",
+            "source": str(source) if source else "",
+            "corroborated": str(self.corroborated).lower(),
+        }
+        return list(pairs.items())
+
+    def brief(self) -> dict[str, Any]:
+        """The little that a run needs to count a verdict that nobody will read."""
+        return {
+            "outcome": self.outcome,
+            "corroborated": self.corroborated,
+            "replay": self.claim.is_replay,
+            "tolerance": {"loose": self.loose, "stale": self.stale is not None},
+        }
+
+    def row(self) -> dict[str, Any]:
+        """The evidence row: plain data."""
+        claim, expectation, obtained = self.claim, self.claim.expectation, self.obtained
+        return {
+            "id": claim.id,
+            "nodeid": self.nodeid,
+            "outcome": self.outcome,
+            "kind": claim.kind,
+            "subject": claim.subject,
+            "hardware": claim.hardware,
+            "architecture": claim.architecture,
+            "others": list(obtained.others) if obtained else [],
+            "unit": obtained.unit if obtained else None,
+            "precision": obtained.precision if obtained else None,
+            "sparse": bool(claim.option("sparse")),
+            "per": claim.option("per"),
+            "at": claim.mode_of(claim.hardware or ""),
+            "headline": self.headline,
+            "file": shown(claim.file),
+            "line": claim.line,
+            "note": claim.note,
+            "reason": self.reason,
+            "until": claim.xfail.until.isoformat() if claim.xfail else None,
+            "corroborated": self.corroborated,
+            "replay": claim.is_replay,
+            "expected": self._expected_row(),
+            "tolerance": None
+            if expectation is None
+            else {
+                "kind": expectation.tolerance,
+                "text": expectation.tolerance_text,
+                "why": claim.why,
+                "printed": (expectation.digits or expectation).tolerance_text,
+                "loose": self.loose,
+                "stale": self.stale and {"text": self.stale.text, "write": self.stale.write},
+            },
+            "obtained": None
+            if obtained is None
+            else {
+                "value": obtained.value if math.isfinite(obtained.value) else None,
+                "display": self.obtained_display,
+                "formula": obtained.formula,
+                "details": [line.strip() for line in obtained.details.splitlines()],
+            },
+            "ratio": self.ratio,
+            "ratio_text": self.ratio_text,
+            "slack": self._slack(),
+            "facts": [_fact_row(fact) for fact in dict.fromkeys(self.facts)],
+            "causes": [_cause_row(cause) for cause in self.causes],
+            "rerun": self.rerun,
+        }
+
+    def _slack(self) -> float | None:
+        expectation, obtained = self.claim.expectation, self.obtained
+        if expectation is None or obtained is None or not math.isfinite(obtained.value):
+            return None
+        return expectation.slack(obtained.value)
+
+    def _expected_row(self) -> Mapping[str, Any] | None:
+        expectation, source = self.claim.expectation, self.claim.source
+        return {
+            "text": expectation.text if expectation else self.expected_display,
+            "value": expectation.value if expectation else None,
+            "low": expectation.low if expectation else None,
+            "high": expectation.high if expectation else None,
+            "display": self.expected_display,
+            "source": {"document": source.document, "where": source.where, "grade": source.grade} if source else None,
+        }
+
+
+def is_lonely(row: Mapping[str, Any]) -> bool:
+    """Whether a row counts as uncorroborated: it passes, no second document agrees, and it is no history."""
+    return bool(row["outcome"] == "pass" and not row["corroborated"] and not row["replay"])
+
+
+def _last(fact: Fact) -> str:
+    return ".".join(fact.path.split(".")[2:]) or fact.path
+
+
+def _repair(cause: Cause) -> list[str]:
+    if cause.fact is None:
+        return []
+    change = f"; write {cause.repair}{_tried(cause)}" if cause.repair else ""
+    return [line_of("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
+
+
+def _tried(cause: Cause) -> str:
+    """What the other claims said when the repair was tried."""
+    if cause.mends is None:
+        return ""
+    mends = f"{cause.mends} red claim{'s' if cause.mends != 1 else ''} would turn green"
+    breaks = f"{cause.breaks} green one{'s' if cause.breaks != 1 else ''} red" if cause.breaks else "none red"
+    return f" ({mends}, {breaks})"
+
+
+def _fact_row(fact: Fact) -> dict[str, Any]:
+    return {
+        "path": fact.path,
+        "display": fact.display,
+        "grade": fact.source.grade,
+        "document": fact.source.document,
+        "where": fact.where,
+        "file": shown(fact.file),
+        "line": fact.line,
+    }
+
+
+def _cause_row(cause: Cause) -> dict[str, Any]:
+    return {
+        "text": cause.text,
+        "factor": cause.factor,
+        "factor_text": cause.factor_text,
+        "file": shown(cause.fact.file) if cause.fact else None,
+        "line": cause.fact.line if cause.fact else None,
+        "path": cause.fact.path if cause.fact else None,
+        "current": cause.fact.display if cause.fact else None,
+        "repair": cause.repair,
+        "mends": cause.mends,
+        "breaks": cause.breaks,
+    }

@@ -1,0 +1,121 @@
+"""Knobs: the numbers that a prediction rests on, each with its line, and what is predicted when one is turned."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from rooflint.base import strict_yaml
+from rooflint.base.facts import Fact, leading_number
+from rooflint.base.strict_yaml import Document
+from rooflint.base.units import format_number
+from rooflint.devices.registry import Registry
+from rooflint.kernels import constants, op_constants
+from rooflint.kernels.chip import Chip
+from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.op_constants import GROUPS, ops_file
+from rooflint_calibration.tested import Tested
+
+OF_CHIP = {
+    "bandwidth_bytes_per_s": ("bandwidth", ("pin_rate", "bandwidth")),
+    "l2_bytes": ("L2 capacity", ("caches.l2.capacity",)),
+    "sms": ("number of SMs", ("groups",)),
+    "macs_per_clock": ("MAC/clock", ("macs_per_clock", "per_group")),
+    "clock_hz": ("clock", ("clock", "clock_of")),
+    "tdp_w": ("rated power", ("tdp",)),
+    "special_functions": ("special function units", ("special_function_units",)),
+    "graph_launch_s": ("launch in a graph", ("graph",)),
+}
+"""Inputs of a chip: what a reader calls each, and words in the path of the fact that it follows from."""
+
+TURNS = (0.5, 2.0)
+"""Turns that show whether anything rests on a knob: far enough to pass the step from L2 to memory."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A constant, or an input of one device."""
+
+    name: str
+    """`l2_reach`, `bandwidth of nvidia/l40s`."""
+    fact: Fact
+    """What stands in a file, with the line."""
+    turned: Callable[[Tested, float], Tested]
+    """The same rows where it is so many times what it is."""
+
+    def at(self, factor: float) -> str:
+        """What it would be where it is so many times what it is: `1.05`, `28 Gbit/s`."""
+        unit = self.fact.display.partition(" ")[2]
+        return f"{format_number(leading_number(self.fact.display) * factor, 3)} {unit}".strip()
+
+
+def knobs(registry: Registry, family: str, ones: Sequence[Tested]) -> Iterator[Knob]:
+    """The constants that were fitted without a family, and the inputs of its devices. Raises RooflintError."""
+    yield from _of_products(registry, family)
+    yield from _of_ops(registry, family)
+    for one in ones:
+        yield from _of_chip(one)
+
+
+def _of_products(registry: Registry, family: str) -> Iterator[Knob]:
+    file, document = silicon_file(registry), _document(registry, constants.FILE)
+    for name in constants.NAMES:
+        fact = _unseen(file.fact(name), file.spec.constants[name].folds, family, document, ("constants", name))
+        yield Knob(name, fact, _turner("products", name))
+
+
+def _of_ops(registry: Registry, family: str) -> Iterator[Knob]:
+    file, document = ops_file(registry), _document(registry, op_constants.FILE)
+    for group, kind in GROUPS.items():
+        for name in (field.name for field in fields(kind)):
+            fact = _unseen(file.fact(group, name), file.specs(group)[name].folds, family, document, (group, name))
+            yield Knob(f"{group}.{name}", fact, _turner(group, name))
+
+
+def _unseen(fact: Fact, folds: Any, family: str, document: Document, path: tuple[str, ...]) -> Fact:
+    """The value that was fitted without a family, at its own line; the one that was chosen."""
+    if family not in folds:
+        return fact
+    number = format_number(folds[family], 4)
+    quantity = replace(fact.quantity, value=folds[family], text=number)
+    where = (*path, "folds", family)
+    return replace(fact, path=".".join(where), quantity=quantity, line=document.line(where))
+
+
+def _document(registry: Registry, name: str) -> Document:
+    file, text = constants.found(registry, name)
+    return strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
+
+
+def _turner(group: str, name: str) -> Callable[[Tested, float], Tested]:
+    path = [*group.split("."), name]
+    return lambda one, factor: replace(one, constants=_times(one.constants, path, factor))
+
+
+def _times(whole: Any, path: Sequence[str], factor: float) -> Any:
+    """A nest of frozen values with one number of it multiplied."""
+    first, *rest = path
+    inner = getattr(whole, first)
+    return replace(whole, **{first: _times(inner, rest, factor) if rest else inner * factor})
+
+
+def _of_chip(one: Tested) -> Iterator[Knob]:
+    device = one.rows.device
+    for field, (said, words) in OF_CHIP.items():
+        fact = _fact(one.chip, words)
+        if fact is not None and getattr(one.chip, field) is not None:
+            yield Knob(f"{said} of {device}", fact, _of_device(device, field))
+
+
+def _of_device(device: str, field: str) -> Callable[[Tested, float], Tested]:
+    def turned(one: Tested, factor: float) -> Tested:
+        if one.rows.device != device:
+            return one
+        more: dict[str, Any] = {field: getattr(one.chip, field) * factor}
+        return replace(one, chip=replace(one.chip, **more))
+
+    return turned
+
+
+def _fact(chip: Chip, words: Sequence[str]) -> Fact | None:
+    """The first fact whose path has one of the words, asked in their order."""
+    return next((fact for word in words for fact in chip.facts if word in (fact.path, *fact.path.split("."))), None)

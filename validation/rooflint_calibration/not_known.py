@@ -1,0 +1,49 @@
+"""Not known: of which ops and of which GPUs nobody can say what silicon takes, and why."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from rooflint.base.errors import RooflintError
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.kernels.chip import chip_of
+from rooflint.kernels.ways import CALIBRATED, RESTS_ON, WAYS
+
+PRECISIONS = ("bf16", "fp16")
+"""Tried in this order."""
+
+_WISH = re.compile("; without it there is no silicon latency.*")
+"""What a page need not repeat of each."""
+
+NAMES: Mapping[str, str] = {
+    "stream": "element-wise ops, normalisation, softmax, pooling, copies, depthwise convolution",
+    "roofline": "any other op",
+}
+"""What is timed in a way whose own name does not say it."""
+
+
+def ops() -> Mapping[str, str]:
+    """What is timed with constants that were fitted to other kernels, and what those are."""
+    return {NAMES.get(way, way): RESTS_ON[way].partition(": ")[2] for way in WAYS if way not in CALIBRATED}
+
+
+def gpus(devices: Iterable[Hardware], registry: Registry) -> Mapping[str, list[str]]:
+    """GPUs that stay at the roofline, by the reason why; the fact that a spec lacks, above all."""
+    coefficients = Coefficients(registry)
+    found = defaultdict(list)
+    for device in devices:
+        if device.kind == "gpu" and (why := missing(device, coefficients)):
+            found[why].append(device.id)
+    return dict(sorted(found.items(), key=lambda one: -len(one[1])))
+
+
+def missing(device: Hardware, coefficients: Coefficients) -> str | None:
+    """Why a GPU has no latency on silicon; None where it has one."""
+    known = [name for name in PRECISIONS if any(name in unit.precisions for unit in device.units.values())]
+    try:
+        chip_of(device, (known or PRECISIONS)[0], coefficients.launches())
+    except RooflintError as error:
+        return _WISH.sub("", str(error).removeprefix(f"{device.label} "))
+    return None

@@ -1,0 +1,90 @@
+"""Systems: which device of ours each measured machine is, and which family it is left out with."""
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+
+from rooflint.base.errors import RooflintError
+
+FAMILIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "ampere": {"a100_sxm": "nvidia/a100-sxm4-80gb"},
+        "hopper": {"h100_sxm": "nvidia/h100-sxm5-80gb", "h200_sxm": "nvidia/h200-sxm-141gb"},
+        "ada": {"l40s": "nvidia/l40s"},
+        "blackwell": {
+            "b200_sxm": "nvidia/b200-sxm",
+            "b300_sxm": "nvidia/b300-sxm",
+            "gb200": "nvidia/gb200-gpu",
+            "gb300": "nvidia/gb300-gpu",
+        },
+        "rtx_pro": {"rtx_pro_6000_server": "nvidia/rtx-pro-6000-blackwell-server"},
+    }
+)
+"""Device by folder of the data, by family. A family shares a generation and a kind of memory."""
+
+NAMES: Mapping[str, str] = MappingProxyType(
+    {"ampere": "Ampere", "hopper": "Hopper", "ada": "Ada", "blackwell": "Blackwell", "rtx_pro": "RTX PRO"}
+)
+"""What a reader calls them."""
+
+EXCLUDED: Mapping[str, str] = MappingProxyType(
+    {"b60": "Intel Arc Pro B60: no spec here, and launched one by one from the host, which hides the kernels"}
+)
+"""Folders with matrix products that are left out, and why."""
+
+SUPERSEDED: Mapping[tuple[str, str, str], str] = MappingProxyType(
+    {("h100_sxm", "sglang", "0.5.6.post2"): "the same framework was measured again with 0.5.14"}
+)
+"""(folder, framework, version) of tables that are left out, and why."""
+
+
+def family_of(device: str) -> str:
+    """The family of a measured device. Raises KeyError for one that is not measured."""
+    return {name: family for family, members in FAMILIES.items() for name in members.values()}[device]
+
+
+def folder_of(device: str) -> str:
+    """The folder of its measurements. Raises KeyError for one that is not measured."""
+    return {name: folder for members in FAMILIES.values() for folder, name in members.items()}[device]
+
+
+def devices(family: str) -> tuple[str, ...]:
+    """The measured devices of a family."""
+    return tuple(FAMILIES[family].values())
+
+
+# ---- The package of measurements, where it is installed; its files are read in place and copied nowhere
+
+PUBLISHED = "silicon/published"
+"""The folder of a golden root in which tables of times lie that others published; nothing is claimed in them."""
+
+NAME = "aiconfigurator-core"
+SERIES = "0.12"
+EXTRA = "pip install 'rooflint[silicon]'"
+
+
+class NotInstalledError(RooflintError):
+    """The measurements, or what reads them, are not installed here."""
+
+
+def data_folder() -> Path:
+    """The folder with one folder a measured machine. Raises NotInstalledError."""
+    for module in ("pyarrow", "scipy"):
+        if find_spec(module) is None:
+            raise NotInstalledError(f"{module} is not installed; {EXTRA}")
+    try:
+        found = version(NAME)
+    except PackageNotFoundError:
+        raise NotInstalledError(f"{NAME} {SERIES} is not installed; {EXTRA}") from None
+    spec = find_spec("aiconfigurator_core")
+    if not found.startswith(f"{SERIES}.") or spec is None or spec.origin is None:
+        raise NotInstalledError(f"want {NAME} {SERIES}, found {found}; {EXTRA}")
+    return Path(spec.origin).parent / "systems" / "data"
+
+
+def label() -> str:
+    """`aiconfigurator-core 0.12.0`. Raises NotInstalledError."""
+    data_folder()
+    return f"{NAME} {version(NAME)}"

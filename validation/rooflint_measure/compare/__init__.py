@@ -1,0 +1,1 @@
+"""Two versions timed in turn, and a verdict."""

@@ -1,0 +1,268 @@
+"""A command as something to time: from its start to its end, its CPU time, or the times that it prints."""
+
+import json
+import math
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from rooflint.base.errors import RooflintError
+from rooflint_measure.compare.blocks import BLOCKS, THRESHOLD, Blocks, Outcome, blocks, median_ratio, outcomes, reason
+from rooflint_measure.record.measurement import Samples
+from rooflint_measure.stopwatches.timing import Blind, Call, Clock, Column, HostClock, Watch
+
+
+class ProcessError(RooflintError):
+    """A command that does not run, fails, or prints no times."""
+
+
+class Timing(StrEnum):
+    """Which time of a process is meant."""
+
+    WALL = "wall"
+    CPU = "cpu"
+    """Of all its threads and children, which waits for nobody: a neighbour on the same core adds little to it."""
+    PRINTED = "printed"
+    """The last line of its standard output, as JSON: seconds, a list of them, or either under `seconds`."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program with its arguments, in a folder."""
+
+    label: str
+    words: tuple[str, ...]
+    folder: Path
+    timing: Timing = Timing.WALL
+
+    def seconds(self) -> float:
+        """Run it once. Raises ProcessError. [s]"""
+        began, cpu_s = time.perf_counter_ns(), _cpu_s() if self.timing is Timing.CPU else 0.0
+        printed = self._run()
+        match self.timing:
+            case Timing.WALL:
+                return (time.perf_counter_ns() - began) / 1e9
+            case Timing.CPU:
+                return _cpu_s() - cpu_s
+            case Timing.PRINTED:
+                return self._least(printed)
+
+    def _run(self) -> str:
+        try:
+            done = subprocess.run(
+                self.words, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
+            )
+        except OSError as error:
+            raise ProcessError(f"{self.label}: {self.words[0]} cannot be run ({error.strerror})") from None
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            why = f": {said[-1]}" if said else ""
+            raise ProcessError(f"{self.label}: {' '.join(self.words)} ended with status {done.returncode}{why}")
+        return done.stdout.decode("utf-8", "replace")
+
+    def _least(self, printed: str) -> float:
+        """The least of what was printed. [s]"""
+        lines = printed.strip().splitlines() or [""]
+        try:
+            found = json.loads(lines[-1])
+        except json.JSONDecodeError:
+            found = None
+        found = found.get("seconds") if isinstance(found, dict) else found
+        values = found if isinstance(found, list) else [found]
+        if not values or not all(_is_time(value) for value in values):
+            wish = "want seconds on the last line of what it prints, as JSON"
+            raise ProcessError(f"{self.label}: {wish}, found '{lines[-1][:80]}'")
+        return float(min(values))
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+def _cpu_s() -> float:
+    """CPU time of all children that have ended, in user and in kernel mode. Raises ProcessError. [s]"""
+    try:
+        import resource  # noqa: PLC0415  # only where the system has it
+    except ImportError:
+        raise ProcessError("CPU times of processes are not available: this system does not count them") from None
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# ---- Two versions timed in turn, A B B A, in blocks; once more where the first time leaves it undecided
+
+LEAST_S = 1e-9
+"""A clock that has not moved says at least that. [s]"""
+
+MOST_CALLS = 1_000_000
+"""In a sample, however little a call takes."""
+
+Advance = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A version: what takes a sample of it, and how many calls in a row that is."""
+
+    sample_s: Callable[[], float]
+    """Time of one call. [s]"""
+    calls: int = 1
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How long to look."""
+
+    pairs: int = 32
+    """Samples of each version in a block, an even number."""
+    sample_s: float = 1e-3
+    """Of calls in a row: shorter than the slice of time that a scheduler gives to others, long enough for the clock."""
+    warm_up_s: float = 0.1
+    """Of each version, before the first block."""
+
+
+class Block(BaseModel):
+    """Samples of both versions, taken in turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base: Samples
+    head: Samples
+
+
+class Comparison(BaseModel):
+    """Every raw value, and what they say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float = THRESHOLD
+    takes: tuple[tuple[Block, ...], ...]
+    """Six blocks; six more where the first were undecided, and then those decide."""
+
+    @property
+    def last(self) -> Blocks:
+        """The blocks that decide."""
+        return as_blocks(self.takes[-1])
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of the blocks that decide."""
+        return Outcome(int(outcomes(self.last, self.threshold)))
+
+    @property
+    def ratio(self) -> float:
+        """Time of the head over time of the base: median over blocks of the ratio of least times. [1]"""
+        return float(median_ratio(self.last))
+
+    @property
+    def reason(self) -> str:
+        """Why, in a sentence."""
+        again = "; measured twice" if len(self.takes) > 1 else ""
+        return reason(self.last, self.threshold) + again
+
+
+def as_blocks(take: Sequence[Block]) -> Blocks:
+    """Raw samples as arrays."""
+    sides = [[block.base for block in take], [block.head for block in take]]
+    times = [np.array([samples.seconds for samples in side]) for side in sides]
+    return blocks(*times, *(_marks(side) for side in sides))
+
+
+def _marks(side: Sequence[Samples]) -> list[list[bool]]:
+    return [[bool(samples.disturbance(number)) for number in range(len(samples.seconds))] for samples in side]
+
+
+def compare(
+    base: Side,
+    head: Side,
+    *,
+    pairs: int,
+    watch: Watch | None = None,
+    threshold: float = THRESHOLD,
+    advance: Advance = lambda: None,
+) -> Comparison:
+    """Six blocks, and six more if those leave it undecided. `advance` hears of each block."""
+    takes: list[tuple[Block, ...]] = []
+    while len(takes) < 2:
+        takes.append(tuple(take(base, head, count=BLOCKS, pairs=pairs, watch=watch, advance=advance)))
+        found = Comparison(threshold=threshold, takes=tuple(takes))
+        if found.outcome < Outcome.NOISY:
+            break
+    return found
+
+
+def take(
+    base: Side, head: Side, *, count: int, pairs: int, watch: Watch | None = None, advance: Advance = lambda: None
+) -> Iterator[Block]:
+    """Blocks of pairs, A B B A …; every other block begins with B, so that a drift favours each version in turn."""
+    for number in range(count):
+        yield _block(base, head, pairs, watch or Blind(), head_first=number % 2 == 1)
+        advance()
+
+
+def _block(base: Side, head: Side, pairs: int, watch: Watch, *, head_first: bool) -> Block:
+    columns = {"base": _Turn(base, watch), "head": _Turn(head, watch)}
+    order = [*columns.values()]
+    for number in range(pairs):
+        for column in order if number % 2 == head_first else reversed(order):
+            column.sample()
+    return Block(**{name: column.samples for name, column in columns.items()})
+
+
+class _Turn:
+    """Samples of one version as they come."""
+
+    def __init__(self, side: Side, watch: Watch) -> None:
+        self.side, self.watch, self.column = side, watch, Column()
+
+    def sample(self) -> None:
+        self.watch.start()
+        seconds = self.side.sample_s()
+        self.column.add(max(seconds, LEAST_S), self.watch.stop())
+
+    @property
+    def samples(self) -> Samples:
+        return self.column.samples(self.side.calls)
+
+
+def compare_calls(
+    base: Call,
+    head: Call,
+    *,
+    turns: Turns | None = None,
+    clock: Clock | None = None,
+    watch: Watch | None = None,
+    threshold: float = THRESHOLD,
+) -> Comparison:
+    """Two calls of this process, with as many calls to a sample of one as of the other."""
+    turns = turns or Turns()
+    sides = sides_of(base, head, turns, clock or HostClock())
+    return compare(*sides, pairs=turns.pairs, watch=watch, threshold=threshold)
+
+
+def sides_of(base: Call, head: Call, turns: Turns, clock: Clock) -> tuple[Side, Side]:
+    """Both warm, with calls enough for a sample of the faster one."""
+    calls = max(_warm(call, turns, clock) for call in (base, head))
+    return _side(base, calls, clock), _side(head, calls, clock)
+
+
+def _side(call: Call, calls: int, clock: Clock) -> Side:
+    return Side(lambda: clock.seconds(call, calls) / calls, calls)
+
+
+def _warm(call: Call, turns: Turns, clock: Clock) -> int:
+    """Calls that make a sample, found while the machine warms up."""
+    calls, spent_s, least_s = 1, 0.0, float("inf")
+    while True:
+        took_s = max(clock.seconds(call, calls), LEAST_S)
+        spent_s, least_s = spent_s + took_s, min(least_s, took_s / calls)
+        wanted = min(math.ceil(turns.sample_s / least_s), MOST_CALLS)
+        if calls >= wanted and spent_s >= turns.warm_up_s:
+            return calls
+        calls = max(calls, min(2 * calls, wanted))

@@ -1,0 +1,1 @@
+"""Measurements and recordings, as data and as files."""

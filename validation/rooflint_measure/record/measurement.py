@@ -1,0 +1,301 @@
+"""What could not be measured, with the reason: never a zero, never a guess."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+
+from rooflint.base.units import OPS_PER_MAC
+
+
+class Unavailable(BaseModel):
+    """A source that is not there, such as a power counter in a virtual machine."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    available: Literal[False] = False
+    reason: str
+
+    def __str__(self) -> str:
+        """`not available: reason`, as everybody shows it."""
+        return f"not available: {self.reason}"
+
+
+# ---- Energy of a measurement: what a counter, or an integral of power, says about it
+
+
+class Energy(BaseModel):
+    """Of a run of `calls` calls that took `seconds`; idle power stands beside it and is subtracted by nobody unseen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    """`nvml energy counter`, `nvml power`, `rapl package`, `powermetrics`, `amdsmi`."""
+    joules: NonNegativeFloat
+    """All of the device's, idle power included. [J]"""
+    seconds: PositiveFloat
+    calls: PositiveInt
+    idle_w: NonNegativeFloat
+    """Measured by the same source with nothing running, before. [W]"""
+    resolution_j: NonNegativeFloat = 0.0
+    """Step of the source. [J]"""
+
+    @property
+    def mean_w(self) -> float:
+        """Power, idle included. [W]"""
+        return self.joules / self.seconds
+
+    @property
+    def call_j(self) -> float:
+        """Energy of one call, idle included. [J]"""
+        return self.joules / self.calls
+
+    @property
+    def dynamic_call_j(self) -> float:
+        """Energy of one call beyond what the device draws anyway. [J]"""
+        return (self.joules - self.idle_w * self.seconds) / self.calls
+
+
+# ---- What the machine was doing at one moment: clocks, temperature, power, what held it back
+
+
+class State(BaseModel):
+    """Read before, during and after a measurement. What no source tells is `Unavailable` with its reason."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clock_hz: float | Unavailable
+    """Of the processor that computes: SM clock of a GPU, core clock of a CPU. [Hz]"""
+    clock_source: str = ""
+    """Who says so: `nvml`, `cpufreq`, `dependent chain`."""
+    memory_clock_hz: float | Unavailable = Unavailable(reason="nobody was asked")
+    temperature_c: float | Unavailable = Unavailable(reason="nobody was asked")
+    power_w: float | Unavailable = Unavailable(reason="nobody was asked")
+    power_limit_w: float | Unavailable = Unavailable(reason="nobody was asked")
+    throttle: tuple[str, ...] | Unavailable = Unavailable(reason="nobody was asked")
+    """Reasons that hold the clock back just now; empty where there are none."""
+    load: float | Unavailable = Unavailable(reason="nobody was asked")
+    """Runnable tasks, averaged over a minute, over all CPUs."""
+
+
+class Conditions(BaseModel):
+    """The states around a measurement, and what the process had set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    before: State
+    after: State
+    during: tuple[State, ...] = ()
+    threads: int
+    affinity: tuple[int, ...] | Unavailable
+    """CPUs that the process may run on."""
+
+
+# ---- What was timed, in the words of the field: a wait, a matrix product, a stream through memory, a network
+
+
+class _Subject(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Wait(_Subject):
+    """A busy-wait of known length: the answer that a stopwatch is held against."""
+
+    kind: Literal["wait"] = "wait"
+    wanted_s: PositiveFloat
+
+
+class Gemm(_Subject):
+    """A matrix product C = A·B of (m, k) by (k, n), `batch` of them."""
+
+    kind: Literal["gemm"] = "gemm"
+    precision: str
+    library: str
+    """Who computes: `mkl`, `onednn`, `openblas`, `cublas`."""
+    m: PositiveInt
+    n: PositiveInt
+    k: PositiveInt
+    batch: PositiveInt = 1
+    weight_copies: PositiveInt = 1
+    """Matrices B in turn: with one, it may stay in a cache between calls."""
+
+    @property
+    def macs(self) -> int:
+        """Multiplications and additions in pairs, of one call. [MAC]"""
+        return self.batch * self.m * self.n * self.k
+
+
+class Stream(_Subject):
+    """An element-wise pass through memory: `copy` a = b, `scale` a = s·b, `triad` a = b + s·c, `read` a sum of b."""
+
+    kind: Literal["stream"] = "stream"
+    kernel: Literal["copy", "scale", "triad", "read"]
+    library: str
+    array_bytes: PositiveInt
+    """Of one array."""
+    cache_bytes: int | None = None
+    """The last-level cache that the arrays must exceed."""
+
+
+class Network(_Subject):
+    """An inference of a whole network."""
+
+    kind: Literal["network"] = "network"
+    name: str
+    """As torchvision names it."""
+    batch: PositiveInt
+    precision: str
+    library: str
+    layout: Literal["contiguous", "channels_last"] = "contiguous"
+    compiled: bool = False
+    graph: bool = False
+    """Replayed as a CUDA graph, which spares launches."""
+    macs: PositiveInt
+    """Of one inference of the whole batch, as captured. [MAC]"""
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """How it was run, where that is not as it came: `channels_last`, `compiled`, `graph`."""
+        chosen = {"channels_last": self.layout == "channels_last", "compiled": self.compiled, "graph": self.graph}
+        return tuple(name for name, is_set in chosen.items() if is_set)
+
+
+Subject = Annotated[Wait | Gemm | Stream | Network, Field(discriminator="kind")]
+
+
+def label(subject: Wait | Gemm | Stream | Network) -> str:
+    """Stable and shell-safe, for rows, ids and messages."""
+    match subject:
+        case Wait():
+            return f"wait-{subject.wanted_s * 1e6:g}us"
+        case Gemm():
+            batch = f"{subject.batch}x" if subject.batch > 1 else ""
+            turns = f"-{subject.weight_copies}w" if subject.weight_copies > 1 else ""
+            return f"gemm-{subject.precision}-{subject.library}-{batch}{subject.m}x{subject.n}x{subject.k}{turns}"
+        case Stream():
+            return f"stream-{subject.kernel}-{subject.library}-{subject.array_bytes}"
+        case Network():
+            words = ["network", subject.name, subject.precision, subject.library, f"b{subject.batch}"]
+            return "-".join([*words, *subject.settings])
+
+
+# ---- Raw times of one stopwatch, none left out: what disturbed a sample is marked beside it
+
+STOLEN_SHARE = 0.01
+"""A sample is disturbed where another guest of the host took more of its time than this."""
+
+QUEUED_SHARE = 0.05
+"""And where its threads, ready to run, waited for a core longer than this; to wake one up takes some of it, too."""
+
+
+STOLEN, QUEUED = "stolen", "queued"
+
+
+class Samples(BaseModel):
+    """Columns, one entry a sample: a sample is the time of `calls` calls in a row, divided by `calls`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seconds: Annotated[tuple[PositiveFloat, ...], Field(min_length=1)]
+    """Of one call. [s]"""
+    calls: PositiveInt
+    """Calls in a row that make a sample."""
+    warm_up_s: tuple[PositiveFloat, ...] = ()
+    """Samples before the machine was warm; no figure is made of them. [s]"""
+    stolen_s: tuple[float, ...] | None = None
+    """CPU time that the hypervisor gave to others during each sample, of all CPUs; None where it does not say. [s]"""
+    queued_s: tuple[float, ...] | None = None
+    """Time that threads of ours were ready and had no core, of all threads; None where the system does not say. [s]"""
+    throttled: dict[int, tuple[str, ...]] = {}
+    """Reasons for which the device held its clock back, by number of the sample."""
+
+    @model_validator(mode="after")
+    def _columns_fit(self) -> "Samples":
+        for name, column in (("stolen", self.stolen_s), ("queued", self.queued_s)):
+            if column is not None and len(column) != len(self.seconds):
+                raise ValueError(f"want a {name} time for each of {len(self.seconds)} samples, found {len(column)}")
+        if wrong := [number for number in self.throttled if not 0 <= number < len(self.seconds)]:
+            raise ValueError(f"want throttled samples among {len(self.seconds)}, found number {wrong[0]}")
+        return self
+
+    @property
+    def disturbed(self) -> tuple[int, ...]:
+        """Numbers of the samples that were throttled, or that others had a part of; they are kept."""
+        return tuple(number for number in range(len(self.seconds)) if self.disturbance(number))
+
+    def disturbance(self, number: int) -> tuple[str, ...]:
+        """What disturbed one sample: reasons of a clock that was held back, `stolen`, `queued`."""
+        took_s = self.seconds[number] * self.calls
+        stolen = self.stolen_s is not None and self.stolen_s[number] > STOLEN_SHARE * took_s
+        queued = self.queued_s is not None and self.queued_s[number] > QUEUED_SHARE * took_s
+        return (*self.throttled.get(number, ()), *((STOLEN,) if stolen else ()), *((QUEUED,) if queued else ()))
+
+    @property
+    def quiet_s(self) -> tuple[float, ...]:
+        """The samples that nothing is known to have disturbed. [s]"""
+        disturbed = set(self.disturbed)
+        return tuple(value for number, value in enumerate(self.seconds) if number not in disturbed)
+
+    @property
+    def best_s(self) -> float:
+        """The least time: noise only ever adds. [s]"""
+        return min(self.seconds)
+
+    @property
+    def median_s(self) -> float:
+        """What a caller meets. [s]"""
+        return float(np.median(self.seconds))
+
+    @property
+    def spread(self) -> float:
+        """Quartile distance over the median: what noise is, within one run. Says nothing of a neighbour."""
+        low, high = np.quantile(self.seconds, (0.25, 0.75))
+        return float((high - low) / self.median_s)
+
+
+# ---- One measurement: what was timed, every raw value, the work of a call and the conditions. Immutable
+
+
+class Reference(BaseModel):
+    """A kernel of known work that was timed in turn with the subject, so that a slow hour of the machine shows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    subject: Subject
+    samples: Samples
+
+
+class Measurement(BaseModel):
+    """What a stopwatch returns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    subject: Subject
+    samples: Samples
+    bytes_moved: PositiveFloat | None = None
+    """Bytes that a call must read and write at least, counted by whoever wrote the kernel. [B]"""
+    reference: Reference | None = None
+    conditions: Conditions
+    energy: Energy | Unavailable
+    details: dict[str, str | int | float] = Field(default_factory=dict)
+    """Settings that change what runs: oneDNN's verbose kernel name, cuBLAS workspace, math mode."""
+
+    @property
+    def name(self) -> str:
+        """Stable within a recording."""
+        return label(self.subject)
+
+    @property
+    def ops(self) -> int | None:
+        """Work of a call. [op]"""
+        return OPS_PER_MAC * self.subject.macs if isinstance(self.subject, Gemm | Network) else None
+
+    @property
+    def ops_per_s(self) -> float | None:
+        """The best rate that was reached. [op/s]"""
+        return None if self.ops is None else self.ops / self.samples.best_s
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """The best rate through memory that was reached. [B/s]"""
+        return None if self.bytes_moved is None else self.bytes_moved / self.samples.best_s

@@ -1,0 +1,1 @@
+"""Sensors: clocks, heat, power, and time taken by others."""

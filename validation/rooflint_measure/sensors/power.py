@@ -1,0 +1,210 @@
+"""Power and energy: what a source of them must be able to say, and the integral that makes one of the other."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import numpy as np
+
+from rooflint.base.errors import RooflintError
+from rooflint_measure.record.measurement import Energy, Unavailable
+
+
+class PowerLost(RooflintError):  # noqa: N818  # an event, as they are called here
+    """A source that was there and does not answer any more."""
+
+
+class PowerSource(Protocol):
+    """A counter of energy, or a meter of power, of one device."""
+
+    name: str
+    """Who says so: `nvml energy counter`, `rapl package`."""
+
+    def idle_w(self, seconds: float) -> float:
+        """Power with nothing of ours running, averaged over a while. Raises PowerLost. [W]"""
+
+    def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
+        """Energy of a run, which returns the number of calls that it made, beside an idle power measured before."""
+
+
+def integral_j(times_s: Sequence[float], powers_w: Sequence[float]) -> float:
+    """∫P dt by trapezoids, exact where the power changes evenly from sample to sample. [J]"""
+    if len(times_s) < 2:
+        raise PowerLost("want at least two samples of power to integrate")
+    return float(np.trapezoid(np.asarray(powers_w, float), np.asarray(times_s, float)))
+
+
+# ---- A counter of energy as a source of power: energy is the difference of two readings
+
+LOOK_S = 0.001
+"""Between two looks at a counter whose step is looked for. [s]"""
+
+
+class Unwrapped:
+    """A counter that starts again from zero behind its range, made to grow for ever."""
+
+    def __init__(self, read: Callable[[], int], values: int) -> None:
+        self._read, self._values = read, values
+        self._last: int | None = None
+        self._total = 0
+
+    def __call__(self) -> int:
+        """Counts since the first call; right as long as no more than one round passes between two calls."""
+        now = self._read()
+        if self._last is not None:
+            self._total += (now - self._last) % self._values
+        self._last = now
+        return self._total
+
+
+class CounterSource:
+    """Energy of a device from a counter in joules that only grows."""
+
+    def __init__(
+        self,
+        name: str,
+        read_j: Callable[[], float],
+        *,
+        unit_j: float,
+        longest_s: float = float("inf"),
+        clock: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`unit_j` is what one count stands for; a run that takes longer than `longest_s` may have wrapped twice."""
+        self.name, self._read_j, self._unit_j, self._longest_s = name, read_j, unit_j, longest_s
+        self._clock, self._sleep = clock, sleep
+        self._refresh_s = 0.0
+
+    def idle_w(self, seconds: float) -> float:
+        """Average over at least `seconds`, from one step of the counter to another. [W]
+
+        Learns on the way how often the counter is brought up to date, which is what limits a short run.
+        """
+        steps = self._steps(seconds)
+        if len(steps) < 2:
+            raise PowerLost(f"{self.name}: the counter did not move twice in {seconds:g} s; look at it for longer")
+        (first_s, first_j), (last_s, last_j) = steps[0], steps[-1]
+        self._refresh_s = (last_s - first_s) / (len(steps) - 1)
+        return (last_j - first_j) / (last_s - first_s)
+
+    def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
+        """Difference of the counter around a run. Not available where the run was too short, or the device went."""
+        try:
+            begin_s, begin_j = self._clock(), self._read_j()
+            calls = run()
+            end_s, end_j = self._clock(), self._read_j()
+        except PowerLost as error:
+            return Unavailable(reason=str(error))
+        seconds, joules = end_s - begin_s, end_j - begin_j
+        if seconds > self._longest_s:
+            return Unavailable(
+                reason=f"{self.name}: may wrap twice in a run of {seconds:.3g} s; want {self._longest_s:.3g}"
+            )
+        if joules <= 0:
+            return Unavailable(
+                reason=f"{self.name}: the counter did not move in a run of {seconds:.3g} s; run for longer"
+            )
+        step_j = max(self._unit_j, self._refresh_s * joules / seconds)
+        return Energy(source=self.name, joules=joules, seconds=seconds, calls=calls, idle_w=idle_w, resolution_j=step_j)
+
+    def _steps(self, seconds: float) -> list[tuple[float, float]]:
+        """(time, energy) at every moment when the counter was seen to change. [s], [J]"""
+        begin_s, last_j = self._clock(), self._read_j()
+        steps: list[tuple[float, float]] = []
+        while (now_s := self._clock()) - begin_s < seconds or (len(steps) < 2 and now_s - begin_s < 2 * seconds):
+            self._sleep(LOOK_S)
+            now_j = self._read_j()
+            if now_j != last_j:
+                steps.append((self._clock(), now_j))
+                last_j = now_j
+        return steps
+
+
+# ---- A meter of power as a source of energy: samples in a thread beside the run, integrated
+
+INTERVAL_S = 0.01
+"""Between two samples; most meters are brought up to date less often than that. [s]"""
+
+
+class Samples:
+    """(time, power) from entering to leaving, both ends included, taken by a thread of its own."""
+
+    def __init__(self, read_w: Callable[[], float], clock: Callable[[], float], interval_s: float) -> None:
+        self._read_w, self._clock, self._interval_s = read_w, clock, interval_s
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="power samples", daemon=True)
+        self.times_s: list[float] = []
+        self.powers_w: list[float] = []
+        self.lost: PowerLost | None = None
+
+    def __enter__(self) -> Self:
+        """The first sample, then the thread."""
+        self._take()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """The thread ends; the last sample."""
+        self._done.set()
+        self._thread.join()
+        if self.lost is None and kind is None:
+            self._take()
+
+    @property
+    def seconds(self) -> float:
+        """From the first sample to the last. [s]"""
+        return self.times_s[-1] - self.times_s[0]
+
+    def _go_on(self) -> None:
+        while self.lost is None and not self._done.wait(self._interval_s):
+            self._take()
+
+    def _take(self) -> None:
+        try:
+            power_w = self._read_w()
+        except PowerLost as error:
+            self.lost = error
+        else:
+            self.times_s.append(self._clock())
+            self.powers_w.append(power_w)
+
+
+class SampledSource:
+    """Energy of a device whose power can be asked for, by trapezoids between samples."""
+
+    def __init__(
+        self,
+        name: str,
+        read_w: Callable[[], float],
+        *,
+        interval_s: float = INTERVAL_S,
+        clock: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`read_w` raises PowerLost where the device does not answer any more."""
+        self.name, self._read_w, self._interval_s = name, read_w, interval_s
+        self._clock, self._sleep = clock, sleep
+
+    def idle_w(self, seconds: float) -> float:
+        """Average over a while. [W]"""
+        with self._samples() as samples:
+            self._sleep(seconds)
+        if samples.lost:
+            raise samples.lost
+        return integral_j(samples.times_s, samples.powers_w) / samples.seconds
+
+    def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
+        """Integral over a run. Not available where the device went away meanwhile."""
+        with self._samples() as samples:
+            calls = run()
+        if samples.lost:
+            return Unavailable(reason=str(samples.lost))
+        joules, seconds = integral_j(samples.times_s, samples.powers_w), samples.seconds
+        # a change of power is seen up to one sample late
+        step_j = self._interval_s * (max(samples.powers_w) - min(samples.powers_w))
+        return Energy(source=self.name, joules=joules, seconds=seconds, calls=calls, idle_w=idle_w, resolution_j=step_j)
+
+    def _samples(self) -> Samples:
+        return Samples(self._read_w, self._clock, self._interval_s)

@@ -1,0 +1,1 @@
+"""Stopwatches: products, memory, networks and waits."""

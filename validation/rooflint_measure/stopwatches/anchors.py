@@ -1,0 +1,110 @@
+"""Anchors: a few products that tell a GPU's launches, matrix units and memory from those of others.
+
+Each is timed as a kernel of a CUDA graph with six sets of weights in turn, which is how the measurements were taken
+that latencies on silicon are fitted to. The shapes are fixed, so that machines are compared by the same work: the
+fastest of many shapes says more of the search than of the machine.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from rooflint_measure.record.measurement import Gemm, Measurement
+from rooflint_measure.stopwatches.cuda import EventClock, graphed
+from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.products import Shape, normal
+from rooflint_measure.stopwatches.session import Observer, measure
+from rooflint_measure.stopwatches.timing import Call, Plan
+
+Kind = Literal["null", "peak", "streaming"]
+
+ANCHORS: Mapping[Kind, tuple[Shape, ...]] = MappingProxyType(
+    {
+        "null": ((256, 256, 256), (512, 512, 512)),
+        "peak": ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 16384, 16384)),
+        "streaming": ((8, 16384, 16384),),
+    }
+)
+"""m, n, k by what they wait for: the launch, the matrix units, the memory."""
+
+SETS = 6
+"""Of weights in turn, each multiplied by a kernel of its own."""
+
+DTYPES: Mapping[str, str] = MappingProxyType({"bf16": "bfloat16", "fp16": "float16"})
+"""Precisions that anchors are measured in, as torch calls them."""
+
+BF16_CAPABILITY = 8
+"""Compute capability, before the point, of the first tensor cores that multiply bf16 (NVIDIA A100)."""
+
+GRAPH = "kernels_in_graph"
+"""The detail that tells an anchor from a product that was launched by itself."""
+
+
+@dataclass(frozen=True)
+class GraphClock(EventClock):
+    """Times one kernel of a graph that replays several alike."""
+
+    kernels: int = 1
+
+    def seconds(self, call: Call, calls: int) -> float:
+        """Time until so many replays are finished, for each kernel of a replay. [s]"""
+        return super().seconds(call, calls) / self.kernels
+
+    def occupy(self, call: Call, seconds: float) -> None:
+        """As many replays as fill that time, each of which takes so many kernels' times. [s]"""
+        super().occupy(call, seconds / self.kernels)
+
+
+def native(device: str, cuda: Any = None) -> str:
+    """The precision that a GPU's matrix units have: bf16 from compute capability 8.0 on, fp16 before.
+
+    An older one multiplies bf16 by conversion, for minutes.
+    """
+    major, _ = (cuda or _torch_cuda()).get_device_capability(device)
+    return "bf16" if major >= BF16_CAPABILITY else "fp16"
+
+
+def measured(
+    shape: Shape,
+    precision: str,
+    device: str,
+    *,
+    observer: Observer,
+    plan: Plan | None = None,
+    cuda: Any = None,
+    products: Callable[[Shape, str, str], Sequence[Call]] | None = None,
+) -> Measurement:
+    """One anchor. `cuda` is torch.cuda unless said. Raises NotMeasuredError where it does not fit, or is not there."""
+    m, n, k = shape
+    try:
+        calls = (products or _products)(shape, precision, device)
+        cuda = cuda or _torch_cuda()
+        replay = graphed(lambda: [call() for call in calls], cuda)
+    except (RuntimeError, MemoryError) as error:  # torch's out of memory is a RuntimeError
+        raise NotMeasuredError(str(error).strip().split("\n")[0] or type(error).__name__) from error
+    return measure(
+        Gemm(precision=precision, library="cublas", m=m, n=n, k=k, weight_copies=len(calls)),
+        replay,
+        observer=observer,
+        plan=plan,
+        clock=GraphClock(cuda, kernels=len(calls)),
+        details={"call": "torch.mm", GRAPH: len(calls)},
+    )
+
+
+def _torch_cuda() -> Any:
+    import torch  # noqa: PLC0415  # only on a GPU
+
+    return torch.cuda
+
+
+def _products(shape: Shape, precision: str, device: str) -> list[Call]:
+    """The same input by several sets of weights, into the same result."""
+    import torch  # noqa: PLC0415  # only on a GPU
+
+    m, n, k = shape
+    dtype = DTYPES[precision]
+    a, c = normal((m, k), dtype, device), torch.empty((m, n), dtype=getattr(torch, dtype), device=device)
+    weights = [normal((k, n), dtype, device, turn) for turn in range(1, 1 + SETS)]
+    return [lambda b=b: torch.mm(a, b, out=c) for b in weights]  # type: ignore[misc]

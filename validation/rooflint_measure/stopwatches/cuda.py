@@ -1,0 +1,81 @@
+"""Time on a CUDA device: events on its stream, graphs for kernels that are shorter than their launch.
+
+`torch.cuda` is an argument, so that the order of records and waits is tested without a GPU.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+from rooflint_measure.stopwatches.timing import Call
+
+WARM_UP_CALLS = 3
+"""Before a capture: libraries choose kernels and take workspaces at their first calls, which a graph cannot hold."""
+
+MOST_LAUNCHES = 1000
+"""That wait in the queue of a device; a host that launches more has to wait itself."""
+
+
+@dataclass(frozen=True)
+class EventClock:
+    """Reads two events on the current stream, which the device stamps itself; the host only waits for the second.
+
+    With `flush`, which empties caches, every call has events of its own and the flushes are counted in none.
+    """
+
+    cuda: Any
+    """`torch.cuda`, or what behaves like it."""
+    flush: Callable[[], object] | None = None
+
+    def seconds(self, call: Call, calls: int) -> float:
+        """Time of the device between the first kernel of the first call and the last of the last. [s]"""
+        self.cuda.synchronize()
+        if self.flush is None:
+            return self._between(call, calls)
+        return sum(self._flushed(call, self.flush) for _ in repeat(None, calls))
+
+    def occupy(self, call: Call, seconds: float) -> None:
+        """Launch calls for about so long and return, so that a clock or a power is read of a device at work. [s]"""
+        took_s = max(self.seconds(call, 1), seconds / MOST_LAUNCHES)
+        for _ in repeat(None, math.ceil(seconds / took_s)):
+            call()
+
+    def _flushed(self, call: Call, flush: Callable[[], object]) -> float:
+        flush()
+        return self._between(call, 1)
+
+    def _between(self, call: Call, calls: int) -> float:
+        begin, end = self._event(), self._event()
+        begin.record()
+        for _ in repeat(None, calls):
+            call()
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end)) / 1e3  # milliseconds
+
+    def _event(self) -> Any:
+        return self.cuda.Event(enable_timing=True)
+
+
+def graphed(call: Call, cuda: Any) -> Call:
+    """The kernels of a call as one graph: replayed, they are launched once, however many there are.
+
+    What the call returns is overwritten at each replay. Raises what `cuda` does where a call cannot be captured.
+    """
+    aside = cuda.Stream()
+    aside.wait_stream(cuda.current_stream())
+    with cuda.stream(aside):
+        for _ in repeat(None, WARM_UP_CALLS):
+            call()
+    cuda.current_stream().wait_stream(aside)
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        call()
+
+    def replay(_reads: Call = call) -> object:
+        # a graph knows addresses only: weights and input belong to the call, and must live as long as it is replayed
+        return graph.replay()
+
+    return replay

@@ -1,0 +1,148 @@
+"""Bandwidth: element-wise passes over arrays that no cache holds, as bytes over time.
+
+Bytes are those that the kernel names: what it reads and what it writes, once each. A cache that fetches a line before
+it writes it (write-allocate) moves more than that; those bytes are not counted, as McCalpin's STREAM does not count
+them, so that the figure is what a program gets.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from rooflint_measure.record.measurement import Measurement, Stream, Unavailable
+from rooflint_measure.stopwatches.caches import last_level_bytes
+from rooflint_measure.stopwatches.gemm import clock_of
+from rooflint_measure.stopwatches.products import SEED, has_torch
+from rooflint_measure.stopwatches.session import Observer, measure
+from rooflint_measure.stopwatches.timing import Call, Plan
+
+BEYOND = 4
+"""An array is so many times as large as the last-level cache."""
+LEAST_BYTES = {"cpu": 64 * 2**20, "gpu": 256 * 2**20}
+"""Of an array, also where a cache is small or nobody knows it: a launch must be nothing beside the pass. [B]"""
+SCALE = 1.5
+
+Name = Literal["copy", "scale", "triad", "read"]
+ARRAYS: Mapping[Name, int] = {"copy": 2, "scale": 2, "triad": 3, "read": 1}
+"""Arrays that a kernel reads or writes."""
+DETAILS = {"bytes": "read and written once each; write-allocate is not counted"}
+
+Arrays = tuple[Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A kernel of a library."""
+
+    kernel: Name
+    library: str
+    device: str
+    make: Callable[[int], Call]
+    """Allocates arrays of so many bytes each."""
+
+    @property
+    def name(self) -> str:
+        """`triad torch`."""
+        return f"{self.kernel} {self.library}"
+
+
+LEFT_OUT = {"triad numpy": "NumPy has no triad in one pass; in two it moves five arrays where three are named"}
+
+
+def passes(device: str = "cpu") -> Iterator[Pass]:
+    """Kernels of the libraries that are installed."""
+    if has_torch():
+        for name in ARRAYS:
+            yield Pass(name, "torch", device, _made(_torch(name), lambda count: _torch_arrays(count, device)))
+    if device == "cpu":
+        for name, call in _numpy().items():
+            yield Pass(name, "numpy", device, _made(call, _numpy_arrays))
+
+
+def cache_bytes(device: str = "cpu") -> int | Unavailable:
+    """The last-level cache that arrays must exceed. [B]"""
+    if device == "cpu":
+        return last_level_bytes()
+    import torch  # noqa: PLC0415  # only on a GPU
+
+    return int(torch.cuda.get_device_properties(device).L2_cache_size)
+
+
+def array_bytes(cache: int | Unavailable, device: str = "cpu") -> int:
+    """Size of one array, a multiple of a page. [B]"""
+    least = LEAST_BYTES["cpu" if device == "cpu" else "gpu"]
+    return max(least, 0 if isinstance(cache, Unavailable) else BEYOND * cache) // 4096 * 4096
+
+
+def subject(one: Pass, cache: int | Unavailable) -> Stream:
+    """What a recording says was timed, with the cache that its arrays exceed."""
+    return Stream(
+        kernel=one.kernel,
+        library=one.library,
+        array_bytes=array_bytes(cache, one.device),
+        cache_bytes=None if isinstance(cache, Unavailable) else cache,
+    )
+
+
+def measured(
+    one: Pass, *, observer: Observer, plan: Plan | None = None, energy_s: float = 0.0, cache: int | None = None
+) -> Measurement:
+    """Bytes a second of a pass beyond the last-level cache, which the system names unless it is said here."""
+    known = cache_bytes(one.device) if cache is None else cache
+    spoken = subject(one, known)
+    size = spoken.array_bytes
+    return measure(
+        spoken,
+        one.make(size),
+        observer=observer,
+        plan=plan,
+        clock=clock_of(one.device),
+        bytes_moved=float(ARRAYS[one.kernel] * size),
+        energy_s=energy_s,
+        details={**DETAILS, **({"cache": str(known)} if isinstance(known, Unavailable) else {})},
+    )
+
+
+def _made(call: Callable[[Arrays], Call], arrays: Callable[[int], Arrays]) -> Callable[[int], Call]:
+    return lambda size: call(arrays(size // 4))
+
+
+def _numpy_arrays(count: int) -> Arrays:
+    draw = np.random.default_rng(SEED)
+    a, b, c = (draw.standard_normal(count, dtype=np.float32) for _ in range(3))
+    return a, b, c
+
+
+def _torch_arrays(count: int, device: str) -> Arrays:
+    import torch  # noqa: PLC0415  # only where torch is measured
+
+    draw = torch.Generator(device=device).manual_seed(SEED)
+    a, b, c = (torch.randn(count, generator=draw, device=device) for _ in range(3))
+    return a, b, c
+
+
+def _numpy() -> dict[Name, Callable[[Arrays], Call]]:
+    """One thread each: NumPy has no more for these."""
+    return {
+        "copy": lambda x: lambda: np.copyto(x[0], x[1]),
+        "scale": lambda x: lambda: np.multiply(x[1], np.float32(SCALE), out=x[0]),
+        "read": lambda x: lambda: np.sum(x[1]),
+    }
+
+
+def _torch(name: Name) -> Callable[[Arrays], Call]:
+    def bound(arrays: Arrays) -> Call:
+        import torch  # noqa: PLC0415  # only where torch is measured
+
+        a, b, c = arrays
+        calls: dict[Name, Call] = {
+            "copy": lambda: a.copy_(b),
+            "scale": lambda: torch.mul(b, SCALE, out=a),
+            "triad": lambda: torch.add(b, c, alpha=SCALE, out=a),
+            "read": lambda: torch.sum(b),
+        }
+        return calls[name]
+
+    return bound
