@@ -1,6 +1,10 @@
-"""Base: the model as it was at a revision, read out of git into a folder of its own and asked in a process of its own.
+"""The model at a revision: exported from git into a temporary folder, and asked for predictions in its own process.
 
-Nothing is checked out, and nothing of the working tree is touched.
+    python -m rooflint_calibration.base < request > answer
+
+Nothing is checked out, and the working tree is left alone. A request holds groups of rows of one topic and device; the
+answer has, in the same order, their predicted seconds, by term on request, or why there are none. Both are JSON
+with a version, because the two sides are two revisions of this file.
 """
 
 import json
@@ -14,33 +18,74 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 import rooflint
 import rooflint_calibration
 from rooflint.base import git
 from rooflint.base.errors import RooflintError
-from rooflint_calibration.foretell import SCHEMA
+from rooflint.coefficients.coefficients import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.kernels.chip import chip_of
+from rooflint_calibration.foretold import predicted_s, without
+from rooflint_calibration.shares import shares_s
+
+SCHEMA = "rooflint-predictions/1"
 
 Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""From a request of `foretell` to its answer."""
+"""From a request to its answer."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """A revision that can be asked."""
+    """A revision that answers requests."""
 
     label: str
     """`HEAD^1 (0123456789ab)`."""
     ask: Ask
     specs: Path
-    """What its specs said, while it can be asked."""
+    """Its spec files; they exist as long as the revision can be asked."""
 
 
 class BaseError(RooflintError):
-    """A revision that cannot be asked."""
+    """A revision that cannot answer."""
 
 
-class NoSiliconError(RooflintError):
-    """A revision from before the calibration package."""
+class NoCalibrationError(RooflintError):
+    """A revision from before this module."""
+
+
+# ---- Both sides: a request and its answer
+
+
+def make_request(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """Each group has topic, precision, device, family, sizes, and whether terms are wanted."""
+    return {"schema": SCHEMA, "groups": groups}
+
+
+def answer_request(request: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
+    """The predictions of the installed model. Raises RooflintError for a request of another version."""
+    if request["schema"] != SCHEMA:
+        raise RooflintError(f"want a request {SCHEMA}, found {request['schema']}")
+    return {"schema": SCHEMA, "groups": [_group(group, registry) for group in request["groups"]]}
+
+
+def _group(group: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
+    try:
+        constants = without(registry, group["family"])
+        device = registry.get(group["device"])
+        chip = chip_of(device, group["precision"], Coefficients(registry).launches())
+        sizes = np.asarray(group["sizes"], float)
+        found = {"seconds": predicted_s(group["topic"], sizes, chip, constants).tolist()}
+        terms = shares_s(group["topic"], sizes, chip, constants) if group["terms"] else {}
+    except KeyError as error:
+        return {"error": f"unknown {error.args[0]}"}
+    except RooflintError as error:
+        return {"error": str(error)}
+    return {**found, "terms": {name: seconds.tolist() for name, seconds in terms.items()}}
+
+
+# ---- The side that asks
 
 
 def folders() -> tuple[Path, Path]:
@@ -51,40 +96,41 @@ def folders() -> tuple[Path, Path]:
 
 @contextmanager
 def model_at(asked: str | None, here: Path) -> Iterator[Base]:
-    """The model as it was at a revision; None means where HEAD left the default branch.
+    """The model at a revision; None means where HEAD left the default branch.
 
-    Raises RevisionError or BaseError, and NoSiliconError for one from before the model.
+    Raises RevisionError, BaseError, or NoCalibrationError for a revision from before this module.
     """
     top = git.top_of(here)
     commit = _commit(top, asked or git.base_of(top))
     label = f"revision {commit[:12]}" if asked is None or commit.startswith(asked) else f"{asked} ({commit[:12]})"
     with TemporaryDirectory(prefix="rooflint-") as home:
         roots = [_export(top, commit, folder, Path(home).resolve()) for folder in folders()]
-        if not (roots[1] / "rooflint_calibration" / "foretell.py").is_file():
-            raise NoSiliconError(f"{label} has no rooflint_calibration package, so its predictions cannot be compared")
-        yield Base(label, lambda request: _answer(roots, label, request), roots[0] / "rooflint" / "specs")
+        module = roots[1] / "rooflint_calibration" / "base.py"
+        if not module.is_file() or "make_request" not in module.read_text(encoding="utf-8"):
+            raise NoCalibrationError(f"{label} is too old to answer, so its predictions cannot be compared")
+        yield Base(label, lambda request: _ask(roots, label, request), roots[0] / "rooflint" / "specs")
 
 
 def _commit(top: Path, asked: str) -> str:
     try:
         return git.commit_of(top, asked)
     except git.RevisionError:
-        raise BaseError(f"'{asked}' is no revision of {top.name}") from None
+        raise BaseError(f"'{asked}' is not a revision of {top.name}") from None
 
 
 def _export(top: Path, commit: str, folder: Path, into: Path) -> Path:
     if not folder.is_relative_to(top):
         raise BaseError(
-            f"rooflint is imported from {folder}, which is not of the repository {top}; install it from there: "
+            f"rooflint is imported from {folder}, which is outside the repository {top}; install it from there: "
             "pip install -e ."
         )
     return git.export(top, commit, folder, into)
 
 
-def _answer(roots: list[Path], label: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+def _ask(roots: list[Path], label: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
     path = os.pathsep.join(map(str, roots))
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "rooflint_calibration.foretell"],
+        [sys.executable, "-P", "-m", "rooflint_calibration.base"],
         input=json.dumps(request),
         env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
         cwd=roots[0],
@@ -93,9 +139,13 @@ def _answer(roots: list[Path], label: str, request: Mapping[str, Any]) -> Mappin
         check=False,
     )
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise BaseError(f"{label} cannot be asked: {said[-1] if said else f'status {done.returncode}'}")
+        lines = done.stderr.strip().splitlines()
+        raise BaseError(f"{label} does not answer: {lines[-1] if lines else f'status {done.returncode}'}")
     answer: Mapping[str, Any] = json.loads(done.stdout)
     if answer["schema"] != SCHEMA:
         raise BaseError(f"{label} answers in {answer['schema']}, want {SCHEMA}")
     return answer
+
+
+if __name__ == "__main__":
+    json.dump(answer_request(json.load(sys.stdin), Registry()), sys.stdout, allow_nan=False)

@@ -1,4 +1,4 @@
-"""A base: the model of a revision is asked in a process of its own, and says what it said then."""
+"""A base: the model at a revision answers in its own process, with its own constants."""
 
 import re
 import shutil
@@ -14,14 +14,13 @@ from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.kernels.constants import NAMES, silicon_file
 from rooflint.kernels.op_constants import GROUPS, names
 from rooflint_calibration import base, topics
-from rooflint_calibration.base import BaseError, NoSiliconError, model_at
-from rooflint_calibration.changed import changed
-from rooflint_calibration.foretell import SCHEMA, answered, asked
+from rooflint_calibration.base import SCHEMA, BaseError, NoCalibrationError, answer_request, make_request, model_at
+from rooflint_calibration.regressions import changes
 
 ROOT = Path(__file__).parents[3]
 CONSTANTS = "model/rooflint/specs/silicon.yaml"
-HARNESS = "validation/pytest_rooflint/silicon"
-REQUEST = asked(
+PACKAGE = "validation/rooflint_calibration"
+REQUEST = make_request(
     [
         {
             **{"topic": "gemm", "precision": "bf16", "device": "nvidia/l40s", "family": "ada"},
@@ -39,7 +38,7 @@ def git(root, *arguments):
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A repository with this tree's packages; the first commit has launches of 9 us, the working tree its own."""
-    for name in ("model/rooflint", "validation/pytest_rooflint"):
+    for name in ("model/rooflint", PACKAGE):
         kept = shutil.ignore_patterns("__pycache__", "workloads")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=kept)
     file = tmp_path / CONSTANTS
@@ -64,10 +63,10 @@ def answer(revision, checkout):
 def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_alone(checkout):
     before = {file: file.stat().st_mtime_ns for file in checkout.rglob("*.py")}
     label, old = answer("HEAD", checkout)
-    new = answered(REQUEST, Registry())["groups"][0]
+    new = answer_request(REQUEST, Registry())["groups"][0]
     assert label.startswith("HEAD (")
     with model_at("HEAD", checkout) as found:
-        assert "graph_launch_us 9 → " in " ".join(map(str, changed(found.specs)))
+        assert "graph_launch_us 9 → " in " ".join(map(str, changes(found.specs)))
     # no document gives Ada's launch, so the 9 us count
     more_s = 9e-6 - 1e-6 * silicon_file(Registry()).without("ada").graph_launch_us
     assert [a - b for a, b in zip(old["seconds"], new["seconds"], strict=True)] == pytest.approx([more_s, more_s])
@@ -75,70 +74,63 @@ def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_al
     assert {file: file.stat().st_mtime_ns for file in checkout.rglob("*.py")} == before
 
 
-def test_a_base_from_before_it_could_be_asked_is_lent_the_way(checkout):
-    for name in base.LENT:
-        (checkout / HARNESS / name).unlink()
-    git(checkout, "commit", "-q", "-am", "Mute")
-    assert answer("main", checkout)[1]["seconds"][0] > 9e-6
-
-
-def test_a_base_that_has_its_own_way_is_asked_in_that(checkout):
-    file = checkout / HARNESS / "foretell.py"
-    file.write_text(file.read_text(encoding="utf-8").replace(SCHEMA, "rooflint-foretell/0"), encoding="utf-8")
+def test_a_base_that_answers_in_another_version_is_an_error(checkout):
+    file = checkout / PACKAGE / "base.py"
+    file.write_text(file.read_text(encoding="utf-8").replace(SCHEMA, "rooflint-predictions/0"), encoding="utf-8")
     git(checkout, "commit", "-q", "-am", "Young")
-    with pytest.raises(BaseError, match=r"cannot be asked: .*want a request rooflint-foretell/0"):
+    with pytest.raises(BaseError, match=r"does not answer: .*want a request rooflint-predictions/0"):
         answer("HEAD", checkout)
     text = file.read_text(encoding="utf-8").replace('return {"schema": SCHEMA', 'return {"schema": "old"')
-    file.write_text(text.replace("rooflint-foretell/0", SCHEMA), encoding="utf-8")
+    file.write_text(text.replace("rooflint-predictions/0", SCHEMA), encoding="utf-8")
     git(checkout, "commit", "-q", "-am", "Other")
     with pytest.raises(BaseError, match=rf"^HEAD \(.*\) answers in old, want {SCHEMA}$"):
         answer("HEAD", checkout)
 
 
-def test_a_base_without_a_model_of_silicon_says_so_with_status_0(checkout):
-    shutil.rmtree(checkout / "model/rooflint/silicon")
+def test_a_base_that_is_too_old_to_answer_is_reported_with_status_0(checkout):
+    (checkout / PACKAGE / "base.py").unlink()
     git(checkout, "commit", "-q", "-am", "Before")
-    with pytest.raises(NoSiliconError, match="has no model of silicon yet"):
+    with pytest.raises(NoCalibrationError, match="is too old to answer"):
         answer("HEAD", checkout)
-    result = CliRunner().invoke(app, ["moved", "--base", "HEAD"], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["regressions", "--base", "HEAD"], catch_exceptions=False)
     assert result.exit_code == 0
     assert result.stdout.startswith("HEAD (")
-    assert "has no model of silicon yet, so no row of it can have been good" in result.stdout
+    assert "is too old to answer, so its predictions cannot be compared" in result.stdout
 
 
-def test_a_base_that_breaks_or_is_none_is_refused_in_a_sentence(checkout, tmp_path, monkeypatch):
-    with pytest.raises(BaseError, match=r"'v9' is no revision of "):
+def test_a_base_that_breaks_or_does_not_exist_is_one_sentence(checkout, tmp_path, monkeypatch):
+    with pytest.raises(BaseError, match=r"'v9' is not a revision of "):
         answer("v9", checkout)
     (checkout / "model/rooflint/kernels/gemm.py").write_text("1 / 0\n", encoding="utf-8")
     git(checkout, "commit", "-q", "-am", "Broken")
-    with pytest.raises(BaseError, match=r"^HEAD \(.*\) cannot be asked: ZeroDivisionError: division by zero"):
+    with pytest.raises(BaseError, match=r"^HEAD \(.*\) does not answer: ZeroDivisionError: division by zero"):
         answer("HEAD", checkout)
     monkeypatch.setattr(base, "folders", lambda: (Path("/elsewhere/model"), checkout / "validation"))
-    with pytest.raises(BaseError, match=r"is imported from /elsewhere/model, which is not of the repository"):
+    with pytest.raises(BaseError, match=r"is imported from /elsewhere/model, which is outside the repository"):
         answer("HEAD", checkout)
 
 
-def test_an_op_that_nobody_measured_is_refused_with_those_that_there_are(checkout):
-    result = CliRunner().invoke(app, ["moved", "--base", "HEAD", "--op", "conv"])
+def test_an_op_without_measurements_is_an_error_that_lists_the_others(checkout):
+    result = CliRunner().invoke(app, ["regressions", "--base", "HEAD", "--op", "conv"])
     assert isinstance(result.exception, RooflintError)
     assert str(result.exception) == f"--op: want one of {', '.join(topics.TOPICS)}, found 'conv'"
 
 
-def test_a_request_of_another_version_and_a_family_that_is_not_known_are_told():
+def test_a_request_of_another_version_and_an_unknown_family_are_errors():
     with pytest.raises(RooflintError, match=rf"want a request {SCHEMA}, found old"):
-        answered({"schema": "old", "groups": []}, Registry())
-    strange = asked([{**REQUEST["groups"][0], "family": "volta"}])
-    assert answered(strange, Registry())["groups"] == [{"why_not": "it knows no volta"}]
+        answer_request({"schema": "old", "groups": []}, Registry())
+    strange = make_request([{**REQUEST["groups"][0], "family": "volta"}])
+    assert answer_request(strange, Registry())["groups"] == [{"error": "unknown volta"}]
 
 
-def test_constants_that_changed_are_named_with_their_line(tmp_path):
+def test_constants_that_changed_are_listed_with_their_line(tmp_path):
     text = (PACKAGED / "silicon.yaml").read_text(encoding="utf-8")
     wrong = re.sub(r"(  start_clocks:\n(?:    .*\n)*?    value: \[)[\d.]+", r"\g<1>9", text)
     wrong = re.sub(r"(  overlap:\n(?:    .*\n)*?    folds: {ampere: )[\d.]+", r"\g<1>9", wrong)
     wrong = wrong.replace("  l2_sharpness:\n", "  l2_edge:\n")
     (tmp_path / "silicon.yaml").write_text(wrong, encoding="utf-8")
     shutil.copyfile(PACKAGED / "silicon_ops.yaml", tmp_path / "silicon_ops.yaml")
-    start, overlap, edge, sharpness = changed(tmp_path)
+    start, overlap, edge, sharpness = changes(tmp_path)
     value = silicon_file(Registry()).constants.start_clocks
     line = 1 + next(number + 3 for number, line in enumerate(text.splitlines()) if line == "  start_clocks:")
     assert str(start) == f"start_clocks 9 → {value:g} ({shown(PACKAGED / 'silicon.yaml')}:{line})"
@@ -146,6 +138,6 @@ def test_constants_that_changed_are_named_with_their_line(tmp_path):
         f"overlap stays {silicon_file(Registry()).constants.overlap:g}, and 1 of its folds ("
     )
     assert (edge.name, edge.new, sharpness.name, sharpness.old) == ("l2_edge", None, "l2_sharpness", None)
-    assert changed(PACKAGED) == []
+    assert changes(PACKAGED) == []
     assert edge.place == "silicon.yaml of the base"
-    assert len(changed(tmp_path / "nowhere")) == len(NAMES) + sum(map(len, map(names, GROUPS)))  # all are new
+    assert len(changes(tmp_path / "nowhere")) == len(NAMES) + sum(map(len, map(names, GROUPS)))  # all are new

@@ -73,7 +73,7 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "published",
         "calibration",
         "calibrate_device",
-        "calibrate_moved",
+        "calibrate_regressions",
     }
     for validator in validators.values():
         assert validator.schema["$schema"].endswith("2020-12/schema")

@@ -16,7 +16,12 @@ from rooflint.base.files import configured, write_whole
 from rooflint.base.units import percent
 from rooflint.cli import options
 from rooflint.cli.options import Specs, registry
+from rooflint.devices.registry import Registry
 from rooflint.output.deliver import deliver
+from rooflint_calibration.base import NoCalibrationError, answer_request, model_at
+from rooflint_calibration.regressions import changes, compare
+from rooflint_calibration.regressions_answer import answer
+from rooflint_calibration.topics import TOPICS
 
 TOLERANCE = 0.02
 """A constant that is refitted within this share of the committed one is the same: solvers differ in last digits."""
@@ -166,72 +171,52 @@ def core_scores(found: "Calibration") -> Table:
     return Table(columns, tuple(rows))
 
 
-# ---- `rooflint calibrate moved`: measured rows that went from well to badly predicted since a revision
-
-if TYPE_CHECKING:
-    from rooflint_calibration.base import Ask
-    from rooflint_calibration.turned import Turned
+# ---- `rooflint calibrate regressions`: measured rows that are predicted worse than at a revision
 
 REGRESSION_TOLERANCE = 0.01
-"""Share of a family's rows that may go bad though fewer go good: constants that are fitted again turn a few."""
+"""Share of a family's rows that may regress if fewer improve: refitted constants always move a few."""
 ROWS = 500
 """Rows of each regime of each device."""
 
 
 class TopicError(RooflintError):
-    """An op that nobody measured."""
+    """An op without measurements."""
 
 
-def moved_command(
+def regressions(
     base: Annotated[
-        str | None, typer.Option(help="Revision to hold this tree against; where HEAD left the default branch.")
+        str | None, typer.Option(help="Revision to compare with; by default where HEAD left the default branch.")
     ] = None,
     topics: Annotated[
-        list[str] | None, typer.Option("--op", help="gemm, prefill, decode, …; repeated. All that are measured.")
+        list[str] | None, typer.Option("--op", help="gemm, prefill, decode, …; may be repeated. Default: all.")
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(help="Share of the rows of a family that may go bad.", min=0, max=1)
+        float, typer.Option(help="Share of a family's rows that may regress.", min=0, max=1)
     ] = REGRESSION_TOLERANCE,
     rows: Annotated[int, typer.Option(help="Rows of each regime of each device.", min=1)] = ROWS,
     form: options.Form = "",
     output: options.Output = None,
 ) -> None:
-    """Count measured rows that this tree predicts badly and a revision predicted well; status 1 where a family lost.
+    """List measured rows that a revision predicts well and this tree predicts badly; status 1 if a family fails.
 
-    A family is red where more of its rows went bad than is tolerated, and more than went good. Averages decide nothing.
+    A family fails if more of its rows regressed than is tolerated, and more than improved. Averages do not count.
     """
-    from rooflint_calibration.base import (  # noqa: PLC0415
-        NoSiliconError,
-        model_at,  # `rooflint --help` does without
-    )
-    from rooflint_calibration.changed import changed  # noqa: PLC0415
-    from rooflint_calibration.turned_answer import answer  # noqa: PLC0415
-
-    try:
-        with model_at(base, Path.cwd()) as old:
-            label, found, between = old.label, _found(topics, rows, old.ask), changed(old.specs)
-    except NoSiliconError as error:
-        typer.echo(str(error))
-        return
-    deliver(answer(found, label, tolerance, between), form, output)
-    red = [f"{one.topic} {one.family}" for one in found.families if one.is_red(tolerance)]
-    if red:
-        typer.echo(f"red: over {percent(tolerance)} of the rows went bad of {', '.join(red)}", err=True)
-        raise typer.Exit(1)
-
-
-def _found(topics: list[str] | None, rows: int, ask: "Ask") -> "Turned":
-    """Raises TopicError for an op that there is not."""
-    from rooflint.devices.registry import Registry  # noqa: PLC0415
-    from rooflint_calibration.foretell import answered  # noqa: PLC0415
-    from rooflint_calibration.topics import TOPICS  # noqa: PLC0415
-    from rooflint_calibration.turned import turned  # noqa: PLC0415
-
     for name in topics or ():
         if name not in TOPICS:
             raise TopicError(f"--op: want one of {', '.join(TOPICS)}, found '{name}'")
-    registry = Registry()
-    return turned(registry, topics or list(TOPICS), rows, ask, lambda request: answered(request, registry))
+    known = Registry()
+    try:
+        with model_at(base, Path.cwd()) as old:
+            label, between = old.label, changes(old.specs)
+            found = compare(known, topics or list(TOPICS), rows, old.ask, lambda asked: answer_request(asked, known))
+    except NoCalibrationError as error:
+        typer.echo(str(error))
+        return
+    deliver(answer(found, label, tolerance, between), form, output)
+    failed = [f"{one.topic} {one.family}" for one in found.families if one.fails(tolerance)]
+    if failed:
+        typer.echo(f"failed: over {percent(tolerance)} of the rows of {', '.join(failed)} regressed", err=True)
+        raise typer.Exit(1)
 
 
 # ---- `rooflint calibrate`: how far the model is from published measurements
@@ -249,7 +234,7 @@ app = typer.Typer(
 
 app.command("power")(power_command)
 app.command()(attention)
-app.command("moved")(moved_command)
+app.command()(regressions)
 app.command()(cores)
 app.command("device")(device_command)
 

@@ -26,7 +26,7 @@ from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint.kernels.op_constants import SiliconOpsSpec
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.published import PublishedSpec
-from rooflint_calibration.turned_answer import TurnedRecord
+from rooflint_calibration.regressions_answer import RegressionsRecord
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -58,7 +58,7 @@ def schemas() -> dict[Path, dict[str, Any]]:
         harness / "calibrate_device.json": {"$schema": _DRAFT, **DeviceCalibrationRecord.model_json_schema()},
         model / "explain_gemm.json": {"$schema": _DRAFT, **GemmRecord.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
-        harness / "calibrate_moved.json": {"$schema": _DRAFT, **TurnedRecord.model_json_schema()},
+        harness / "calibrate_regressions.json": {"$schema": _DRAFT, **RegressionsRecord.model_json_schema()},
         harness / "published.json": {"$schema": _DRAFT, **PublishedSpec.model_json_schema()},
         harness / "measure_compare.json": {"$schema": _DRAFT, **VersionsRecord.model_json_schema()},
         harness / "measure_calibrate.json": {"$schema": _DRAFT, **WorthRecord.model_json_schema()},

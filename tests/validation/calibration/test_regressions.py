@@ -1,4 +1,4 @@
-"""Rows that turned: which count as good and bad, when a family is red, and what the answer says of it."""
+"""Regressions: which rows are good and bad, when a family fails, and how the answer reports it."""
 
 import json
 from dataclasses import replace
@@ -8,12 +8,12 @@ import pytest
 
 from rooflint.answers.answer import write
 from rooflint.devices.registry import Registry
-from rooflint_calibration import turned as module
-from rooflint_calibration.foretell import answered
+from rooflint_calibration import regressions as module
+from rooflint_calibration.base import answer_request
 from rooflint_calibration.package import family_of
+from rooflint_calibration.regressions import Family, PredictionError, Regression, compare, terms
+from rooflint_calibration.regressions_answer import RegressionsRecord, answer
 from rooflint_calibration.topics import TOPICS, Rows
-from rooflint_calibration.turned import Family, Moved, MuteError, terms, turned
-from rooflint_calibration.turned_answer import TurnedRecord, answer
 
 REGISTRY = Registry()
 SIZES = np.array([[16.0, 16384.0, 16384.0, 6.0], [64.0, 4096.0, 4096.0, 6.0], [8192.0, 8192.0, 8192.0, 6.0]])
@@ -27,17 +27,17 @@ def family(old, new, sizes=SIZES):
 
 def test_good_is_within_15_percent_and_bad_beyond_25_either_way():
     # of good ones: just bad, not yet bad, bad on the other side: 1 / 1.26
-    assert family([1.0, 1.14, 1 / 1.14], [1.26, 1.24, 1 / 1.26]).went_bad.tolist() == [True, False, True]
+    assert family([1.0, 1.14, 1 / 1.14], [1.26, 1.24, 1 / 1.26]).regressed.tolist() == [True, False, True]
     # neither good nor bad before: it cannot go bad
-    assert family([1.16, 1.0, 1.0], [3.0, 1.0, 1.0]).went_bad.tolist() == [False, False, False]
-    assert family([1.26, 0.5, 1.2], [1.0, 1.15, 1.0]).went_good.tolist() == [True, True, False]
+    assert family([1.16, 1.0, 1.0], [3.0, 1.0, 1.0]).regressed.tolist() == [False, False, False]
+    assert family([1.26, 0.5, 1.2], [1.0, 1.15, 1.0]).improved.tolist() == [True, True, False]
 
 
-def test_rows_that_moved_the_farthest_come_first_and_each_once():
+def test_the_rows_whose_prediction_moved_most_come_first_and_once():
     sizes = np.tile(SIZES, (20, 1))
     before, now = np.ones(60), np.linspace(1.2, 3.0, 60)
     places = [place for place, _ in module._farthest(family(before, now, sizes))]
-    assert places == list(range(59, 59 - module.TIMED, -1))
+    assert places == list(range(59, 59 - module.COMPARED, -1))
 
 
 def test_a_row_of_two_regimes_is_counted_once(monkeypatch):
@@ -51,36 +51,36 @@ def test_a_row_of_two_regimes_is_counted_once(monkeypatch):
     assert len(found) == 3
 
 
-def test_a_family_is_red_where_more_went_bad_than_is_tolerated_and_than_went_good():
+def test_a_family_fails_if_more_rows_regressed_than_is_tolerated_and_than_improved():
     sizes = np.tile(SIZES, (100, 1))
     before, now = np.ones(300), np.ones(300)
     now[:3] = 2.0  # 3 of 300 are 1 %
-    assert not family(before, now, sizes).is_red(0.01)
+    assert not family(before, now, sizes).fails(0.01)
     now[3] = 2.0
-    assert family(before, now, sizes).is_red(0.01)
+    assert family(before, now, sizes).fails(0.01)
     before[4:8] = 2.0  # as many went good
-    assert not family(before, now, sizes).is_red(0.01)
+    assert not family(before, now, sizes).fails(0.01)
     before[7] = 1.0
-    assert family(before, now, sizes).is_red(0.01)
+    assert family(before, now, sizes).fails(0.01)
 
 
-def test_a_gain_on_average_excuses_nothing():
+def test_a_better_average_does_not_excuse_regressions():
     # the mean error falls from 20 to 14 %, and one row in ten is lost
     before, now = np.full(100, 1.2), np.full(100, 1.12)
     before[:10], now[:10] = 1.1, 1.3
     sizes = np.tile(SIZES[:1], (100, 1))
     assert np.abs(now - 1).mean() < np.abs(before - 1).mean()
-    assert family(before, now, sizes).is_red(0.01)
+    assert family(before, now, sizes).fails(0.01)
 
 
-def test_the_regime_is_the_one_that_more_went_bad_in_than_its_share():
+def test_the_regime_is_the_one_that_regressions_are_concentrated_in():
     assert family([1.0, 1.0, 1.0], [2.0, 1.0, 1.0]).regime == "narrow"  # m = 16, 8.6 GFLOP
     assert family([1.0, 1.0, 1.0], [1.0, 1.0, 2.0]).regime == "large"  # 1.1 TFLOP
     assert family([1.0, 1.0, 1.0], [2.0, 2.0, 2.0]).regime == "all"
 
 
-def test_the_term_is_the_one_that_moved_the_way_the_row_went():
-    one = Moved("x", (1.0,), 1.0, 1.0, 2.0, {"fill": 1.25, "memory": -0.25})
+def test_the_term_is_the_one_with_the_largest_share_of_the_change():
+    one = Regression("x", (1.0,), 1.0, 1.0, 2.0, {"fill": 1.25, "memory": -0.25})
     assert (one.term, terms([one])) == ("fill", {"fill": 1.25, "memory": -0.25})
     assert replace(one, new_s=0.5, terms_s={"fill": 0.1, "memory": -0.6}).term == "memory"
 
@@ -96,8 +96,8 @@ def rows(monkeypatch):
         draw = np.random.default_rng(8)
         sizes = np.column_stack([*2.0 ** draw.integers(0, 13, (3, 40)), np.full(40, 6.0)])
         group = {"topic": "gemm", "precision": "bf16", "device": device, "family": family_of(device)}
-        request = module.asked([{**group, "sizes": sizes.tolist(), "terms": False}])
-        seconds = answered(request, REGISTRY)["groups"][0]["seconds"]
+        request = module.make_request([{**group, "sizes": sizes.tolist(), "terms": False}])
+        seconds = answer_request(request, REGISTRY)["groups"][0]["seconds"]
         return Rows("gemm", device, sizes, np.array(seconds)), None
 
     gemm = replace(TOPICS["gemm"], rows=of)
@@ -106,7 +106,7 @@ def rows(monkeypatch):
 
 def this(request):
     """What this tree says, through JSON as another tree would."""
-    return json.loads(json.dumps(answered(json.loads(json.dumps(request)), REGISTRY)))
+    return json.loads(json.dumps(answer_request(json.loads(json.dumps(request)), REGISTRY)))
 
 
 def slower(request):
@@ -121,60 +121,64 @@ def slower(request):
     return found
 
 
-def test_the_same_model_turns_no_row(rows):
-    found = turned(REGISTRY, ["gemm"], 40, this, this)
-    assert [(one.family, int(one.went_bad.sum()), int(one.went_good.sum())) for one in found.families] == [
+def test_the_same_model_has_no_regressions(rows):
+    found = compare(REGISTRY, ["gemm"], 40, this, this)
+    assert [(one.family, int(one.regressed.sum()), int(one.improved.sum())) for one in found.families] == [
         (name, 0, 0) for name in ("ampere", "hopper", "ada", "blackwell", "rtx_pro")
     ]
-    assert "Rows that turned" not in write(answer(found, "HEAD^1", 0.01), "text")
+    assert "Regressions by family" not in write(answer(found, "HEAD^1", 0.01), "text")
 
 
 def test_the_answer_names_family_regime_term_and_the_worst_rows_in_80_columns(rows):
-    found = turned(REGISTRY, ["gemm"], 40, this, slower)
+    found = compare(REGISTRY, ["gemm"], 40, this, slower)
     text = write(answer(found, "HEAD^1 (0123456789ab)", 0.01), "text")
     assert max(map(len, text.splitlines())) <= 80
-    assert "Red: gemm ada ─" in text
+    assert "Failed: gemm ada ─" in text
     assert "• regime small (< 1 GFLOP): " in text
     said = " ".join(text.split())
-    assert "went good; red: gemm ada good: within" in said
+    assert "improved; failed: gemm ada good: within" in said
     assert "term: launch 100 % of the change" in said
     assert "on nvidia/l40s: measured " in said
     assert ": launch +5 us" in said
     record = json.loads(write(answer(found, "HEAD^1", 0.01), "json"))
-    assert TurnedRecord.model_validate(record)
-    (red,) = [one for one in record["families"] if one["red"]]
-    assert (record["schema"], red["family"], red["regime"]) == ("rooflint.calibrate.moved/1", "ada", "small")
-    assert red["terms"]["launch"] == pytest.approx(1)
-    assert red["worst"][0]["new_s"] - red["worst"][0]["old_s"] == pytest.approx(5e-6)
-    assert write(answer(found, "HEAD^1", 0.01), "csv").startswith("topic,family,rows,good_before,good_now,went_bad")
+    assert RegressionsRecord.model_validate(record)
+    (failed,) = [one for one in record["families"] if one["failed"]]
+    assert (record["schema"], failed["family"], failed["regime"]) == (
+        "rooflint.calibrate.regressions/1",
+        "ada",
+        "small",
+    )
+    assert failed["terms"]["launch"] == pytest.approx(1)
+    assert failed["worst"][0]["new_s"] - failed["worst"][0]["old_s"] == pytest.approx(5e-6)
+    assert write(answer(found, "HEAD^1", 0.01), "csv").startswith("topic,family,rows,good_before,good_now,regressed")
 
 
-def test_the_other_way_around_rows_go_good_and_nothing_is_red(rows):
-    found = turned(REGISTRY, ["gemm"], 40, slower, this)
+def test_the_other_way_around_rows_go_good_and_nothing_fails(rows):
+    found = compare(REGISTRY, ["gemm"], 40, slower, this)
     text = " ".join(write(answer(found, "HEAD^1", 0.01), "text").split())
-    assert "0 rows went bad, " in text
-    assert "red:" not in text.partition("good:")[0]
+    assert "0 rows regressed, " in text
+    assert "failed:" not in text.partition("good:")[0]
 
 
-def test_what_a_base_cannot_say_is_left_out_and_told(rows):
+def test_rows_that_the_base_cannot_predict_are_left_out_and_listed(rows):
     def young(request):
         found = this(request)
         for group, one in zip(request["groups"], found["groups"], strict=True):
             if group["family"] == "rtx_pro":
                 one.clear()
-                one["why_not"] = "it knows no rtx_pro"
+                one["error"] = "unknown rtx_pro"
         return found
 
-    found = turned(REGISTRY, ["gemm"], 40, young, this)
+    found = compare(REGISTRY, ["gemm"], 40, young, this)
     assert "rtx_pro" not in [one.family for one in found.families]
-    assert found.left_out == ("gemm on rtx_pro: the base cannot say: it knows no rtx_pro",)
+    assert found.left_out == ("gemm on rtx_pro: no prediction in the base: unknown rtx_pro",)
     assert "Not compared" in write(answer(found, "HEAD^1", 0.01), "text")
 
 
-def test_what_this_tree_cannot_say_is_refused(rows):
+def test_rows_that_this_tree_cannot_predict_are_an_error(rows):
     def mute(request):
         found = this(request)
-        found["groups"][0] = {"why_not": "it knows no ampere"}
+        found["groups"][0] = {"error": "unknown ampere"}
         return found
 
     def undefined(request):
@@ -182,8 +186,7 @@ def test_what_this_tree_cannot_say_is_refused(rows):
         found["groups"][0]["seconds"][3:5] = [float("nan"), float("inf")]
         return found
 
-    # a tree that lost its words has turned every row
-    with pytest.raises(MuteError, match=r"^gemm on ampere: this tree cannot say: it knows no ampere$"):
-        turned(REGISTRY, ["gemm"], 40, this, mute)
-    with pytest.raises(MuteError, match=r"^gemm on ampere: this tree predicts no number for 2 rows$"):
-        turned(REGISTRY, ["gemm"], 40, this, undefined)
+    with pytest.raises(PredictionError, match=r"^gemm on ampere: no prediction in this tree: unknown ampere$"):
+        compare(REGISTRY, ["gemm"], 40, this, mute)
+    with pytest.raises(PredictionError, match=r"^gemm on ampere: this tree predicts no finite time for 2 rows$"):
+        compare(REGISTRY, ["gemm"], 40, this, undefined)

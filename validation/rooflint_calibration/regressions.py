@@ -1,0 +1,264 @@
+"""Regressions: measured rows that one state of the model predicts well and another predicts badly.
+
+An average hides them: a change may gain a little on many rows and lose a regime. So rows are counted, family by family.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rooflint.base import strict_yaml
+from rooflint.base.errors import InputError, RooflintError, shown
+from rooflint.base.text import counted
+from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.kernels import constants, op_constants
+from rooflint.kernels.shapes import Numbers
+from rooflint_calibration.base import Ask, make_request
+from rooflint_calibration.rows import Mask
+from rooflint_calibration.topics import TOPICS, Rows, measured_devices
+
+GOOD = 1.15
+"""A prediction within this factor of its measurement is good: frameworks that call one library differ by as much."""
+BAD = 1.25
+"""Beyond this factor it is bad; in between it is neither, so a prediction must move by 9 % to become a regression."""
+COMPARED = 40
+"""Regressed rows of a family whose terms are compared: those whose prediction moved most."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One topic on one family of GPUs, predicted by both states of the model."""
+
+    topic: str
+    family: str
+    rows: tuple[Rows, ...]
+    """By device."""
+    old_s: Numbers
+    new_s: Numbers
+    """Of all devices, one after the other."""
+
+    @property
+    def seconds(self) -> Numbers:
+        """Measured. [s]"""
+        return np.concatenate([one.seconds for one in self.rows])
+
+    @property
+    def sizes(self) -> Numbers:
+        """Sizes of the rows of all devices."""
+        return np.concatenate([one.sizes for one in self.rows])
+
+    @property
+    def devices(self) -> list[str]:
+        """The device of each row."""
+        return [one.device for one in self.rows for _ in range(len(one))]
+
+    def off(self, predicted_s: Numbers) -> Numbers:
+        """The factor between a prediction and its measurement, 1 or more. [1]"""
+        return np.exp(np.abs(np.log(predicted_s / self.seconds)))
+
+    @property
+    def regressed(self) -> Mask:
+        """Rows that were good and are bad now."""
+        return np.asarray((self.off(self.old_s) <= GOOD) & (self.off(self.new_s) > BAD))
+
+    @property
+    def improved(self) -> Mask:
+        """Rows that were bad and are good now."""
+        return np.asarray((self.off(self.old_s) > BAD) & (self.off(self.new_s) <= GOOD))
+
+    def fails(self, tolerance: float) -> bool:
+        """Whether more rows regressed than is tolerated, and more than improved."""
+        bad = int(self.regressed.sum())
+        return bad > tolerance * len(self.seconds) and bad > int(self.improved.sum())
+
+    @property
+    def regime(self) -> str:
+        """The regime that regressed rows are most concentrated in, relative to its share of all rows; `all` if none."""
+        inside = {name: TOPICS[self.topic].inside(name, self.sizes) for name in TOPICS[self.topic].regimes}
+        return max(inside, key=lambda name: inside[name][self.regressed].mean() - inside[name].mean())
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A row that regressed, and the change of each of its terms."""
+
+    device: str
+    sizes: tuple[float, ...]
+    measured_s: float
+    old_s: float
+    new_s: float
+    terms_s: Mapping[str, float]
+    """New less old, by term; they add up to the whole change."""
+
+    @property
+    def share(self) -> Mapping[str, float]:
+        """Share of each term in the change. [1]"""
+        return {name: seconds / (self.new_s - self.old_s) for name, seconds in self.terms_s.items()}
+
+    @property
+    def term(self) -> str:
+        """The term with the largest share in the change."""
+        return max(self.share, key=lambda name: self.share[name])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The predictions of both states for the same rows."""
+
+    families: tuple[Family, ...]
+    regressions: Mapping[tuple[str, str], tuple[Regression, ...]]
+    """Regressed rows by topic and family; those whose prediction moved most come first."""
+    left_out: tuple[str, ...]
+    """What the base could not predict, in sentences."""
+
+
+class PredictionError(RooflintError):
+    """This tree has no prediction for measured rows."""
+
+
+def compare(registry: Registry, topics: Sequence[str], rows: int, old: Ask, new: Ask) -> Comparison:
+    """Ask both states about the same rows. Raises PredictionError, NotInstalledError or RooflintError."""
+    there = {
+        (topic, family): tuple(_stratified(registry, topic, device, rows) for device in names)
+        for topic in topics
+        for family, names in measured_devices(topic).items()
+    }
+    request = make_request([_group(family, one, terms=False) for (_, family), ones in there.items() for one in ones])
+    answers = zip(old(request)["groups"], new(request)["groups"], strict=True)
+    families, left_out = [], []
+    for (topic, family), ones in there.items():
+        pairs = [next(answers) for _ in ones]
+        if errors := _errors(pairs, 1):  # an error whatever the base answers
+            raise PredictionError(f"{topic} on {family}: no prediction in this tree: {errors[0]}")
+        if errors := _errors(pairs, 0):
+            left_out.append(f"{topic} on {family}: no prediction in the base: {errors[0]}")
+            continue
+        sides = [np.concatenate([pair[side]["seconds"] for pair in pairs]) for side in (0, 1)]
+        if lost := int((~np.isfinite(sides[1])).sum()):  # NaN compares false, so none would count as bad
+            raise PredictionError(f"{topic} on {family}: this tree predicts no finite time for {counted(lost, 'row')}")
+        families.append(Family(topic, family, ones, *sides))
+    return Comparison(
+        tuple(families), _regressed([one for one in families if one.regressed.any()], old, new), tuple(left_out)
+    )
+
+
+def _errors(pairs: Sequence[Sequence[Mapping[str, Any]]], side: int) -> list[str]:
+    return [pair[side]["error"] for pair in pairs if "error" in pair[side]]
+
+
+def _stratified(registry: Registry, topic: str, device: str, rows: int) -> Rows:
+    """`rows` rows of each regime; a row of several regimes is counted once."""
+    ones = [TOPICS[topic].rows(registry, device, regime, rows)[0] for regime in TOPICS[topic].regimes]
+    sizes, first = np.unique(np.concatenate([one.sizes for one in ones]), axis=0, return_index=True)
+    return Rows(topic, device, sizes, np.concatenate([one.seconds for one in ones])[first])
+
+
+def _group(family: str, one: Rows, *, terms: bool) -> dict[str, Any]:
+    precision = TOPICS[one.topic].precision
+    return {
+        "topic": one.topic,
+        "precision": precision,
+        "device": one.device,
+        "family": family,
+        "sizes": one.sizes.tolist(),
+        "terms": terms,
+    }
+
+
+def _regressed(families: Sequence[Family], old: Ask, new: Ask) -> dict[tuple[str, str], tuple[Regression, ...]]:
+    few = [(family, _farthest(family)) for family in families]
+    request = make_request([_group(one.family, alone, terms=True) for one, rows in few for _, alone in rows])
+    answers = zip(old(request)["groups"], new(request)["groups"], strict=True)
+    return {
+        (one.topic, one.family): tuple(_row(one, position, *next(answers)) for position, _ in rows) for one, rows in few
+    }
+
+
+def _farthest(family: Family) -> list[tuple[int, Rows]]:
+    """Position and single row of those that regressed; those whose prediction moved most come first."""
+    change = np.abs(np.log(family.new_s / family.old_s)) * family.regressed
+    order = np.argsort(-change, kind="stable")[: min(COMPARED, int(family.regressed.sum()))]
+    names, sizes, seconds = family.devices, family.sizes, family.seconds
+    return [(int(row), Rows(family.topic, names[row], sizes[[row]], seconds[[row]])) for row in order]
+
+
+def _row(family: Family, row: int, old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
+    names = dict.fromkeys([*old["terms"], *new["terms"]])
+    return Regression(
+        device=family.devices[row],
+        sizes=tuple(family.sizes[row]),
+        measured_s=float(family.seconds[row]),
+        old_s=float(family.old_s[row]),
+        new_s=float(family.new_s[row]),
+        terms_s={name: new["terms"].get(name, [0.0])[0] - old["terms"].get(name, [0.0])[0] for name in names},
+    )
+
+
+def terms(rows: Sequence[Regression]) -> dict[str, float]:
+    """Mean share of each term in the change of some rows, the largest first. [1]"""
+    names = dict.fromkeys(name for one in rows for name in one.terms_s)
+    found = {name: float(np.mean([one.share.get(name, 0.0) for one in rows])) for name in names}
+    return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+# ---- Constants that changed between two states of the spec files
+
+FILES = (constants.FILE, op_constants.FILE)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A constant whose value differs between two states of the spec files."""
+
+    name: str
+    """`start_clocks`, `stream.launch_clocks`."""
+    old: float | None
+    new: float | None
+    """None where one side does not have it."""
+    folds: int
+    """How many of its values with a family left out changed."""
+    place: str
+    """`model/rooflint/specs/silicon.yaml:41`; the name of the file where the constant is gone."""
+
+    def __str__(self) -> str:
+        """`start_clocks 2213 → 4426, and 5 of its folds (model/rooflint/specs/silicon.yaml:41)`."""
+        old, new = (f"{value:g}" if value is not None else "nothing" for value in (self.old, self.new))
+        value = f"{old} → {new}" if old != new else f"stays {new}"
+        folds = f", and {self.folds} of its folds" if self.folds else ""
+        return f"{self.name} {value}{folds} ({self.place})"
+
+
+def changes(old: Path, new: Path = PACKAGED) -> list[Change]:
+    """Between two folders of specs. A file that cannot be read is skipped: asking its side reports the error."""
+    return [one for name in FILES for one in _of_file(old / name, new / name)]
+
+
+def _of_file(old: Path, new: Path) -> Iterator[Change]:
+    before, after = _read(old), _read(new)
+    for path in dict.fromkeys([*before, *after]):
+        one, other = before.get(path), after.get(path)
+        if one is None or other is None or one[:2] != other[:2]:
+            was, folds = (one or (None, {}, 0))[:2]
+            now, unseen = (other or (None, {}, 0))[:2]
+            place = f"{shown(new)}:{other[2]}" if other else f"{old.name} of the base"
+            count = sum(folds.get(family) != value for family, value in unseen.items())
+            yield Change(".".join(part for part in path if part != "constants"), was, now, count, place)
+
+
+def _read(file: Path) -> dict[tuple[str, str], tuple[float, dict[str, float], int]]:
+    """Value, folds and line by group and name; everything with a value is a constant, in any version of the file."""
+    try:
+        document = strict_yaml.load(file)
+    except InputError:
+        return {}
+    groups: dict[str, Any] = document.data if isinstance(document.data, dict) else {}
+    return {
+        (group, name): (one["value"][0], one.get("folds", {}), document.line((group, name, "value")))
+        for group, members in groups.items()
+        if isinstance(members, dict)
+        for name, one in members.items()
+        if isinstance(one, dict) and isinstance(one.get("value"), list)
+    }
