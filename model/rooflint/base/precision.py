@@ -1,6 +1,12 @@
-"""Precisions: how many bits an element has in storage, and how it is called."""
+"""Precisions: how many bits an element takes in storage, and in which unit rates are printed.
+
+A new number format is one row of PRECISIONS: schemas, options and messages read the table.
+"""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from rooflint.base.errors import RooflintError
 
@@ -11,10 +17,19 @@ class Precision:
 
     name: str
     bits: int
-    """Of an element in storage. [bit]"""
+    """Of an element, without its share of a scale. [bit]"""
     floating: bool
     accumulate: str | None = None
-    """Accumulator width where it changes the rate and is not the usual one."""
+    """Accumulator format where it changes the rate and is not the usual one."""
+    block: int = 1
+    """Elements that share one scale."""
+    scale_bits: int = 0
+    """Of the scale of a block; 0 for a format without block scales. [bit]"""
+
+    @property
+    def stored_bits(self) -> float:
+        """Of an element and its share of the scale. [bit]"""
+        return self.bits + self.scale_bits / self.block
 
 
 PRECISIONS: dict[str, Precision] = {
@@ -55,8 +70,16 @@ def precision(name: str) -> Precision:
 
 
 def bytes_per_element(name: str) -> float:
-    """Storage size of one element. [B]"""
-    return precision(name).bits / 8
+    """Storage of one element in a large tensor, its share of a block's scale included. [B]"""
+    return precision(name).stored_bits / 8
+
+
+def tensor_bytes(elements: Any, name: str) -> Any:
+    """Storage of a tensor, or of each of an array of tensors: all elements, and a whole scale for a block begun. [B]"""
+    known = precision(name)
+    if not known.scale_bits:
+        return elements * (known.bits / 8)
+    return elements * (known.bits / 8) + np.ceil(np.divide(elements, known.block)) * (known.scale_bits / 8)
 
 
 def rate_unit(name: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact, Factor, leading_number
+from rooflint.base.precision import PRECISIONS
 from rooflint.base.text import some
 from rooflint.base.units import DIMENSIONLESS, HERTZ, format_number
 from rooflint.devices.hardware import Facts, Hardware
@@ -18,12 +19,9 @@ FEWEST_PEERS = 4
 _LANE_BITS = 32  # buses come in multiples of that
 _COUNTS = frozenset({"groups", "per_group", "parts", "full_die"})
 
-#: Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones.
-FAMILIES = (
-    {"bf16", "fp16", "fp16_acc16", "fp8", "fp8_acc16", "fp6", "fp4", "int8", "int4", "int1"},
-    {"fp64", "fp32", "tf32", "int32", "int16"},
-)
-
+_NARROW = frozenset(name for name, one in PRECISIONS.items() if one.bits <= (16 if one.floating else 8))
+FAMILIES = (_NARROW, frozenset(PRECISIONS) - _NARROW)
+"""Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones."""
 
 REASON = "; it is the "
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.precision import bytes_per_element
+from rooflint.base.precision import tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.networks.flow import Flow, fused
 from rooflint.networks.ops import COLUMNS, QUANTITIES, TABLE, Op
@@ -118,9 +118,9 @@ class Workload:
 
         `weight_storage` is for networks whose weights are kept in another precision than their activations.
         """
-        activations = self.elements_in + self.elements_out
-        weight_bytes = bytes_per_element(weight_storage or storage)
-        return activations * bytes_per_element(storage) + self.elements_weight * weight_bytes
+        activations = tensor_bytes(self.elements_in, storage) + tensor_bytes(self.elements_out, storage)
+        moved: NDArray[np.float64] = activations + tensor_bytes(self.elements_weight, weight_storage or storage)
+        return moved
 
     @property
     def total_macs(self) -> int:
@@ -373,11 +373,11 @@ class Footprint:
 
     def peak_activation_bytes(self, storage: str) -> float:
         """Memory for activations. [B]"""
-        return self.peak_activation_elements * bytes_per_element(storage)
+        return float(tensor_bytes(self.peak_activation_elements, storage))
 
     def weight_bytes(self, storage: str) -> float:
         """Memory for weights. [B]"""
-        return self.weight_elements * bytes_per_element(storage)
+        return float(tensor_bytes(self.weight_elements, storage))
 
 
 def footprint(workload: Workload) -> Footprint:
