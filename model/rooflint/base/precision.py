@@ -44,6 +44,7 @@ PRECISIONS: dict[str, Precision] = {
         Precision("fp8", 8, floating=True),
         Precision("fp8_acc16", 8, floating=True, accumulate="fp16"),
         Precision("fp6", 6, floating=True),
+        Precision("mxfp6", 6, floating=True, block=32, scale_bits=8),  # OCP Microscaling Formats 1.0, table 1
         Precision("fp4", 4, floating=True),
         Precision("int32", 32, floating=False),
         Precision("int16", 16, floating=False),

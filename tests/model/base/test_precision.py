@@ -1,5 +1,6 @@
 """Precisions: widths, names, and what their rates are printed in."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +41,21 @@ def test_a_format_without_block_scales_stores_its_bits():
     assert Precision("nvfp4", 4, floating=True, block=16, scale_bits=8).stored_bits == 4.5
 
 
+def test_six_bits_and_an_eight_bit_scale_for_32_elements_are_six_and_a_quarter():
+    # 6 bit + 8 bit / 32 elements = 6.25 bit = 0.78125 B
+    assert precision("mxfp6").stored_bits == 6.25
+    assert bytes_per_element("mxfp6") == 0.78125
+
+
+def test_a_block_that_is_begun_has_a_whole_scale():
+    # 32 elements × 6/8 B + 1 scale × 1 B = 25 B; one element more takes 0.75 B and a second scale
+    assert tensor_bytes(32, "mxfp6") == 25
+    assert tensor_bytes(33, "mxfp6") == 26.75
+    assert tensor_bytes(0, "mxfp6") == 0
+    # 24 576 elements × 0.75 B + 768 scales = 19 200 B = 24 576 × 0.78125 B
+    assert tensor_bytes(np.array([24_576, 1]), "mxfp6").tolist() == [19_200, 1.75]
+
+
 def test_tf32_computes_with_19_bits_and_is_stored_in_32():
     assert precision("tf32").bits == 32
 
@@ -60,7 +76,7 @@ def test_a_name_is_known_in_any_case(name, random):
 def test_names_say_their_width():
     # fp16_acc16 has 16 bits, tf32 is stored in 32
     for name, known in PRECISIONS.items():
-        head = name.split("_")[0]
+        head = name.removeprefix("mx").split("_")[0]
         assert known.bits == int(head.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 

@@ -174,6 +174,12 @@ def test_bytes_shrink_with_storage_precision():
     assert SEED_MLP.total_bytes("int8") == 2_164_736
 
 
+def test_each_tensor_pays_for_the_scales_of_the_blocks_that_it_begins():
+    # in 2 × 40 elements × 0.75 B + 3 scales; weights 40 × 3 × 0.75 B + 4 scales; out 2 × 3 × 0.75 B + 1 scale
+    assert gemm(2, 3, 40).total_bytes("mxfp6") == (60 + 3) + (90 + 4) + (4.5 + 1)
+    assert footprint(gemm(2, 3, 40)).weight_bytes("mxfp6") == 94
+
+
 def test_intensity_is_ops_over_bytes():
     # 67 108 864 op / 8 658 944 B = 7.75 op/B, four times that where an element is one byte
     assert SEED_MLP.intensity_ops_per_byte("fp32") == pytest.approx(7.75, rel=1e-4, abs=0)
