@@ -50,9 +50,12 @@ def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
 
 # ---- `rooflint report`: render an evidence file
 
+app = typer.Typer(add_completion=False)
+
 EVIDENCE = Path("reports/out/evidence.json")
 
 
+@app.command()
 def report(
     evidence: Annotated[Path, typer.Argument(help="The evidence that a run of the golden suite wrote.")] = EVIDENCE,
     html: Annotated[Path | None, typer.Option(help="The page; report.html beside the evidence unless given.")] = None,

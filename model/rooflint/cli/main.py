@@ -1,123 +1,106 @@
-"""Summaries: what a command says of itself, read in the text of its module, which is not imported for it."""
+"""The program `rooflint`: one table of commands, each imported only when it is used."""
 
-import ast
 import errno
 import os
 import sys
 from contextlib import suppress
-from functools import cache
-from importlib.machinery import PathFinder
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-import rooflint
 from rooflint.base.errors import RooflintError
 
-
-def summary(entry: EntryPoint) -> str | None:
-    """The help of a command, as Typer would take it from the module; None where only an import can tell.
-
-    That is the `help` of a Typer app, else the docstring of its one command, else that of a function.
-    """
-    file = _file(entry.module)
-    if file is None:
-        return None
-    body = ast.parse(file.read_bytes()).body
-    app = next((node.value for node in body if isinstance(node, ast.Assign) and _assigns(node, entry.attr)), None)
-    if given := _argument(app, "help"):
-        return given
-    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
-    name = f"{entry.attr}.command"
-    wanted = [one for one in functions if one.name == entry.attr or name in map(_called, one.decorator_list)]
-    return ast.get_docstring(wanted[0]) if len(wanted) == 1 else None
-
-
-def _file(module: str) -> Path | None:
-    """Where a module's text is, found without importing the packages that it is in."""
-    spec, parts = None, module.split(".")
-    for depth in range(1, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:depth]), spec.submodule_search_locations if spec else None)
-        if spec is None:
-            return None
-    file = Path(spec.origin or "") if spec else Path()
-    return file if file.suffix == ".py" and file.is_file() else None
-
-
-def _assigns(node: ast.Assign, name: str) -> bool:
-    return [target.id for target in node.targets if isinstance(target, ast.Name)] == [name]
-
-
-def _called(decorator: ast.expr) -> str:
-    """`app.command` of `@app.command("list")`."""
-    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
-
-
-def _argument(call: ast.expr | None, name: str) -> str | None:
-    """The text that a call is given by that name."""
-    given = call.keywords if isinstance(call, ast.Call) else []
-    values = (one.value.value for one in given if one.arg == name and isinstance(one.value, ast.Constant))
-    return next((value for value in values if isinstance(value, str)), None)
-
-
-# ---- The program `rooflint`: one entry, commands that each part brings, imported only when they are used
-
-GROUP = "rooflint.commands"
-LISTING = f"{GROUP}.listing"
-"""Whether commands are asked for only to be listed."""
-
-
-@cache
-def _entries() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "analyze": (
+        "rooflint.cli.analyze",
+        "Show time, units, energy, memory, cost and carbon of a network on one device, down to each kernel.",
+    ),
+    "audit": (
+        "pytest_rooflint.cli.audit",
+        "Check tables of published figures against the specs, and explain each wrong figure.",
+    ),
+    "calibrate": (
+        "pytest_rooflint.cli.calibrate",
+        "Compare the model with published measurements: power, and kernel times whose constants are fitted to them.",
+    ),
+    "check": ("pytest_rooflint.cli.check", "Check the golden files against the specs. Other arguments go to pytest."),
+    "compare": ("rooflint.cli.compare", "Compare devices on a network: latency, energy, memory; which wins, and why."),
+    "diff": (
+        "pytest_rooflint.cli.diff",
+        "List predictions that changed between two revisions of the specs, and the fact that changed them.",
+    ),
+    "explain": ("rooflint.cli.explain", "Explain the time of one GPU kernel, term by term."),
+    "hardware": ("rooflint.cli.hardware", "List devices, or show every fact of one."),
+    "ledger": (
+        "pytest_rooflint.cli.ledger",
+        "Write all predictions (devices × networks × precisions × batches) to a gzipped CSV file.",
+    ),
+    "measure": (
+        "pytest_rooflint.cli.measure",
+        "Measure products, memory and networks on this machine; record them.",
+    ),
+    "models": ("rooflint.cli.models", "Show latency, energy, memory and units of many networks on one device."),
+    "mutate": (
+        "pytest_rooflint.cli.mutate",
+        "Mutation-test the specs: inject common errors, and count which claims catch them.",
+    ),
+    "peaks": (
+        "rooflint.cli.peaks",
+        "Derive the peaks and bandwidths of a device from its facts, with sources.",
+    ),
+    "report": ("rooflint_report.cli", "Render the evidence of a run as an HTML page and a Markdown summary."),
+    "schema": ("pytest_rooflint.cli.schema", "Export the JSON Schemas of specs, golden files and JSON output."),
+    "sweep": (
+        "rooflint.cli.sweep",
+        "Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another.",
+    ),
+    "tdp": ("rooflint.cli.tdp", "Estimate power from physics: can a chip sustain its peak?"),
+}
+"""Every command: the module that has it as `app`, and its help. The names of modules are not imports: `--help` needs
+none of them, and the model works where the harness is not installed."""
 
 
 class Program(TyperGroup):
-    """A group whose commands are entry points."""
+    """A group whose commands are imported when they run."""
+
+    listing = False
+    """Whether commands are only listed, for which the table is enough."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Names of all installed commands."""
-        return sorted(_entries())
+        """Names of all commands."""
+        return sorted(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import one command, unless a summary is all that is asked for."""
-        entry = _entries().get(cmd_name)
-        if entry is None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Import one command, or take its help from the table where commands are only listed."""
+        if cmd_name not in COMMANDS:
             return None
-        said = summary(entry) if ctx.meta.get(LISTING) else None
-        if said:
-            return TyperCommand(cmd_name, help=said)
-        try:
-            return _command(cmd_name, entry.load())
-        except (ImportError, AttributeError) as error:
-            broken = f"cannot be loaded ({error}); install the package that brings it again"
-            if ctx.meta.get(LISTING):
-                return TyperCommand(cmd_name, help=broken)
-            raise RooflintError(f"{cmd_name}: {broken}") from error
+        module, help_text = COMMANDS[cmd_name]
+        return TyperCommand(cmd_name, help=help_text) if self.listing else load(cmd_name, module, help_text)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The list of commands, which are not imported for it."""
-        ctx.meta[LISTING] = True
+        """List the commands without importing them."""
+        self.listing = True
         super().format_help(ctx, formatter)
 
 
-def _command(name: str, loaded: Any) -> Any:
-    """A Typer app, or a function with annotations, as a command of that name."""
-    app = loaded
-    if not isinstance(loaded, typer.Typer):
-        app = typer.Typer(add_completion=False)
-        app.command()(loaded)
-    command = typer.main.get_command(app)
-    command.name = name
+def load(name: str, module: str, help_text: str) -> Any:
+    """The `app` of a module as a command with that name and help. Raises RooflintError where it cannot be imported."""
+    try:
+        command: Any = typer.main.get_command(import_module(module).app)
+    except ImportError as error:
+        raise RooflintError(f"{name}: cannot import {module} ({error}); reinstall rooflint") from error
+    details = (command.help or "").partition("\n\n")[2]
+    command.name, command.help = name, f"{help_text}\n\n{details}".strip()
     return command
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"rooflint {rooflint.__version__}")
+        from rooflint import __version__  # noqa: PLC0415  # reads the metadata of the distribution
+
+        typer.echo(f"rooflint {__version__}")
         raise typer.Exit
 
 
@@ -127,10 +110,10 @@ program = typer.Typer(cls=Program, no_args_is_help=True, add_completion=True, pr
 @program.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version and leave."
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Performance models of hardware: sourced specs, derived peaks, golden expectations, self-explaining verdicts."""
+    """Performance models of hardware: sourced specs, derived peaks, golden expectations, verdicts that explain."""
 
 
 def main() -> None:

@@ -111,12 +111,11 @@ def test_without_the_option_golden_folders_are_not_even_looked_at(theirs):
     assert "rooflint" not in result.stdout.replace("rooflint-0", "").replace(str(folder), "")
 
 
-def test_the_distribution_brings_plugin_commands_formats_and_kinds():
+def test_the_distribution_brings_plugin_formats_and_kinds():
     groups = {}
     for entry in distribution("rooflint").entry_points:
         groups.setdefault(entry.group, set()).add(entry.name)
     assert groups["pytest11"] == {"rooflint"}
-    assert {"check", "schema", "report"} <= groups["rooflint.commands"]
     assert {"peak", "bandwidth", "breakpoint", "latency", "figure"} <= groups["rooflint.claims"]
     for entry in distribution("rooflint").entry_points:
         assert entry.load() is not None

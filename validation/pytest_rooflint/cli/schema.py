@@ -28,6 +28,8 @@ from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions_answer import RegressionsRecord
 
+app = typer.Typer(add_completion=False)
+
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -84,6 +86,7 @@ def _claim(kind: kinds.Kind, common: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@app.command()
 def schema(
     check: Annotated[
         bool, typer.Option("--check", help="Only compare with the committed files; status 1 if they differ.")
