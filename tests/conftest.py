@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rooflint.answers.answer import Answer, Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
-from rooflint.answers.table import Table
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.devices.registry import Registry
 from rooflint.networks.tables import load_workload
 from rooflint.networks.workload import Workload
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
+from rooflint.output.table import Table
 from rooflint.roofline import Estimate, estimate
 
 pytest_plugins = ["pytester"]

@@ -1,123 +1,28 @@
-"""What an answer looks like from outside: any object of this shape becomes a page."""
+"""An answer as an HTML page of its own: one file, nothing fetched, no script."""
 
 import math
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from rooflint.output.sections import (
+    Bar,
+    Bars,
+    Curves,
+    Grid,
+    Heat,
+    Page,
+    Part,
+    Point,
+    Prose,
+    Roof,
+    Rooflines,
+)
 from rooflint_report.axis import drawable
 from rooflint_report.html import Anchors, are_figures, breakable, engineering
 from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings
 from rooflint_report.page import environment
-from rooflint_report.table_page import Table
-
-
-class Answer(Protocol):
-    """What a command found; `sections` are told apart by their `kind`."""
-
-    @property
-    def title(self) -> str:
-        """One line."""
-
-    @property
-    def subtitle(self) -> str:
-        """One line more, or nothing."""
-
-    @property
-    def sections(self) -> Sequence[Any]:
-        """Each with `kind` and `heading`: prose, grid, bars, heat, rooflines, curves."""
-
-
-class Grid(Protocol):
-    """A table whose cells are ready to be read."""
-
-    table: Table
-    strong: Sequence[int]
-
-
-class Part(Protocol):
-    """One part of a bar."""
-
-    name: str
-    value: float
-    shown: str
-
-
-class Bar(Protocol):
-    """Parts that add up."""
-
-    label: str
-    parts: Sequence[Part]
-    shown: str
-
-    @property
-    def value(self) -> float:
-        """The whole."""
-
-
-class Bars(Protocol):
-    """Stacked bars on one linear scale."""
-
-    bars: Sequence[Bar]
-
-
-class Heat(Protocol):
-    """A map in which less is better."""
-
-    rows: Sequence[str]
-    columns: Sequence[str]
-    values: Sequence[Sequence[float | None]]
-    shown: Sequence[Sequence[str]]
-
-    def best(self, row: int) -> int | None:
-        """Column with the least value of a row."""
-
-
-class Roof(Protocol):
-    """A peak in op/s and a bandwidth in B/s."""
-
-    name: str
-    peak_ops_per_s: float
-    bandwidth_bytes_per_s: float
-
-
-class Point(Protocol):
-    """Something under a roof; the weight is its share of the latency."""
-
-    label: str
-    roof: str
-    intensity_ops_per_byte: float
-    attained_ops_per_s: float
-    weight: float
-
-
-class Rooflines(Protocol):
-    """Roofs and what lies under them."""
-
-    roofs: Sequence[Roof]
-    points: Sequence[Point]
-
-
-class Curve(Protocol):
-    """One line of a chart."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-
-
-class Curves(Protocol):
-    """Lines on logarithmic axes."""
-
-    x_label: str
-    y_label: str
-    x_unit: str
-    y_unit: str
-    curves: Sequence[Curve]
-
-
-# ---- An answer as an HTML page of its own: one file, nothing fetched, no script
 
 BAR_WIDTH = 1000
 SENTENCE = 40
@@ -128,7 +33,7 @@ SMALL = 8
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[^\s\d]{1,10}(?:[\s,;.:)]|$))")
 
 
-def as_html(answer: Answer) -> str:
+def as_html(answer: Page) -> str:
     """The answer as one self-contained HTML document."""
     anchors = Anchors()
     views = [
@@ -155,7 +60,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], strong: Sequen
     }
 
 
-def _prose(section: Any) -> list[str]:
+def _prose(section: Prose) -> list[str]:
     """Sentences in which a number stays with its unit."""
     return [_glued(sentence) for sentence in section.sentences]
 

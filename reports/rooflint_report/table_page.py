@@ -1,10 +1,8 @@
 """A table as an HTML page of its own: what `--format html` writes. One file, nothing fetched."""
 
-from collections.abc import Sequence
-from typing import Protocol
-
 from markupsafe import Markup
 
+from rooflint.output.table import Cell, Table, cell_text
 from rooflint_report.page import environment
 
 #: Cells of a column called `status` are marked by what they say.
@@ -20,22 +18,6 @@ STATUS_CLASSES = {
 }
 
 
-class Table(Protocol):
-    """Rows of plain values under named columns."""
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Their names."""
-
-    @property
-    def rows(self) -> Sequence[Sequence[str | int | float | bool | None]]:
-        """Their values."""
-
-    @property
-    def title(self) -> str:
-        """One sentence, or nothing."""
-
-
 def as_html(table: Table) -> str:
     """The table as one self-contained HTML document."""
     status = list(table.columns).index("status") if "status" in table.columns else None
@@ -44,7 +26,6 @@ def as_html(table: Table) -> str:
     return page.render(table=table, rows=rows, status=status, classes=STATUS_CLASSES) + "\n"
 
 
-def _breakable(cell: str | float | bool | None) -> Markup:
+def _breakable(cell: Cell) -> Markup:
     """A cell that may wrap after each slash: paths and ids are long."""
-    text = "" if cell is None else str(cell)
-    return Markup("/<wbr>").join(text.split("/"))
+    return Markup("/<wbr>").join(cell_text(cell).split("/"))

@@ -7,8 +7,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from rooflint.answers.answer import Answer, Grid, Prose, Section
-from rooflint.answers.table import Cell, Table
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.schema import Strict
@@ -16,6 +14,9 @@ from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import shapes
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Grid, Prose, Section
+from rooflint.output.table import Cell, Table
 from rooflint_calibration import gain
 from rooflint_calibration.anchored import SPREADS, Anchors, Setting
 from rooflint_calibration.gain import Gains

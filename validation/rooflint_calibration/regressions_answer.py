@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.answer import Answer, Grid, Prose, Section
-from rooflint.answers.table import Table
 from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity, percent
 from rooflint.devices.schema import Strict
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Grid, Prose, Section
+from rooflint.output.table import Table
 from rooflint_calibration.regressions import BAD, GOOD, Change, Comparison, Family, Regression, terms
 from rooflint_calibration.topics import TOPICS
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rooflint.answers.answer import Answer, Bars, Grid, Point, Prose, Roof, Rooflines, Section
 from rooflint.answers.explanation import energy_bar, latency_bar
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import known, record, run_record, said_of_run
-from rooflint.answers.table import Cell, Table
 from rooflint.base.precision import bytes_per_element, rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import (
@@ -30,6 +28,9 @@ from rooflint.kernels.gemm import overlapped_s
 from rooflint.kernels.network import SiliconEstimate
 from rooflint.kernels.shapes import shapes
 from rooflint.kernels.ways import RESTS_ON, WAYS
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Bars, Grid, Point, Prose, Roof, Rooflines, Section
+from rooflint.output.table import Cell, Table
 from rooflint.prediction.comparison import Contender, per_second
 from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.prediction.prediction import Prediction, Setting

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rooflint.answers.answer import Answer, Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section
 from rooflint.answers.explanation import Explanation, energy_bar, explain, latency_bar
 from rooflint.answers.insights import caveats, insights
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
-from rooflint.answers.table import Table
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section
+from rooflint.output.table import Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
 from rooflint.prediction.prediction import ROOFLINE, Prediction
 

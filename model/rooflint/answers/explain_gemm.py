@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
 from rooflint.answers.record import GradeName
-from rooflint.answers.table import Table
 from rooflint.base.facts import Fact
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
@@ -19,6 +17,9 @@ from rooflint.kernels.constants import Constants, SiliconFile
 from rooflint.kernels.cuda_cores import CoresFile
 from rooflint.kernels.device_calibration import Calibration
 from rooflint.kernels.residency import COLD, touched_bytes
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
+from rooflint.output.table import Table
 
 Positive = Annotated[float, Field(gt=0)]
 Term = Literal["memory", "power", "arithmetic", "feed", "steps", "store", "reduction", "launch"]

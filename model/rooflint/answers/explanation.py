@@ -7,7 +7,6 @@ single figure of the other and asking the model again.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rooflint.answers.answer import Bar, Part
 from rooflint.base.units import (
     BYTES,
     BYTES_PER_S,
@@ -22,6 +21,7 @@ from rooflint.base.units import (
 )
 from rooflint.energy.terms import Term
 from rooflint.kernels.network import SiliconEstimate
+from rooflint.output.sections import Bar, Part
 from rooflint.prediction.comparison import Contender
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.prediction import Prediction

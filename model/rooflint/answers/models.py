@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from rooflint.answers.answer import Answer, Grid, Point, Prose, Roof, Rooflines, Section
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
-from rooflint.answers.table import Table
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import percent
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Grid, Point, Prose, Roof, Rooflines, Section
+from rooflint.output.table import Table
 from rooflint.prediction.comparison import Contender, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.prediction import Setting

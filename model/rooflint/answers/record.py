@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.table import Cell
 from rooflint.devices.schema import Strict
+from rooflint.output.table import Cell
 from rooflint.prediction.metrics import red_flags, zone
 from rooflint.prediction.prediction import FREE, SILICON, NotKnownError, Prediction, Setting, UnitShare
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rooflint.answers.answer import Answer, Curve, Curves, Grid, Prose, Section
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
-from rooflint.answers.table import Table
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import percent
 from rooflint.networks.workload import Workload
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Curve, Curves, Grid, Prose, Section
+from rooflint.output.table import Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, Requirement, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.prediction import Prediction

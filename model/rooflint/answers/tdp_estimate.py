@@ -5,14 +5,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.answer import Answer, Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
 from rooflint.answers.record import GradeName
-from rooflint.answers.table import Table
 from rooflint.base.facts import Factor, weakest
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_MAC, OPS_PER_S, WATTS, format_number, format_quantity
 from rooflint.devices.schema import Strict
 from rooflint.energy.tdp import DATAPATH_BITS, Hold, TdpEstimate, compared, over, packed_macs
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
+from rooflint.output.table import Table
 
 Positive = Annotated[float, Field(gt=0)]
 

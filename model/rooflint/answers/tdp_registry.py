@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
-from rooflint.answers.table import Cell, Table
 from rooflint.base.facts import Fact
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import (
@@ -24,6 +22,9 @@ from rooflint.base.units import (
 from rooflint.devices.hardware import UnsupportedError, working_units
 from rooflint.devices.schema import Strict
 from rooflint.energy.power import VERDICTS, NotKnown, Power, Sustained
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
+from rooflint.output.table import Cell, Table
 
 Amount = Annotated[float, Field(ge=0)]
 GradeName = Literal["read", "device", "quoted", "recalled", "estimate"]

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rooflint.answers.table import Table, write
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Grade, weakest
 from rooflint.base.precision import precision as precision_named
@@ -16,6 +15,8 @@ from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs, chosen, registry
 from rooflint.devices.hardware import Hardware, working_peak_ops_per_s, working_units
+from rooflint.output.answer import write
+from rooflint.output.table import Table
 
 NOTE = """
 peak: of all units that a network runs on, one processor of a module that has

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from rooflint.answers.table import Table, write
 from rooflint.base.errors import shown
 from rooflint.base.facts import Factor, Ladder, weakest
 from rooflint.base.precision import precision as precision_named
@@ -16,6 +15,8 @@ from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs, chosen
 from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError
+from rooflint.output.answer import write
+from rooflint.output.table import Table
 
 app = typer.Typer(add_completion=False)
 

@@ -11,10 +11,15 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
-from rooflint.answers.answer import Bar, Bars, Curves, Heat, Point, Roof, Rooflines
-from rooflint.answers.table import Table
 from rooflint.output.columns import GLUE, Styles, broken, columns, fitted, paragraph, plain
-from rooflint.output.tables import (
+from rooflint.output.sections import (
+    Bar,
+    Bars,
+    Curves,
+    Heat,
+    Point,
+    Roof,
+    Rooflines,
     bars_table,
     curves_table,
     heat_table,
@@ -25,6 +30,7 @@ from rooflint.output.tables import (
     share_text,
     with_unit,
 )
+from rooflint.output.table import Table
 
 MARGIN = 0.04
 """Share of the span that is left free at either end. [1]"""

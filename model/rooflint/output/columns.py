@@ -13,8 +13,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from rooflint.answers.table import Table
 from rooflint.base.text import UNKNOWN
+from rooflint.output.table import Table
 
 GAP = 2
 GLUE = "\N{NO-BREAK SPACE}"

@@ -6,9 +6,11 @@ A file may also be a drawing, .svg or .png, which is no format of its own: it ha
 import os
 from pathlib import Path
 
-from rooflint.answers.answer import Answer, write, writers
+import typer
+
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_whole, write_whole_bytes
+from rooflint.output.answer import Answer, write
 
 FORMS = {".txt": "text", ".json": "json", ".csv": "csv", ".md": "md", ".html": "html"}
 """Format by suffix."""
@@ -30,8 +32,6 @@ def deliver(answer: Answer, form: str | None, output: Path | None) -> None:
     Raises UnknownFormatError for a format that no part brings, OutputError for a file, PlotError for a drawing.
     """
     if output is None or output in STANDARD:
-        import typer  # noqa: PLC0415  # only for printing
-
         typer.echo(write(answer, form or "text"), nl=False)
         return
     try:
@@ -73,8 +73,7 @@ def _form_of(output: Path, stream: bool) -> str:
     """As the suffix says; a stream may have none and then takes text."""
     form = FORMS.get(output.suffix.lower(), "text" if stream else None)
     if form is None:
-        known = ", ".join(suffix for suffix, name in FORMS.items() if name in writers())
-        raise OutputError(f"{output}: want a suffix that names a format ({known}), or --format")
+        raise OutputError(f"{output}: want a suffix that names a format ({', '.join(FORMS)}), or --format")
     return form
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rooflint.answers.answer import Answer, Bars, Curves
 from rooflint.base.errors import RooflintError
+from rooflint.output.sections import Bars, Curves, Page
 
 WIDE, HIGH = 8.0, 5.0
 """Of one drawing. [inch]"""
@@ -16,9 +16,9 @@ class PlotError(RooflintError):
     """A drawing that cannot be made: without matplotlib, or of an answer that has nothing to draw."""
 
 
-def draw(answer: Answer, form: str) -> bytes:
+def draw(page: Page, form: str) -> bytes:
     """The curves and the bars of an answer, one below the other, as `svg` or `png`. Raises PlotError."""
-    found = [section for section in answer.sections if isinstance(section, Curves | Bars)]
+    found = [section for section in page.sections if isinstance(section, Curves | Bars)]
     if not found:
         raise PlotError("nothing to draw: this answer has no curves and no bars; --compare or a range brings some")
     figure, fixed = _figure(len(found))
@@ -26,7 +26,7 @@ def draw(answer: Answer, form: str) -> bytes:
         axes = figure.add_subplot(len(found), 1, number)
         axes.set_title(section.heading, loc="left")
         _DRAWERS[section.kind](axes, section)
-    figure.suptitle(f"{answer.title}: {answer.subtitle}", fontsize="medium")
+    figure.suptitle(f"{page.title}: {page.subtitle}", fontsize="medium")
     stream = io.BytesIO()
     with fixed:
         figure.savefig(stream, format=form, metadata={"Date": None} if form == "svg" else None)

@@ -8,11 +8,11 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from rooflint.answers.table import UnknownFormatError
 from rooflint.base.errors import RooflintError, shown
 from rooflint.cli.hardware import app
 from rooflint.devices.hardware import working_peak_ops_per_s
 from rooflint.devices.registry import Registry
+from rooflint.output.answer import UnknownFormatError
 
 REGISTRY = Registry()
 

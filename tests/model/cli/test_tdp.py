@@ -8,7 +8,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rooflint.answers.table import UnknownFormatError
 from rooflint.answers.tdp_estimate import LISTING, TdpEstimateRecord
 from rooflint.answers.tdp_registry import LISTING as REGISTRY_LISTING
 from rooflint.answers.tdp_registry import TdpRegistryRecord
@@ -16,6 +15,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import UnknownPrecisionError
 from rooflint.cli.tdp import app, registry_command
 from rooflint.devices.registry import Registry
+from rooflint.output.answer import UnknownFormatError
 
 H100 = ("--alus", "528", "--macs-per-clock", "256", "--clock", "1.98GHz", "--circuit", "systolic_mac")
 QUESTIONS = [

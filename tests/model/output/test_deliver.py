@@ -8,8 +8,7 @@ from threading import Thread
 
 import pytest
 
-from rooflint.answers.answer import write
-from rooflint.answers.table import UnknownFormatError
+from rooflint.output.answer import UnknownFormatError, write
 from rooflint.output.deliver import OutputError, deliver
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rooflint.answers.answer import write
 from rooflint.devices.registry import Registry
+from rooflint.output.answer import write
 from rooflint_calibration import regressions as module
 from rooflint_calibration.base import answer_request
 from rooflint_calibration.package import family_of

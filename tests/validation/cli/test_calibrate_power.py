@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from pytest_rooflint.cli.calibrate import app
 from pytest_rooflint.cli.calibrate_power import GROUPS, CalibrationError, CalibrationRecord, misfit, misfits, rows
-from rooflint.answers.answer import writers
+from rooflint.output.answer import FORMATS
 
 ROOT = Path(__file__).parents[3]
 T4 = "power: tensor_core fp16, hardware: nvidia/t4, rate: 24 TFLOP/s"
@@ -93,7 +93,7 @@ def test_csv_has_a_row_for_each_measurement(asked):
 
 @pytest.mark.parametrize("form", ["text", "json", "csv", "md", "html"])
 def test_every_format_names_every_device(asked, form):
-    assert form in writers()
+    assert form in FORMATS
     said = asked("-f", form)
     assert all(name in said for name in ("h100-sxm5-80gb", "b300-sxm", "t4", "a100-sxm4-80gb"))
 

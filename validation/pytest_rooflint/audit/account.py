@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from rooflint.answers.table import Table
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import row as line_of
 from rooflint.diagnosis.figures import ERRORS, Figure, Reading
+from rooflint.output.table import Table
 
 Status = Literal["right", "rounded", "disputed", "ambiguous", "wrong", "unsupported", "unknown device", "not checked"]
 

@@ -79,13 +79,10 @@ def _suffix(output: Path | None) -> str:
 
 def _written(findings: "list[Finding]", form: str, everything: bool) -> str:
     from pytest_rooflint.audit import account  # noqa: PLC0415
-    from rooflint.answers.table import (  # noqa: PLC0415
-        write,
-        writers,
-    )
+    from rooflint.output.answer import FORMATS, write  # noqa: PLC0415
 
     own = {"json": account.as_json, "sarif": account.as_sarif}
-    known = sorted({*own, *writers()})
+    known = sorted({*own, *FORMATS})
     if form and form not in known:
         raise AuditError(f"unknown format '{form}' (known: {', '.join(known)})")
     if form == "text":

@@ -10,14 +10,15 @@ import typer
 
 from pytest_rooflint.cli.calibrate_device import device_command
 from pytest_rooflint.cli.calibrate_power import power_command
-from rooflint.answers.table import Cell, Table, write
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
 from rooflint.base.units import percent
 from rooflint.cli import options
 from rooflint.cli.options import Specs, registry
 from rooflint.devices.registry import Registry
+from rooflint.output.answer import write
 from rooflint.output.deliver import deliver
+from rooflint.output.table import Cell, Table
 from rooflint_calibration.base import NoCalibrationError, answer_request, model_at
 from rooflint_calibration.regressions import changes, compare
 from rooflint_calibration.regressions_answer import answer

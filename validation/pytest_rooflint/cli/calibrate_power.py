@@ -13,8 +13,6 @@ from pytest_rooflint.claims.power import KIND, calculated, is_memory
 from pytest_rooflint.golden.claim import Claim, ClaimSource
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
-from rooflint.answers.answer import Answer, Bar, Bars, Grid, Part, Prose, Section
-from rooflint.answers.table import Cell, Table
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured
 from rooflint.base.precision import rate_unit
@@ -24,7 +22,10 @@ from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.devices.schema import Strict
 from rooflint.energy.power import ARRAYS, Draw
+from rooflint.output.answer import Answer
 from rooflint.output.deliver import deliver
+from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
+from rooflint.output.table import Cell, Table
 
 Group = Literal["matrix units", "lanes", "memory"]
 GROUPS: tuple[Group, ...] = get_args(Group)

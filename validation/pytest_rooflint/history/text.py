@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_rooflint.history.summary import parts
-from rooflint.answers.table import Table, as_markdown
+from rooflint.output.table import Table, as_markdown
 
 Summary = Mapping[str, Any]
 

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.answer import Answer, Grid, Prose
-from rooflint.answers.table import Table
 from rooflint.base.units import SECONDS, format_number, format_quantity, percent
 from rooflint.devices.schema import Strict
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Grid, Prose
+from rooflint.output.table import Table
 from rooflint_measure.compare import ab
 from rooflint_measure.compare.ab import Block, Command, Comparison
 from rooflint_measure.compare.blocks import Outcome, votes

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from pytest_rooflint.measuring.versions import CALIBRATE, Side, dumped
-from rooflint.answers.answer import Answer, Grid, Prose
-from rooflint.answers.table import Cell, Table
 from rooflint.base.units import SECONDS, format_quantity, percent
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Grid, Prose
+from rooflint.output.table import Cell, Table
 from rooflint_measure.compare.ab import Block
 from rooflint_measure.compare.blocks import BLOCKS
 from rooflint_measure.compare.calibration import ALARMS, FOUND, SLOWDOWN, Calibration

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rooflint.answers.table import Table, as_markdown
+from rooflint.output.table import Table, as_markdown
 
 Summary = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""Answers for programs, spreadsheets and pull requests."""
+"""Answers for programs, spreadsheets, pull requests and notebooks."""
 
 import csv
 import io
@@ -8,23 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.answers.answer import (
-    Answer,
-    Bar,
-    Bars,
-    Curve,
-    Curves,
-    Grid,
-    Heat,
-    Part,
-    Point,
-    Prose,
-    Roof,
-    Rooflines,
-    write,
-)
-from rooflint.answers.table import Table, UnknownFormatError
-from rooflint.output.data import as_csv, as_json, as_markdown
+from rooflint.output.answer import Answer, UnknownFormatError, as_csv, as_json, write
+from rooflint.output.markdown import as_fragment, as_markdown
+from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
+from rooflint.output.table import Table
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -122,3 +109,17 @@ def test_every_format_is_found_by_its_name(resnet18, form):
 def test_an_unknown_format_is_refused_with_those_that_are_known(resnet18):
     with pytest.raises(UnknownFormatError, match=r"^unknown format 'pdf' \(known: csv, html, json, md, text\)$"):
         write(resnet18, "pdf")
+
+
+def test_a_notebook_shows_headings_and_tables_with_what_stands_out():
+    heat = Heat("H <b>", ("op",), ("a", "b"), ((2.0, 1.0),), (("2 s", "1 s"),), "least & best")
+    text = as_fragment(answer(heat, Prose("P", ("x < y",)), record={}))
+    assert "<h4>H &lt;b&gt;</h4>" in text
+    assert "<tr><td>op</td><td>2 s</td><td><b>1 s</b></td></tr>" in text
+    assert "<p><small>least &amp; best</small></p>" in text
+    assert "<ul><li>x &lt; y</li></ul>" in text
+
+
+def test_an_answer_prints_as_the_command_does(resnet18):
+    assert f"{resnet18}\n" == write(resnet18, "text")
+    assert resnet18._repr_html_() == as_fragment(resnet18)
