@@ -14,7 +14,7 @@ import numpy as np
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.gemm import latency_s
 from rooflint.kernels.residency import touched_bytes
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--shapes", type=int, default=200_000)
     options = parser.parse_args()
     registry, some = Registry(), drawn(options.shapes)
-    constants, launches = silicon_file(registry).constants, Coefficients(registry).launches()
+    constants, launches = constants_file(registry).constants.products, Coefficients(registry).launches()
     for name in DEVICES:
         chip = chip_of(registry.get(name), "bf16", launches)
         silicon, plain = [], []

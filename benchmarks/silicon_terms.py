@@ -14,7 +14,7 @@ import numpy as np
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import SiliconFile, silicon_file
+from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.kernels.tile import SIZES, Tile
 from rooflint_calibration.fit import Data
 from rooflint_calibration.leave_out import Calibration, calibrate, load
@@ -88,15 +88,17 @@ VARIANTS = (
 )
 
 
-def calibrated(variant: Without, data: Data, file: SiliconFile) -> Calibration:
+def calibrated(variant: Without, data: Data, file: ConstantsFile) -> Calibration:
     """The model without a term, fitted and scored."""
     fixed = dict(variant.fixed)
-    names = [name for name, constant in file.spec.constants.items() if constant.found == "fitted" and name not in fixed]
+    names = [
+        name for name, constant in file.specs("products").items() if constant.found == "fitted" and name not in fixed
+    ]
     chips = {name: variant.chip(chip) for name, chip in data.chips.items()}
     with ExitStack() as stack:
         for target, what in variant.patches:
             stack.enter_context(patch(target, what))
-        return calibrate(Data(data.measured, chips), replace(file.constants, **fixed), names, TO_FIT)
+        return calibrate(Data(data.measured, chips), replace(file.constants.products, **fixed), names, TO_FIT)
 
 
 def mean(found: Calibration, regime: str) -> float:
@@ -128,7 +130,7 @@ def table(rows: Sequence[tuple[str, Calibration]]) -> str:
 def main() -> None:
     """Fit and score every variant."""
     registry = Registry()
-    file = silicon_file(registry)
+    file = constants_file(registry)
     data = load(data_folder(), registry).thinned(TO_SCORE)
     print(table([(variant.name, calibrated(variant, data, file)) for variant in VARIANTS]))
 

@@ -15,10 +15,9 @@ from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedErr
 from rooflint.devices.registry import Registry, UnknownDeviceError
 from rooflint.kernels import convolution, gemm, pointwise, winograd
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import Constants, silicon_file
+from rooflint.kernels.constants import Constants, CoreConstants, Products, constants_file
 from rooflint.kernels.convolution import Convolution
-from rooflint.kernels.cuda_cores import CoreConstants, constants_on, cores_file
-from rooflint.kernels.op_constants import OpConstants, ops_file
+from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 from rooflint_calibration.published import OPTIONAL, OpName, Published
@@ -50,9 +49,9 @@ class Seen(NamedTuple):
     """What a formula needs besides the table."""
 
     chip: Chip
-    products: Constants
+    products: Products
     """As they hold on the chip."""
-    ops: OpConstants
+    ops: Constants
     cores: CoreConstants
     """Of CUDA cores, as they were fitted without the family of the chip."""
 
@@ -80,9 +79,9 @@ def seen(published: Published, registry: Registry) -> Seen:
         chip = chip_of(device, spec.precision, Coefficients(registry).launches())
     except (UnknownDeviceError, UnsupportedError, UndisclosedError) as error:
         raise refuse(published.file, published.device_line, f"device: {error}") from None
-    cores = cores_file(registry).without(family_of(device))
-    products = constants_on(chip, silicon_file(registry).constants, cores)
-    return Seen(chip, products, ops_file(registry).constants, cores)
+    file = constants_file(registry)
+    constants, cores = file.constants, file.without(family_of(device), ["cores"]).cores
+    return Seen(chip, constants_on(chip, constants.products, cores), constants, cores)
 
 
 def family_of(device: Hardware) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import latency_s, launch_s
 from rooflint.kernels.shapes import Numbers, Shapes
@@ -76,7 +76,7 @@ class Setting:
     """What anchors are predicted with."""
 
     chip: Chip
-    constants: Constants
+    constants: Products
     element_bytes: float
 
     def predicted_s(self, anchors: Anchors) -> Numbers:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.devices.spec_files import read_spec
-from rooflint.kernels.constants import SiliconFile
+from rooflint.kernels.constants import ConstantsFile
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint_calibration.anchored import SPREADS
 from rooflint_calibration.device_answer import Found
@@ -15,9 +15,9 @@ from rooflint_measure.stopwatches.anchors import Kind
 KEYS: dict[str, Kind] = {"launch": "null", "matrix_factor": "peak", "dram_efficiency": "streaming"}
 
 
-def text(found: Found, recording: Recording, file: SiliconFile) -> str:
+def text(found: Found, recording: Recording, file: ConstantsFile) -> str:
     """The whole file. Texts are quoted, as a driver may name a device as it likes."""
-    fit, machine = file.spec.fit, recording.machine.device.replace('"', "'")
+    fit, machine = file.fit(), recording.machine.device.replace('"', "'")
     document = f"recording of {machine}, {recording.file_name}"
     lines = [
         "# Written by rooflint calibrate device for rooflint explain gemm --calibration: of one machine, and no spec.",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rooflint.base.strict_yaml import with_value
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint_calibration.leave_out import Calibration
 
 DIGITS = 4
@@ -29,6 +29,6 @@ def rewritten(text: str, found: Calibration, names: Sequence[str], fit: dict[str
     return text
 
 
-def moved(one: Constants, other: Constants, names: Sequence[str]) -> dict[str, float]:
+def moved(one: Products, other: Products, names: Sequence[str]) -> dict[str, float]:
     """How far each constant is from the other's, as a share of it. [1]"""
     return {name: getattr(one, name) / getattr(other, name) - 1 for name in names}

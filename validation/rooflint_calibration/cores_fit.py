@@ -14,8 +14,8 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import bytes_per_element
 from rooflint.devices.registry import Registry
 from rooflint.kernels import winograd
-from rooflint.kernels.constants import silicon_file
-from rooflint.kernels.cuda_cores import CoreConstants, constants_on
+from rooflint.kernels.constants import CoreConstants, constants_file
+from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import against_published as against
 from rooflint_calibration import published
@@ -80,7 +80,7 @@ def load(roots: Sequence[Path], registry: Registry) -> list[Table]:
     for one in map(published.read, published.files(roots)):
         if one.spec.precision == PRECISION and one.spec.op in ("gemm", "convolution"):
             given = against.seen(one, registry)
-            raw = given._replace(products=silicon_file(registry).constants)
+            raw = given._replace(products=constants_file(registry).constants.products)
             found.append(Table(one, against.family_of(registry.get(one.spec.device)), raw))
     if not found:
         folders = ", ".join(str(root / PUBLISHED) for root in roots)

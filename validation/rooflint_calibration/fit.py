@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.package import FAMILIES, devices, family_of
 from rooflint_calibration.products import Measured
@@ -42,18 +42,18 @@ class Data:
         few = {device: picked(one, rows_per_family // members[device]) for device, one in self.measured.items()}
         return Data(few, self.chips)
 
-    def log_ratios(self, constants: Constants) -> Numbers:
+    def log_ratios(self, constants: Products) -> Numbers:
         """ln(predicted / measured) of every row."""
         return np.concatenate(
             [np.log(predicted_s(one, self.chips[name], constants) / one.seconds) for name, one in self.measured.items()]
         )
 
 
-def fitted(data: Data, start: Constants, names: Sequence[str]) -> Constants:
+def fitted(data: Data, start: Products, names: Sequence[str]) -> Products:
     """The constants of these names that minimise the soft L1 loss of ln(predicted / measured); others stay."""
     from scipy.optimize import least_squares  # noqa: PLC0415  # of an extra
 
-    def at(steps: Numbers) -> Constants:
+    def at(steps: Numbers) -> Products:
         moved = {name: getattr(start, name) * np.exp(step) for name, step in zip(names, steps, strict=True)}
         return replace(start, **moved)
 

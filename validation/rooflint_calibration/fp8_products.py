@@ -10,7 +10,7 @@ import numpy as np
 
 from rooflint.kernels import quantised
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import OpConstants
+from rooflint.kernels.constants import Constants
 from rooflint.kernels.quantised import NARROW_BYTES, WIDE_BYTES, Scale
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 from rooflint_calibration.package import folder_of
@@ -49,7 +49,7 @@ def shapes_of(recorded: Recorded) -> Shapes:
     return shapes(*recorded.sizes.T)
 
 
-def latency_s(recorded: Recorded, chip: Chip, constants: OpConstants, scale: Scale) -> Numbers:
+def latency_s(recorded: Recorded, chip: Chip, constants: Constants, scale: Scale) -> Numbers:
     """The products, each after its quantise kernel. [s]"""
     return quantised.latency_s(shapes_of(recorded), chip, constants, scale=scale, copies=COPIES, warm=True)
 

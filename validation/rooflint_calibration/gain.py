@@ -8,7 +8,7 @@ import numpy as np
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import SiliconFile
+from rooflint.kernels.constants import ConstantsFile
 from rooflint_calibration.anchored import Anchors, Setting, own_of
 from rooflint_calibration.package import FAMILIES, devices, family_of
 from rooflint_calibration.products import ELEMENT_BYTES, PRECISION, Measured, read
@@ -26,12 +26,12 @@ def is_published(device: str) -> bool:
     return any(device in devices(family) for family in FAMILIES)
 
 
-def gain(device: str, anchors: Anchors, data: Path, registry: Registry, file: SiliconFile) -> Gains:
+def gain(device: str, anchors: Anchors, data: Path, registry: Registry, file: ConstantsFile) -> Gains:
     """On all rows of a published device, with constants that have not seen its family. Raises RooflintError."""
     return _gain(device, lambda measured: anchors, data, registry, file)
 
 
-def simulated(device: str, data: Path, registry: Registry, file: SiliconFile, kind: Kind | None = None) -> Gains:
+def simulated(device: str, data: Path, registry: Registry, file: ConstantsFile, kind: Kind | None = None) -> Gains:
     """The same where the anchors, or those of a kind, are rows of the device itself. Raises RooflintError."""
 
     def anchors(measured: Measured) -> Anchors:
@@ -42,11 +42,11 @@ def simulated(device: str, data: Path, registry: Registry, file: SiliconFile, ki
 
 
 def _gain(
-    device: str, anchors: Callable[[Measured], Anchors], data: Path, registry: Registry, file: SiliconFile
+    device: str, anchors: Callable[[Measured], Anchors], data: Path, registry: Registry, file: ConstantsFile
 ) -> Gains:
     chip = chip_of(registry.get(device), PRECISION, Coefficients(registry).launches())
     measured = read(data, device, chip)
-    before = Setting(chip, file.without(family_of(device)), ELEMENT_BYTES)
+    before = Setting(chip, file.without(family_of(device)).products, ELEMENT_BYTES)
     after = before.with_(own_of(anchors(measured), before))
     times = [predicted_s(measured, one.chip, one.constants) for one in (before, after)]
     found = {}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rooflint.devices.registry import Registry
 from rooflint.kernels.breakdown import Case
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, silicon_file
+from rooflint.kernels.constants import Products, constants_file
 from rooflint.kernels.shapes import Numbers, Shapes
 from rooflint_calibration import held_against
 from rooflint_calibration.package import devices, family_of
@@ -19,7 +19,7 @@ class Held:
 
     measured: Measured
     chip: Chip
-    constants: Constants
+    constants: Products
     """Fitted without its family."""
     predicted_s: Numbers
 
@@ -42,5 +42,5 @@ def of_family(registry: Registry, family: str) -> list[Held]:
 def of_device(registry: Registry, device: str) -> Held:
     """All rows of a device. Raises NotInstalledError or RooflintError."""
     measured, chip = held_against.of_device(registry, device)
-    constants = silicon_file(registry).without(family_of(device))
+    constants = constants_file(registry).without(family_of(device)).products
     return Held(measured, chip, constants, predicted_s(measured, chip, constants))

@@ -8,7 +8,7 @@ import numpy as np
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.residency import working_set_bytes
 from rooflint_calibration import package
 from rooflint_calibration.package import FAMILIES, devices, family_of
@@ -50,7 +50,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def orders_right(
-    one: tuple[Measured, Chip, Constants], two: tuple[Measured, Chip, Constants], rows: int
+    one: tuple[Measured, Chip, Products], two: tuple[Measured, Chip, Products], rows: int
 ) -> tuple[int, int]:
     """(Shapes whose faster device is predicted, shapes) of so many that both have measured."""
     few_one, few_two = _common(one[0], two[0], rows)

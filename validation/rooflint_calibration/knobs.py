@@ -1,18 +1,15 @@
 """Knobs: the numbers that a prediction rests on, each with its line, and what is predicted when one is turned."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rooflint.base import strict_yaml
 from rooflint.base.facts import Fact, leading_number
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import format_number
 from rooflint.devices.registry import Registry
-from rooflint.kernels import constants, op_constants
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import silicon_file
-from rooflint.kernels.op_constants import GROUPS, ops_file
+from rooflint.kernels.constants import GROUPS, OPS_GROUPS, constants_file
 from rooflint_calibration.tested import Tested
 
 OF_CHIP = {
@@ -50,25 +47,19 @@ class Knob:
 
 def knobs(registry: Registry, family: str, ones: Sequence[Tested]) -> Iterator[Knob]:
     """The constants that were fitted without a family, and the inputs of its devices. Raises RooflintError."""
-    yield from _of_products(registry, family)
-    yield from _of_ops(registry, family)
+    yield from _of_constants(registry, family)
     for one in ones:
         yield from _of_chip(one)
 
 
-def _of_products(registry: Registry, family: str) -> Iterator[Knob]:
-    file, document = silicon_file(registry), _document(registry, constants.FILE)
-    for name in constants.NAMES:
-        fact = _unseen(file.fact(name), file.spec.constants[name].folds, family, document, ("constants", name))
-        yield Knob(name, fact, _turner("products", name))
-
-
-def _of_ops(registry: Registry, family: str) -> Iterator[Knob]:
-    file, document = ops_file(registry), _document(registry, op_constants.FILE)
-    for group, kind in GROUPS.items():
-        for name in (field.name for field in fields(kind)):
-            fact = _unseen(file.fact(group, name), file.specs(group)[name].folds, family, document, (group, name))
-            yield Knob(f"{group}.{name}", fact, _turner(group, name))
+def _of_constants(registry: Registry, family: str) -> Iterator[Knob]:
+    file = constants_file(registry)
+    for group in ("products", *OPS_GROUPS):
+        key, document = GROUPS[group].key, file.file(group).document
+        for name, spec in file.specs(group).items():
+            fact = _unseen(file.fact(group, name), spec.folds, family, document, (key, name))
+            said = name if group == "products" else f"{group}.{name}"
+            yield Knob(said, fact, _turner(group, name))
 
 
 def _unseen(fact: Fact, folds: Any, family: str, document: Document, path: tuple[str, ...]) -> Fact:
@@ -79,11 +70,6 @@ def _unseen(fact: Fact, folds: Any, family: str, document: Document, path: tuple
     quantity = replace(fact.quantity, value=folds[family], text=number)
     where = (*path, "folds", family)
     return replace(fact, path=".".join(where), quantity=quantity, line=document.line(where))
-
-
-def _document(registry: Registry, name: str) -> Document:
-    file, text = constants.found(registry, name)
-    return strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
 
 
 def _turner(group: str, name: str) -> Callable[[Tested, float], Tested]:

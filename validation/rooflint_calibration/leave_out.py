@@ -9,7 +9,7 @@ import numpy as np
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.fit import Data, fitted
 from rooflint_calibration.package import FAMILIES, devices
@@ -37,7 +37,7 @@ def load(data: Path, registry: Registry, progress: Progress = lambda what: None)
 class Fold:
     """One family left out."""
 
-    constants: Constants
+    constants: Products
     scores: Scores
     """By regime, on all of its rows."""
     roofline: Scores
@@ -48,12 +48,12 @@ class Fold:
 class Calibration:
     """The constants of all families, and each family's fold."""
 
-    constants: Constants
+    constants: Products
     folds: Mapping[str, Fold]
 
 
 def calibrate(
-    data: Data, start: Constants, names: Sequence[str], rows_per_family: int, progress: Progress = lambda what: None
+    data: Data, start: Products, names: Sequence[str], rows_per_family: int, progress: Progress = lambda what: None
 ) -> Calibration:
     """Fit with all families, then without each, and score every fold on the family that it has not seen."""
     few = data.thinned(rows_per_family)

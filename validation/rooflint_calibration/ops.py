@@ -9,7 +9,7 @@ import numpy as np
 
 from rooflint.kernels import decode, prefill, stream
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import OpConstants
+from rooflint.kernels.constants import Constants
 from rooflint.kernels.quantised import Scale
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import fp8_products
@@ -37,7 +37,7 @@ class Op:
     fits: bool
     """Whether they are fitted on it; else it is a check of constants that were fitted on another op."""
     read: Callable[[Path, str, Chip], Recorded]
-    predict: Callable[[Recorded, Chip, OpConstants], Numbers]
+    predict: Callable[[Recorded, Chip, Constants], Numbers]
     roofline: Callable[[Recorded, Chip], Numbers]
     parts: Mapping[str, Part]
     precision: str = PRECISION

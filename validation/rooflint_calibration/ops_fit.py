@@ -13,7 +13,7 @@ import numpy as np
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.op_constants import GROUPS, OpConstants, OpsFile
+from rooflint.kernels.constants import OPS_GROUPS, Constants, ConstantsFile
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.fit import SOFT
 from rooflint_calibration.ops import ABSENT, OPS
@@ -32,7 +32,7 @@ OfOp = Mapping[str, Recorded]
 class Fold:
     """One family left out."""
 
-    constants: OpConstants
+    constants: Constants
     scores: Mapping[tuple[str, str], tuple[Score, Score]]
     """By op and part, of every row: the model's and the plain roofline's."""
 
@@ -41,7 +41,7 @@ class Fold:
 class OpsCalibration:
     """The constants of all families, and each family's fold."""
 
-    constants: OpConstants
+    constants: Constants
     folds: Mapping[str, Fold]
 
 
@@ -64,17 +64,17 @@ def load(
 
 
 def calibrate(
-    data: Mapping[str, OfOp], chips: Chips, file: OpsFile, progress: Progress = lambda what: None
+    data: Mapping[str, OfOp], chips: Chips, file: ConstantsFile, progress: Progress = lambda what: None
 ) -> OpsCalibration:
     """Fit with all families, then without each, and score every fold on the family that it has not seen."""
-    names = {group: file.fitted(group) for group in GROUPS}
-    rows = file.spec.fit.rows_per_family
+    names = {group: file.fitted(group) for group in OPS_GROUPS}
+    rows = file.fit("stream").rows_per_family
     whole = fitted(data, chips, file.constants, names, rows, FAMILIES)
     progress("fitted all families")
     folds = {}
     for family in FAMILIES:
         others = [other for other in FAMILIES if other != family]
-        start = replace(file.constants, products=file.products.without(family))
+        start = file.without(family, ["products"])
         constants = fitted(data, chips, start, names, rows, others)
         folds[family] = Fold(constants, scores(data, chips, constants, family))
         progress(f"left out {family}")
@@ -84,11 +84,11 @@ def calibrate(
 def fitted(
     data: Mapping[str, OfOp],
     chips: Chips,
-    start: OpConstants,
+    start: Constants,
     names: Mapping[str, Sequence[str]],
     rows_per_family: int,
     families: Iterable[str],
-) -> OpConstants:
+) -> Constants:
     """Group by group, the constants that minimise the soft L1 loss of ln(predicted / measured); others stay."""
     kept = list(families)
     for name, op in OPS.items():
@@ -99,7 +99,7 @@ def fitted(
 
 
 def scores(
-    data: Mapping[str, OfOp], chips: Chips, constants: OpConstants, family: str
+    data: Mapping[str, OfOp], chips: Chips, constants: Constants, family: str
 ) -> dict[tuple[str, str], tuple[Score, Score]]:
     """Of every op that was measured on a family, part by part, all of its rows together."""
     found = {}
@@ -123,17 +123,15 @@ def _thinned(data: OfOp, family: str, rows: int) -> list[Recorded]:
     return [one.picked(rows // len(ones)) for one in ones]
 
 
-def _solved(
-    name: str, data: Sequence[Recorded], chips: Chips, start: OpConstants, fitted: Sequence[str]
-) -> OpConstants:
+def _solved(name: str, data: Sequence[Recorded], chips: Chips, start: Constants, fitted: Sequence[str]) -> Constants:
     from scipy.optimize import least_squares  # noqa: PLC0415  # of an extra
 
     op = OPS[name]
     group = getattr(start, op.group)
 
-    def at(steps: Numbers) -> OpConstants:
+    def at(steps: Numbers) -> Constants:
         moved = {one: getattr(group, one) * np.exp(step) for one, step in zip(fitted, steps, strict=True)}
-        changed: OpConstants = replace(start, **{op.group: replace(group, **moved)})
+        changed: Constants = replace(start, **{op.group: replace(group, **moved)})
         return changed
 
     def log_ratios(steps: Numbers) -> Numbers:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from rooflint.base.strict_yaml import with_value
-from rooflint.kernels.op_constants import OpConstants
+from rooflint.kernels.constants import Constants
 from rooflint_calibration.constants_text import shown
 from rooflint_calibration.ops_fit import OpsCalibration
 
 
-def value(constants: OpConstants, group: str, name: str) -> float:
+def value(constants: Constants, group: str, name: str) -> float:
     """One constant of a group."""
     return float(getattr(getattr(constants, group), name))
 
@@ -24,7 +24,7 @@ def rewritten(text: str, found: OpsCalibration, names: Mapping[str, Sequence[str
     return text
 
 
-def moved(one: OpConstants, other: OpConstants, names: Mapping[str, Sequence[str]]) -> dict[str, float]:
+def moved(one: Constants, other: Constants, names: Mapping[str, Sequence[str]]) -> dict[str, float]:
     """How far each constant is from the other's, as a share of it, by `group.name`. [1]"""
     return {
         f"{group}.{name}": value(one, group, name) / value(other, group, name) - 1

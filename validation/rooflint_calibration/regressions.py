@@ -14,7 +14,7 @@ from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.text import counted
 from rooflint.devices.registry import PACKAGED, Registry
-from rooflint.kernels import constants, op_constants
+from rooflint.kernels.constants import FILES
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.base import Ask, make_request
 from rooflint_calibration.rows import Mask
@@ -205,8 +205,6 @@ def terms(rows: Sequence[Regression]) -> dict[str, float]:
 
 
 # ---- Constants that changed between two states of the spec files
-
-FILES = (constants.FILE, op_constants.FILE)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.gemm import latency_s
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.products import ELEMENT_BYTES, Measured
@@ -26,7 +26,7 @@ class Score:
         return f"{100 * self.mape:.1f} % ({100 * self.bias:+.1f})"
 
 
-def predicted_s(measured: Measured, chip: Chip, constants: Constants) -> Numbers:
+def predicted_s(measured: Measured, chip: Chip, constants: Products) -> Numbers:
     """What the model says of the same rows. [s]"""
     return latency_s(measured.shapes, chip, constants, element_bytes=ELEMENT_BYTES, copies=measured.copies)
 

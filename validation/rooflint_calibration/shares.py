@@ -13,7 +13,7 @@ from rooflint.kernels import decode, pointwise, prefill, quantised, stream
 from rooflint.kernels.attention import Attention
 from rooflint.kernels.breakdown import Breakdown, Case, breakdowns
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import OpConstants
+from rooflint.kernels.constants import Constants
 from rooflint.kernels.quantised import NARROW_BYTES, WIDE_BYTES, Scale
 from rooflint.kernels.shapes import Numbers, overlapped, shapes
 from rooflint_calibration.fp8_products import COPIES
@@ -27,7 +27,7 @@ LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
 """What the main loop is counted as, by what binds it."""
 
 
-def shares_s(topic: str, sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+def shares_s(topic: str, sizes: Numbers, chip: Chip, constants: Constants) -> Shares:
     """Time of each row of a topic by term; the terms of a row add up to what is predicted of it. [s]"""
     return _SHARES[topic](sizes, chip, constants)
 
@@ -51,7 +51,7 @@ def _part(seconds: Numbers, whole: Numbers, rest: Numbers) -> Numbers:
 # ------------------------------------------------------------------------------------------------------------ products
 
 
-def _gemm(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+def _gemm(sizes: Numbers, chip: Chip, constants: Constants) -> Shares:
     return _stacked(
         _product(breakdowns(Case(shapes(m, n, k), chip, constants.products, ELEMENT_BYTES, copies))[0])
         for m, n, k, copies in sizes
@@ -82,8 +82,8 @@ def _kernel(one: Breakdown) -> Shares:
     return beside({loop: np.array([one.main_s])}, {"store": np.array([one.store_s])}, np.array([one.kernel_s]))
 
 
-def _fp8(scale: Scale) -> Callable[[Numbers, Chip, OpConstants], Shares]:
-    def found(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+def _fp8(scale: Scale) -> Callable[[Numbers, Chip, Constants], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: Constants) -> Shares:
         rows = [_fp8_product(size, chip, constants, scale) for size in sizes]
         before = quantised.quantise_s(shapes(*sizes.T), chip, constants.stream, warm=True)
         return {**_stacked(rows), "quantise": before}
@@ -91,7 +91,7 @@ def _fp8(scale: Scale) -> Callable[[Numbers, Chip, OpConstants], Shares]:
     return found
 
 
-def _fp8_product(size: Numbers, chip: Chip, constants: OpConstants, scale: Scale) -> Shares:
+def _fp8_product(size: Numbers, chip: Chip, constants: Constants, scale: Scale) -> Shares:
     """The fastest of the kernels that there are in FP8, whose result is wider than its operands."""
     here, one = quantised.here(constants), shapes(*size)
     there = quantised.kernels(scale, one.m.item(), chip)
@@ -107,14 +107,14 @@ def _fp8_product(size: Numbers, chip: Chip, constants: OpConstants, scale: Scale
 # ---------------------------------------------------------------------------------------------------------- other ops
 
 
-def _quantise(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+def _quantise(sizes: Numbers, chip: Chip, constants: Constants) -> Shares:
     moved = pointwise.bytes_moved(pointwise.KERNELS["quantise"], sizes.prod(axis=1), WIDE_BYTES, NARROW_BYTES)
     seconds = stream.bytes_s(moved, chip, constants.stream, warm=True)
     return {"memory": seconds, "launch": np.full(len(sizes), stream.launch_s(chip, constants.stream))}
 
 
-def _prefill(*, causal: bool, append_bytes: float) -> Callable[[Numbers, Chip, OpConstants], Shares]:
-    def found(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+def _prefill(*, causal: bool, append_bytes: float) -> Callable[[Numbers, Chip, Constants], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: Constants) -> Shares:
         some, own = Attention(*sizes.T), constants.prefill
         unfilled = replace(own, block_clocks=0.0)
         given = ((chip, own), (chip, unfilled), (_at_once(chip), unfilled))
@@ -135,8 +135,8 @@ def _at_once(chip: Chip) -> Chip:
     return replace(chip, special_functions=np.inf)
 
 
-def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, OpConstants], Shares]:
-    def found(sizes: Numbers, chip: Chip, constants: OpConstants) -> Shares:
+def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, Constants], Shares]:
+    def found(sizes: Numbers, chip: Chip, constants: Constants) -> Shares:
         some, ops = Attention(*sizes.T), constants
         moved = decode.bytes_moved(some, cache_bytes=cache_bytes)
         memory = stream.bytes_s(moved, chip, ops.stream, warm=True)
@@ -153,7 +153,7 @@ def _decode(cache_bytes: float) -> Callable[[Numbers, Chip, OpConstants], Shares
     return found
 
 
-_SHARES: Mapping[str, Callable[[Numbers, Chip, OpConstants], Shares]] = MappingProxyType(
+_SHARES: Mapping[str, Callable[[Numbers, Chip, Constants], Shares]] = MappingProxyType(
     {
         "gemm": _gemm,
         "fp8_tensor": _fp8("tensor"),

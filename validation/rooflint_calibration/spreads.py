@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, SiliconFile
+from rooflint.kernels.constants import ConstantsFile, Products
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.shapes import Numbers, Shapes
 from rooflint_calibration.anchored import Spread
@@ -21,7 +21,7 @@ from rooflint_calibration.sample import REGIMES
 from rooflint_calibration.score import predicted_s
 from rooflint_measure.stopwatches.anchors import Kind
 
-Lean = Callable[[Measured, Chip, Constants], Numbers]
+Lean = Callable[[Measured, Chip, Products], Numbers]
 
 MIDDLE = (0.16, 0.84)
 """Quantiles that lie two standard deviations apart where errors are normal."""
@@ -30,9 +30,9 @@ STREAMS_OVER_L2 = 4
 """Weights of so many times L2 come from memory."""
 
 
-def spreads(data: Data, file: SiliconFile) -> Mapping[Kind, Spread]:
+def spreads(data: Data, file: ConstantsFile) -> Mapping[Kind, Spread]:
     """Of each kind of anchor."""
-    known = [(one, data.chips[name], file.without(family_of(name))) for name, one in data.measured.items()]
+    known = [(one, data.chips[name], file.without(family_of(name)).products) for name, one in data.measured.items()]
     large, narrow = REGIMES["large"], REGIMES["narrow"]
 
     def spread(lean: Lean, inside: Callable[[Shapes, Chip], NDArray[np.bool_]]) -> Spread:
@@ -57,12 +57,12 @@ def _null(measured: Measured) -> Measured:
     return Measured(measured.device, anchors.shapes, anchors.seconds, anchors.copies, {})
 
 
-def _leans(rows: Measured, chip: Chip, constants: Constants) -> Numbers:
+def _leans(rows: Measured, chip: Chip, constants: Products) -> Numbers:
     """Logarithm of predicted over measured. [1]"""
     return np.asarray(np.log(predicted_s(rows, chip, constants) / rows.seconds))
 
 
-def _launches(rows: Measured, chip: Chip, constants: Constants) -> Numbers:
+def _launches(rows: Measured, chip: Chip, constants: Products) -> Numbers:
     """What was measured beyond the prediction, in launches. [1]"""
     return (rows.seconds - predicted_s(rows, chip, constants)) / launch_s(chip, constants)
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import OpConstants
+from rooflint.kernels.constants import Constants
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import foretold
 from rooflint_calibration.shares import Shares, shares_s
@@ -20,7 +20,7 @@ class Tested:
 
     rows: Rows
     chip: Chip
-    constants: OpConstants
+    constants: Constants
 
     def predicted_s(self) -> Numbers:
         """What the model says of them. [s]"""

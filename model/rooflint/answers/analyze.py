@@ -25,7 +25,7 @@ from rooflint.base.units import (
 )
 from rooflint.kernels.breakdown import Breakdown, Case, breakdowns
 from rooflint.kernels.gemm import overlapped_s
-from rooflint.kernels.network import SiliconEstimate
+from rooflint.kernels.network import SiliconEstimate, held_on
 from rooflint.kernels.shapes import shapes
 from rooflint.kernels.ways import RESTS_ON, WAYS
 from rooflint.output.answer import Answer
@@ -55,7 +55,7 @@ def longest(times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
 def taken_apart(times: SiliconEstimate, op: int) -> Breakdown:
     """One product with the bytes that its kernel moves, which may be others than those of a bare product."""
     element_bytes = max(bytes_per_element(times.compute), bytes_per_element(times.storage))
-    here = times.shared.on(times.chip).products
+    here = held_on(times.chip, times.shared).products
     case = Case(shapes(*_sizes(times, op)), times.chip, here, element_bytes)
     memory_s = float(times.memory_s[op])
     ones = (_with_bytes(one, memory_s, float(times.launch_s[op]), case) for one in breakdowns(case))

@@ -13,8 +13,7 @@ from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECO
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.schema import Strict
 from rooflint.kernels.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
-from rooflint.kernels.constants import Constants, SiliconFile
-from rooflint.kernels.cuda_cores import CoresFile
+from rooflint.kernels.constants import ConstantsFile, Products
 from rooflint.kernels.device_calibration import Calibration
 from rooflint.kernels.residency import COLD, touched_bytes
 from rooflint.output.answer import Answer
@@ -147,8 +146,7 @@ class Question:
     hardware: Hardware
     precision: str
     case: Case
-    file: SiliconFile
-    cores: CoresFile
+    file: ConstantsFile
     own: Calibration | None = None
     """What its owner measured of the machine; it is in the case."""
 
@@ -171,12 +169,14 @@ class Question:
 
     def over_folds(self) -> list[float]:
         """With the constants of each family left out. [s]"""
-        cases = [self._with(self.file.without(family)) for family in self.file.families]
+        cases = [self._with(self.file.without(family).products) for family in self.file.families()]
         if self.case.chip.cores:
-            cases += [replace(self.case, cores=self.cores.without(family)) for family in self.cores.families]
+            cases += [
+                replace(self.case, cores=self.file.without(family).cores) for family in self.file.families("cores")
+            ]
         return [case.latency_s() for case in cases] or [self.case.latency_s()]
 
-    def _with(self, constants: Constants) -> Case:
+    def _with(self, constants: Products) -> Case:
         """The same product with other constants, and the machine's own figures in their places."""
         if self.own is None:
             return replace(self.case, constants=constants)
@@ -235,7 +235,7 @@ def _summary(question: Question, one: Breakdown) -> Section:
 
 def _off(question: Question) -> str:
     """How far off such predictions were, as the ends of the line say no more than how well constants are known."""
-    errors = question.file.spec.fit.errors.values()
+    errors = question.file.fit().errors.values()
     if not errors or question.case.chip.cores:
         return ", which is no error bar"
     return f", which is no error bar: on families left out bf16 products were {min(errors):g} to {max(errors):g} % off"
@@ -308,8 +308,8 @@ def _waits(question: Question, one: Breakdown) -> str:
 
 
 def _packages(question: Question) -> str:
-    package = question.file.spec.fit.package
-    return f"{package}; {question.cores.spec.fit.package}" if question.case.chip.cores else package
+    package = question.file.fit().package
+    return f"{package}; {question.file.fit('cores').package}" if question.case.chip.cores else package
 
 
 def _kernel(one: Breakdown) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`rooflint explain gemm`: what one matrix product takes on a GPU, term by term, and what it waits for."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,7 @@ from rooflint.cli.options import Specs, chosen, registry
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.kernels.breakdown import Case
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import silicon_file
-from rooflint.kernels.cuda_cores import cores_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.device_calibration import calibration as calibrated
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import shapes
@@ -52,10 +52,13 @@ def gemm(
     name = precision(compute).name
     device = chosen(hardware, at, specs)
     known = registry(specs)
-    file, launches = silicon_file(known), Coefficients(known).launches()
-    chip, constants, cores = chip_of(device, name, launches), file.constants, cores_file(known)
+    file, launches = constants_file(known), Coefficients(known).launches()
+    chip, constants = chip_of(device, name, launches), file.constants
     own = calibrated(calibration, device.id, chip, file) if calibration else None
     if own:
-        chip, constants = own.own.of(chip, constants)
-    case = Case(shapes(m, n, k, batch), chip, constants, bytes_per_element(name), copies or COLD, cores.constants)
-    deliver(answer(Question(device, name, case, file, cores, own)), form, output)
+        chip, products = own.own.of(chip, constants.products)
+        constants = replace(constants, products=products)
+    case = Case(
+        shapes(m, n, k, batch), chip, constants.products, bytes_per_element(name), copies or COLD, constants.cores
+    )
+    deliver(answer(Question(device, name, case, file, own)), form, output)

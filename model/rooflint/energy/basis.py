@@ -10,7 +10,7 @@ from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, Spread, UnknownCoefficientError, of_spread
 from rooflint.coefficients.schema import Scope
 from rooflint.devices.hardware import ComputeUnit, Hardware, working_units
-from rooflint.kernels.network import Shared
+from rooflint.kernels.constants import Constants, constants_file
 
 SCOPES: tuple[Scope, ...] = ("access", "device", "unstated", "core")
 """Of what documents say of a memory, the scope that is taken: the first of these, which is the most that is said of
@@ -58,9 +58,9 @@ class Energies:
         return self._costs[key]
 
     @cached_property
-    def silicon(self) -> Shared:
+    def silicon(self) -> Constants:
         """What latencies on silicon rest on. Raises InputError, or RooflintError where no root has it."""
-        return Shared.of(self.coefficients.registry)
+        return constants_file(self.coefficients.registry).constants
 
     def access(self, memory: str) -> Coefficient:
         """An access to a memory outside the chip. [J/B]. Raises UnknownCoefficientError."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rooflint.base.errors import RooflintError
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import Prefill
+from rooflint.kernels.constants import Prefill
 from rooflint.kernels.shapes import Numbers
 
 DEPTH = 16

@@ -7,8 +7,8 @@ import numpy as np
 
 from rooflint.kernels import residency
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
-from rooflint.kernels.cuda_cores import CoreConstants, constants_on
+from rooflint.kernels.constants import CoreConstants, Products
+from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.gemm import latency_s, launch_s, memory_s, overlapped_s, power_s, reduction_s
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Shapes
@@ -31,7 +31,7 @@ class Case:
 
     shape: Shapes
     chip: Chip
-    constants: Constants
+    constants: Products
     """Of products on matrix units."""
     element_bytes: float
     copies: float = COLD
@@ -39,7 +39,7 @@ class Case:
     """What differs on CUDA cores; a chip of those needs it."""
 
     @property
-    def here(self) -> Constants:
+    def here(self) -> Products:
         """The constants as they hold on this chip."""
         return constants_on(self.chip, self.constants, self.cores) if self.cores else self.constants
 

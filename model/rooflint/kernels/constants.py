@@ -1,9 +1,14 @@
-"""The shape of specs/silicon.yaml: the constants of the latency model of silicon, and what they were fitted on."""
+"""Constants of kernel times that all GPUs share, read from specs/silicon.yaml, silicon_ops.yaml and silicon_cores.yaml.
 
-from collections.abc import Iterable, Mapping, Sequence
+constants_file(registry).constants.products.dram_efficiency
+constants_file(registry).without("ada")       as they were fitted without measurements of that family
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -40,21 +45,32 @@ class SiliconFitSpec(Strict):
     """Mean absolute error on each family, by constants that were fitted without it. [%]"""
 
 
+GroupSpec = Annotated[dict[Word, SiliconConstantSpec], Field(min_length=1)]
+
+
 class SiliconSpec(SourcedSpec):
-    """specs/silicon.yaml: constants of the latency of a matrix product on a GPU."""
+    """specs/silicon.yaml and specs/silicon_cores.yaml: constants of matrix products on a GPU."""
 
     fit: SiliconFitSpec
-    constants: Annotated[dict[Word, SiliconConstantSpec], Field(min_length=1)]
+    constants: GroupSpec
 
 
-# ---- The constants that all GPUs share, read from specs/silicon.yaml
+class SiliconOpsSpec(SourcedSpec):
+    """specs/silicon_ops.yaml: constants of latencies on a GPU beyond those of a matrix product."""
 
-FILE = "silicon.yaml"
+    fit: SiliconFitSpec
+    stream: GroupSpec
+    prefill: GroupSpec
+    decode: GroupSpec
+    quantised: GroupSpec
+
+
+# ---- Values by group
 
 
 @dataclass(frozen=True)
-class Constants:
-    """Values by name; specs/silicon.yaml says what each means and how it was found."""
+class Products:
+    """Of a matrix product on matrix units."""
 
     matrix_efficiency: float
     """Share of its rate that the unit attains in the main loop: 1 where feed, steps and power explain the rest. [1]"""
@@ -96,40 +112,189 @@ class Constants:
     """The same where the matrix unit runs beside the warps. [B]"""
 
 
-NAMES = tuple(field.name for field in fields(Constants))
+@dataclass(frozen=True)
+class Stream:
+    """Of a kernel that moves bytes."""
+
+    launch_clocks: float
+    """From one kernel of a graph to the next, beside its own work. [clock]"""
+    dram_efficiency: float
+    """Share of the bandwidth that a stream attains. [1]"""
+    l2_bytes: float
+    """What an SM reads and writes where L2 holds all of it. [B/clock/SM]"""
+    l2_reach: float
+    """Bytes over L2 capacity at which half of them miss. [1]"""
+    l2_sharpness: float
+    """How suddenly L2 overflows. [1]"""
 
 
 @dataclass(frozen=True)
-class SiliconFile:
-    """The file, read and checked."""
+class Prefill:
+    """Of attention over a whole sequence."""
 
-    spec: SiliconSpec
-    file: Path
+    matrix_efficiency: float
+    """Share of its rate that a matrix unit attains. [1]"""
+    launch_clocks: float
+    """Of the op, beside its work. [clock]"""
+    block_clocks: float
+    """To fill and empty a block of queries. [clock]"""
+    sync_block: float
+    """Share of block_clocks that is seen where warps wait, as two blocks share such an SM. [1]"""
+
+
+@dataclass(frozen=True)
+class Decode:
+    """Of attention of one new token over a cache."""
+
+    launch_clocks: float
+    """Of the op, beside its work. [clock]"""
+    block_clocks: float
+    """To fill and empty a block of keys. [clock]"""
+    reduction_clocks: float
+    """To combine what parts of a cache found, beside the bytes. [clock]"""
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """Of a matrix product in FP8, where it differs from one in bf16."""
+
+    energy_share: float
+    """Energy of one op over that of one in bf16. [1]"""
+
+
+@dataclass(frozen=True)
+class CoreConstants:
+    """Of products and convolutions on CUDA cores, where they differ from those on matrix units."""
+
+    fma_efficiency: float
+    """Share of its rate that the lanes attain where issue slots abound. [1]"""
+    other_instructions: float
+    """Instructions of the main loop that are no multiply-add, for each that is: loads, addresses, branches. [1]"""
+    energy_pj_per_nm: float
+    """Of one op, all included, for each nanometre of the process. [pJ/nm]"""
+    transform_efficiency: float
+    """Share of a stream's speed that the transforms of a Winograd convolution attain. [1]"""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """All of them, by group; the spec files say what each means and how it was found."""
+
+    products: Products
+    stream: Stream
+    prefill: Prefill
+    decode: Decode
+    quantised: Quantised
+    cores: CoreConstants
+
+
+class Group(NamedTuple):
+    """Where the constants of a group are written."""
+
+    values: type[Any]
+    file: str
+    key: str
+
+
+PRODUCTS, OPS, CORES = "silicon.yaml", "silicon_ops.yaml", "silicon_cores.yaml"
+"""The files: of matrix products, of all other ops, and of CUDA cores."""
+
+SPECS: Mapping[str, type[SiliconSpec] | type[SiliconOpsSpec]] = MappingProxyType(
+    {PRODUCTS: SiliconSpec, OPS: SiliconOpsSpec, CORES: SiliconSpec}
+)
+FILES = tuple(SPECS)
+
+GROUPS: Mapping[str, Group] = MappingProxyType(
+    {
+        "products": Group(Products, PRODUCTS, "constants"),
+        "stream": Group(Stream, OPS, "stream"),
+        "prefill": Group(Prefill, OPS, "prefill"),
+        "decode": Group(Decode, OPS, "decode"),
+        "quantised": Group(Quantised, OPS, "quantised"),
+        "cores": Group(CoreConstants, CORES, "constants"),
+    }
+)
+OPS_GROUPS = tuple(name for name, group in GROUPS.items() if group.file == OPS)
+"""The groups of silicon_ops.yaml."""
+
+
+def names(group: str) -> tuple[str, ...]:
+    """The constants of a group."""
+    return tuple(field.name for field in fields(GROUPS[group].values))
+
+
+# ---- The files
+
+
+@dataclass(frozen=True)
+class SpecFile:
+    """One of the files, read and checked."""
+
+    spec: SiliconSpec | SiliconOpsSpec
+    path: Path
     facts: Mapping[str, Fact]
+    document: Document
+    """With the line of each key."""
+
+
+@dataclass(frozen=True)
+class ConstantsFile:
+    """The three files as one."""
+
+    files: Mapping[str, SpecFile]
+    """By name."""
 
     @property
     def constants(self) -> Constants:
         """The values."""
-        return Constants(**{name: self.fact(name).value for name in NAMES})
+        return Constants(
+            **{
+                group: kind.values(**{name: self.fact(group, name).value for name in names(group)})
+                for group, kind in GROUPS.items()
+            }
+        )
 
-    @property
-    def families(self) -> tuple[str, ...]:
-        """Families of GPUs that the fit was repeated without."""
-        return tuple(dict.fromkeys(family for one in self.spec.constants.values() for family in one.folds))
+    def without(self, family: str, groups: Collection[str] = tuple(GROUPS)) -> Constants:
+        """The values as they were fitted without a family; those of all families where a group has not seen it."""
+        found = self.constants
+        unseen = {
+            group: replace(
+                getattr(found, group),
+                **{name: one.folds[family] for name, one in self.specs(group).items() if family in one.folds},
+            )
+            for group in groups
+        }
+        return replace(found, **unseen)
 
-    def without(self, family: str) -> Constants:
-        """The values as they were fitted without a family, which they have not seen."""
-        folds = {name: one.folds[family] for name, one in self.spec.constants.items() if one.folds}
-        return replace(self.constants, **folds)
+    def families(self, group: str = "products") -> tuple[str, ...]:
+        """Families of GPUs that the fit of a group was repeated without."""
+        return tuple(dict.fromkeys(family for one in self.specs(group).values() for family in one.folds))
 
-    def fact(self, name: str) -> Fact:
+    def file(self, group: str) -> SpecFile:
+        """The file that has a group."""
+        return self.files[GROUPS[group].file]
+
+    def specs(self, group: str) -> Mapping[str, SiliconConstantSpec]:
+        """What its file says of each constant of a group."""
+        found: Mapping[str, SiliconConstantSpec] = getattr(self.file(group).spec, GROUPS[group].key)
+        return found
+
+    def fact(self, group: str, name: str) -> Fact:
         """The value of a constant with its source and line."""
-        return self.facts[f"constants.{name}.value"]
+        return self.file(group).facts[f"{GROUPS[group].key}.{name}.value"]
+
+    def fitted(self, group: str) -> tuple[str, ...]:
+        """Names of the constants of a group that a fit finds."""
+        return tuple(name for name, one in self.specs(group).items() if one.found == "fitted")
+
+    def fit(self, group: str = "products") -> SiliconFitSpec:
+        """What a group was fitted on."""
+        return self.file(group).spec.fit
 
 
-def silicon_file(registry: Registry) -> SiliconFile:
-    """The file of the first root that has one. Raises InputError, or RooflintError where no root has one."""
-    return read(*found(registry, FILE))
+def constants_file(registry: Registry) -> ConstantsFile:
+    """Each file of the first root that has it. Raises InputError, or RooflintError where no root has one."""
+    return ConstantsFile({name: read(*found(registry, name)) for name in FILES})
 
 
 def found(registry: Registry, name: str) -> tuple[Path, str | None]:
@@ -143,17 +308,19 @@ def found(registry: Registry, name: str) -> tuple[Path, str | None]:
     raise RooflintError(f"no {name} in {', '.join(map(shown, registry.roots))}")
 
 
-def check_names(document: Document, group: str, there: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse constants that are missing and those that nobody knows, at the line of their group. Raises InputError."""
+def read(path: Path, text: str | None = None) -> SpecFile:
+    """One of the files, told by its name, or a text in its place. Raises InputError."""
+    document, spec = read_spec(path, SPECS[path.name], text)
+    for name, group in GROUPS.items():
+        if group.file == path.name:
+            _check_names(document, group.key, getattr(spec, group.key), names(name))
+    return SpecFile(spec, path, flatten(spec, document), document)
+
+
+def _check_names(document: Document, group: str, there: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse constants that are missing and those that are unknown, at the line of their group. Raises InputError."""
     named = list(there)
     wrong = [f"{group}.{name}: is missing" for name in known if name not in named]
     wrong += [f"unknown constant '{name}' (known: {', '.join(known)})" for name in named if name not in known]
     if wrong:
         raise refuse(document.file, document.line((group,)), "; ".join(wrong))
-
-
-def read(file: Path, text: str | None = None) -> SiliconFile:
-    """A file of constants, or a text in its place. Raises InputError."""
-    document, spec = read_spec(file, SiliconSpec, text)
-    check_names(document, "constants", spec.constants, NAMES)
-    return SiliconFile(spec, file, flatten(spec, document))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from rooflint.base.errors import RooflintError
 from rooflint.kernels import gemm, residency
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 
 CALIBRATED = "not calibrated: takes the constants of matrix products"
@@ -95,7 +95,7 @@ def direct_peak_gain(convolutions: Convolution) -> Numbers:
     return np.where(applies, WINOGRAD_GAIN, 1.0)
 
 
-def latency_s(convolutions: Convolution, chip: Chip, constants: Constants, *, element_bytes: float) -> Numbers:
+def latency_s(convolutions: Convolution, chip: Chip, constants: Products, *, element_bytes: float) -> Numbers:
     """Time of each convolution computed directly, as one kernel of a CUDA graph, nothing left in L2. [s]"""
     products = as_product(convolutions)
     memory = residency.memory_s(touched_bytes(convolutions, element_bytes), 1.0, chip, constants)

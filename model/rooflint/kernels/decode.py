@@ -11,7 +11,7 @@ import numpy as np
 from rooflint.kernels import residency, stream
 from rooflint.kernels.attention import Attention, score_clocks
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import Decode, OpConstants
+from rooflint.kernels.constants import Constants, Decode
 from rooflint.kernels.shapes import Numbers
 
 KEYS = 64
@@ -46,7 +46,7 @@ def roofline_s(shapes: Attention, chip: Chip, *, cache_bytes: float = 2.0) -> Nu
     return np.maximum(compute, bytes_moved(shapes, cache_bytes=cache_bytes) / chip.bandwidth_bytes_per_s)
 
 
-def part_s(shapes: Attention, split: int, chip: Chip, constants: OpConstants) -> Numbers:
+def part_s(shapes: Attention, split: int, chip: Chip, constants: Constants) -> Numbers:
     """All parts of all caches, dealt to the SMs in waves. [s]"""
     every = np.ceil(shapes.tokens / KEYS)
     rows = ROWS * np.ceil(shapes.group / ROWS)
@@ -55,7 +55,7 @@ def part_s(shapes: Attention, split: int, chip: Chip, constants: OpConstants) ->
     return waves * (np.ceil(every / split) * step + constants.decode.block_clocks) * chip.clock_s
 
 
-def reduction_s(shapes: Attention, split: int, chip: Chip, constants: OpConstants) -> Numbers:
+def reduction_s(shapes: Attention, split: int, chip: Chip, constants: Constants) -> Numbers:
     """To combine the parts; nothing where there is one. [s]"""
     if split == 1:
         return np.zeros_like(shapes.batch)
@@ -64,7 +64,7 @@ def reduction_s(shapes: Attention, split: int, chip: Chip, constants: OpConstant
     return constants.decode.reduction_clocks * chip.clock_s + combined
 
 
-def work_s(shapes: Attention, streamed_s: Numbers, chip: Chip, constants: OpConstants) -> Numbers:
+def work_s(shapes: Attention, streamed_s: Numbers, chip: Chip, constants: Constants) -> Numbers:
     """Time of each without its launch, whose bytes take so long by themselves: the parts that take least. [s]"""
     ways = [
         np.hypot(part_s(shapes, split, chip, constants), streamed_s) + reduction_s(shapes, split, chip, constants)
@@ -80,7 +80,7 @@ def launch_s(chip: Chip, constants: Decode) -> float:
 
 
 def latency_s(
-    shapes: Attention, chip: Chip, constants: OpConstants, *, cache_bytes: float = 2.0, warm: bool = False
+    shapes: Attention, chip: Chip, constants: Constants, *, cache_bytes: float = 2.0, warm: bool = False
 ) -> Numbers:
     """Time of each attention, as an op of a CUDA graph. [s]
 

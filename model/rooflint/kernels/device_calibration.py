@@ -13,7 +13,7 @@ from rooflint.base.units import DIMENSIONLESS
 from rooflint.devices.schema import Duration, PrecisionName, SourcedSpec, Strict, Text, Wish, fact_of
 from rooflint.devices.spec_files import flatten, read_spec
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, SiliconFile
+from rooflint.kernels.constants import ConstantsFile, Products
 
 Share = fact_of(Wish("a share", DIMENSIONLESS, 0.01, 1, "0.84"))
 Factor = fact_of(Wish("a factor", DIMENSIONLESS, 0.01, 100, "0.97"))
@@ -58,7 +58,7 @@ class Own:
     dram_efficiency: float | None = None
     """Share of the bandwidth that a stream attains. [1]"""
 
-    def of(self, chip: Chip, constants: Constants) -> tuple[Chip, Constants]:
+    def of(self, chip: Chip, constants: Products) -> tuple[Chip, Products]:
         """The chip and the constants with these in their places.
 
         A large product waits for its matrix units or for their power, and one figure cannot tell which: so what an op
@@ -92,7 +92,7 @@ class Calibration:
         return Own(found.get("launch"), found.get("matrix_factor"), found.get("dram_efficiency"))
 
 
-def calibration(file: Path, hardware: str, chip: Chip, constants: SiliconFile) -> Calibration:
+def calibration(file: Path, hardware: str, chip: Chip, constants: ConstantsFile) -> Calibration:
     """A calibration of that device that corrects those constants. Raises InputError.
 
     For CUDA cores there is none: they have an efficiency and an energy of their own, of which products on matrix units
@@ -103,7 +103,7 @@ def calibration(file: Path, hardware: str, chip: Chip, constants: SiliconFile) -
         raise refuse(
             file, document.line(("hardware",)), f"hardware: want {hardware}, which was asked for, found {spec.hardware}"
         )
-    fit, corrected = constants.spec.fit, spec.corrects
+    fit, corrected = constants.fit(), spec.corrects
     if (corrected.package, corrected.day) != (fit.package, fit.day):
         wanted = f"{fit.package} of {fit.day}, which are installed, found {corrected.package} of {corrected.day}"
         raise refuse(

@@ -13,7 +13,7 @@ import numpy as np
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels import residency
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers, Shapes, alone, overlapped
 from rooflint.kernels.tile import TILES, Tile, kernel_clocks, load, splits, waves
@@ -28,35 +28,35 @@ BLOCK = 8192
 """Shapes that are worked on together, so that what is in between stays in a core's cache."""
 
 
-def energy_j_per_op(chip: Chip, constants: Constants) -> float:
+def energy_j_per_op(chip: Chip, constants: Products) -> float:
     """What one op costs at full power, all included; wider units move operands less far for each. [J/op]"""
     width = chip.macs_per_clock / ENERGY_MACS
     return float(constants.energy_pj * 1e-12 * width**-constants.energy_exponent)
 
 
-def power_s(shapes: Shapes, chip: Chip, constants: Constants) -> Numbers:
+def power_s(shapes: Shapes, chip: Chip, constants: Products) -> Numbers:
     """Time below which the ops would draw more than the rated power. [s]"""
     return OPS_PER_MAC * shapes.macs * (energy_j_per_op(chip, constants) / chip.tdp_w)
 
 
-def overlapped_s(compute_s: Numbers, memory_s: Numbers, constants: Constants) -> Numbers:
+def overlapped_s(compute_s: Numbers, memory_s: Numbers, constants: Products) -> Numbers:
     """Compute and memory together. [s]"""
     return overlapped(compute_s, memory_s, constants.overlap)
 
 
-def alone_s(together_s: Numbers, memory_s: Numbers, constants: Constants) -> Numbers:
+def alone_s(together_s: Numbers, memory_s: Numbers, constants: Products) -> Numbers:
     """What compute takes by itself, where it takes so long together with memory. [s]"""
     return alone(together_s, memory_s, constants.overlap)
 
 
-def reduction_s(shapes: Shapes, split: int, chip: Chip, constants: Constants) -> Numbers:
+def reduction_s(shapes: Shapes, split: int, chip: Chip, constants: Products) -> Numbers:
     """To add up the parts of k, which are small and just written. [s]"""
     partial = PARTIAL_BYTES * split * shapes.batch * shapes.m * shapes.n
     clocks = constants.reduction_clocks + partial / (constants.reduction_bytes * chip.sms)
     return clocks * chip.clock_s
 
 
-def hits_bytes_per_s(chip: Chip, constants: Constants) -> float:
+def hits_bytes_per_s(chip: Chip, constants: Products) -> float:
     """What operands in L2 come at, which is no less than memory gives. [B/s]
 
     They pass two gates: the slices of L2, which are built to feed so many times what memory gives, and the SMs.
@@ -66,14 +66,14 @@ def hits_bytes_per_s(chip: Chip, constants: Constants) -> float:
     return max(dram, 1 / float(overlapped(1 / slices, 1 / sms, constants.overlap)))
 
 
-def launch_s(chip: Chip, constants: Constants) -> float:
+def launch_s(chip: Chip, constants: Products) -> float:
     """From one kernel of a graph to the next, beside its own work. [s]"""
     published = constants.graph_launch_us * 1e-6 if chip.graph_launch_s is None else chip.graph_launch_s
     return published + constants.start_clocks * chip.clock_s
 
 
 def latency_s(
-    shapes: Shapes, chip: Chip, constants: Constants, *, element_bytes: float, copies: Numbers | float = COLD
+    shapes: Shapes, chip: Chip, constants: Products, *, element_bytes: float, copies: Numbers | float = COLD
 ) -> Numbers:
     """Time of each product, as one kernel of a CUDA graph. [s]
 
@@ -92,7 +92,7 @@ def work_s(
     shapes: Shapes,
     memory_s: Numbers,
     chip: Chip,
-    constants: Constants,
+    constants: Products,
     *,
     element_bytes: float,
     tiles: Sequence[Tile] | None = None,
@@ -108,9 +108,7 @@ def work_s(
     return found
 
 
-def memory_s(
-    shapes: Shapes, chip: Chip, constants: Constants, element_bytes: float, copies: Numbers | float
-) -> Numbers:
+def memory_s(shapes: Shapes, chip: Chip, constants: Products, element_bytes: float, copies: Numbers | float) -> Numbers:
     """Time of all bytes, from memory or from L2. [s]"""
     miss = residency.miss_share(residency.working_set_bytes(shapes, element_bytes, copies), chip, constants)
     dram = residency.dram_bytes_per_s(chip, constants)
@@ -126,7 +124,7 @@ def _block_s(
     shapes: Shapes,
     memory: Numbers,
     chip: Chip,
-    constants: Constants,
+    constants: Products,
     element_bytes: float,
     tiles: Sequence[Tile] | None = None,
     cuts: Sequence[int] | None = None,
@@ -151,7 +149,7 @@ def _split_s(
     split: int,
     memory: Numbers,
     chip: Chip,
-    constants: Constants,
+    constants: Products,
     element_bytes: float,
 ) -> Numbers:
     """The least over all tiles where k is cut in so many parts, without the launch. [s]"""

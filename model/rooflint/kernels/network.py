@@ -10,45 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.precision import bytes_per_element
 from rooflint.base.units import OPS_PER_MAC
-from rooflint.devices.registry import Registry
 from rooflint.kernels import decode, gemm, prefill, residency, stream
 from rooflint.kernels.attention import Attention, attention
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, silicon_file
-from rooflint.kernels.cuda_cores import CoreConstants, constants_on, cores_file
-from rooflint.kernels.op_constants import OpConstants, ops_file
+from rooflint.kernels.constants import Constants
+from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.shapes import Numbers, shapes
 from rooflint.kernels.ways import WAYS, Way, ways
 from rooflint.networks.workload import Workload
 from rooflint.roofline import Estimate, kernel_time_s
-
-
-@dataclass(frozen=True)
-class Shared:
-    """The constants that all GPUs share."""
-
-    products: Constants
-    """On matrix units."""
-    ops: OpConstants
-    cores: CoreConstants
-    """What differs on CUDA cores."""
-
-    @classmethod
-    def of(cls, registry: Registry) -> Self:
-        """Those of the first root that has some. Raises InputError, or RooflintError where no root has them."""
-        return cls(silicon_file(registry).constants, ops_file(registry).constants, cores_file(registry).constants)
-
-    def on(self, chip: Chip) -> Self:
-        """The constants as they hold on a chip, whose products may run on CUDA cores."""
-        products = constants_on(chip, self.products, self.cores)
-        return replace(self, products=products, ops=replace(self.ops, products=products))
 
 
 @dataclass(frozen=True)
@@ -57,7 +34,7 @@ class SiliconEstimate(Estimate):
 
     run: Workload
     chip: Chip
-    shared: Shared
+    shared: Constants
     launch_gap_s: float | None
     """What its way of launching is published to cost; None where launches are free. [s]"""
     found_by: NDArray[np.str_]
@@ -121,13 +98,13 @@ class SiliconEstimate(Estimate):
 
 
 def on_silicon(
-    plain: Estimate, run: Workload, chip: Chip, shared: Shared, launch_gap_s: float | None
+    plain: Estimate, run: Workload, chip: Chip, shared: Constants, launch_gap_s: float | None
 ) -> SiliconEstimate:
     """The same ops on silicon; `plain` is the roofline of `run` on that chip in the same precisions.
 
     Nothing is left in L2 by the op before: every byte comes from memory.
     """
-    found_by, here = ways(run), shared.on(chip)
+    found_by, here = ways(run), held_on(chip, shared)
     alone, streamed, together = _work(plain, run, found_by, chip, here)
     return SiliconEstimate(
         plain.hardware,
@@ -151,6 +128,11 @@ def on_silicon(
     )
 
 
+def held_on(chip: Chip, shared: Constants) -> Constants:
+    """The constants as they hold on a chip, whose products may run on CUDA cores."""
+    return replace(shared, products=constants_on(chip, shared.products, shared.cores))
+
+
 def peak_ops_per_s(chip: Chip) -> float:
     """Dense. [op/s]"""
     return OPS_PER_MAC * chip.sms * chip.macs_per_clock * chip.clock_hz
@@ -162,21 +144,21 @@ def roofline_s(ops: Numbers, bytes_moved: Numbers, chip: Chip) -> Numbers:
     return roof
 
 
-def floors_s(chip: Chip, shared: Shared) -> dict[Way, float]:
+def floors_s(chip: Chip, shared: Constants) -> dict[Way, float]:
     """What a kernel of each way takes in a graph beside its work. [s]"""
     product = gemm.launch_s(chip, shared.products)
-    streamed = stream.launch_s(chip, shared.ops.stream)
+    streamed = stream.launch_s(chip, shared.stream)
     return {
         "product": product,
         "convolution": product,
-        "attention": prefill.launch_s(chip, shared.ops.prefill),
-        "decode": decode.launch_s(chip, shared.ops.decode),
+        "attention": prefill.launch_s(chip, shared.prefill),
+        "decode": decode.launch_s(chip, shared.decode),
         "stream": streamed,
         "roofline": streamed,
     }
 
 
-def launches_s(found_by: NDArray[np.str_], chip: Chip, shared: Shared, launch_gap_s: float | None) -> Numbers:
+def launches_s(found_by: NDArray[np.str_], chip: Chip, shared: Constants, launch_gap_s: float | None) -> Numbers:
     """The floor of each op in a graph, or the gap of another way of launching where that is longer. [s]
 
     Both are what a kernel takes beside its work, so the longer holds, and never their sum. Zero where launches are
@@ -214,12 +196,12 @@ class _Ops:
     element_bytes: float
     """Of an operand on an SM: as wide as it is stored, and no narrower than it is computed. [B]"""
     chip: Chip
-    shared: Shared
+    shared: Constants
 
     @cached_property
     def streamed_s(self) -> Numbers:
         """All bytes, from memory. [s]"""
-        return stream.bytes_s(self.bytes_moved, self.chip, self.shared.ops.stream, warm=False)
+        return stream.bytes_s(self.bytes_moved, self.chip, self.shared.stream, warm=False)
 
     @property
     def sequences(self) -> Attention:
@@ -228,7 +210,7 @@ class _Ops:
 
 
 def _work(
-    plain: Estimate, run: Workload, found_by: NDArray[np.str_], chip: Chip, shared: Shared
+    plain: Estimate, run: Workload, found_by: NDArray[np.str_], chip: Chip, shared: Constants
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Compute alone, bytes alone, and both together. [s]"""
     computed = plain.ops / peak_ops_per_s(chip)
@@ -254,13 +236,13 @@ def _product(ops: _Ops) -> _Times:
 
 def _attention(ops: _Ops) -> _Times:
     """No mask: a table counts all scores; and no cache to append to."""
-    computed = prefill.computed_s(ops.sequences, ops.chip, ops.shared.ops, causal=False)
+    computed = prefill.computed_s(ops.sequences, ops.chip, ops.shared, causal=False)
     return _Times(computed, ops.streamed_s, np.hypot(computed, ops.streamed_s))
 
 
 def _decode(ops: _Ops) -> _Times:
     alone, together = (
-        decode.work_s(ops.sequences, streamed, ops.chip, ops.shared.ops)
+        decode.work_s(ops.sequences, streamed, ops.chip, ops.shared)
         for streamed in (np.zeros_like(ops.bytes_moved), ops.streamed_s)
     )
     return _Times(alone, ops.streamed_s, together)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rooflint.kernels import stream
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import Stream
+from rooflint.kernels.constants import Stream
 from rooflint.kernels.shapes import Numbers
 
 MEASURED = "calibrated on quantise kernels of Hopper, Ada and Blackwell"

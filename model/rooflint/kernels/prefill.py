@@ -10,7 +10,7 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels import gemm, stream
 from rooflint.kernels.attention import Attention, score_clocks
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import OpConstants, Prefill
+from rooflint.kernels.constants import Constants, Prefill
 from rooflint.kernels.shapes import Numbers, overlapped
 
 KEYS = 32
@@ -83,12 +83,12 @@ def blocks_s(shapes: Attention, chip: Chip, constants: Prefill, *, causal: bool)
     return least
 
 
-def power_s(shapes: Attention, chip: Chip, constants: OpConstants, *, causal: bool) -> Numbers:
+def power_s(shapes: Attention, chip: Chip, constants: Constants, *, causal: bool) -> Numbers:
     """Time below which the ops would draw more than the rated power, each as much as one of a product. [s]"""
     return ops(shapes, causal=causal) * (gemm.energy_j_per_op(chip, constants.products) / chip.tdp_w)
 
 
-def computed_s(shapes: Attention, chip: Chip, constants: OpConstants, *, causal: bool) -> Numbers:
+def computed_s(shapes: Attention, chip: Chip, constants: Constants, *, causal: bool) -> Numbers:
     """What compute takes, without bytes: a kernel near the rated power is slowed before it is stopped. [s]"""
     within = blocks_s(shapes, chip, constants.prefill, causal=causal)
     powered = power_s(shapes, chip, constants, causal=causal)
@@ -103,7 +103,7 @@ def launch_s(chip: Chip, constants: Prefill) -> float:
 def latency_s(
     shapes: Attention,
     chip: Chip,
-    constants: OpConstants,
+    constants: Constants,
     *,
     causal: bool = True,
     element_bytes: float = 2.0,

@@ -12,8 +12,7 @@ import numpy as np
 
 from rooflint.kernels import gemm, pointwise, residency
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
-from rooflint.kernels.op_constants import OpConstants, Stream
+from rooflint.kernels.constants import Constants, Products, Stream
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers, Shapes
 from rooflint.kernels.tile import PATH_BYTES, TILES, Tile, splits
@@ -52,8 +51,8 @@ def kernels(scale: Scale, rows: float, chip: Chip) -> Kernels:
     return Kernels(tuple(tile for tile in TILES if rows <= FEW_ROWS or tile.m * tile.n >= LARGE), splits(chip))
 
 
-def here(constants: OpConstants) -> Constants:
-    """Constants of products as they hold in FP8: an op draws its share of one in bf16, and the output is as wide."""
+def here(constants: Constants) -> Products:
+    """Products of products as they hold in FP8: an op draws its share of one in bf16, and the output is as wide."""
     products = constants.products
     as_wide = (NARROW_BYTES / PATH_BYTES) ** -products.energy_exponent  # of a unit that does half the MACs, of 2 B
     return replace(
@@ -72,7 +71,7 @@ def quantise_s(shapes: Shapes, chip: Chip, constants: Stream, *, warm: bool = Fa
     )
 
 
-def memory_s(shapes: Shapes, chip: Chip, products: Constants, copies: Numbers | float) -> Numbers:
+def memory_s(shapes: Shapes, chip: Chip, products: Products, copies: Numbers | float) -> Numbers:
     """Time of all bytes of the product: operands in FP8, the result in bf16. [s]"""
     wider = (WIDE_BYTES - NARROW_BYTES) * shapes.batch * shapes.m * shapes.n
     working_set = residency.working_set_bytes(shapes, NARROW_BYTES, copies) + wider
@@ -85,7 +84,7 @@ def memory_s(shapes: Shapes, chip: Chip, products: Constants, copies: Numbers | 
 def latency_s(
     shapes: Shapes,
     chip: Chip,
-    constants: OpConstants,
+    constants: Constants,
     *,
     scale: Scale = "tensor",
     copies: Numbers | float = COLD,
@@ -97,7 +96,7 @@ def latency_s(
 
 
 def product_s(
-    shapes: Shapes, chip: Chip, constants: OpConstants, *, scale: Scale = "tensor", copies: Numbers | float = COLD
+    shapes: Shapes, chip: Chip, constants: Constants, *, scale: Scale = "tensor", copies: Numbers | float = COLD
 ) -> Numbers:
     """The product alone. [s]"""
     products = here(constants)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rooflint.kernels import residency
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.op_constants import Stream
+from rooflint.kernels.constants import Stream
 from rooflint.kernels.shapes import Numbers
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Products
 from rooflint.kernels.shapes import Numbers, Shapes, overlapped
 
 
@@ -63,19 +63,19 @@ def path_width(element_bytes: float, chip: Chip) -> float:
     return math.sqrt(chip.macs_per_clock * element_bytes / PATH_BYTES)
 
 
-def feed_bytes(element_bytes: float, chip: Chip, constants: Constants) -> float:
+def feed_bytes(element_bytes: float, chip: Chip, constants: Products) -> float:
     """Operands that an SM takes in. [B/clock]"""
     each = constants.async_feed_bytes if chip.asynchronous else constants.sync_feed_bytes
     return each * path_width(element_bytes, chip)
 
 
-def clocks_per_k(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> tuple[float, float]:
+def clocks_per_k(tile: Tile, element_bytes: float, chip: Chip, constants: Products) -> tuple[float, float]:
     """Clocks that the matrix units need for one step of 1 along k, and that the operands need. [clock]"""
     arithmetic = tile.m * tile.n / (chip.macs_per_clock * constants.matrix_efficiency)
     return arithmetic, element_bytes * (tile.m + tile.n) / feed_bytes(element_bytes, chip, constants)
 
 
-def busy_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> float:
+def busy_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Products) -> float:
     """What both take together for one step of 1 along k. [clock]
 
     Warps that wait for their instructions load the operands in between, and the two are never quite side by side;
@@ -85,7 +85,7 @@ def busy_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Constan
     return max(arithmetic, feed) if chip.asynchronous else float(overlapped(arithmetic, feed, constants.overlap))
 
 
-def latency_per_k(element_bytes: float, chip: Chip, constants: Constants) -> float:
+def latency_per_k(element_bytes: float, chip: Chip, constants: Products) -> float:
     """The least that 1 along k takes, however small the tile: steps follow one another. [clock]
 
     A step is as long everywhere; a unit that reads its operands itself takes in four times as many bytes with one.
@@ -94,13 +94,13 @@ def latency_per_k(element_bytes: float, chip: Chip, constants: Constants) -> flo
     return constants.step_clocks * element_bytes / step
 
 
-def store_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Constants) -> float:
+def store_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Products) -> float:
     """To write one tile, by a way out that is as wide as the ways in. [clock]"""
     return tile.m * tile.n * element_bytes / (constants.store_bytes * path_width(element_bytes, chip))
 
 
 def main_clocks(
-    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Constants
+    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Products
 ) -> Numbers:
     """The main loop of the busiest SM. [clock]"""
     busy = busy_clocks(tile, element_bytes, chip, constants)
@@ -109,7 +109,7 @@ def main_clocks(
 
 
 def kernel_clocks(
-    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Constants
+    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Products
 ) -> Numbers:
     """Main loop and the store of what it found. [clock]
 

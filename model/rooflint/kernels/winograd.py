@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels import convolution, gemm, residency, stream, tile
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import CoreConstants, Products, Stream
 from rooflint.kernels.convolution import Convolution
-from rooflint.kernels.cuda_cores import CoreConstants, constants_on
-from rooflint.kernels.op_constants import Stream
+from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.shapes import Numbers, Shapes, overlapped, shapes
 
 KERNEL = 3
@@ -45,7 +44,7 @@ def applies(convolutions: Convolution) -> NDArray[np.bool_]:
     return convolution.direct_peak_gain(convolutions) > 1
 
 
-def block_clocks(chip: Chip, products: Constants, element_bytes: float) -> float:
+def block_clocks(chip: Chip, products: Products, element_bytes: float) -> float:
     """What one channel in costs a block of the fused kernel: arithmetic with transforms, beside operands. [clock]"""
     tiles = BLOCK_HEIGHT * BLOCK_WIDTH / FUSED_SIDE**2
     multiplied = FUSED_POINTS * tiles * BLOCK_CHANNELS
@@ -64,7 +63,7 @@ def blocks(convolutions: Convolution) -> Numbers:
     return found
 
 
-def fused_s(convolutions: Convolution, chip: Chip, products: Constants, *, element_bytes: float) -> Numbers:
+def fused_s(convolutions: Convolution, chip: Chip, products: Products, *, element_bytes: float) -> Numbers:
     """F(2 × 2, 3 × 3) in one kernel, without launches. [s]"""
     waves = np.ceil(blocks(convolutions) / chip.sms)
     steps = np.ceil(convolutions.channels_in / BLOCK_STEP) * BLOCK_STEP
@@ -102,7 +101,7 @@ def transform_bytes(convolutions: Convolution, element_bytes: float) -> Numbers:
 def transformed_s(
     convolutions: Convolution,
     chip: Chip,
-    products: Constants,
+    products: Products,
     streams: Stream,
     cores: CoreConstants,
     *,
@@ -122,7 +121,7 @@ def transformed_s(
 def ways_s(
     convolutions: Convolution,
     chip: Chip,
-    products: Constants,
+    products: Products,
     streams: Stream,
     cores: CoreConstants,
     *,
@@ -146,7 +145,7 @@ def ways_s(
 def latency_s(
     convolutions: Convolution,
     chip: Chip,
-    products: Constants,
+    products: Products,
     streams: Stream,
     cores: CoreConstants,
     *,

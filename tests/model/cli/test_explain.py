@@ -12,7 +12,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.cli.explain import app
 from rooflint.devices.hardware import UnsupportedError
 from rooflint.devices.registry import Registry
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 
 QUESTIONS = [
     ("4096", "4096", "4096", "-d", "h100-sxm5"),
@@ -80,7 +80,7 @@ def test_what_does_not_exist_is_refused():
 
 
 def test_ends_of_constants_are_no_error_bar_and_the_errors_stand_beside_them():
-    errors = silicon_file(Registry()).spec.fit.errors.values()
+    errors = constants_file(Registry()).fit().errors.values()
     ends = f"no error bar: on families left out bf16 products were {min(errors):g} to {max(errors):g} % off"
     assert ends in " ".join(run("64", "64", "64", "-d", "h100-sxm5").split())
     assert "which is no error bar •" in " ".join(run("64", "64", "64", "-d", "v100-pcie-32gb", "-p", "fp32").split())

@@ -6,7 +6,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 
 LAUNCHES = Coefficients(Registry()).launches()
 
@@ -31,4 +31,4 @@ ON_CORES = chips("fp32")
 
 @pytest.fixture(scope="session")
 def constants():
-    return silicon_file(Registry()).constants
+    return constants_file(Registry()).constants.products

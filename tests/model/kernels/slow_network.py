@@ -18,20 +18,20 @@ def _op_s(op, chip, shared, stored_bytes, element_bytes, gap_s):
     peak = 2 * chip.sms * chip.macs_per_clock * chip.clock_hz
     moved = (op.elements_in + op.elements_weight + op.elements_out) * stored_bytes
     computed = (2 * op.macs + op.other_ops) / peak
-    streamed = moved / (shared.ops.stream.dram_efficiency * chip.bandwidth_bytes_per_s)
+    streamed = moved / (shared.stream.dram_efficiency * chip.bandwidth_bytes_per_s)
     sequences = op.kind == "attention" and op.macs
     if sequences and op.m == op.n:
         heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
-        blocks = prefill.computed_s(heads, chip, shared.ops, causal=False)[0]
-        work, clocks = (blocks**2 + streamed**2) ** 0.5, shared.ops.prefill.launch_clocks
+        blocks = prefill.computed_s(heads, chip, shared, causal=False)[0]
+        work, clocks = (blocks**2 + streamed**2) ** 0.5, shared.prefill.launch_clocks
     elif sequences and op.m == 1:
         heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
-        work = decode.work_s(heads, streamed, chip, shared.ops)[0]
-        clocks = shared.ops.decode.launch_clocks
+        work = decode.work_s(heads, streamed, chip, shared)[0]
+        clocks = shared.decode.launch_clocks
     elif sequences or (not op.macs and op.kind not in STREAMED):
-        work, clocks = moved / chip.bandwidth_bytes_per_s, shared.ops.stream.launch_clocks
+        work, clocks = moved / chip.bandwidth_bytes_per_s, shared.stream.launch_clocks
     elif not op.macs or (op.kind.startswith("conv") and op.n == 1 and op.groups > 1):
-        work, clocks = streamed, shared.ops.stream.launch_clocks
+        work, clocks = streamed, shared.stream.launch_clocks
     else:
         memory = moved / (shared.products.dram_efficiency * chip.bandwidth_bytes_per_s)
         size = shapes(op.m, op.n, op.k, op.groups)

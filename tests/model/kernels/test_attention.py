@@ -11,12 +11,12 @@ from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
 from rooflint.kernels import decode, prefill
 from rooflint.kernels.attention import attention, score_clocks
-from rooflint.kernels.op_constants import ops_file
+from rooflint.kernels.constants import constants_file
 
 from .conftest import CHIPS
 from .slow_attention import slow_decode_s, slow_prefill_s
 
-CONSTANTS = ops_file(Registry()).constants
+CONSTANTS = constants_file(Registry()).constants
 ROUNDING = 1e-12  # of sums and powers taken in another order
 RESOURCES = ("sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w", "special_functions")
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels.breakdown import RESOURCES, Case, breakdowns, with_more
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 
 from .conftest import CHIPS
 
-CONSTANTS = silicon_file(Registry()).constants
+CONSTANTS = constants_file(Registry()).constants.products
 SIZES = st.integers(1, 2**16)
 
 

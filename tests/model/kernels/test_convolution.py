@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
 from rooflint.kernels import gemm
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import CALIBRATED, as_product, convolution, direct_peak_gain, latency_s, touched_bytes
 from rooflint.kernels.shapes import shapes
 
 from .conftest import CHIPS
 
-CONSTANTS = silicon_file(Registry()).constants
+CONSTANTS = constants_file(Registry()).constants.products
 ROUNDING = 1e-12
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 SIDE = st.integers(1, 256)

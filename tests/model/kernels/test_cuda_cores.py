@@ -7,23 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.base.errors import InputError
 from rooflint.coefficients.coefficients import Coefficients
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.devices.registry import Registry
 from rooflint.kernels import gemm
 from rooflint.kernels.chip import Chip, Cores, MissingFactError, chip_of
-from rooflint.kernels.constants import silicon_file
-from rooflint.kernels.cuda_cores import (
-    FILE,
-    NAMES,
-    CoreConstants,
-    constants_on,
-    cores_file,
-    efficiency,
-    energy_pj,
-    issued_share,
-    read,
-)
+from rooflint.kernels.constants import constants_file
+from rooflint.kernels.cuda_cores import constants_on, efficiency, energy_pj, issued_share
 from rooflint.kernels.shapes import shapes
 
 from .conftest import CHIPS, ON_CORES
@@ -31,8 +20,8 @@ from .slow_twin import slow_latency_s
 from .slow_winograd import slow_cores
 
 REGISTRY = Registry()
-PRODUCTS = silicon_file(REGISTRY).constants
-CORES = cores_file(REGISTRY).constants
+PRODUCTS = constants_file(REGISTRY).constants.products
+CORES = constants_file(REGISTRY).constants.cores
 ROUNDING = 1e-12
 SIZE = st.integers(1, 20_000)
 SHAPE = st.tuples(st.integers(2, 20_000), SIZE, SIZE)
@@ -118,19 +107,3 @@ def with_more(chip: Chip, resource: str, factor: float) -> Chip:
 def test_a_finer_process_takes_no_longer(sizes, chip):
     finer = replace(chip, cores=chip.cores._replace(node_m=chip.cores.node_m / 2))
     assert seconds(sizes, finer) <= seconds(sizes, chip) * (1 + ROUNDING)
-
-
-def test_the_shipped_file_has_all_constants_with_what_they_are_without_a_family():
-    file = cores_file(REGISTRY)
-    assert file.file == PACKAGED / FILE
-    assert all(one.folds for one in file.spec.constants.values())
-    assert file.without("volta") != file.constants
-    assert file.without("unknown") == file.constants
-    assert isinstance(file.constants, CoreConstants)
-
-
-def test_a_file_without_a_constant_is_refused_with_its_line():
-    text = (PACKAGED / FILE).read_text(encoding="utf-8").replace("other_instructions:", "other_things:")
-    with pytest.raises(InputError, match=r"silicon_cores.yaml:\d+ .*other_instructions: is missing.*'other_things'"):
-        read(PACKAGED / FILE, text)
-    assert len(NAMES) == 4

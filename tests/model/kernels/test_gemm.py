@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.gemm import latency_s, launch_s
 from rooflint.kernels.residency import miss_share
 from rooflint.kernels.shapes import shapes
@@ -17,7 +17,7 @@ from rooflint.kernels.shapes import shapes
 from .conftest import CHIPS
 from .slow_twin import slow_latency_s
 
-CONSTANTS = silicon_file(Registry()).constants
+CONSTANTS = constants_file(Registry()).constants.products
 ROUNDING = 1e-12  # of sums and powers taken in another order
 SIZES = st.integers(1, 2**17) | st.sampled_from([2**power for power in range(18)])
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)

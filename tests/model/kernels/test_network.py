@@ -13,7 +13,8 @@ from rooflint.devices.registry import Registry
 from rooflint.energy.basis import Energies
 from rooflint.kernels import gemm, prefill, stream
 from rooflint.kernels.attention import attention
-from rooflint.kernels.network import Shared, on_silicon, peak_ops_per_s
+from rooflint.kernels.constants import constants_file
+from rooflint.kernels.network import on_silicon, peak_ops_per_s
 from rooflint.kernels.shapes import shapes
 from rooflint.kernels.ways import RESTS_ON, WAYS, ways
 from rooflint.networks.ops import Op
@@ -27,7 +28,7 @@ from .slow_network import slow_network_s
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))
-SHARED = Shared.of(REGISTRY)
+SHARED = constants_file(REGISTRY).constants
 H100 = "nvidia/h100-sxm5-80gb"
 ROUNDING = 1e-12  # of sums and powers taken in another order
 RESOURCES = ("sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w")
@@ -114,8 +115,8 @@ def test_an_encoder_is_its_attention_and_a_relu_its_stream():
     # 12 heads of 197 tokens of width 64; Q, K, V and the output are 4 · 12 · 197 · 64 elements
     heads = Op("a", "attention", 12 * 197**2 * 128, 0, 3 * 12 * 197 * 64, 0, 12 * 197 * 64, 197, 197, 128, 12)
     work = Workload.from_ops("any", [heads, Op("b", "relu", 0, 10**6, 10**6, 0, 10**6)])
-    attended = prefill.latency_s(attention(1, 12, 12, 197, 64), CHIPS[H100], SHARED.ops, causal=False)
-    streamed = stream.latency_s(np.array([4e6]), CHIPS[H100], SHARED.ops.stream)
+    attended = prefill.latency_s(attention(1, 12, 12, 197, 64), CHIPS[H100], SHARED, causal=False)
+    streamed = stream.latency_s(np.array([4e6]), CHIPS[H100], SHARED.stream)
     found = prediction(work=work, launch="graph").times.kernel_s
     assert found == pytest.approx([attended[0], streamed[0]], rel=1e-12)
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels import gemm, quantised, stream
-from rooflint.kernels.op_constants import ops_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 
 from .conftest import chips
 from .slow_quantised import slow_product_s
 
-CONSTANTS = ops_file(Registry()).constants
+CONSTANTS = constants_file(Registry()).constants
 CHIPS = chips("fp8")
 H100 = CHIPS["nvidia/h100-sxm5-80gb"]
 ROUNDING = 1e-12  # of sums and powers taken in another order

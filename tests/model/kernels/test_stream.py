@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels import pointwise, stream
-from rooflint.kernels.op_constants import ops_file
+from rooflint.kernels.constants import constants_file
 
 from .conftest import CHIPS
 from .slow_attention import slow_bytes_s
 
-CONSTANTS = ops_file(Registry()).constants.stream
+CONSTANTS = constants_file(Registry()).constants.stream
 ROUNDING = 1e-12
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 BYTES = st.integers(1, 2**40)

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.tile import TILES, Tile, busy_clocks, clocks_per_k, latency_per_k, path_width, store_clocks
 
 from .conftest import CHIPS
 
-CONSTANTS = silicon_file(Registry()).constants
+CONSTANTS = constants_file(Registry()).constants.products
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 A100, H100 = CHIPS["nvidia/a100-sxm4-80gb"], CHIPS["nvidia/h100-sxm5-80gb"]
 

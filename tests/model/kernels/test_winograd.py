@@ -7,18 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import as_product, convolution, direct_peak_gain, touched_bytes
-from rooflint.kernels.cuda_cores import constants_on, cores_file
-from rooflint.kernels.op_constants import ops_file
+from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.winograd import as_products, block_clocks, blocks, latency_s, transform_bytes, ways_s
 
 from .conftest import CHIPS, ON_CORES
 from .slow_winograd import slow_fused_s, slow_transformed_s
 
-PRODUCTS = silicon_file(Registry()).constants
-STREAMS = ops_file(Registry()).constants.stream
-CORES = cores_file(Registry()).constants
+PRODUCTS = constants_file(Registry()).constants.products
+STREAMS = constants_file(Registry()).constants.stream
+CORES = constants_file(Registry()).constants.cores
 ROUNDING = 1e-12
 V100 = ON_CORES["nvidia/v100-pcie-32gb"]
 ANY_CHIP = st.sampled_from(sorted(ON_CORES)).map(ON_CORES.get)

@@ -6,8 +6,8 @@ import pytest
 from rooflint.base.errors import InputError
 from rooflint.devices.registry import Registry
 from rooflint.kernels import convolution, gemm, pointwise
-from rooflint.kernels.constants import silicon_file
-from rooflint.kernels.cuda_cores import constants_on, cores_file
+from rooflint.kernels.constants import constants_file
+from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import against_published, published
 from rooflint_calibration.against_published import KERNELS, predicted_s, regimes, roofline_s, seen, work
@@ -109,10 +109,10 @@ def test_a_convolution_is_its_implicit_product_and_may_beat_the_peak_where_winog
 
 
 def test_cuda_cores_are_predicted_by_constants_that_have_not_seen_the_family(table):
-    file = cores_file(REGISTRY)
+    file = constants_file(REGISTRY)
     given = seen(table("gemm", (256, 4096, 4096, 100), device="nvidia/l4", precision="fp32"), REGISTRY)
-    assert given.cores == file.without("ada") != file.constants
-    assert given.products == constants_on(given.chip, silicon_file(REGISTRY).constants, file.without("ada"))
+    assert given.cores == file.without("ada").cores != file.constants.cores
+    assert given.products == constants_on(given.chip, file.constants.products, given.cores)
 
 
 def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(table):

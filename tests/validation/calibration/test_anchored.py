@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.shapes import shapes
@@ -18,7 +18,7 @@ from rooflint_calibration.anchored import LEAST_LAUNCH_S, SPREADS, Anchors, Sett
 from rooflint_measure.stopwatches.anchors import ANCHORS
 
 REGISTRY = Registry()
-CONSTANTS = silicon_file(REGISTRY).constants
+CONSTANTS = constants_file(REGISTRY).constants.products
 EVERY = [shape for of_kind in ANCHORS.values() for shape in of_kind]
 
 

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from pytest_rooflint.cli.calibrate import app
 from rooflint.base.errors import RooflintError, shown
 from rooflint.devices.registry import PACKAGED, Registry
-from rooflint.kernels.constants import NAMES, silicon_file
-from rooflint.kernels.op_constants import GROUPS, names
+from rooflint.kernels.constants import CORES, GROUPS, OPS, constants_file, names
 from rooflint_calibration import base, topics
 from rooflint_calibration.base import SCHEMA, BaseError, NoCalibrationError, answer_request, make_request, model_at
 from rooflint_calibration.regressions import changes
@@ -68,7 +67,7 @@ def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_al
     with model_at("HEAD", checkout) as found:
         assert "graph_launch_us 9 → " in " ".join(map(str, changes(found.specs)))
     # no document gives Ada's launch, so the 9 us count
-    more_s = 9e-6 - 1e-6 * silicon_file(Registry()).without("ada").graph_launch_us
+    more_s = 9e-6 - 1e-6 * constants_file(Registry()).without("ada").products.graph_launch_us
     assert [a - b for a, b in zip(old["seconds"], new["seconds"], strict=True)] == pytest.approx([more_s, more_s])
     assert old["terms"]["launch"][0] - new["terms"]["launch"][0] == pytest.approx(more_s)
     assert {file: file.stat().st_mtime_ns for file in checkout.rglob("*.py")} == before
@@ -129,15 +128,16 @@ def test_constants_that_changed_are_listed_with_their_line(tmp_path):
     wrong = re.sub(r"(  overlap:\n(?:    .*\n)*?    folds: {ampere: )[\d.]+", r"\g<1>9", wrong)
     wrong = wrong.replace("  l2_sharpness:\n", "  l2_edge:\n")
     (tmp_path / "silicon.yaml").write_text(wrong, encoding="utf-8")
-    shutil.copyfile(PACKAGED / "silicon_ops.yaml", tmp_path / "silicon_ops.yaml")
+    for name in (OPS, CORES):
+        shutil.copyfile(PACKAGED / name, tmp_path / name)
     start, overlap, edge, sharpness = changes(tmp_path)
-    value = silicon_file(Registry()).constants.start_clocks
+    value = constants_file(Registry()).constants.products.start_clocks
     line = 1 + next(number + 3 for number, line in enumerate(text.splitlines()) if line == "  start_clocks:")
     assert str(start) == f"start_clocks 9 → {value:g} ({shown(PACKAGED / 'silicon.yaml')}:{line})"
     assert str(overlap).startswith(
-        f"overlap stays {silicon_file(Registry()).constants.overlap:g}, and 1 of its folds ("
+        f"overlap stays {constants_file(Registry()).constants.products.overlap:g}, and 1 of its folds ("
     )
     assert (edge.name, edge.new, sharpness.name, sharpness.old) == ("l2_edge", None, "l2_sharpness", None)
     assert changes(PACKAGED) == []
     assert edge.place == "silicon.yaml of the base"
-    assert len(changes(tmp_path / "nowhere")) == len(NAMES) + sum(map(len, map(names, GROUPS)))  # all are new
+    assert len(changes(tmp_path / "nowhere")) == sum(map(len, map(names, GROUPS)))  # all are new

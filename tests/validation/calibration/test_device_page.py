@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rooflint.devices.registry import Registry
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint_calibration import gain, package
 from rooflint_calibration import gain as gain_said
 from rooflint_calibration.anchored import SPREADS
@@ -17,7 +17,7 @@ from rooflint_measure.stopwatches.anchors import ANCHORS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "calibration-device.md").read_text(encoding="utf-8")
 REGISTRY = Registry()
-FILE = silicon_file(REGISTRY)
+FILE = constants_file(REGISTRY)
 DEVICES = [device for family in FAMILIES for device in devices(family)]
 
 

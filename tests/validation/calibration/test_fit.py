@@ -8,7 +8,7 @@ import pytest
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import read, silicon_file
+from rooflint.kernels.constants import constants_file, read
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration.constants_text import moved, rewritten, shown
 from rooflint_calibration.fit import Data, fitted
@@ -19,7 +19,8 @@ from rooflint_calibration.score import predicted_s, roofline_s, score
 
 REGISTRY = Registry()
 LAUNCHES = Coefficients(REGISTRY).launches()
-FILE = silicon_file(REGISTRY)
+FILE = constants_file(REGISTRY)
+SHARED = FILE.constants.products
 DEVICES = ("nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/h200-sxm-141gb")
 CHIPS = {device: chip_of(REGISTRY.get(device), "bf16", LAUNCHES) for device in DEVICES}
 
@@ -31,17 +32,17 @@ def data():
     found = {}
     for device, chip in CHIPS.items():
         one = Measured(device, shapes(*sizes), np.ones(300), np.full(300, 6.0), {})
-        found[device] = replace(one, seconds=predicted_s(one, chip, FILE.constants))
+        found[device] = replace(one, seconds=predicted_s(one, chip, SHARED))
     return Data(found, CHIPS)
 
 
 def test_constants_are_found_again_from_the_times_that_they_made(data):
     pytest.importorskip("scipy")
     names = ["dram_efficiency", "start_clocks", "sync_feed_bytes"]
-    wrong = replace(FILE.constants, dram_efficiency=0.7, start_clocks=1000.0, sync_feed_bytes=0.7)
+    wrong = replace(SHARED, dram_efficiency=0.7, start_clocks=1000.0, sync_feed_bytes=0.7)
     found = fitted(data, wrong, names)
     assert [getattr(found, name) for name in names] == pytest.approx(
-        [getattr(FILE.constants, name) for name in names], rel=1e-3
+        [getattr(SHARED, name) for name in names], rel=1e-3
     )
 
 
@@ -69,9 +70,9 @@ def test_regimes_are_scored_over_all_machines_of_a_family(data):
 
 def test_the_file_keeps_what_people_wrote(data):
     names = ["overlap"]
-    new = replace(FILE.constants, overlap=2.125)
+    new = replace(SHARED, overlap=2.125)
     fold = Fold(replace(new, overlap=2.0), {}, {})
-    text = FILE.file.read_text(encoding="utf-8")
+    text = FILE.file("products").path.read_text(encoding="utf-8")
     fit = {"package": "aiconfigurator-core 0.12.9", "day": "2027-01-31"}
     fresh = rewritten(text, Calibration(new, dict.fromkeys(FAMILIES, fold)), names, fit)
     before, after = text.splitlines(), fresh.splitlines()
@@ -83,15 +84,20 @@ def test_the_file_keeps_what_people_wrote(data):
 
 def test_the_file_says_how_far_off_each_family_is_that_was_left_out(data):
     off = {"all": score(np.array([1.25, 0.75]), np.array([1.0, 1.0]))}
-    found = Calibration(FILE.constants, {"ada": Fold(FILE.constants, off, {}), "hopper": Fold(FILE.constants, {}, {})})
-    text = rewritten(FILE.file.read_text(encoding="utf-8"), found, [], {})
-    errors = read(FILE.file, text).spec.fit.errors
-    assert errors == FILE.spec.fit.errors | {"ada": 25.0}
+    found = Calibration(
+        SHARED,
+        {"ada": Fold(SHARED, off, {}), "hopper": Fold(SHARED, {}, {})},
+    )
+    text = rewritten(FILE.file("products").path.read_text(encoding="utf-8"), found, [], {})
+    errors = read(FILE.file("products").path, text).spec.fit.errors
+    assert errors == FILE.fit().errors | {"ada": 25.0}
     assert set(errors) == set(FAMILIES)
 
 
 def test_values_are_written_with_the_digits_that_they_have():
     assert [shown(value) for value in (0.853149, 3911.77, 12345.6)] == ["0.8531", "3912", "12346"]
-    assert moved(replace(FILE.constants, overlap=FILE.constants.overlap * 1.5), FILE.constants, ["overlap"]) == {
-        "overlap": pytest.approx(0.5)
-    }
+    assert moved(
+        replace(SHARED, overlap=SHARED.overlap * 1.5),
+        SHARED,
+        ["overlap"],
+    ) == {"overlap": pytest.approx(0.5)}

@@ -10,7 +10,7 @@ from pytest_rooflint.cli import calibrate
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.op_constants import GROUPS, ops_file
+from rooflint.kernels.constants import OPS_GROUPS, constants_file
 from rooflint_calibration import ops_fit, package
 from rooflint_calibration.ops import OPS
 from rooflint_calibration.ops_fit import Fold, OpsCalibration, fitted, scores
@@ -19,8 +19,9 @@ from rooflint_calibration.rows import Recorded
 from rooflint_calibration.score import Score
 
 REGISTRY = Registry()
-FILE = ops_file(REGISTRY)
-NAMES = {group: FILE.fitted(group) for group in GROUPS}
+FILE = constants_file(REGISTRY)
+PATH = FILE.file("stream").path
+NAMES = {group: FILE.fitted(group) for group in OPS_GROUPS}
 DEVICES = ("nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/h200-sxm-141gb")
 LAUNCHES = Coefficients(REGISTRY).launches()
 CHIPS = {(op, device): chip_of(REGISTRY.get(device), OPS[op].precision, LAUNCHES) for op in OPS for device in DEVICES}
@@ -74,7 +75,7 @@ def test_a_family_without_a_table_has_no_score(data):
 
 
 def test_the_file_is_rewritten_with_all_that_people_wrote_in_it():
-    text = FILE.file.read_text(encoding="utf-8")
+    text = PATH.read_text(encoding="utf-8")
     changed = replace(FILE.constants, stream=replace(FILE.constants.stream, l2_bytes=21.0))
     folds = {family: Fold(changed, {}) for family in FILE.specs("stream")["l2_bytes"].folds}
     found = rewritten(text, OpsCalibration(changed, folds), {"stream": ("l2_bytes",)}, {"day": "2030-01-02"})
@@ -93,7 +94,7 @@ def test_the_file_is_rewritten_with_all_that_people_wrote_in_it():
 @pytest.fixture
 def run(monkeypatch, tmp_path, data):
     """`run(share, *arguments)`: the command, where a fit finds launches that much longer than the shipped file says."""
-    (tmp_path / FILE.file.name).write_text(FILE.file.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / PATH.name).write_text(PATH.read_text(encoding="utf-8"), encoding="utf-8")
 
     def command(share, *arguments):
         stream = replace(FILE.constants.stream, launch_clocks=FILE.constants.stream.launch_clocks * (1 + share))
@@ -126,9 +127,9 @@ def test_a_constant_that_moves_is_named(run):
 
 def test_the_file_is_written_from_the_package_only(run, tmp_path):
     assert run(0.1, "--data", str(tmp_path)).exit_code == 0
-    assert (tmp_path / FILE.file.name).read_text(encoding="utf-8") == FILE.file.read_text(encoding="utf-8")
+    assert (tmp_path / PATH.name).read_text(encoding="utf-8") == PATH.read_text(encoding="utf-8")
     assert "wrote 11 constants" in run(0.1).stderr
-    assert "package: aiconfigurator-core 0.12.9" in (tmp_path / FILE.file.name).read_text(encoding="utf-8")
+    assert "package: aiconfigurator-core 0.12.9" in (tmp_path / PATH.name).read_text(encoding="utf-8")
 
 
 # ----------------------------------------------------------------------------------------------------------------- fp8
@@ -147,7 +148,7 @@ def test_a_device_without_fp8_has_no_score(data):
 def test_a_fold_takes_the_constants_of_products_that_have_not_seen_its_family(data, monkeypatch):
     monkeypatch.setattr(ops_fit, "fitted", lambda data, chips, start, *_: start)
     found = ops_fit.calibrate(data, CHIPS, FILE)
-    assert found.constants.products == FILE.products.constants
+    assert found.constants.products == FILE.constants.products
     assert {family: fold.constants.products for family, fold in found.folds.items()} == {
-        family: FILE.products.without(family) for family in found.folds
+        family: FILE.without(family).products for family in found.folds
     }

@@ -8,14 +8,14 @@ import pytest
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.op_constants import ops_file
+from rooflint.kernels.constants import constants_file
 from rooflint_calibration.foretold import predicted_s
 from rooflint_calibration.shares import beside, shares_s
 from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
 LAUNCHES = Coefficients(REGISTRY).launches()
-CONSTANTS = ops_file(REGISTRY).constants
+CONSTANTS = constants_file(REGISTRY).constants
 
 
 def drawn(topic, rows=60):

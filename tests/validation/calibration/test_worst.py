@@ -9,7 +9,7 @@ from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.breakdown import Case, breakdowns
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration.held import Held
 from rooflint_calibration.products import ELEMENT_BYTES, Measured
@@ -17,7 +17,7 @@ from rooflint_calibration.score import predicted_s
 from rooflint_calibration.worst import NEAR, likeness, worst
 
 REGISTRY = Registry()
-CONSTANTS = silicon_file(REGISTRY).constants
+CONSTANTS = constants_file(REGISTRY).constants.products
 
 
 def chip(device):

@@ -9,7 +9,7 @@ from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from rooflint.base.errors import InputError
 from rooflint.devices.registry import Registry
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import held_against, package
 from rooflint_calibration.package import NotInstalledError, family_of
@@ -18,7 +18,7 @@ from rooflint_calibration.score import predicted_s
 from rooflint_calibration.topics import TOPICS
 
 SOURCE = "source: {document: Some tables, where: all, grade: read}\nclaims:\n"
-FILE = silicon_file(Registry())
+FILE = constants_file(Registry())
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def machines(monkeypatch):
         def measured(device, chip):
             sizes = 2.0 ** np.random.default_rng(2).integers(2, 15, (3, 400))
             blank = Measured(device, shapes(*sizes), np.ones(400), np.full(400, 6.0), {"faster than the dense peak": 0})
-            unseen = FILE.without(family_of(device))
+            unseen = FILE.without(family_of(device)).products
             return replace(blank, seconds=factor * predicted_s(blank, chip, unseen))
 
         monkeypatch.setattr(held_against, "measured_of", measured)

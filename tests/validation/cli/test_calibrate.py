@@ -14,9 +14,9 @@ from rooflint.base.strict_yaml import with_value
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import FILE, read, silicon_file
-from rooflint.kernels.cuda_cores import FILE as CORES_FILE
-from rooflint.kernels.cuda_cores import read as cuda_cores_read
+from rooflint.kernels.constants import CORES as CORES_FILE
+from rooflint.kernels.constants import PRODUCTS as FILE
+from rooflint.kernels.constants import constants_file, read
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import leave_out, package
 from rooflint_calibration.fit import Data
@@ -25,7 +25,7 @@ from rooflint_calibration.products import Measured
 from rooflint_calibration.sample import REGIMES
 from rooflint_calibration.score import predicted_s
 
-SHIPPED = silicon_file(Registry())
+SHIPPED = constants_file(Registry())
 FEW = ("dram_efficiency", "start_clocks")
 
 
@@ -53,7 +53,7 @@ def run(monkeypatch, specs):
             for device in (name for family in FAMILIES for name in devices(family)):
                 chips[device] = chip_of(registry.get(device), "bf16", launches)
                 one = Measured(device, shapes(*sizes), np.ones(200), np.full(200, 6.0), {"faster than light": 0})
-                seconds = factor * predicted_s(one, chips[device], SHIPPED.constants)
+                seconds = factor * predicted_s(one, chips[device], SHIPPED.constants.products)
                 measured[device] = replace(one, seconds=seconds)
             return Data(measured, chips)
 
@@ -93,9 +93,10 @@ def test_the_constants_and_their_folds_are_written(run, specs):
     assert result.exit_code == 0
     assert result.stderr.splitlines()[-1] == f"wrote 2 constants to {specs / FILE}"
     found = read(specs / FILE)
-    assert found.constants.dram_efficiency < SHIPPED.constants.dram_efficiency
-    assert found.constants.overlap == SHIPPED.constants.overlap
-    assert found.spec.constants["start_clocks"].folds["ada"] > SHIPPED.spec.constants["start_clocks"].folds["ada"]
+    values = {name: fact.value for name, fact in found.facts.items()}
+    assert values["constants.dram_efficiency.value"] < SHIPPED.constants.products.dram_efficiency
+    assert values["constants.overlap.value"] == SHIPPED.constants.products.overlap
+    assert found.spec.constants["start_clocks"].folds["ada"] > SHIPPED.specs("products")["start_clocks"].folds["ada"]
     assert found.spec.fit.package == "aiconfigurator-core 0.12.9"
     assert [file.name for file in specs.iterdir()] == [FILE]  # nothing half-written beside it
 
@@ -111,7 +112,7 @@ GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 @pytest.fixture
-def specs_of_commands_calibrate_cores(tmp_path):
+def slow_cores(tmp_path):
     """A specs root whose lanes attain less than the shipped ones."""
     text = (PACKAGED / CORES_FILE).read_text(encoding="utf-8")
     changed = with_value(text, ("constants", "fma_efficiency", "value", 0), "0.5")
@@ -133,19 +134,18 @@ def test_the_shipped_constants_are_reproduced():
     assert "volta,neusight-v100-linear,78," in result.output
 
 
-def test_a_check_names_the_constant_that_moves_and_writes_nothing(specs_of_commands_calibrate_cores):
-    before = (specs / CORES_FILE).read_text(encoding="utf-8")
-    result = run_of_commands_calibrate_cores("--check", "--specs", str(specs))
+def test_a_check_names_the_constant_that_moves_and_writes_nothing(slow_cores):
+    before = (slow_cores / CORES_FILE).read_text(encoding="utf-8")
+    result = run_of_commands_calibrate_cores("--check", "--specs", str(slow_cores))
     assert result.exit_code == 1
     assert "fma_efficiency: the fit is +80" in result.output
-    assert (specs / CORES_FILE).read_text(encoding="utf-8") == before
+    assert (slow_cores / CORES_FILE).read_text(encoding="utf-8") == before
 
 
-def test_without_a_check_the_file_is_written(specs_of_commands_calibrate_cores):
-    result = run_of_commands_calibrate_cores("--specs", str(specs))
+def test_without_a_check_the_file_is_written(slow_cores):
+    result = run_of_commands_calibrate_cores("--specs", str(slow_cores))
     assert result.exit_code == 0, result.output
-    assert f"wrote 4 constants to {specs / CORES_FILE}" in result.output.replace("\n", "")
-    shipped = cuda_cores_read(PACKAGED / CORES_FILE).constants
-    assert cuda_cores_read(specs / CORES_FILE).constants.fma_efficiency == pytest.approx(
-        shipped.fma_efficiency, rel=0.02
-    )
+    assert f"wrote 4 constants to {slow_cores / CORES_FILE}" in result.output.replace("\n", "")
+    fact = "constants.fma_efficiency.value"
+    shipped, written = (read(folder / CORES_FILE).facts[fact].value for folder in (PACKAGED, slow_cores))
+    assert written == pytest.approx(shipped, rel=0.02)

@@ -13,7 +13,7 @@ from rooflint.cli.explain import app as explain
 from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import gain, package
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
@@ -28,7 +28,7 @@ L40S, L4 = "nvidia/l40s", "nvidia/l4"
 NOBODY = Unavailable(reason="a synthetic recording")
 EVERY = [shape for of_kind in ANCHORS.values() for shape in of_kind]
 REGISTRY = Registry()
-CONSTANTS = silicon_file(REGISTRY).constants
+CONSTANTS = constants_file(REGISTRY).constants.products
 
 
 def chip(device, precision="bf16"):

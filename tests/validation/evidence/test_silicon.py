@@ -14,7 +14,7 @@ from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import held_against, package
 from rooflint_calibration.package import FAMILIES, NAMES, PUBLISHED, NotInstalledError, family_of
@@ -40,7 +40,7 @@ KEYS = {
     " around_display like try",
     "not_known": "ops gpus of others tables",
 }
-FILE = silicon_file(Registry())
+FILE = constants_file(Registry())
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def machines(monkeypatch):
             np.full(400, 6.0),
             {"faster than the dense peak": 0},
         )
-        seconds = predicted_s(blank, chip, FILE.without(family_of(device))) * 2 ** rng.normal(0, 0.1, 400)
+        seconds = predicted_s(blank, chip, FILE.without(family_of(device)).products) * 2 ** rng.normal(0, 0.1, 400)
         return replace(blank, seconds=seconds)
 
     monkeypatch.setattr(held_against, "measured_of", measured)

@@ -29,10 +29,10 @@ from rooflint.coefficients.coefficients import Coefficients
 from rooflint.devices.hardware import Hardware, working_units
 from rooflint.devices.registry import Registry
 from rooflint.energy.basis import Energies
-from rooflint.kernels import constants, op_constants
+from rooflint.kernels import constants
 from rooflint.roofline import Estimate, estimate
 
-FILES = (constants.FILE, op_constants.FILE, "launches.yaml")
+FILES = (*constants.FILES, "launches.yaml")
 """Of a root, those that are kept."""
 
 Texts = tuple[tuple[Path, str], ...]

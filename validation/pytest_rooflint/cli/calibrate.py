@@ -74,9 +74,9 @@ def attention(
     specs: Specs = None,
 ) -> None:
     """Fit streams, attention and FP8 without each family, score all ops on it, and write specs/silicon_ops.yaml."""
-    from rooflint.kernels.op_constants import (  # noqa: PLC0415
-        GROUPS,
-        ops_file,
+    from rooflint.kernels.constants import (  # noqa: PLC0415
+        OPS_GROUPS,
+        constants_file,
     )
     from rooflint_calibration import package  # noqa: PLC0415  # `rooflint --help` does without
     from rooflint_calibration.ops_fit import (  # noqa: PLC0415
@@ -89,9 +89,9 @@ def attention(
     )
 
     known = registry(specs)
-    file = ops_file(known)
+    file = constants_file(known)
     folder = data or package.data_folder()
-    names = {group: file.fitted(group) for group in GROUPS}
+    names = {group: file.fitted(group) for group in OPS_GROUPS}
     recorded, chips = load(folder, known)
     found = calibrate(recorded, chips, file)
     scores = {(family, *key): pair for family, fold in found.folds.items() for key, pair in fold.scores.items()}
@@ -102,7 +102,7 @@ def attention(
         judge(moved(found.constants, file.constants, names))
     elif data is None:
         count = sum(map(len, names.values()))
-        save(file.file, lambda text, said: rewritten(text, found, names, said), package.label(), count)
+        save(file.file("stream").path, lambda text, said: rewritten(text, found, names, said), package.label(), count)
 
 
 def table(scores: "Scores") -> Table:
@@ -139,26 +139,24 @@ def cores(
     specs: Specs = None,
 ) -> None:
     """Fit FP32 on CUDA cores to published tables without each family, and write specs/silicon_cores.yaml."""
-    from rooflint.kernels.cuda_cores import (  # noqa: PLC0415
-        NAMES,
-        cores_file,
-    )
+    from rooflint.kernels.constants import constants_file, names  # noqa: PLC0415
     from rooflint_calibration.cores_fit import calibrate as cores_fit_calibrate  # noqa: PLC0415
     from rooflint_calibration.cores_fit import load as cores_fit_load  # noqa: PLC0415  # `rooflint --help` does without
     from rooflint_calibration.cores_text import moved as cores_text_moved  # noqa: PLC0415
     from rooflint_calibration.cores_text import rewritten as cores_text_rewritten  # noqa: PLC0415
 
     known = registry(specs)
-    file = cores_file(known)
+    file = constants_file(known)
     tables = cores_fit_load([folder.resolve() for folder in golden or configured("rooflint_golden")], known)
-    found = cores_fit_calibrate(tables, file.constants)
+    found = cores_fit_calibrate(tables, file.constants.cores)
     typer.echo(write(core_scores(found), form), nl=False)
     if check:
-        judge(cores_text_moved(found.constants, file.constants))
+        judge(cores_text_moved(found.constants, file.constants.cores))
         return
     day = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    write_whole(file.file, cores_text_rewritten(file.file.read_text(encoding="utf-8"), found, day))
-    typer.echo(f"wrote {len(NAMES)} constants to {file.file}", err=True)
+    path = file.file("cores").path
+    write_whole(path, cores_text_rewritten(path.read_text(encoding="utf-8"), found, day))
+    typer.echo(f"wrote {len(names('cores'))} constants to {path}", err=True)
 
 
 def core_scores(found: "Calibration") -> Table:
@@ -248,7 +246,7 @@ def gemm(
     specs: Specs = None,
 ) -> None:
     """Fit to all families and to all but one, score each on the one it has not seen, and write specs/silicon.yaml."""
-    from rooflint.kernels.constants import silicon_file  # noqa: PLC0415
+    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
     from rooflint_calibration import package  # noqa: PLC0415  # `rooflint --help` does without
     from rooflint_calibration.constants_text import moved as constants_text_moved  # noqa: PLC0415
     from rooflint_calibration.constants_text import rewritten as constants_text_rewritten  # noqa: PLC0415
@@ -256,20 +254,20 @@ def gemm(
     from rooflint_calibration.leave_out import load as leave_out_load  # noqa: PLC0415
 
     known = registry(specs)
-    file = silicon_file(known)
-    names = [name for name, constant in file.spec.constants.items() if constant.found == "fitted"]
+    file = constants_file(known)
+    names = file.fitted("products")
     with _progress() as progress:
         measured = leave_out_load(data or package.data_folder(), known, progress)
-        found = leave_out_calibrate(measured, file.constants, names, file.spec.fit.rows_per_family, progress)
+        found = leave_out_calibrate(measured, file.constants.products, names, file.fit().rows_per_family, progress)
     typer.echo(write(scores(found), form), nl=False)
     for device, one in measured.measured.items():
         left_out = {why: rows for why, rows in one.dropped.items() if rows}
         typer.echo(f"{device}: {len(one)} shapes; left out: {left_out or 'none'}", err=True)
     if check:
-        judge(constants_text_moved(found.constants, file.constants, names))
+        judge(constants_text_moved(found.constants, file.constants.products, names))
     elif data is None:
         save(
-            file.file,
+            file.file("products").path,
             lambda text, said: constants_text_rewritten(text, found, names, said),
             package.label(),
             len(names),

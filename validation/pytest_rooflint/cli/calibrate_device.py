@@ -37,7 +37,7 @@ def device_command(
     specs: Specs = None,
 ) -> None:
     """Set launch, matrix units and memory of one GPU by its own null, peak and streaming products."""
-    from rooflint.kernels.constants import silicon_file  # noqa: PLC0415
+    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
     from rooflint_calibration.calibration_text import (  # noqa: PLC0415
         checked,
         text,  # `rooflint --help` does without
@@ -58,7 +58,7 @@ def device_command(
     found = _found(file, recording, hardware, precision, known)
     deliver(answer(found), form, output)
     if save:
-        written = text(found, recording, silicon_file(known))
+        written = text(found, recording, constants_file(known))
         checked(save, written)
         try:
             write_whole(save, written)
@@ -73,7 +73,7 @@ def _found(file: Path, recording: "Recording", stated: str, precision: str, know
     from rooflint.base.precision import precision as precision_named  # noqa: PLC0415
     from rooflint.coefficients.coefficients import Coefficients  # noqa: PLC0415
     from rooflint.kernels.chip import chip_of  # noqa: PLC0415
-    from rooflint.kernels.constants import silicon_file  # noqa: PLC0415
+    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
     from rooflint_calibration import (  # noqa: PLC0415
         anchored,
         recorded_anchors,
@@ -85,7 +85,7 @@ def _found(file: Path, recording: "Recording", stated: str, precision: str, know
     rows = recorded_anchors.recorded(recording, name)
     anchors = recorded_anchors.of_recording(recording, name)
     chip = chip_of(device, name, Coefficients(known).launches())
-    shared = anchored.Setting(chip, silicon_file(known).constants, bytes_per_element(name))
+    shared = anchored.Setting(chip, constants_file(known).constants.products, bytes_per_element(name))
     gains, why = _gains(device, name, anchors, known)
     return Found(
         device,
@@ -118,7 +118,7 @@ def _device(file: Path, recording: "Recording", stated: str, known: "Registry") 
 
 def _gains(device: "Hardware", precision: str, anchors: "Anchors", known: "Registry") -> "tuple[Gains | None, str]":
     """Errors on published rows of the device, or why there are none."""
-    from rooflint.kernels.constants import silicon_file  # noqa: PLC0415
+    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
     from rooflint_calibration import (  # noqa: PLC0415
         gain,
         package,
@@ -131,14 +131,14 @@ def _gains(device: "Hardware", precision: str, anchors: "Anchors", known: "Regis
             f"no {precision} products of {device.label} are published to hold it against; --published shows others",
         )
     try:
-        return gain.gain(device.id, anchors, package.data_folder(), known, silicon_file(known)), ""
+        return gain.gain(device.id, anchors, package.data_folder(), known, constants_file(known)), ""
     except package.NotInstalledError as error:
         return None, f"published products of {device.label} to hold it against: {error}"
 
 
 def _published(known: "Registry") -> "dict[str, Gains]":
     """Of every published device, by anchors among its rows. Raises NotInstalledError."""
-    from rooflint.kernels.constants import silicon_file  # noqa: PLC0415
+    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
     from rooflint_calibration import (  # noqa: PLC0415
         gain,
         package,
@@ -148,5 +148,5 @@ def _published(known: "Registry") -> "dict[str, Gains]":
         devices,
     )
 
-    file, data = silicon_file(known), package.data_folder()
+    file, data = constants_file(known), package.data_folder()
     return {name: gain.simulated(name, data, known, file) for family in FAMILIES for name in devices(family)}

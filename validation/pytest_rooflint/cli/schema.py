@@ -21,9 +21,8 @@ from rooflint.base.files import write_whole
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.cost.schema import GridSpec, PricesSpec
 from rooflint.devices.schema import ArchitectureSpec, HardwareSpec
-from rooflint.kernels.constants import SiliconSpec
+from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
-from rooflint.kernels.op_constants import SiliconOpsSpec
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions_answer import RegressionsRecord

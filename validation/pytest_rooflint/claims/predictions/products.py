@@ -8,7 +8,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Obtained
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import silicon_file
+from rooflint.kernels.constants import constants_file
 from rooflint_calibration import held_against
 from rooflint_calibration.package import FAMILIES, devices, family_of
 from rooflint_calibration.products import Measured
@@ -31,10 +31,11 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 def _order(claim: Claim, context: Context) -> Obtained:
     """Of two devices of different families the one that is faster on a shape, each with constants that know neither."""
-    file, right, shapes = silicon_file(context.registry), 0, 0
+    file, right, shapes = constants_file(context.registry), 0, 0
     for pair in held_against.pairs():
         one, two = (
-            (*held_against.of_device(context.registry, device), file.without(family_of(device))) for device in pair
+            (*held_against.of_device(context.registry, device), file.without(family_of(device)).products)
+            for device in pair
         )
         good, tried = held_against.orders_right(one, two, rows_of(claim))
         right, shapes = right + good, shapes + tried
