@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.coefficients import Coefficients, overhead
+from rooflint.coefficients.library import Coefficients, launch_overhead
 from rooflint.devices.hardware import Hardware, working_peak_ops_per_s
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.load import network
 from rooflint.networks.tables import load_workload, workload_ids
 from rooflint.networks.workload import Workload
-from rooflint.prediction.prediction import ROOFLINE, SILICON, Setting, predict
+from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
 from rooflint.prediction.sweep import Machines, latencies_s
 from rooflint.roofline import estimate
 
@@ -103,7 +103,7 @@ def _matrix(works: Sequence[Workload], able: dict[str, list[Hardware]], energies
 
 def _estimated(questions: Sequence[Question], energies: Energies) -> None:
     for device, work, setting in questions:
-        paid = overhead(device, energies.coefficients, setting.launch)
+        paid = launch_overhead(device, energies.coefficients, setting.launch)
         _ = estimate(device, work, compute=setting.compute, overhead_s=paid.typical if paid else 0.0).latency_s
 
 

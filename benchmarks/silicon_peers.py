@@ -25,7 +25,7 @@ import numpy as np
 import yaml
 
 from rooflint.base.units import OPS_PER_MAC
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Products, constants_file

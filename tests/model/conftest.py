@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from rooflint.base.errors import InputError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.cost.grid import Grid
 from rooflint.cost.prices import Prices
 from rooflint.devices.hardware import Hardware

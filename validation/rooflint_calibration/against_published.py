@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rooflint.base.errors import refuse
 from rooflint.base.precision import bytes_per_element
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError
 from rooflint.devices.registry import Registry, UnknownDeviceError
 from rooflint.kernels import convolution, gemm, pointwise, winograd

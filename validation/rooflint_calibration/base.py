@@ -24,7 +24,7 @@ import rooflint
 import rooflint_calibration
 from rooflint.base import git
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint_calibration.foretold import predicted_s, without

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import ConstantsFile

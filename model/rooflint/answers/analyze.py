@@ -32,9 +32,9 @@ from rooflint.output.answer import Answer
 from rooflint.output.sections import Bars, Grid, Point, Prose, Roof, Rooflines, Section
 from rooflint.output.table import Cell, Table
 from rooflint.prediction.comparison import Contender, per_second
+from rooflint.prediction.cost import Amount, recorded
 from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
-from rooflint.prediction.prediction import Prediction, Setting
-from rooflint.prediction.spending import Amount, recorded
+from rooflint.prediction.predict import Prediction, Setting
 
 COLUMNS = ("kernel", "m × n × k", "time", "tile", "most of it")
 NOTE = "alike ones together; a convolution is one implicitly; rooflint explain gemm M N K has the ladder of one"

@@ -13,7 +13,7 @@ from rooflint.output.answer import Answer
 from rooflint.output.sections import Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section
 from rooflint.output.table import Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
-from rooflint.prediction.prediction import ROOFLINE, Prediction
+from rooflint.prediction.predict import ROOFLINE, Prediction
 
 
 def breakdown(able: Sequence[Contender]) -> Iterator[Section]:

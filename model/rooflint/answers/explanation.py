@@ -24,7 +24,7 @@ from rooflint.kernels.network import SiliconEstimate
 from rooflint.output.sections import Bar, Part
 from rooflint.prediction.comparison import Contender
 from rooflint.prediction.metrics import red_flags
-from rooflint.prediction.prediction import Prediction
+from rooflint.prediction.predict import Prediction
 from rooflint.roofline import Numbers, kernel_time_s
 
 SMALL = 0.02

@@ -11,7 +11,7 @@ from rooflint.output.sections import Grid, Point, Prose, Roof, Rooflines, Sectio
 from rooflint.output.table import Table
 from rooflint.prediction.comparison import Contender, shown
 from rooflint.prediction.metrics import red_flags
-from rooflint.prediction.prediction import Setting
+from rooflint.prediction.predict import Setting
 
 SCHEMA = "rooflint.models/1"
 

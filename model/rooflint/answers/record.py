@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rooflint.coefficients.launch_overheads import FREE
 from rooflint.devices.schema import Strict
 from rooflint.output.table import Cell
 from rooflint.prediction.metrics import red_flags, zone
-from rooflint.prediction.prediction import FREE, SILICON, NotKnownError, Prediction, Setting, UnitShare
+from rooflint.prediction.predict import SILICON, NotKnownError, Prediction, Setting, UnitShare
 
 Share = Annotated[float, Field(ge=0)]
 Bound = Literal["compute", "memory", "launch"]

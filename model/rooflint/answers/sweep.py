@@ -13,7 +13,7 @@ from rooflint.output.sections import Curve, Curves, Grid, Prose, Section
 from rooflint.output.table import Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, Requirement, shown
 from rooflint.prediction.metrics import red_flags
-from rooflint.prediction.prediction import Prediction
+from rooflint.prediction.predict import Prediction
 from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
 
 SCHEMA = "rooflint.sweep/1"

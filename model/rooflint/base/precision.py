@@ -6,8 +6,6 @@ A new number format is one row of PRECISIONS: schemas, options and messages read
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rooflint.base.errors import RooflintError
 
 
@@ -78,9 +76,8 @@ def bytes_per_element(name: str) -> float:
 def tensor_bytes(elements: Any, name: str) -> Any:
     """Storage of a tensor, or of each of an array of tensors: all elements, and a whole scale for a block begun. [B]"""
     known = precision(name)
-    if not known.scale_bits:
-        return elements * (known.bits / 8)
-    return elements * (known.bits / 8) + np.ceil(np.divide(elements, known.block)) * (known.scale_bits / 8)
+    blocks = -(-elements // known.block)
+    return elements * (known.bits / 8) + blocks * (known.scale_bits / 8)
 
 
 def rate_unit(name: str) -> str:

@@ -9,8 +9,8 @@ from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import contend
-from rooflint.prediction.prediction import predict
-from rooflint.prediction.spending import Ledgers, Place, spending
+from rooflint.prediction.cost import Ledgers, Place, spending
+from rooflint.prediction.predict import predict
 
 app = typer.Typer(add_completion=False)
 

@@ -10,7 +10,7 @@ from rooflint.answers.explain_gemm import Question, answer
 from rooflint.base.precision import bytes_per_element, precision
 from rooflint.cli import options
 from rooflint.cli.options import Specs, chosen, registry
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.kernels.breakdown import Case
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file

@@ -9,14 +9,14 @@ import typer
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured
 from rooflint.base.precision import precision
-from rooflint.coefficients.coefficients import Coefficients
-from rooflint.coefficients.launches import MODES
+from rooflint.coefficients.launch_overheads import FREE, MODES
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.load import network
 from rooflint.networks.workload import Workload
-from rooflint.prediction.prediction import FIDELITIES, FREE, ROOFLINE, Setting
+from rooflint.prediction.predict import FIDELITIES, ROOFLINE, Setting
 
 Format = Annotated[str, typer.Option("--format", "-f", help="text, json, csv, md, or what other parts add.")]
 Specs = Annotated[

@@ -12,7 +12,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
 from rooflint.cli.options import Specs, registry
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 from rooflint.energy.power import survey

@@ -11,8 +11,8 @@ from functools import cached_property, wraps
 
 from rooflint.base.facts import Fact
 from rooflint.coefficients.checks import size_of
-from rooflint.coefficients.coefficients import Coefficients
 from rooflint.coefficients.energies import Process
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_spread
 from rooflint.devices.hardware import Facts
 

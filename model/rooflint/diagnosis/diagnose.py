@@ -12,10 +12,10 @@ from itertools import combinations
 
 from rooflint.base.facts import Fact
 from rooflint.base.units import UnitError, parse_quantity
+from rooflint.diagnosis.candidate_causes import REASON, is_odd, other_clocks, other_precisions, rates, short, suspects
 from rooflint.diagnosis.causes import PREFIX, Case, Cause, Span, conventions, counted_twice, ratio_text
 from rooflint.diagnosis.figures import Printed
-from rooflint.diagnosis.identify import Asked, Recogniser
-from rooflint.diagnosis.suspects import REASON, is_odd, other_clocks, other_precisions, rates, short, suspects
+from rooflint.diagnosis.identify import Asked, Identifier
 
 __all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
 
@@ -141,7 +141,7 @@ def _identities(case: Case) -> Iterator[Cause]:
     low, high = (case.ladder.result / edge for edge in (case.span.high, case.span.low))
     printed = Printed(math.sqrt(low * high), high - low, "")
     asked = Asked(quantity, case.precision, case.unit if quantity == "peak" else None, sparse=case.sparse or None)
-    for reading in Recogniser(case.registry).readings(printed, asked, [case.hardware.id]):
+    for reading in Identifier(case.registry).readings(printed, asked, [case.hardware.id]):
         if reading.error in _IDENTITIES and case.span.low <= case.ladder.result / reading.target <= case.span.high:
             yield Cause(f"the expectation {reading.text}", case.span.factor, reading.cost + DOUBT)
 

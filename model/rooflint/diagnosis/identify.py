@@ -81,7 +81,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Recogniser:
+class Identifier:
     """Recognition against the devices of a registry."""
 
     registry: Registry

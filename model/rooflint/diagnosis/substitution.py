@@ -8,8 +8,8 @@ from rooflint.base.errors import InputError
 from rooflint.base.facts import Factor
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.devices.registry import Registry
+from rooflint.diagnosis.candidate_causes import FAMILIES
 from rooflint.diagnosis.figures import Figure, Reading, figures
-from rooflint.diagnosis.suspects import FAMILIES
 
 FEWEST = 64
 """Op a clock below which the number of units is not taken for a rate."""

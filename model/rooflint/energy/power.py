@@ -16,8 +16,7 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError
 from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
-from rooflint.energy.basis import Energies, EnergyError
-from rooflint.energy.energy import idle_w, power_limit
+from rooflint.energy.model import Energies, EnergyError, idle_w, power_limit
 
 Cause = Literal["compute", "memory", "static"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)

@@ -16,7 +16,7 @@ from rooflint.base.precision import PRECISIONS
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.units import HERTZ, OPS_PER_MAC, UnitError, format_number, format_quantity, parse_quantity
 from rooflint.coefficients.checks import size_of
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient
 from rooflint.devices.hardware import Facts

@@ -1,4 +1,8 @@
-"""Terms of an energy: so many events in each op, each at so much. What is said of an energy is said of its terms."""
+"""Energy of a workload on a device, as terms that add up to the whole: so many events in each op, each at so much.
+
+Compute, memory by level, the architecture's own events, and idle power over the latency. Nothing is clipped: a power
+above the TDP is shown as what it is. docs/method-energy.md has the formulas.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,13 +15,30 @@ from rooflint.base.facts import Fact, Grade, weakest
 from rooflint.base.precision import bytes_per_element, precision
 from rooflint.coefficients.energies import Events
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_spread
-from rooflint.energy.basis import Basis
-from rooflint.mapping.allocate import issued
+from rooflint.devices.hardware import Hardware
+from rooflint.energy.model import Energies, EnergyError, EnergyModel, idle_w
+from rooflint.mapping.allocate import chip_bytes, issued, operand_bytes, operands_per_mac
 from rooflint.mapping.allocation import Allocation, Part
 from rooflint.networks.workload import Workload
 
 Group = Literal["compute", "memory", "control", "static"]
 GROUPS: tuple[Group, ...] = get_args(Group)
+
+Counts = NDArray[np.float64]
+"""Events of each op, or bytes. Shape (ops,)"""
+
+LANES_OF_STEP = 8
+"""A step of a matrix instruction is that of eight threads."""
+
+STEP_MACS = {True: 64, False: 512}
+"""MACs of a step of a matrix instruction in 16 bits and more, and in 8 bits and less, by their printed energies: 110 pJ
+are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
+
+LANE_BYTES = 4
+"""What each lane of a warp asks of memory in a request. [B]"""
+
+LARGE_ARRAY, CORE_ARRAY = "mib1", "kib32"
+"""The arrays that stand for the chip's large memory (L2, unified buffer) and for a core's L1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,82 +111,121 @@ class Energy:
         return weakest(self.facts)
 
 
-# ---- Control: what an architecture spends so that its units compute, by its own kind of event
+def energy_of(
+    hardware: Hardware,
+    work: Workload,
+    allocation: Allocation,
+    latency_s: NDArray[np.float64],
+    energies: Energies,
+    *,
+    storage: str,
+) -> Energy:
+    """The energy of a workload; `latency_s` is that of each op, allocation and workload are of the same ops.
 
-Bytes = NDArray[np.float64]
+    Raises EnergyError or UnknownCoefficientError, either with the device's id, where nobody says enough.
+    """
+    model = EnergyModel(hardware, energies, allocation.compute, storage)
+    inside = chip_bytes(allocation, work, storage)
+    try:
+        terms = [*_compute(model, work), *_memory(model, work, inside)]
+    except UnknownCoefficientError as error:
+        raise UnknownCoefficientError(f"{hardware.id}: {error}") from error
+    left_out = []
+    try:
+        terms += control_terms(model, work, allocation, inside)
+    except UnknownCoefficientError as error:
+        left_out.append(f"control of the architecture is not counted: {error}")
+    try:
+        terms.append(_static(model, latency_s))
+    except (EnergyError, UnknownCoefficientError) as error:
+        left_out.append(f"idle power is not counted: {error}")
+    return Energy(tuple(terms), tuple(left_out))
 
-LANES_OF_STEP = 8
-"""A step of a matrix instruction is that of eight threads."""
 
-STEP_MACS = {True: 64, False: 512}
-"""MACs of a step of a matrix instruction in 16 bits and more, and in 8 bits and less, by their printed energies: 110 pJ
-are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
-
-LANE_BYTES = 4
-"""What each lane of a warp asks of memory in a request. [B]"""
+def _compute(model: EnergyModel, work: Workload) -> Iterator[Term]:
+    ops = work.ops.astype(np.float64)
+    circuit = model.unit.circuit or "standard_cell"
+    yield Term("arithmetic", "compute", ops, "op", model.node.arithmetic(model.compute))
+    yield Term("datapath", "compute", ops, "op", model.node.datapath(model.compute, circuit))
 
 
-def control_terms(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> list[Term]:
+def _memory(model: EnergyModel, work: Workload, inside: NDArray[np.float64]) -> Iterator[Term]:
+    hardware, storage = model.hardware, model.storage
+    outside = hardware.main_memory()
+    moved = np.asarray(work.bytes_moved(storage), dtype=np.float64)
+    yield Term("off-chip memory", "memory", moved, "B", model.energies.access(outside.name))
+    yield Term("on-chip memory", "memory", inside, "B", model.node.sram(LARGE_ARRAY))
+    if hardware.kind == "cpu":
+        operands = operand_bytes(work, storage, operands_per_mac(model.unit, model.compute))
+        yield Term("L1", "memory", operands, "B", model.node.sram(CORE_ARRAY))
+
+
+def _static(model: EnergyModel, latency_s: NDArray[np.float64]) -> Term:
+    """Idle power for as long as it takes."""
+    return Term("idle power", "static", latency_s, "s", idle_w(model.hardware, model.energies.coefficients))
+
+
+def control_terms(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> list[Term]:
     """The events of the device's own architecture; `inside` are the bytes of `chip_bytes`.
 
     Raises UnknownCoefficientError where nothing is known of its kind of architecture.
     """
-    tell = _KINDS.get(basis.hardware.kind)
+    tell = _KINDS.get(model.hardware.kind)
     if tell is None:
-        raise UnknownCoefficientError(f"nobody says which events a device of kind {basis.hardware.kind} spends it on")
-    return list(tell(basis, work, allocation, inside))
+        raise UnknownCoefficientError(f"nobody says which events a device of kind {model.hardware.kind} spends it on")
+    return list(tell(model, work, allocation, inside))
 
 
-def _of_cpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
-    lanes = _macs_of_lane(basis)
-    yield Term("instructions", "control", issued(work, lanes, lanes), "instruction", _core(basis))
+def _of_cpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
+    lanes = _macs_of_lane(model)
+    yield Term("instructions", "control", issued(work, lanes, lanes), "instruction", _core(model))
 
 
-def _macs_of_lane(basis: Basis) -> float:
+def _macs_of_lane(model: EnergyModel) -> float:
     """MACs of one instruction of a lane: what it finishes in a clock, or one that takes it several clocks."""
-    return max(1.0, basis.unit.macs_per_clock(basis.compute))
+    return max(1.0, model.unit.macs_per_clock(model.compute))
 
 
-def _core(basis: Basis) -> Coefficient:
+def _core(model: EnergyModel) -> Coefficient:
     """An instruction of a core: as measured on one out of order, at the least what one in order is said to take. [J]
 
     The measured one has its own operation in it, a light one: 0.1 pJ of 148 and more.
     """
-    events = basis.energies.events("cpu")
-    simple = _event(basis, events, "instruction")
+    events = model.energies.events("cpu")
+    simple = _event(model, events, "instruction")
     measured = of_spread(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
     found = Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
     return found.as_estimate()  # of another core than this one
 
 
-def _of_gpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
-    events = basis.energies.events("gpu")
+def _of_gpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
+    events = model.energies.events("gpu")
     macs, others = (column.astype(np.float64) for column in (work.macs, work.other_ops))
-    rate = _macs_of_lane(basis)
-    if basis.unit.circuit == "tensor_core":
-        steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(basis.compute).bits > 8])), others
+    rate = _macs_of_lane(model)
+    if model.unit.circuit == "tensor_core":
+        steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(model.compute).bits > 8])), others
     else:
         steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
-    each = _event(basis, events, "instruction")  # operands are in it, so of a warp only scheduling is added
+    each = _event(model, events, "instruction")  # operands are in it, so of a warp only scheduling is added
     yield Term("instructions", "control", steps + lanes, "instruction", each)
-    width = basis.hardware.facts[f"warp_threads.{basis.unit.group}"].value  # without it there is no allocation either
+    width = model.hardware.facts[f"warp_threads.{model.unit.group}"].value  # without it there is no allocation either
     warps = np.ceil(lanes / width) + np.ceil(steps * LANES_OF_STEP / width)
-    yield Term("warp scheduling", "control", warps, "warp instruction", _event(basis, events, "schedule"))
+    yield Term("warp scheduling", "control", warps, "warp instruction", _event(model, events, "schedule"))
     requests = np.ceil(inside / (width * LANE_BYTES))
-    yield Term("coherence", "control", requests, "request", _event(basis, events, "coherence"))
+    yield Term("coherence", "control", requests, "request", _event(model, events, "coherence"))
 
 
-def _of_tpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+def _of_tpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
     """No instruction and no coherence: a cell's neighbours hand it what it needs."""
-    events = basis.energies.events("tpu")
+    events = model.energies.events("tpu")
     weights, rows, sums = _array_feed(work, allocation)
-    yield Term("weights into the array", "memory", weights, "element", _event(basis, events, "weight_shift"))
-    yield Term("rows into the array", "memory", rows, "element", _event(basis, events, "activation"))
-    both = _event(basis, events, "accumulator_write").plus(_event(basis, events, "accumulator_read"))
+    yield Term("weights into the array", "memory", weights, "element", _event(model, events, "weight_shift"))
+    yield Term("rows into the array", "memory", rows, "element", _event(model, events, "activation"))
+    both = _event(model, events, "accumulator_write").plus(_event(model, events, "accumulator_read"))
     yield Term("accumulators", "memory", sums, "sum", both)
 
 
-def _array_feed(work: Workload, allocation: Allocation) -> tuple[Bytes, Bytes, Bytes]:
+def _array_feed(work: Workload, allocation: Allocation) -> tuple[Counts, Counts, Counts]:
     """Weights, elements of rows and partial sums that enter or leave the arrays. Shape (ops,) each."""
     weights, rows, sums = (np.zeros(len(work), dtype=np.float64) for _ in range(3))
     for part in allocation.parts:
@@ -174,27 +234,27 @@ def _array_feed(work: Workload, allocation: Allocation) -> tuple[Bytes, Bytes, B
     return weights, rows, sums
 
 
-def _fed(part: Part, work: Workload) -> tuple[Bytes, Bytes, Bytes]:
+def _fed(part: Part, work: Workload) -> tuple[Counts, Counts, Counts]:
     side = int(part.blocks.rows[0])
     m, n, k, groups = (column[part.ops].astype(np.float64) for column in (work.m, work.n, work.k, work.groups))
     return groups * n * k, groups * m * k * np.ceil(n / side), groups * m * n * np.ceil(k / side)
 
 
-def _of_kpu(basis: Basis, work: Workload, allocation: Allocation, inside: Bytes) -> Iterator[Term]:  # noqa: ARG001
+def _of_kpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
     """What is read from the chip's memory enters an array, as often as it is read."""
-    events = basis.energies.events("kpu")
-    yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(basis, events, "tracking"))
+    events = model.energies.events("kpu")
+    yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(model, events, "tracking"))
     leaving = work.elements_out.astype(np.float64)
-    entering = inside / bytes_per_element(basis.storage) - leaving
-    yield Term("injection", "memory", entering, "element", _event(basis, events, "injection"))
-    yield Term("extraction", "memory", leaving, "element", _event(basis, events, "extraction"))
+    entering = inside / bytes_per_element(model.storage) - leaving
+    yield Term("injection", "memory", entering, "element", _event(model, events, "injection"))
+    yield Term("extraction", "memory", leaving, "element", _event(model, events, "extraction"))
 
 
-def _event(basis: Basis, events: Events, name: str) -> Coefficient:
+def _event(model: EnergyModel, events: Events, name: str) -> Coefficient:
     """An event at the device's node; a figure without a node stands as it is. [J]"""
-    return basis.energies.event(basis.hardware, events, name)
+    return model.energies.event(model.hardware, events, name)
 
 
-Tell = Callable[[Basis, Workload, Allocation, Bytes], Iterator[Term]]
+Tell = Callable[[EnergyModel, Workload, Allocation, Counts], Iterator[Term]]
 
 _KINDS: dict[str, Tell] = {"cpu": _of_cpu, "gpu": _of_gpu, "tpu": _of_tpu, "kpu": _of_kpu}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rooflint.base.facts import Fact
-from rooflint.coefficients.launches import Launches
+from rooflint.coefficients.launch_overheads import Launches
 from rooflint.devices.hardware import ComputeUnit, Hardware, UnsupportedError, working_units
 
 WARP = 32

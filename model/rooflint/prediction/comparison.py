@@ -22,10 +22,11 @@ from rooflint.base.units import (
     parse_quantity,
     percent,
 )
+from rooflint.coefficients.launch_overheads import FREE
 from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError, working_units
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.workload import Workload
-from rooflint.prediction.prediction import FREE, ROOFLINE, NotKnownError, Prediction, Setting, predict
+from rooflint.prediction.predict import ROOFLINE, NotKnownError, Prediction, Setting, predict
 
 
 class CriterionError(RooflintError):

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from rooflint.base.errors import InputError, refuse
 from rooflint.base.files import write_whole_bytes
 from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.workload import Workload, WorkloadError
-from rooflint.prediction.prediction import NotKnownError, Prediction, Setting, predict
+from rooflint.prediction.predict import NotKnownError, Prediction, Setting, predict
 
 PRECISIONS = ("fp32", "bf16", "fp16", "int8")
 

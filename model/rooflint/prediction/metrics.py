@@ -10,7 +10,7 @@ from typing import Literal
 
 from rooflint.base.facts import Fact
 from rooflint.base.units import BYTES, SECONDS, format_quantity, percent
-from rooflint.prediction.prediction import Prediction
+from rooflint.prediction.predict import Prediction
 
 LEAST_COMPUTE_EFFICIENCY = 0.20
 MOST_BANDWIDTH_EFFICIENCY = 0.90

@@ -14,13 +14,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.coefficients.coefficients import Coefficients, overhead
+from rooflint.coefficients.library import Coefficients, launch_overhead
 from rooflint.devices.hardware import Hardware, working_peak_ops_per_s
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.workload import Workload
 from rooflint.prediction.comparison import Contender, Requirement, contend, score_of
 from rooflint.prediction.metrics import batch_efficiency
-from rooflint.prediction.prediction import Prediction, Setting
+from rooflint.prediction.predict import Prediction, Setting
 from rooflint.roofline import breakpoint_ops_per_byte
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class Machines:
         Raises UnsupportedError or UndisclosedError for a device that cannot compute in that precision or has no memory,
         UnknownCoefficientError for a way of launching that there is not.
         """
-        paid = (overhead(device, coefficients, setting.launch) for device in devices)
+        paid = (launch_overhead(device, coefficients, setting.launch) for device in devices)
         return cls(
             np.array([working_peak_ops_per_s(device, setting.compute) for device in devices], dtype=np.float64),
             np.array([device.main_memory().bandwidth_bytes_per_s for device in devices], dtype=np.float64),

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from rooflint.answers import analyze
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
-from rooflint.prediction.prediction import Setting, predict
+from rooflint.prediction.predict import Setting, predict
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

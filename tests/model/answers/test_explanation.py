@@ -6,12 +6,13 @@ import pytest
 
 from rooflint.answers.explanation import METRICS, explain
 from rooflint.base.units import JOULES, SECONDS, format_quantity
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
 from rooflint.prediction.comparison import contend
-from rooflint.prediction.prediction import FREE, Setting
+from rooflint.prediction.predict import Setting
 from rooflint.roofline import kernel_time_s
 
 REGISTRY = Registry()

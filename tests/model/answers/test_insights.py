@@ -8,12 +8,13 @@ import pytest
 from rooflint.answers.compare import breakdown, kernel_map, listing, overview, required, winners, wins
 from rooflint.answers.insights import caveats, insights
 from rooflint.base.units import JOULES, format_quantity
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
 from rooflint.prediction.comparison import BALANCE, compare, requirements, shown
-from rooflint.prediction.prediction import FREE, Setting
+from rooflint.prediction.predict import Setting
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rooflint.answers.tdp_registry import ends, ratio_shown
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.energy.power import VERDICTS, Sustained, survey
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "method-tdp.md").read_text(encoding="utf-8").split())

@@ -6,12 +6,12 @@ from rooflint.answers.analyze import answer as analysis
 from rooflint.answers.models import answer as models
 from rooflint.answers.sweep import answer
 from rooflint.base.units import SECONDS, format_quantity
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
 from rooflint.prediction.comparison import contend, requirements, shown
-from rooflint.prediction.prediction import Setting, predict
+from rooflint.prediction.predict import Setting, predict
 from rooflint.prediction.sweep import crossovers, sweep
 
 REGISTRY = Registry()

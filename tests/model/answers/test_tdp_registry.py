@@ -1,9 +1,9 @@
 """What the registry of powers says in a row: ratios beside the limit, and the clock that fits."""
 
 from rooflint.answers.tdp_registry import fitting_clock, ratio_shown
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.energy.power import survey
 
 REGISTRY = Registry()

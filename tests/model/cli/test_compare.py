@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 from rooflint.answers.record import LISTING, AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli import analyze, compare, models, sweep
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload, workload_ids
 from rooflint.output.answer import UnknownFormatError
-from rooflint.prediction.prediction import Setting, predict
+from rooflint.prediction.predict import Setting, predict
 
 APPS = {"compare": compare.app, "analyze": analyze.app, "models": models.app, "sweep": sweep.app}
 SHAPES = {"compare": CompareRecord, "analyze": AnalyzeRecord, "models": ModelsRecord, "sweep": SweepRecord}

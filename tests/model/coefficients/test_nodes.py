@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.precision import PRECISIONS
 from rooflint.coefficients.checks import size_of
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.devices.registry import Registry

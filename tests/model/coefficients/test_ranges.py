@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, ScopeError, UnknownCoefficientError, of_fact, of_spread, together
 from rooflint.devices.registry import Registry
 

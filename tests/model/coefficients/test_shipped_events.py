@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import InputError
 from rooflint.base.facts import GRADES, Fact
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import ScopeError, UnknownCoefficientError, together
 from rooflint.devices.registry import Registry
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from rooflint.base.units import last_digit
 from rooflint.devices.registry import Registry
 from rooflint.diagnosis.figures import ERRORS, Printed, distortions_of, figures
-from rooflint.diagnosis.identify import MOST, UNLIKELY, Asked, Recogniser
+from rooflint.diagnosis.identify import MOST, UNLIKELY, Asked, Identifier
 
 REGISTRY = Registry()
-RECOGNISER = Recogniser(REGISTRY)
+RECOGNISER = Identifier(REGISTRY)
 UNITS = {
     "peak": 1e12,
     "bandwidth": 1e9,

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.precision import PRECISIONS
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies, EnergyError
-from rooflint.energy.energy import power_limit
+from rooflint.energy.model import Energies, EnergyError, power_limit
 from rooflint.energy.power import (
     CAUSES,
     MISSING,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, together
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Basis, Energies
+from rooflint.energy.model import Energies, EnergyModel
 from rooflint.energy.terms import GROUPS, Energy, Term, control_terms
 from rooflint.mapping.allocate import allocate, chip_bytes
 from rooflint.networks.ops import Op
@@ -32,7 +32,7 @@ def terms(device, work, compute):
     hardware = REGISTRY.get(device)
     allocation = allocate(hardware, work, compute=compute)
     inside = chip_bytes(allocation, work, compute)
-    found = control_terms(Basis(hardware, ENERGIES, compute, compute), work, allocation, inside)
+    found = control_terms(EnergyModel(hardware, ENERGIES, compute, compute), work, allocation, inside)
     return {one.name: one for one in found}
 
 

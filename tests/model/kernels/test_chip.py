@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import UnsupportedError
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import MissingFactError, chip_of

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.kernels import gemm, prefill, stream
 from rooflint.kernels.attention import attention
 from rooflint.kernels.constants import constants_file
@@ -20,7 +21,7 @@ from rooflint.kernels.ways import RESTS_ON, WAYS, ways
 from rooflint.networks.ops import Op
 from rooflint.networks.tables import load_workload, workload_ids
 from rooflint.networks.workload import Workload, conv2d, matrix_op, mlp
-from rooflint.prediction.prediction import FREE, Setting, predict
+from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate
 
 from .conftest import CHIPS

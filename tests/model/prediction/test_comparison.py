@@ -7,10 +7,11 @@ import pytest
 from rooflint.answers.compare import Question, answer
 from rooflint.answers.insights import insights
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
 from rooflint.prediction.comparison import (
     CRITERIA,
@@ -22,7 +23,7 @@ from rooflint.prediction.comparison import (
     requirements,
     score_of,
 )
-from rooflint.prediction.prediction import FREE, Setting, predict
+from rooflint.prediction.predict import Setting, predict
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

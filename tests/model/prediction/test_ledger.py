@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import UndisclosedError, UnsupportedError
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.ops import Op
 from rooflint.networks.tables import load_workload
 from rooflint.networks.workload import Workload
@@ -33,7 +33,7 @@ from rooflint.prediction.ledger import (
     tables,
     write_ledger,
 )
-from rooflint.prediction.prediction import NotKnownError, Setting, predict
+from rooflint.prediction.predict import NotKnownError, Setting, predict
 
 DEVICES = (
     "google/tpu-v4",

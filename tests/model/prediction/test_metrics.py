@@ -2,13 +2,14 @@
 
 import pytest
 
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
 from rooflint.networks.workload import mlp
 from rooflint.prediction.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, zone
-from rooflint.prediction.prediction import FREE, Setting, predict
+from rooflint.prediction.predict import Setting, predict
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

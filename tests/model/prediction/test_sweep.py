@@ -6,16 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.coefficients import Coefficients, overhead
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import Coefficients, launch_overhead
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.devices.hardware import working_peak_ops_per_s
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.ops import Op
 from rooflint.networks.tables import load_workload
 from rooflint.networks.workload import Workload, gemm
 from rooflint.prediction.comparison import requirements
-from rooflint.prediction.prediction import FREE, Setting, predict
+from rooflint.prediction.predict import Setting, predict
 from rooflint.prediction.sweep import BATCHES, ENOUGH, Machines, crossovers, latencies_s, leader, sweep
 from rooflint.roofline import kernel_time_s
 
@@ -196,7 +197,7 @@ def able_in(compute):
         found.append(device)
     kinds = {device.kind for device in found}
     some = found[:: max(1, len(found) // 8)] + [next(one for one in found if one.kind == kind) for kind in kinds]
-    assert {overhead(one, COEFFICIENTS, "stream") is None for one in some} == {True, False}
+    assert {launch_overhead(one, COEFFICIENTS, "stream") is None for one in some} == {True, False}
     return some
 
 

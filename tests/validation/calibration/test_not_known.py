@@ -1,6 +1,6 @@
 """Not known: GPUs that stay at the roofline, each with its reason, and nobody else."""
 
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.ways import CALIBRATED, WAYS

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_rooflint.cli import calibrate
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import OPS_GROUPS, constants_file

@@ -9,11 +9,11 @@ from pytest_rooflint.claims.latency import FILES, kept
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from rooflint.base.errors import InputError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import PACKAGED, Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
-from rooflint.prediction.prediction import Setting, predict
+from rooflint.prediction.predict import Setting, predict
 
 HEAD = (
     "workload: {network: torchvision/resnet18, batch: 1}\n"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from pytest_rooflint.cli.calibrate import app
 from rooflint.base.strict_yaml import with_value
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import CORES as CORES_FILE

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from pytest_rooflint.cli.calibrate import app
 from rooflint.base.errors import RooflintError
 from rooflint.cli.explain import app as explain
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file

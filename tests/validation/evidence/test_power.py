@@ -4,8 +4,8 @@ import pytest
 
 from pytest_rooflint.evidence.power import power
 from rooflint.answers.tdp_registry import answer
-from rooflint.coefficients.coefficients import Coefficients
-from rooflint.energy.basis import Energies
+from rooflint.coefficients.library import Coefficients
+from rooflint.energy.model import Energies
 from rooflint.energy.power import survey
 
 KEYS = {

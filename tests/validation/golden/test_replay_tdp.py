@@ -12,9 +12,9 @@ from pytest_rooflint.golden.replay import NotGivenError
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import PACKAGED, Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 
 SHIPPED = Path(__file__).parents[3] / "golden" / "replays" / "004-tdp-five-gpus.yaml"
 TABLE = "golden/004-tdp-five-gpus.yaml"

@@ -16,9 +16,9 @@ from pytest_rooflint.history.summary import summary
 from pytest_rooflint.history.text import as_md, as_text
 from rooflint.base.errors import RooflintError
 from rooflint.base.git import RevisionError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import PACKAGED, Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import Captured, write_table
 from rooflint.networks.workload import Workload, mlp
 from rooflint.prediction.ledger import QUANTITIES, Key, Ledger, Row, record, tables, write_ledger

@@ -26,7 +26,7 @@ from rooflint.devices.names import Designations, Meaning
 from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Span, ratio_text
 from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Figure, Printed, Reading, show
-from rooflint.diagnosis.identify import Asked, Recogniser
+from rooflint.diagnosis.identify import Asked, Identifier
 
 LONGEST_NUMBER = 24
 """Characters of a cell above which it is prose."""
@@ -70,10 +70,10 @@ class Auditor:
 
     def __post_init__(self) -> None:
         known = published(self.golden, self.registry)
-        object.__setattr__(self, "recogniser", Recogniser(self.registry, known.printed, known.refuted))
+        object.__setattr__(self, "recogniser", Identifier(self.registry, known.printed, known.refuted))
         object.__setattr__(self, "designations", Designations(self.registry))
 
-    recogniser: Recogniser = field(init=False, repr=False)
+    recogniser: Identifier = field(init=False, repr=False)
     designations: Designations = field(init=False, repr=False)
 
     def audit(self, file: Path) -> list[Finding]:

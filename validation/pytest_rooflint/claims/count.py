@@ -6,7 +6,7 @@ from pytest_rooflint.golden.kinds import PER, Context, ContradictionError, Kind,
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.devices.hardware import Hardware, UnsupportedError
-from rooflint.diagnosis.suspects import contradictions
+from rooflint.diagnosis.candidate_causes import contradictions
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

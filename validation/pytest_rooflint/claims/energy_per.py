@@ -16,8 +16,8 @@ from rooflint.base.units import (
     format_number,
     measure,
 )
-from rooflint.coefficients.coefficients import Coefficients
 from rooflint.coefficients.energies import scope_of
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Range, Spread, UnknownCoefficientError
 
 _NODE = re.compile(r"[1-9]\d*nm")

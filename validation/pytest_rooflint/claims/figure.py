@@ -22,9 +22,10 @@ from rooflint.base.units import (
     Dimension,
     format_quantity,
 )
-from rooflint.energy.basis import Energies
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.energy.model import Energies
 from rooflint.networks.workload import Workload
-from rooflint.prediction.prediction import FREE, Setting, predict
+from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s
 
 

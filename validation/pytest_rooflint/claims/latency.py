@@ -25,10 +25,10 @@ from pytest_rooflint.golden.kinds import (
 )
 from rooflint.base.facts import Fact
 from rooflint.base.units import SECONDS, format_quantity
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware, working_units
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.kernels import constants
 from rooflint.roofline import Estimate, estimate
 
@@ -130,7 +130,7 @@ def _on_silicon(
     device: Hardware, workload: "Workload", compute: str, storage: str, claim: Claim, context: Context
 ) -> Estimate:
     # gone  # most claims ask for no silicon
-    from rooflint.prediction.prediction import (  # noqa: PLC0415
+    from rooflint.prediction.predict import (  # noqa: PLC0415
         Setting,
         silicon_times,
     )

@@ -15,8 +15,7 @@ from rooflint.base.precision import rate_unit
 from rooflint.base.text import row
 from rooflint.base.units import OPS_PER_S, WATTS, format_quantity
 from rooflint.devices.hardware import Hardware
-from rooflint.energy.basis import EnergyError
-from rooflint.energy.energy import power_limit
+from rooflint.energy.model import EnergyError, power_limit
 from rooflint.energy.power import Draw
 
 

@@ -23,9 +23,9 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.text import some
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_J, format_quantity
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 
 SUBJECT = "arithmetic"
 

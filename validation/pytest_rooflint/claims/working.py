@@ -7,9 +7,9 @@ from pytest_rooflint.golden.expect import ExpectationError, parse_expectation
 from pytest_rooflint.golden.kinds import ClaimError, Context, unit_precision
 from rooflint.base.precision import bytes_per_element
 from rooflint.base.units import BYTES_PER_S, OPS_PER_MAC, Dimension, measure
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.energy.power import Draw, Work, draw
 
 HARDWARE: dict[str, dict[str, Any]] = {

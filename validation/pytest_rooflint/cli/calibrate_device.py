@@ -71,7 +71,7 @@ def _found(file: Path, recording: "Recording", stated: str, precision: str, know
     """What the recording says. Raises RooflintError for one that says nothing of silicon."""
     from rooflint.base.precision import bytes_per_element  # noqa: PLC0415
     from rooflint.base.precision import precision as precision_named  # noqa: PLC0415
-    from rooflint.coefficients.coefficients import Coefficients  # noqa: PLC0415
+    from rooflint.coefficients.library import Coefficients  # noqa: PLC0415
     from rooflint.kernels.chip import chip_of  # noqa: PLC0415
     from rooflint.kernels.constants import constants_file  # noqa: PLC0415
     from rooflint_calibration import (  # noqa: PLC0415

@@ -15,10 +15,10 @@ from rooflint.answers.tdp_registry import (
     watts,
 )
 from rooflint.base.errors import InputError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.energy.power import NotKnown, Sustained, survey
 
 SCHEMA = "rooflint-power/1"

@@ -11,10 +11,10 @@ from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.precision import bytes_per_element, rate_unit
 from rooflint.base.units import OPS_PER_MAC, OPS_PER_S, format_quantity
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Facts
 from rooflint.diagnosis.causes import ratio_text
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.mapping.allocate import LAYOUTS
 
 

@@ -17,8 +17,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, precision, rate_unit
 from rooflint.base.units import OPS_PER_S, Dimension, format_quantity
-from rooflint.coefficients.coefficients import FREE
-from rooflint.coefficients.launches import MODES
+from rooflint.coefficients.launch_overheads import FREE, MODES
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Case, Cause, Span

@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeVar
 from pytest_rooflint.history.side import Specs
 from rooflint.base import strict_yaml
 from rooflint.base.facts import Fact
-from rooflint.coefficients.coefficients import SECTIONS, SINGLES, Coefficients
+from rooflint.coefficients.library import SECTIONS, SINGLES, Coefficients
 from rooflint.devices.hardware import Facts, Hardware
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 
 T = TypeVar("T")
 

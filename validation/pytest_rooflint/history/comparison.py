@@ -25,7 +25,7 @@ from rooflint.answers.tdp_registry import hardest
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.devices.hardware import Hardware
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.energy.power import Sustained, survey
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, Table, record, tables
 

@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
-from rooflint.coefficients.coefficients import SINGLES, Coefficients
+from rooflint.coefficients.library import SINGLES, Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import PACKAGED, Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload, workload_ids
 from rooflint.networks.workload import Workload
 from rooflint.prediction.ledger import SUFFIX, Ledger, Table, read_ledger, record, tables

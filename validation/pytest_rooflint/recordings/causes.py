@@ -9,9 +9,9 @@ from rooflint.base.facts import Fact, Ladder
 from rooflint.base.units import HERTZ, format_number, format_quantity
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
+from rooflint.diagnosis.candidate_causes import REASON
 from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.diagnosis.diagnose import candidates
-from rooflint.diagnosis.suspects import REASON
 
 MOST = 0.1
 """No boost adds more to a documented clock; a device that runs faster still has another one than its spec says. [1]"""

@@ -14,7 +14,7 @@ from pytest_rooflint.golden.kinds import ClaimError, article
 from pytest_rooflint.golden.schema import Golden
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, Problem, shown
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.cost.grid import Grid
 from rooflint.cost.prices import Prices
 from rooflint.devices.hardware import Hardware

@@ -10,7 +10,7 @@ import pytest
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.shapes import shapes

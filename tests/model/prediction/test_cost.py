@@ -3,15 +3,14 @@
 import pytest
 
 from rooflint.base.errors import InputError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.cost.economics import HOURS_PER_YEAR
 from rooflint.cost.grid import UnknownPlaceError
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
-from rooflint.energy.energy import idle_w
+from rooflint.energy.model import Energies, idle_w
 from rooflint.networks.tables import load_workload
-from rooflint.prediction.prediction import Setting, predict
-from rooflint.prediction.spending import Ledgers, Place, spending
+from rooflint.prediction.cost import Ledgers, Place, spending
+from rooflint.prediction.predict import Setting, predict
 
 REGISTRY = Registry()
 BOOKS = Ledgers.of(REGISTRY)

@@ -7,7 +7,7 @@ import pytest
 from rooflint.base.errors import InputError
 from rooflint.base.precision import PRECISIONS
 from rooflint.coefficients.checks import size_of
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import ScopeError, UnknownCoefficientError, together
 from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.devices.schema import CIRCUITS

@@ -1,11 +1,11 @@
-"""Basis: of each device its node, of each memory the fullest figure without the way over the chip."""
+"""EnergyModel: of each device its node, of each memory the fullest figure without the way over the chip."""
 
 import pytest
 
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import SCOPES, Basis, Energies, EnergyError
+from rooflint.energy.model import SCOPES, Energies, EnergyError, EnergyModel
 
 
 def near(value):
@@ -76,5 +76,5 @@ def test_a_device_without_a_process_has_no_node_and_says_so():
 
 
 def test_the_unit_of_a_basis_is_the_one_that_does_most_of_the_work():
-    assert Basis(REGISTRY.get("nvidia/a100-sxm4-80gb"), ENERGIES, "fp16", "fp16").unit.name == "tensor_core"
-    assert Basis(REGISTRY.get("stillwater/kpu-t256"), ENERGIES, "int8", "int8").unit.name == "matrix_tile"
+    assert EnergyModel(REGISTRY.get("nvidia/a100-sxm4-80gb"), ENERGIES, "fp16", "fp16").unit.name == "tensor_core"
+    assert EnergyModel(REGISTRY.get("stillwater/kpu-t256"), ENERGIES, "int8", "int8").unit.name == "matrix_tile"

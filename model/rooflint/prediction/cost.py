@@ -17,7 +17,7 @@ from rooflint.cost.economics import (
 from rooflint.cost.grid import Grid, NoReadingError, Reading
 from rooflint.cost.prices import NoPriceError, Prices, PurchasePrice, RentPrice
 from rooflint.devices.registry import Registry
-from rooflint.prediction.prediction import NotKnownError, Prediction
+from rooflint.prediction.predict import NotKnownError, Prediction
 
 MILLION = 1e6
 

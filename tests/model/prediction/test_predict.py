@@ -6,15 +6,16 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.devices.hardware import UnsupportedError
 from rooflint.devices.registry import Registry
-from rooflint.energy.basis import Energies
+from rooflint.energy.model import Energies
 from rooflint.networks.ops import Op
 from rooflint.networks.tables import load_workload
 from rooflint.networks.workload import Workload, WorkloadError, mlp
-from rooflint.prediction.prediction import FREE, NotKnownError, Setting, predict
+from rooflint.prediction.predict import NotKnownError, Setting, predict
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

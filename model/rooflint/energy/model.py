@@ -1,13 +1,14 @@
-"""Basis: what the energies of one device rest on, each coefficient worked out once for all devices."""
+"""EnergyModel: what the energies of one device rest on, each coefficient worked out once for all devices."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.coefficients import Coefficients
+from rooflint.base.facts import Fact
 from rooflint.coefficients.energies import Events, MemoryEnergy
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
-from rooflint.coefficients.ranges import Coefficient, Spread, UnknownCoefficientError, of_spread
+from rooflint.coefficients.ranges import Coefficient, Spread, UnknownCoefficientError, of_fact, of_spread
 from rooflint.coefficients.schema import Scope
 from rooflint.devices.hardware import ComputeUnit, Hardware, working_units
 from rooflint.kernels.constants import Constants, constants_file
@@ -18,8 +19,12 @@ what is between the cells and the chip. A `path`, which goes on to the core, was
 none of them, lest that one look three times as dear as those beside it."""
 
 
+RATED = ("tdp", "powers.limit", "powers.measured_max")
+"""What a device may draw, and what idle power is a share of where it was not measured: the first that it has."""
+
+
 class EnergyError(RooflintError):
-    """A device whose energy nobody can tell, by its id, and what is missing."""
+    """A device whose energy is not known; the message has its id and what is missing."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Energies:
 
 
 @dataclass(frozen=True)
-class Basis:
+class EnergyModel:
     """What the energies of a device rest on."""
 
     hardware: Hardware
@@ -102,3 +107,30 @@ def _of_scope(memory: MemoryEnergy, scope: Scope) -> Spread | None:
         return memory.energy(scope)
     except UnknownCoefficientError:
         return None
+
+
+def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
+    """Power of a device that is ready and does nothing: as measured on it, else a share of its rated power. [W]
+
+    The share is that of measured devices of its kind, with a context where such were measured. Raises EnergyError or
+    UnknownCoefficientError.
+    """
+    if "powers.idle" in hardware.facts:
+        return of_fact(hardware.facts["powers.idle"], "idle power of the device")
+    rated = power_limit(hardware)
+    if rated is None:
+        raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
+    share = of_spread(_idle_share(hardware.kind, coefficients))
+    return share.times(of_fact(rated, "rated power"), f"{share.said}, of {rated.display} rated power").as_estimate()
+
+
+def _idle_share(kind: str, coefficients: Coefficients) -> Spread:
+    try:
+        return coefficients.idle_share(kind, "context")
+    except UnknownCoefficientError:
+        return coefficients.idle_share(kind)
+
+
+def power_limit(hardware: Hardware) -> Fact | None:
+    """The TDP, else the limit or the highest power that was measured; None where none is known. [W]"""
+    return next((fact for path in RATED if (fact := hardware.facts.get(path))), None)

@@ -3,8 +3,8 @@
 import pytest
 
 from rooflint.base.units import SECONDS
-from rooflint.coefficients.coefficients import Coefficients
-from rooflint.coefficients.launches import MODES
+from rooflint.coefficients.launch_overheads import MODES
+from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.devices.registry import Registry
 

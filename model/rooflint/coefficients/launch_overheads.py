@@ -10,6 +10,9 @@ from rooflint.devices.hardware import Facts, Hardware
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
+FREE = "free"
+"""A launch that costs nothing, as in the plain roofline; besides MODES."""
+
 ANY = "any"
 """The vendor of what no vendor decides: a parallel region of threads."""
 

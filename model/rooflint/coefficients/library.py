@@ -21,7 +21,7 @@ from rooflint.base.errors import InputError, refuse, shown
 from rooflint.base.strict_yaml import Document
 from rooflint.coefficients.checks import event_problems, problems, size_of
 from rooflint.coefficients.energies import Circuits, Events, MemoryEnergy, Process
-from rooflint.coefficients.launches import Launches, mode_of, own_overhead
+from rooflint.coefficients.launch_overheads import FREE, Launches, mode_of, own_overhead
 from rooflint.coefficients.ranges import Coefficient, Spread, UnknownCoefficientError, of_spread
 from rooflint.coefficients.schema import (
     CircuitsSpec,
@@ -169,13 +169,7 @@ def _length(name: str) -> float:
     return size_of(name) or 0.0
 
 
-# ---- Launching: what a launch is taken to cost a device, where its own vendor published it and where only others did
-
-FREE = "free"
-"""A way of launching that costs nothing: the plain roofline."""
-
-
-def overhead(hardware: Hardware, coefficients: Coefficients, launch: str) -> Coefficient | None:
+def launch_overhead(hardware: Hardware, coefficients: Coefficients, launch: str) -> Coefficient | None:
     """Time that a launch costs: the device's own, else its vendor's, else another vendor's of its kind. [s]
 
     None where it is free, and where nobody published one. Raises UnknownCoefficientError for a mode that there is not.

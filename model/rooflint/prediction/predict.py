@@ -16,12 +16,12 @@ import numpy as np
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.units import SECONDS, format_quantity
-from rooflint.coefficients import coefficients
+from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import launch_overhead
 from rooflint.coefficients.ranges import Coefficient
 from rooflint.devices.hardware import Hardware
-from rooflint.energy.basis import Energies
-from rooflint.energy.energy import energy_of, power_limit
-from rooflint.energy.terms import Energy
+from rooflint.energy.model import Energies, power_limit
+from rooflint.energy.terms import Energy, energy_of
 from rooflint.kernels.chip import MissingFactError, chip_of
 from rooflint.kernels.network import SiliconEstimate, on_silicon
 from rooflint.mapping.allocate import allocate
@@ -30,8 +30,6 @@ from rooflint.networks.workload import Footprint, Workload, footprint
 from rooflint.roofline import Estimate, estimate, kernel_time_s
 
 T = TypeVar("T")
-
-FREE = coefficients.FREE
 
 ROOFLINE, SILICON = FIDELITIES = ("roofline", "silicon")
 
@@ -326,7 +324,7 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     """
     run = work.fused() if setting.fuse else work
     compute, storage = setting.compute, setting.storage
-    overhead = coefficients.overhead(hardware, energies.coefficients, setting.launch)
+    overhead = launch_overhead(hardware, energies.coefficients, setting.launch)
     times = estimate(hardware, run, compute=compute, storage=storage, overhead_s=overhead.typical if overhead else 0.0)
     reasons: dict[str, str] = {}
     if setting.fidelity == SILICON:
@@ -354,7 +352,7 @@ def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting
 
     Raises MissingFactError for a device that lacks an input, and for one that is no GPU; else as `predict`.
     """
-    overhead = coefficients.overhead(hardware, energies.coefficients, setting.launch)
+    overhead = launch_overhead(hardware, energies.coefficients, setting.launch)
     typical = overhead.typical if overhead else 0.0
     plain = estimate(hardware, run, compute=setting.compute, storage=setting.storage, overhead_s=typical)
     return _on_silicon(hardware, run, plain, energies, setting)
