@@ -1,4 +1,4 @@
-"""docs/calibration-device.md prints what the published rows say, and anchors weigh what they say."""
+"""docs/calibration-device.md prints the benefit on published rows and the weights of anchors."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,10 @@ import pytest
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint_calibration import gain, package
-from rooflint_calibration import gain as gain_said
-from rooflint_calibration.anchored import SPREADS
+from rooflint_calibration import benefit, package
+from rooflint_calibration.anchors import DEVIATIONS, deviations
 from rooflint_calibration.leave_out import load
 from rooflint_calibration.package import FAMILIES, NotInstalledError, devices
-from rooflint_calibration.spreads import spreads
 from rooflint_measure.stopwatches.anchors import ANCHORS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "calibration-device.md").read_text(encoding="utf-8")
@@ -30,16 +28,16 @@ def data():
 
 
 def simulated(data, kind=None):
-    return {device: gain.simulated(device, data, REGISTRY, FILE, kind) for device in DEVICES}
+    return {device: benefit.simulated(device, data, REGISTRY, FILE, kind) for device in DEVICES}
 
 
 @pytest.fixture(scope="module")
-def gains(data):
+def benefits(data):
     return simulated(data)
 
 
 NAMES = {"launch": "null", "matrix units, power": "peak", "bandwidth": "streaming"}
-"""What the page calls that which a kind of anchors tells."""
+"""The label of each kind of anchors on the page."""
 
 
 def printed(heading, mark):
@@ -49,36 +47,36 @@ def printed(heading, mark):
     return {name: [float(one) for one in re.findall(r"\d+(?:\.\d+)?", cells)] for name, cells in rows}
 
 
-def test_the_spreads_are_those_of_the_published_rows(data):
-    for kind, found in spreads(load(data, REGISTRY), FILE).items():
-        assert SPREADS[kind] == pytest.approx(found, rel=0.02)
+def test_the_deviations_are_those_of_the_published_rows(data):
+    for kind, found in deviations(load(data, REGISTRY), FILE).items():
+        assert DEVIATIONS[kind] == pytest.approx(found, rel=0.02)
 
 
-def test_the_page_prints_the_spreads_and_their_weights():
+def test_the_page_prints_the_deviations_and_their_weights():
     rows = printed("## Weight of a measurement", "product")
     for name, kind in NAMES.items():
-        spread, products = SPREADS[kind], len(ANCHORS[kind])
-        said = [100 * spread.machines, 100 * spread.shapes, products, round(100 * spread.weight(products))]
+        deviation, products = DEVIATIONS[kind], len(ANCHORS[kind])
+        said = [100 * deviation.machines, 100 * deviation.shapes, products, round(100 * deviation.weight(products))]
         assert rows[name] == pytest.approx(said)
 
 
-def test_the_page_prints_what_anchors_buy_on_each_published_gpu(gains):
+def test_the_page_prints_the_benefit_on_each_published_gpu(benefits):
     *rows, _ = printed("## Benefit", "→").values()
-    for row, found in zip(rows, gains.values(), strict=True):
-        said = [100 * one.mape for regime in gain_said.WHERE for one in found[regime]]
+    for row, found in zip(rows, benefits.values(), strict=True):
+        said = [100 * one.mape for regime in benefit.REGIME_LABELS for one in found[regime]]
         assert row == pytest.approx(said, abs=0.06)
 
 
-def test_the_page_prints_the_mean_of_the_families(gains):
-    said = [100 * one for pair in gain_said.mean_of_families(gains).values() for one in pair]
+def test_the_page_prints_the_mean_of_the_families(benefits):
+    said = [100 * one for pair in benefit.mean_of_families(benefits).values() for one in pair]
     assert printed("## Benefit", "→")["mean of the families"] == pytest.approx(said, abs=0.06)
 
 
-def test_the_page_prints_what_each_figure_buys_by_itself(data, gains):
+def test_the_page_prints_the_benefit_of_each_figure_by_itself(data, benefits):
     rows = printed("Each figure by itself", r"\.\d\d ")
-    before = [100 * old for old, _ in gain_said.mean_of_families(gains).values()]
-    after = {"all three": gains} | {name: simulated(data, kind) for name, kind in NAMES.items()}
+    before = [100 * old for old, _ in benefit.mean_of_families(benefits).values()]
+    after = {"all three": benefits} | {name: simulated(data, kind) for name, kind in NAMES.items()}
     assert rows["nothing"] == pytest.approx(before, abs=0.02)
     for name, found in after.items():
-        said = [100 * new for _, new in gain_said.mean_of_families(found).values()]
+        said = [100 * new for _, new in benefit.mean_of_families(found).values()]
         assert rows[name][:4] == pytest.approx(said, abs=0.02)

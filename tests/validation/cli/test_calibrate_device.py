@@ -1,4 +1,4 @@
-"""`rooflint calibrate device`, on recordings that nobody took: predictions times a factor, on invented machines."""
+"""`rooflint calibrate device` on synthetic recordings: predictions times a factor."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
-from rooflint_calibration import gain, package
+from rooflint_calibration import benefit, package
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.package import NotInstalledError
 from rooflint_calibration.products import Measured
@@ -80,7 +80,7 @@ def published(monkeypatch):
         return replace(one, seconds=1.2 * predicted_s(one, its_chip, CONSTANTS))
 
     monkeypatch.setattr(package, "data_folder", lambda: None)
-    monkeypatch.setattr(gain, "read", read)
+    monkeypatch.setattr(benefit, "read", read)
 
 
 def run(*arguments, command=app):
@@ -99,21 +99,21 @@ def test_a_slower_machine_gets_slower_figures_and_less_error(record):
     assert own["launch_s"]["own"] > own["launch_s"]["shared"]
     assert own["matrix_factor"]["own"] < own["matrix_factor"]["shared"] == 1
     assert own["dram_efficiency"]["own"] < own["dram_efficiency"]["shared"]
-    assert {one["regime"]: one["error_after"] < one["error_before"] for one in found["gains"]} == dict.fromkeys(
+    assert {one["regime"]: one["error_after"] < one["error_before"] for one in found["benefits"]} == dict.fromkeys(
         ("all", "large", "small", "narrow"), True
     )
     assert all(one["after_s"] > one["before_s"] for one in found["products"])
 
 
-def test_text_names_figures_products_and_what_they_buy(record):
+def test_text_shows_figures_products_and_benefit(record):
     text = run(record()).stdout
-    for heading in ("Own figures", "Products", "What it buys", "What it comes to", "How to read it"):
+    for heading in ("Own figures", "Products", "Benefit", "Summary", "How to read it"):
         assert f"\n{heading} ─" in text
     assert "8 × 16384 × 16384" in text
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_what_is_saved_is_what_explain_reads(record, tmp_path):
+def test_explain_reads_the_saved_file(record, tmp_path):
     mine = tmp_path / "mine.yaml"
     found = json.loads(run(record(1.2), "-f", "json", "--save", mine).stdout)
     example = next(one for one in found["products"] if one["measured_s"] is None)
@@ -133,9 +133,9 @@ def test_what_is_saved_is_what_explain_reads(record, tmp_path):
         run(*sizes, "-d", L4, "--calibration", mine, command=explain)
 
 
-def test_figures_that_no_gpu_has_are_not_saved(record, tmp_path):
+def test_figures_outside_the_range_of_any_gpu_are_not_saved(record, tmp_path):
     mine = tmp_path / "mine.yaml"
-    with pytest.raises(RooflintError, match=r"mine\.yaml: not written, as what was measured is of no such GPU: "):
+    with pytest.raises(RooflintError, match=r"mine\.yaml: not written, because no GPU has such figures: "):
         run(record(1e6), "--save", mine)
     assert not mine.exists()
 
@@ -153,11 +153,11 @@ def test_figures_of_matrix_units_are_carried_over_with_a_word_and_never_to_cuda_
         run(256, 256, 256, "-d", L40S, "-p", "fp32", "--calibration", mine, command=explain)
 
 
-def test_a_kind_that_lacks_is_named_with_the_way_to_record_it(record):
+def test_a_missing_kind_is_listed_with_the_command_that_measures_it(record):
     file = record(sizes=ANCHORS["streaming"], left_out={"null bf16 256x256x256": "no graph here"})
     text = " ".join(run(file).stdout.split())
-    assert "null: no graph here; launch, kernel to kernel stays what all GPUs share" in text
-    assert "peak: not recorded; factor on matrix units and power stays what all GPUs share" in text
+    assert "null: no graph here; launch, kernel to kernel keeps the shared value" in text
+    assert "peak: not recorded; factor on matrix units and power keeps the shared value" in text
     assert "rooflint measure anchors --device cuda" in text
     assert "streaming: " not in text
 
@@ -170,7 +170,7 @@ def test_a_recording_without_products_in_graphs_is_refused(record):
         run(record(rows=(alone,)))
 
 
-def test_a_batch_of_products_is_no_anchor(record):
+def test_a_batch_of_products_is_not_an_anchor(record):
     one = product(EVERY[0], 3e-6)
     batched = one.model_copy(update={"subject": one.subject.model_copy(update={"batch": 8})})
     with pytest.raises(RooflintError, match="each a kernel of a graph, found none"):
@@ -178,23 +178,25 @@ def test_a_batch_of_products_is_no_anchor(record):
 
 
 def test_a_cpu_is_refused(record):
-    with pytest.raises(RooflintError, match=r"want a recording of a GPU, found one of a cpu \(AMD EPYC\); silicon is"):
+    with pytest.raises(
+        RooflintError, match=r"want a recording of a GPU, found one of a cpu \(AMD EPYC\); kernel times"
+    ):
         run(record(name="AMD EPYC", kind="cpu"))
 
 
-def test_a_machine_of_an_unknown_name_is_said_by_hand(record):
+def test_a_machine_of_an_unknown_name_is_given_by_hand(record):
     file = record(name="a card without a name")
-    with pytest.raises(RooflintError, match="no one device is called 'a card without a name'; say --hardware ID"):
+    with pytest.raises(RooflintError, match="cannot identify 'a card without a name'; add --hardware ID"):
         run(file)
     assert "nvidia/l40s, bf16" in run(file, "--hardware", L40S).stdout
 
 
-def test_a_device_that_nobody_published_says_so(record):
+def test_a_device_without_published_rows_is_reported(record):
     text = " ".join(run(record(device=L4, name="NVIDIA L4")).stdout.split())
-    assert "no bf16 products of nvidia/l4 are published to hold it against" in text
+    assert "no bf16 products of nvidia/l4 are published; --published shows other GPUs" in text
 
 
-def test_without_the_package_it_says_so_and_calibrates(record, monkeypatch):
+def test_without_the_package_the_gpu_is_calibrated_without_a_benefit(record, monkeypatch):
     def missing():
         raise NotInstalledError("aiconfigurator-core 0.12 is not installed")
 
@@ -202,16 +204,16 @@ def test_without_the_package_it_says_so_and_calibrates(record, monkeypatch):
     assert "aiconfigurator-core 0.12 is not installed" in " ".join(run(record()).stdout.split())
 
 
-def test_a_product_that_was_always_disturbed_is_named(record):
+def test_a_product_with_disturbed_samples_only_is_listed(record):
     busy = product((8, 16384, 16384), 1e-3, throttled={0: ("sw_power_cap",), 1: ("sw_power_cap",)})
     text = " ".join(run(record(rows=(busy,))).stdout.split())
-    assert "gemm-bf16-synthetic-8x16384x16384-6w: something else was at work in every sample" in text
+    assert "gemm-bf16-synthetic-8x16384x16384-6w: every sample was disturbed" in text
 
 
 def test_every_published_gpu_is_calibrated_by_its_own_rows():
     found = json.loads(run("--published", "-f", "json").stdout)
     DeviceCalibrationRecord.model_validate_json(json.dumps(found))
-    assert len({one["device"] for one in found["gains"]}) == 9
+    assert len({one["device"] for one in found["benefits"]}) == 9
     assert len(run("--published", "-f", "csv").stdout.splitlines()) == 1 + 9 * 4
 
 

@@ -1,4 +1,4 @@
-"""`rooflint calibrate power`: every measured power beside the calculated one, in all formats, and the error by hand."""
+"""`rooflint calibrate power`: all measured powers beside calculated ones, in all formats, and the error by hand."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_rooflint.cli.calibrate import app
-from pytest_rooflint.cli.calibrate_power import GROUPS, CalibrationError, CalibrationRecord, misfit, misfits, rows
+from pytest_rooflint.cli.calibrate_power import GROUPS, CalibrationError, PowerCalibrationRecord, error_of, errors, rows
 from rooflint.output.answer import FORMATS
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +20,7 @@ HBM = "power: hbm3, hardware: nvidia/h100-sxm5-80gb, rate: 3 TB/s"
 
 @pytest.fixture
 def measured(repository):
-    """The golden file of somebody who measured the shipped devices."""
+    """A golden file with measured powers of shipped devices."""
 
     def write(*lines):
         source = "source: {document: Somebody's watt meter, where: p. 1, grade: read}\n"
@@ -52,32 +52,32 @@ def test_a_row_has_the_measured_and_the_calculated_power(measured):
 
 def test_the_mean_is_geometric_and_the_worst_are_named(measured):
     found = rows(measured(f"{T4}, expect: 70 W", f"{HBM}, expect: 225 W"))
-    error = misfit(found)
+    error = error_of(found)
     assert error.mean == pytest.approx(math.sqrt(found[0].ratio * found[1].ratio))
     assert (error.least, error.most) == tuple(sorted(found, key=lambda row: row.ratio))
     assert (error.within, error.rows) == (2, 2)
-    assert list(misfits(found)) == ["matrix units", "memory"]
+    assert list(errors(found)) == ["matrix units", "memory"]
 
 
-def test_a_power_outside_says_its_excuse(measured):
+def test_a_power_outside_the_range_gives_the_reason_of_its_xfail(measured):
     # 217 … 229 W
     excuse = "xfail: {ratio: 0.5083, reason: the way over the chip is not counted, until: 2099-01-01}"
     (row,) = rows(measured(f"{HBM}, expect: 450 W, {excuse}"))
     assert (row.within, row.outside) == (False, "the way over the chip is not counted")
 
 
-def test_a_red_power_is_told_instead_of_averaged(measured):
+def test_a_failing_power_is_an_error_and_not_averaged(measured):
     with pytest.raises(CalibrationError, match="450 W lies above the highest"):
         rows(measured(f"{HBM}, expect: 450 W"))
 
 
-def test_no_measured_power_is_told(measured):
+def test_no_measured_power_is_an_error(measured):
     with pytest.raises(CalibrationError, match="no golden file has a measured power"):
         rows(measured("sustained: tensor_core fp16, hardware: nvidia/t4, expect: 24 TFLOP/s"))
 
 
-def test_json_is_what_its_schema_says(asked):
-    found = CalibrationRecord.model_validate_json(asked("-f", "json"))
+def test_json_follows_its_schema(asked):
+    found = PowerCalibrationRecord.model_validate_json(asked("-f", "json"))
     assert found.all.measurements == len(found.measurements)
     assert sum(one.measurements for one in found.groups.values()) == found.all.measurements
     assert set(found.groups) <= set(GROUPS)
@@ -105,7 +105,7 @@ def test_the_text_fits_eighty_columns_and_breaks_no_device(asked, monkeypatch):
     assert any(line.startswith("h100-sxm5-80gb  fp16") for line in lines)
 
 
-def test_matrix_units_are_within_a_third_of_what_was_measured(asked):
-    # the sentence that the page's readers rely on
-    found = CalibrationRecord.model_validate_json(asked("-f", "json")).groups["matrix units"]
+def test_matrix_units_are_within_a_third_of_the_measurements(asked):
+    # as docs/calibration-power.md says
+    found = PowerCalibrationRecord.model_validate_json(asked("-f", "json")).groups["matrix units"]
     assert 1 / 1.35 <= found.least_ratio <= found.greatest_ratio <= 1.35

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pytest_rooflint.cli.calibrate_device import device_command
-from pytest_rooflint.cli.calibrate_power import power_command
+from pytest_rooflint.cli.calibrate_device import device
+from pytest_rooflint.cli.calibrate_power import power
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
 from rooflint.base.units import percent
@@ -231,11 +231,11 @@ app = typer.Typer(
 )
 
 
-app.command("power")(power_command)
+app.command()(power)
 app.command()(attention)
 app.command()(regressions)
 app.command()(cores)
-app.command("device")(device_command)
+app.command()(device)
 
 
 @app.command()
@@ -260,9 +260,9 @@ def gemm(
         measured = leave_out_load(data or package.data_folder(), known, progress)
         found = leave_out_calibrate(measured, file.constants.products, names, file.fit().rows_per_family, progress)
     typer.echo(write(scores(found), form), nl=False)
-    for device, one in measured.measured.items():
+    for name, one in measured.measured.items():
         left_out = {why: rows for why, rows in one.dropped.items() if rows}
-        typer.echo(f"{device}: {len(one)} shapes; left out: {left_out or 'none'}", err=True)
+        typer.echo(f"{name}: {len(one)} shapes; left out: {left_out or 'none'}", err=True)
     if check:
         judge(constants_text_moved(found.constants, file.constants.products, names))
     elif data is None:

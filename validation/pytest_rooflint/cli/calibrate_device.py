@@ -1,53 +1,46 @@
-"""`rooflint calibrate device`: what a few products of the user's own GPU say of it, and what that buys."""
+"""`rooflint calibrate device`: adjust three figures to products measured on one GPU, and print the benefit."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from pytest_rooflint.recordings import files
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_whole
+from rooflint.base.precision import bytes_per_element
+from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
 from rooflint.cli.options import Specs, registry
+from rooflint.coefficients.library import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.kernels.chip import chip_of
+from rooflint.kernels.constants import constants_file
 from rooflint.output.deliver import deliver
-
-if TYPE_CHECKING:
-    from rooflint.devices.hardware import Hardware
-    from rooflint.devices.registry import Registry
-    from rooflint_calibration.anchored import Anchors
-    from rooflint_calibration.device_answer import Found
-    from rooflint_calibration.gain import Gains
-    from rooflint_measure.record.recording import Recording
+from rooflint_calibration import anchors, benefit, package
+from rooflint_calibration.device_answer import Found, answer, published_answer
+from rooflint_calibration.products import PRECISION
+from rooflint_measure.record.recording import Recording, read
 
 File = Annotated[Path | None, typer.Argument(help="A recording of a GPU (rooflint measure anchors, record).")]
 
 
-def device_command(
+def device(
     file: File = None,
     published: Annotated[
-        bool, typer.Option("--published", help="Instead of a recording: every published GPU by its own rows.")
+        bool, typer.Option("--published", help="Without a recording: every published GPU by its own rows.")
     ] = False,
-    hardware: Annotated[
-        str, typer.Option("--hardware", help="Exact id of the device, if its name does not tell it.")
+    hardware: Annotated[str, typer.Option("--hardware", help="Exact id of the device, if its name is ambiguous.")] = "",
+    precision: Annotated[
+        str, typer.Option("--precision", "-p", help="bf16 or fp16; by default the first in the recording.")
     ] = "",
-    precision: Annotated[str, typer.Option("--precision", "-p", help="bf16 or fp16; the first that there is.")] = "",
     save: Annotated[Path | None, typer.Option(help="YAML for rooflint explain gemm --calibration.")] = None,
     form: options.Form = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Set launch, matrix units and memory of one GPU by its own null, peak and streaming products."""
-    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
-    from rooflint_calibration.calibration_text import (  # noqa: PLC0415
-        checked,
-        text,  # `rooflint --help` does without
-    )
-    from rooflint_calibration.device_answer import (  # noqa: PLC0415
-        answer,
-        published_answer,
-    )
-    from rooflint_measure.record.recording import read  # noqa: PLC0415
-
+    """Adjust launch, matrix units and memory of one GPU to its own null, peak and streaming products."""
     known = registry(specs)
     if published or file is None:
         if not published or file is not None or save is not None:
@@ -58,95 +51,69 @@ def device_command(
     found = _found(file, recording, hardware, precision, known)
     deliver(answer(found), form, output)
     if save:
-        written = text(found, recording, constants_file(known))
-        checked(save, written)
-        try:
-            write_whole(save, written)
-        except OSError as error:
-            raise RooflintError(f"{save}: cannot be written ({error.strerror})") from None
-        typer.echo(f"wrote {save}: rooflint explain gemm … -d {found.hardware.id} --calibration {save}", err=True)
+        _save(save, found, recording, known)
 
 
-def _found(file: Path, recording: "Recording", stated: str, precision: str, known: "Registry") -> "Found":
-    """What the recording says. Raises RooflintError for one that says nothing of silicon."""
-    from rooflint.base.precision import bytes_per_element  # noqa: PLC0415
-    from rooflint.base.precision import precision as precision_named  # noqa: PLC0415
-    from rooflint.coefficients.library import Coefficients  # noqa: PLC0415
-    from rooflint.kernels.chip import chip_of  # noqa: PLC0415
-    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
-    from rooflint_calibration import (  # noqa: PLC0415
-        anchored,
-        recorded_anchors,
-    )
-    from rooflint_calibration.device_answer import Found  # noqa: PLC0415
+def _save(file: Path, found: Found, recording: Recording, known: Registry) -> None:
+    device = found.hardware.id
+    text = anchors.calibration_text(found.own, found.anchors, device, found.precision, recording, constants_file(known))
+    anchors.check_calibration(file, text)
+    try:
+        write_whole(file, text)
+    except OSError as error:
+        raise RooflintError(f"{file}: cannot be written ({error.strerror})") from None
+    typer.echo(f"wrote {file}: rooflint explain gemm … -d {device} --calibration {file}", err=True)
 
+
+def _found(file: Path, recording: Recording, stated: str, precision: str, known: Registry) -> Found:
+    """The figures of a recording. Raises RooflintError for one without anchors."""
     device = _device(file, recording, stated, known)
-    name = recorded_anchors.precision_of(file, recording, precision and precision_named(precision).name)
-    rows = recorded_anchors.recorded(recording, name)
-    anchors = recorded_anchors.of_recording(recording, name)
+    name = anchors.precision_of(file, recording, precision and precision_named(precision).name)
+    products = anchors.of_recording(recording, name)
     chip = chip_of(device, name, Coefficients(known).launches())
-    shared = anchored.Setting(chip, constants_file(known).constants.products, bytes_per_element(name))
-    gains, why = _gains(device, name, anchors, known)
+    shared = anchors.Setting(chip, constants_file(known).constants.products, bytes_per_element(name))
+    found, why = _benefit(device, name, products, known)
     return Found(
-        device,
-        name,
-        anchors,
-        shared,
-        anchored.own_of(anchors, shared),
-        tuple(recorded_anchors.missing(recording, name)),
-        tuple(row.name for row in rows if not row.samples.quiet_s),
-        gains,
-        why,
+        hardware=device,
+        precision=name,
+        anchors=products,
+        shared=shared,
+        own=anchors.own_figures(products, shared),
+        missing=tuple(anchors.missing(recording, name)),
+        disturbed=tuple(row.name for row in anchors.recorded(recording, name) if not row.samples.quiet_s),
+        benefit=found,
+        no_benefit=why,
     )
 
 
-def _device(file: Path, recording: "Recording", stated: str, known: "Registry") -> "Hardware":
-    """Which GPU it is of. Raises RooflintError for a CPU, and where nobody can tell."""
-    from pytest_rooflint.recordings import files  # noqa: PLC0415
-
+def _device(file: Path, recording: Recording, stated: str, known: Registry) -> Hardware:
+    """The GPU of a recording. Raises RooflintError for a CPU, and for an ambiguous name."""
     machine = recording.machine
     if machine.kind != "gpu":
         raise RooflintError(
             f"{shown(file)}: want a recording of a GPU, found one of a {machine.kind} ({machine.device}); "
-            "silicon is known of GPUs alone"
+            "kernel times are modelled for GPUs only"
         )
     found = files.stated(stated, known) if stated else files.identified(machine, known)
     if found is None:
-        raise RooflintError(f"{shown(file)}: no one device is called '{machine.device}'; say --hardware ID")
+        raise RooflintError(f"{shown(file)}: cannot identify '{machine.device}'; add --hardware ID")
     return found
 
 
-def _gains(device: "Hardware", precision: str, anchors: "Anchors", known: "Registry") -> "tuple[Gains | None, str]":
+def _benefit(
+    device: Hardware, precision: str, products: anchors.Anchors, known: Registry
+) -> tuple[benefit.Benefit | None, str]:
     """Errors on published rows of the device, or why there are none."""
-    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
-    from rooflint_calibration import (  # noqa: PLC0415
-        gain,
-        package,
-    )
-    from rooflint_calibration.products import PRECISION  # noqa: PLC0415
-
-    if not gain.is_published(device.id) or precision != PRECISION:
-        return (
-            None,
-            f"no {precision} products of {device.label} are published to hold it against; --published shows others",
-        )
+    if not benefit.is_published(device.id) or precision != PRECISION:
+        return None, f"no {precision} products of {device.label} are published; --published shows other GPUs"
     try:
-        return gain.gain(device.id, anchors, package.data_folder(), known, constants_file(known)), ""
+        return benefit.benefit(device.id, products, package.data_folder(), known, constants_file(known)), ""
     except package.NotInstalledError as error:
-        return None, f"published products of {device.label} to hold it against: {error}"
+        return None, f"published products of {device.label} cannot be read: {error}"
 
 
-def _published(known: "Registry") -> "dict[str, Gains]":
-    """Of every published device, by anchors among its rows. Raises NotInstalledError."""
-    from rooflint.kernels.constants import constants_file  # noqa: PLC0415
-    from rooflint_calibration import (  # noqa: PLC0415
-        gain,
-        package,
-    )
-    from rooflint_calibration.package import (  # noqa: PLC0415
-        FAMILIES,
-        devices,
-    )
-
+def _published(known: Registry) -> dict[str, benefit.Benefit]:
+    """Of every published device, with anchors among its rows. Raises NotInstalledError."""
     file, data = constants_file(known), package.data_folder()
-    return {name: gain.simulated(name, data, known, file) for family in FAMILIES for name in devices(family)}
+    names = [name for family in package.FAMILIES for name in package.devices(family)]
+    return {name: benefit.simulated(name, data, known, file) for name in names}

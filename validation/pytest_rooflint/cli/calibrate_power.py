@@ -1,10 +1,10 @@
-"""Calibration: physics beside every power that somebody measured, and how far apart they are."""
+"""`rooflint calibrate power`: calculated powers beside all measured ones, and the error."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import typer
 from pydantic import Field
@@ -25,11 +25,11 @@ from rooflint.energy.power import ARRAYS, Draw
 from rooflint.output.answer import Answer
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
-from rooflint.output.table import Cell, Table
+from rooflint.output.table import Table
 
 Group = Literal["matrix units", "lanes", "memory"]
 GROUPS: tuple[Group, ...] = get_args(Group)
-"""Work by what a sum of energies knows of it: all, all but the instructions of lanes, all but the way on the chip."""
+"""Work by what the sum of energies covers: all; all but instructions; all but the transport on the chip."""
 
 
 class CalibrationError(RooflintError):
@@ -38,14 +38,14 @@ class CalibrationError(RooflintError):
 
 @dataclass(frozen=True)
 class Row:
-    """One measured power and what physics says of the same work."""
+    """One measured power and the calculated power of the same work."""
 
     claim: Claim
     draw: Draw
     measured_w: float
     source: ClaimSource
     outside: str
-    """Why it lies outside of what physics says, as its excuse has it; empty for one within."""
+    """The reason of its xfail if it lies outside the calculated range; empty otherwise."""
 
     @property
     def ratio(self) -> float:
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def within(self) -> bool:
-        """Whether the measured power lies between the lowest and the highest."""
+        """Whether the measured power lies in the calculated range."""
         return self.draw.low_w <= self.measured_w <= self.draw.high_w
 
     @property
@@ -65,19 +65,19 @@ class Row:
 
     @property
     def group(self) -> Group:
-        """What kind of work it is."""
+        """The kind of work."""
         if self.moves:
             return "memory"
         return "matrix units" if self.draw.hardware.unit(self.draw.work.unit).circuit in ARRAYS else "lanes"
 
     @property
     def moves(self) -> bool:
-        """Whether bytes are counted, and no ops."""
+        """Whether the events are bytes, not ops."""
         return is_memory(self.claim)
 
 
 @dataclass(frozen=True)
-class Misfit:
+class Error:
     """How far typical powers are from measured ones."""
 
     mean: float
@@ -89,10 +89,7 @@ class Misfit:
 
 
 def rows(suite: Suite) -> list[Row]:
-    """Every measured power of the golden files, as they list them.
-
-    Raises CalibrationError where there is none, and for one that is red.
-    """
+    """All measured powers of the golden files, in their order. Raises CalibrationError if one fails or none exists."""
     found = [_row(claim, suite) for claim in suite.claims() if claim.kind == KIND.name]
     if not found:
         raise CalibrationError("no golden file has a measured power; want a claim such as 'power: tensor_core fp16'")
@@ -107,36 +104,31 @@ def _row(claim: Claim, suite: Suite) -> Row:
     return Row(claim, calculated(claim, suite), claim.expectation.value, claim.source, outside)
 
 
-def misfit(found: Sequence[Row]) -> Misfit:
-    """The geometric mean and the worst of both sides: a power twice too high and one half of it cancel."""
+def error_of(found: Sequence[Row]) -> Error:
+    """The geometric mean, in which twice too high and half cancel, and the extremes."""
     mean = math.exp(sum(math.log(row.ratio) for row in found) / len(found))
-    by_ratio = sorted(found, key=_ratio)
-    return Misfit(mean, by_ratio[0], by_ratio[-1], sum(row.within for row in found), len(found))
+    by_ratio = sorted(found, key=lambda row: row.ratio)
+    return Error(mean, by_ratio[0], by_ratio[-1], sum(row.within for row in found), len(found))
 
 
-def misfits(found: Sequence[Row]) -> dict[Group, Misfit]:
-    """The same of each group that has a measurement."""
+def errors(found: Sequence[Row]) -> dict[Group, Error]:
+    """By group, for groups with a measurement."""
     groups = {group: [row for row in found if row.group == group] for group in GROUPS}
-    return {group: misfit(of_it) for group, of_it in groups.items() if of_it}
+    return {group: error_of(some) for group, some in groups.items() if some}
 
 
-def _ratio(row: Row) -> float:
-    return row.ratio
-
-
-# ---- The shape of what `rooflint calibrate power -f json` writes, exported as JSON Schema for other programs
+# ---- The record, which `-f json` writes
 
 Amount = Annotated[float, Field(ge=0)]
-GroupName = Literal["matrix units", "lanes", "memory"]
 GradeName = Literal["read", "device", "quoted", "recalled", "estimate"]
 
 
 class MeasuredPowerRecord(Strict):
-    """One measured power, and what physics says of the same work; events are ops, or bytes of a memory."""
+    """One measured power and the calculated range for the same work; events are ops, or bytes of a memory."""
 
     device: str
     subject: str
-    group: GroupName
+    group: Group
     ran: str | None
     events_per_s: Amount
     measured_w: Amount
@@ -153,8 +145,8 @@ class MeasuredPowerRecord(Strict):
     left_out: list[str]
 
 
-class MisfitRecord(Strict):
-    """How far typical powers are from measured ones; ratios are typical over measured."""
+class ErrorRecord(Strict):
+    """Errors of some typical powers; ratios are typical over measured."""
 
     geometric_mean: Amount
     least_ratio: Amount
@@ -163,80 +155,94 @@ class MisfitRecord(Strict):
     measurements: int
 
 
-class CalibrationRecord(Strict):
+class PowerCalibrationRecord(Strict):
     """`rooflint calibrate power -f json`."""
 
-    schema_: Annotated[Literal["rooflint.calibration/1"], Field(alias="schema")]
-    all: MisfitRecord
-    groups: dict[GroupName, MisfitRecord]
+    schema_: Annotated[Literal["rooflint.calibration/1"], Field(alias="schema")] = "rooflint.calibration/1"
+    all: ErrorRecord
+    groups: dict[Group, ErrorRecord]
     measurements: list[MeasuredPowerRecord]
     caveats: list[str]
 
 
-# ---- The answer to `rooflint calibrate power`: measured powers beside calculated ones, and the error
+def _record(row: Row) -> MeasuredPowerRecord:
+    return MeasuredPowerRecord(
+        device=str(row.claim.hardware),
+        subject=row.claim.subject,
+        group=row.group,
+        ran=row.claim.option("ran"),
+        events_per_s=row.events_per_s,
+        measured_w=row.measured_w,
+        low_w=row.draw.low_w,
+        typical_w=row.draw.typical_w,
+        high_w=row.draw.high_w,
+        ratio=row.ratio,
+        within=row.within,
+        outside=row.outside or None,
+        document=row.source.document,
+        where=row.source.where,
+        url=row.source.url,
+        grade=row.source.grade,
+        left_out=list(row.draw.left_out),
+    )
 
-SCHEMA = "rooflint.calibration/1"
 
-LISTING = (
-    "device",
-    "subject",
-    "group",
-    "ran",
-    "events_per_s",
-    "measured_w",
-    "low_w",
-    "typical_w",
-    "high_w",
-    "ratio",
-    "within",
-    "document",
-    "where",
-    "url",
-    "grade",
-)
-"""Columns of a list of measurements; events are bytes where the subject is a memory, else ops."""
+def _error_record(one: Error) -> ErrorRecord:
+    return ErrorRecord(
+        geometric_mean=one.mean,
+        least_ratio=one.least.ratio,
+        greatest_ratio=one.most.ratio,
+        within=one.within,
+        measurements=one.rows,
+    )
+
+
+# ---- The answer
+
+LISTED = tuple(name for name in MeasuredPowerRecord.model_fields if name not in ("outside", "left_out"))
+"""Columns of the list of measurements; events are bytes if the subject is a memory, else ops."""
 
 CAVEATS = (
-    "Low: published arithmetic, memory as little as the product moves, idle power at its lowest; high: the whole "
-    "datapath and all of the memory's bandwidth",
-    "Not counted: instructions, memory on the chip, the way from a stack to a core, links, fans",
-    "One clock, one voltage and random data: a device that is held to less power lowers its voltage, too, and data "
-    "that repeat draw less",
+    "Low: published arithmetic, the least memory traffic of the product, the lowest idle power; high: the whole "
+    "datapath and the full memory bandwidth",
+    "Not counted: instructions, memory on the chip, transport from a memory stack to a core, links, fans",
+    "One clock, one voltage and random data: a device with a lower power limit also lowers its voltage, and repetitive "
+    "data need less power",
 )
 
 
 def answer(found: Sequence[Row]) -> Answer:
-    """Measured powers with what physics says of the same work."""
-    error, by_group = misfit(found), misfits(found)
+    """Measured powers beside the calculated ranges for the same work."""
+    error, by_group = error_of(found), errors(found)
+    record = PowerCalibrationRecord(
+        all=_error_record(error),
+        groups={group: _error_record(one) for group, one in by_group.items()},
+        measurements=list(map(_record, found)),
+        caveats=list(CAVEATS),
+    )
     return Answer(
         title=f"Power of {len({row.claim.hardware for row in found})} devices, {len(found)} measurements",
-        subtitle="physics beside what was measured",
+        subtitle="calculated and measured",
         sections=tuple(_sections(found, error, by_group)),
-        record={
-            "schema": SCHEMA,
-            "all": _misfit(error),
-            "groups": {group: _misfit(one) for group, one in by_group.items()},
-            "measurements": [_record(row) for row in found],
-            "caveats": list(CAVEATS),
-        },
-        listing=Table(LISTING, tuple(_listed(row) for row in found)),
+        record=record.model_dump(by_alias=True),
+        listing=Table(LISTED, tuple(tuple(getattr(one, name) for name in LISTED) for one in record.measurements)),
     )
 
 
-def _sections(found: Sequence[Row], error: Misfit, by_group: Mapping[Group, Misfit]) -> Iterator[Section]:
-    yield Prose("Typical over measured", tuple(said(error, by_group)))
+def _sections(found: Sequence[Row], error: Error, by_group: Mapping[Group, Error]) -> Iterator[Section]:
+    yield Prose("Typical over measured", tuple(summary(error, by_group)))
     yield _powers(found)
     bars = tuple(_bar(row) for row in found)
-    yield Bars("Power over the measured one", bars, "1 is the measured power")
+    yield Bars("Power over measured power", bars, "1 is the measured power")
     yield _energies(found)
     yield _sources(found)
     if outside := tuple(f"{_name(row)}: {row.outside}" for row in found if row.outside):
-        yield Prose("Outside of low … high", outside)
+        yield Prose("Outside low … high", outside)
     yield Prose("How to read it", CAVEATS)
 
 
-def said(error: Misfit, by_group: Mapping[Group, Misfit]) -> Iterator[str]:
-    """How good a typical power is, for somebody who wants to use one."""
+def summary(error: Error, by_group: Mapping[Group, Error]) -> Iterator[str]:
+    """Errors of typical powers in sentences."""
     for group, one in by_group.items():
         yield f"{group}: geometric mean {_factor(one.mean)}, {_from_to(one)}, of {_count(one)}"
     yield (
@@ -246,23 +252,13 @@ def said(error: Misfit, by_group: Mapping[Group, Misfit]) -> Iterator[str]:
     yield f"{error.within} of the {_count(error)} lie between the lowest and the highest"
 
 
-def _from_to(one: Misfit) -> str:
+def _from_to(one: Error) -> str:
     ends = [_factor(row.ratio) for row in (one.least, one.most)]
     return f"from {ends[0]} to {ends[1]}"
 
 
-def _count(one: Misfit) -> str:
+def _count(one: Error) -> str:
     return counted(one.rows, "measurement")
-
-
-def _misfit(one: Misfit) -> dict[str, float]:
-    return {
-        "geometric_mean": one.mean,
-        "least_ratio": one.least.ratio,
-        "greatest_ratio": one.most.ratio,
-        "within": one.within,
-        "measurements": one.rows,
-    }
 
 
 def _powers(found: Sequence[Row]) -> Grid:
@@ -293,7 +289,7 @@ def _energies(found: Sequence[Row]) -> Grid:
         for row in found
     )
     columns = ("device", "ran", "per", "measured", "low", "typical", "high")
-    return Grid("Energies", Table(columns, rows), "all of the power over the rate: idle power and memory are in it")
+    return Grid("Energies", Table(columns, rows), "whole power over the rate, with idle power and memory")
 
 
 def _sources(found: Sequence[Row]) -> Grid:
@@ -301,7 +297,7 @@ def _sources(found: Sequence[Row]) -> Grid:
         (_device(row), f"{row.source.document}, {row.source.where or ''}".rstrip(", "), row.source.grade)
         for row in found
     )
-    return Grid("Measured by", Table(("device", "document", "grade"), tuple(rows)))
+    return Grid("Sources", Table(("device", "document", "grade"), tuple(rows)))
 
 
 def _bar(row: Row) -> Bar:
@@ -349,49 +345,16 @@ def _factor(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _listed(row: Row) -> tuple[Cell, ...]:
-    found = _record(row)
-    return tuple(found[column] for column in LISTING)
+# ---- The command
 
 
-def _record(row: Row) -> dict[str, Any]:
-    """Everything that is said of one measurement."""
-    low, typical, high = _three(row)
-    return {
-        "device": str(row.claim.hardware),
-        "subject": row.claim.subject,
-        "group": row.group,
-        "ran": row.claim.option("ran"),
-        "events_per_s": row.events_per_s,
-        "measured_w": row.measured_w,
-        "low_w": low,
-        "typical_w": typical,
-        "high_w": high,
-        "ratio": row.ratio,
-        "within": row.within,
-        "outside": row.outside or None,
-        "document": row.source.document,
-        "where": row.source.where,
-        "url": row.source.url,
-        "grade": row.source.grade,
-        "left_out": list(row.draw.left_out),
-    }
-
-
-# ---- `rooflint calibrate power`: physics beside the powers that golden files say were measured
-
-
-def power_command(
+def power(
     form: options.Form = "",
     output: options.Output = None,
     golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
     specs: Specs = None,
 ) -> None:
-    """Compare the powers that physics gives with those that were measured, and say how far it is off."""
-    # gone  # `rooflint --help` does without
-    # gone
-    from pytest_rooflint.suite.suite import Suite  # noqa: PLC0415
-
+    """Compare calculated powers with all measured ones of the golden files, and print the error."""
     roots = [folder.resolve() for folder in golden or configured("rooflint_golden")]
     suite = Suite.of(roots, [folder.resolve() for folder in specs or configured("rooflint_specs")])
     deliver(answer(rows(suite)), form, output)

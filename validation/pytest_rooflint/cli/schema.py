@@ -8,7 +8,7 @@ import typer
 
 import pytest_rooflint
 import rooflint
-from pytest_rooflint.cli.calibrate_power import CalibrationRecord
+from pytest_rooflint.cli.calibrate_power import PowerCalibrationRecord
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from pytest_rooflint.measuring.versions import VersionsRecord, WorthRecord
@@ -55,7 +55,7 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "sweep.json": {"$schema": _DRAFT, **SweepRecord.model_json_schema()},
         model / "tdp_estimate.json": {"$schema": _DRAFT, **TdpEstimateRecord.model_json_schema()},
         model / "tdp_registry.json": {"$schema": _DRAFT, **TdpRegistryRecord.model_json_schema()},
-        harness / "calibration.json": {"$schema": _DRAFT, **CalibrationRecord.model_json_schema()},
+        harness / "calibration.json": {"$schema": _DRAFT, **PowerCalibrationRecord.model_json_schema()},
         harness / "calibrate_device.json": {"$schema": _DRAFT, **DeviceCalibrationRecord.model_json_schema()},
         model / "explain_gemm.json": {"$schema": _DRAFT, **GemmRecord.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},

@@ -1,4 +1,4 @@
-"""Anchored: what a few products say of a machine. The machines are invented: predictions with known figures."""
+"""Anchors: own figures of invented GPUs, whose products take exactly as long as known figures predict."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from rooflint.kernels.constants import constants_file
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.shapes import shapes
-from rooflint_calibration.anchored import LEAST_LAUNCH_S, SPREADS, Anchors, Setting, Spread, own_of
+from rooflint_calibration.anchors import DEVIATIONS, LEAST_LAUNCH_S, Anchors, Deviation, Setting, own_figures
 from rooflint_measure.stopwatches.anchors import ANCHORS
 
 REGISTRY = Registry()
@@ -34,7 +34,7 @@ def taken(truth: Own, setting, sizes=tuple(EVERY)):
 
 def test_a_machine_like_all_others_keeps_what_they_share():
     setting = shared()
-    found = own_of(taken(Own(), setting), setting)
+    found = own_figures(taken(Own(), setting), setting)
     assert found.launch_s == pytest.approx(launch_s(setting.chip, CONSTANTS))
     assert found.matrix_factor == pytest.approx(1)
     assert found.dram_efficiency == pytest.approx(CONSTANTS.dram_efficiency)
@@ -51,7 +51,7 @@ def test_each_figure_moves_towards_the_truth_and_not_beyond(device, matrix, dram
     setting = shared(device)
     usual = launch_s(setting.chip, CONSTANTS)
     truth = Own(launch * usual, matrix, dram * CONSTANTS.dram_efficiency)
-    found = own_of(taken(truth, setting), setting)
+    found = own_figures(taken(truth, setting), setting)
     for was, own, true in (
         (1.0, found.matrix_factor, truth.matrix_factor),
         (CONSTANTS.dram_efficiency, found.dram_efficiency, truth.dram_efficiency),
@@ -59,45 +59,45 @@ def test_each_figure_moves_towards_the_truth_and_not_beyond(device, matrix, dram
         assert min(was, true) * 0.99 <= own <= max(was, true) * 1.01
 
 
-def test_a_kind_that_was_not_measured_says_nothing():
+def test_a_kind_that_was_not_measured_has_no_figure():
     setting = shared()
-    found = own_of(taken(Own(1e-6, 0.7, 0.7), setting, ANCHORS["streaming"]), setting)
+    found = own_figures(taken(Own(1e-6, 0.7, 0.7), setting, ANCHORS["streaming"]), setting)
     assert (found.launch_s, found.matrix_factor) == (None, None)
     assert found.dram_efficiency < CONSTANTS.dram_efficiency
 
 
-def test_products_weigh_more_together_and_never_all():
+def test_more_products_weigh_more_and_less_than_one():
     # one product: 0.04² / (0.04² + 0.04²) = 1/2; four: 0.04² / (0.04² + 0.04² / 4) = 4/5
-    spread = Spread(0.04, 0.04)
-    assert spread.weight(1) == pytest.approx(1 / 2)
-    assert spread.weight(4) == pytest.approx(4 / 5)
-    assert all(0 < one.weight(1) < one.weight(9) < 1 for one in SPREADS.values())
+    deviation = Deviation(0.04, 0.04)
+    assert deviation.weight(1) == pytest.approx(1 / 2)
+    assert deviation.weight(4) == pytest.approx(4 / 5)
+    assert all(0 < one.weight(1) < one.weight(9) < 1 for one in DEVIATIONS.values())
 
 
 def test_an_absurdly_fast_null_product_leaves_a_launch_above_zero():
     setting = shared()
     one = taken(Own(), setting, ANCHORS["null"])
-    assert own_of(replace(one, seconds=one.seconds * 1e-6), setting).launch_s > 0
+    assert own_figures(replace(one, seconds=one.seconds * 1e-6), setting).launch_s > 0
     # where the work of a null product is longer than its launch, what is beyond would be less than none
     short = replace(
         setting, chip=replace(setting.chip, graph_launch_s=1e-9), constants=replace(CONSTANTS, start_clocks=0)
     )
-    assert own_of(replace(one, seconds=one.seconds * 1e-6), short).launch_s == LEAST_LAUNCH_S
+    assert own_figures(replace(one, seconds=one.seconds * 1e-6), short).launch_s == LEAST_LAUNCH_S
 
 
-def test_matrix_units_are_judged_by_the_memory_that_was_found():
+def test_matrix_units_are_fitted_with_the_memory_figure_found_before():
     setting = shared()
     anchors = taken(Own(dram_efficiency=0.2), setting)
-    found = own_of(anchors, setting)
+    found = own_figures(anchors, setting)
     after = setting.with_(Own(dram_efficiency=found.dram_efficiency))
-    assert found.matrix_factor == own_of(anchors.of("peak"), after).matrix_factor
-    assert found.matrix_factor > own_of(anchors.of("peak"), setting).matrix_factor
+    assert found.matrix_factor == own_figures(anchors.of("peak"), after).matrix_factor
+    assert found.matrix_factor > own_figures(anchors.of("peak"), setting).matrix_factor
 
 
 def test_no_share_of_the_bandwidth_rises_above_the_whole():
     setting = shared()
     one = taken(Own(), setting)
-    found = own_of(replace(one, seconds=one.seconds / 10), setting)
+    found = own_figures(replace(one, seconds=one.seconds / 10), setting)
     assert found.dram_efficiency == 1.0
     assert found.matrix_factor > 1  # no share: what the power allows beyond what it allows all others
 
@@ -106,4 +106,6 @@ def test_peak_products_move_the_factor_by_their_weight():
     # all three 10 % faster than predicted: 1.1^0.44, as 0.037² / (0.037² + 0.072² / 3) = 0.44
     setting = shared()
     one = taken(Own(), setting, ANCHORS["peak"])
-    assert own_of(replace(one, seconds=one.seconds / 1.1), setting).matrix_factor == pytest.approx(1.1**0.442, rel=1e-3)
+    assert own_figures(replace(one, seconds=one.seconds / 1.1), setting).matrix_factor == pytest.approx(
+        1.1**0.442, rel=1e-3
+    )

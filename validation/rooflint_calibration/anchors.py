@@ -1,0 +1,298 @@
+"""Anchors: what a few products measured on one GPU say about its launches, its matrix units and its memory.
+
+A product measures the GPU, but also its own shape: its tile, its kernel, and whether the library was tuned for it. So
+each figure moves from the shared value only as far as its products can tell the GPU from their shapes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.base.errors import InputError, RooflintError, shown
+from rooflint.devices.spec_files import read_spec
+from rooflint.kernels.chip import Chip
+from rooflint.kernels.constants import ConstantsFile, Products
+from rooflint.kernels.device_calibration import DeviceCalibrationSpec, Own
+from rooflint.kernels.gemm import latency_s, launch_s
+from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint_calibration.fit import Data
+from rooflint_calibration.package import family_of
+from rooflint_calibration.products import ELEMENT_BYTES, Measured
+from rooflint_calibration.sample import REGIMES
+from rooflint_calibration.score import predicted_s
+from rooflint_measure.record.measurement import Gemm, Measurement
+from rooflint_measure.record.recording import Recording
+from rooflint_measure.stopwatches.anchors import ANCHORS, DTYPES, GRAPH, Kind
+
+RECORD = "rooflint measure anchors --device cuda -o mine.json"
+"""The command that measures anchors."""
+
+SHAPES = tuple(shape for of_kind in ANCHORS.values() for shape in of_kind)
+
+
+class Deviation(NamedTuple):
+    """Standard deviations of predicted over measured, as shares: between GPUs, and between shapes on one GPU."""
+
+    machines: float
+    shapes: float
+
+    def weight(self, products: int) -> float:
+        """Share of the mean error of so many products that is due to the GPU. [1]
+
+        Shrinkage: the mean of n observations with noise σ of something that varies by τ is worth τ² / (τ² + σ² / n).
+        """
+        return self.machines**2 / (self.machines**2 + self.shapes**2 / products)
+
+
+DEVIATIONS: Mapping[Kind, Deviation] = {
+    "null": Deviation(0.071, 0.069),
+    "peak": Deviation(0.037, 0.072),
+    "streaming": Deviation(0.038, 0.040),
+}
+"""Of the nine measured GPUs, each predicted by constants fitted without its family, to two digits (`deviations`).
+
+Machines: of medians over products below 1 GFLOP (for the launch), above 20 GFLOP, and of m up to 16 with weights
+larger than four times L2. Shapes: of the null anchors, and of the other two regimes.
+"""
+
+LEAST_LAUNCH_S = 1e-8
+"""The shortest launch; anything less is noise of the anchors. [s]"""
+
+
+# ---- Own figures of one GPU
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Measured products of one kind, or of all."""
+
+    shapes: Shapes
+    seconds: Numbers
+    copies: Numbers
+    """Sets of weights in rotation."""
+
+    def of(self, kind: Kind) -> "Anchors":
+        """The products of a kind."""
+        found = np.array([one in ANCHORS[kind] for one in self.sizes], bool)
+        return Anchors(Shapes(*(column[found] for column in self.shapes)), self.seconds[found], self.copies[found])
+
+    @property
+    def sizes(self) -> list[tuple[int, int, int]]:
+        """m, n, k of each."""
+        return [(int(m), int(n), int(k)) for m, n, k, _ in zip(*self.shapes, strict=True)]
+
+    def __len__(self) -> int:
+        """Number of products."""
+        return len(self.seconds)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What anchors are predicted with."""
+
+    chip: Chip
+    constants: Products
+    element_bytes: float
+
+    def predicted_s(self, anchors: Anchors) -> Numbers:
+        """Time of each product. [s]"""
+        return latency_s(
+            anchors.shapes, self.chip, self.constants, element_bytes=self.element_bytes, copies=anchors.copies
+        )
+
+    def with_(self, own: Own) -> "Setting":
+        """The same with a GPU's own figures."""
+        chip, constants = own.of(self.chip, self.constants)
+        return replace(self, chip=chip, constants=constants)
+
+
+def own_figures(anchors: Anchors, setting: Setting) -> Own:
+    """The figures that the anchors give; None for a kind without anchors.
+
+    Memory first, because large products wait for it a little; then the matrix units; then launches, whose products do
+    some work of their own.
+    """
+    stream = _factor(anchors, "streaming", setting)
+    dram = None if stream is None else min(setting.constants.dram_efficiency * stream, 1.0)
+    matrix = _factor(anchors, "peak", setting.with_(Own(dram_efficiency=dram)))
+    launch = _launch_s(anchors.of("null"), setting.with_(Own(dram_efficiency=dram, matrix_factor=matrix)))
+    return Own(launch, matrix, dram)
+
+
+def _factor(anchors: Anchors, kind: Kind, setting: Setting) -> float | None:
+    """How many times as fast as predicted the products of a kind are, weighted. [1]"""
+    few = anchors.of(kind)
+    if not len(few):
+        return None
+    bias = float(np.log(setting.predicted_s(few) / few.seconds).mean())
+    return float(np.exp(bias * DEVIATIONS[kind].weight(len(few))))
+
+
+def _launch_s(few: Anchors, setting: Setting) -> float | None:
+    """The shared launch, plus what null products take longer than predicted, weighted. [s]"""
+    if not len(few):
+        return None
+    shared = launch_s(setting.chip, setting.constants)
+    beyond = float(np.mean(few.seconds - setting.predicted_s(few)))
+    return max(shared + beyond * DEVIATIONS["null"].weight(len(few)), LEAST_LAUNCH_S)
+
+
+# ---- Anchors of a recording, or among the published rows of a device
+
+
+def recorded(recording: Recording, precision: str) -> tuple[Measurement, ...]:
+    """The anchors of a recording in a precision. Products launched one by one do not count: the host may be late."""
+    return tuple(row for row in recording.measurements if _is_anchor(row, precision))
+
+
+def _is_anchor(row: Measurement, precision: str) -> bool:
+    subject = row.subject
+    return (
+        isinstance(subject, Gemm)
+        and GRAPH in row.details
+        and subject.precision == precision
+        and subject.batch == 1
+        and (subject.m, subject.n, subject.k) in SHAPES
+    )
+
+
+def of_recording(recording: Recording, precision: str) -> Anchors:
+    """The least time of each, because noise only adds."""
+    rows = [(row.subject, row.samples.best_s) for row in recorded(recording, precision)]
+    products = [(one, seconds) for one, seconds in rows if isinstance(one, Gemm)]
+    sizes = np.array([(one.m, one.n, one.k) for one, _ in products], float).reshape(-1, 3)
+    return Anchors(
+        shapes(*sizes.T) if len(sizes) else Shapes(*(np.empty(0) for _ in range(4))),
+        np.array([seconds for _, seconds in products]),
+        np.array([float(one.weight_copies) for one, _ in products]),
+    )
+
+
+def of_published(measured: Measured) -> Anchors:
+    """The published rows of these shapes, as if a user had measured them."""
+    sizes = zip(measured.shapes.m, measured.shapes.n, measured.shapes.k, strict=True)
+    few = measured.rows(np.array([one in SHAPES for one in sizes], bool))
+    return Anchors(few.shapes, few.seconds, few.copies)
+
+
+def precision_of(file: Path, recording: Recording, asked: str) -> str:
+    """The precision asked for, else the first with anchors. Raises RooflintError."""
+    names = [asked] if asked else list(DTYPES)
+    for name in names:
+        if recorded(recording, name):
+            return name
+    raise RooflintError(
+        f"{shown(file)}: want {', '.join(ANCHORS)} products in {' or '.join(names)}, each a kernel of a graph, "
+        f"found none; {RECORD}"
+    )
+
+
+def missing(recording: Recording, precision: str) -> Iterator[tuple[Kind, str]]:
+    """Kinds that a recording lacks, each with the reason in the recording."""
+    there = of_recording(recording, precision).sizes
+    for kind, sizes in ANCHORS.items():
+        if not set(sizes) & set(there):
+            reasons = {why for what, why in recording.left_out.items() if what.startswith(f"{kind} {precision} ")}
+            yield kind, "; ".join(sorted(reasons)) or "not recorded"
+
+
+# ---- The file that `rooflint explain gemm --calibration` reads
+
+FIGURES: Mapping[str, Kind] = {"launch": "null", "matrix_factor": "peak", "dram_efficiency": "streaming"}
+"""Keys of the file, and the anchors that each is found from."""
+
+
+def calibration_text(
+    own: Own, anchors: Anchors, hardware: str, precision: str, recording: Recording, constants: ConstantsFile
+) -> str:
+    """The whole file. Texts are quoted, because a driver may name a device as it likes."""
+    fit, machine = constants.fit(), recording.machine.device.replace('"', "'")
+    values = {
+        "launch": None if own.launch_s is None else f"{own.launch_s * 1e6:.4g} us",
+        "matrix_factor": None if own.matrix_factor is None else f"{own.matrix_factor:.4g}",
+        "dram_efficiency": None if own.dram_efficiency is None else f"{own.dram_efficiency:.4g}",
+    }
+    lines = [
+        "# Written by rooflint calibrate device for rooflint explain gemm --calibration: not a spec.",
+        f'name: "{machine}"',
+        f"hardware: {hardware}",
+        f"precision: {precision}",
+        "sources:",
+        f'  recording: {{document: "recording of {machine}, {recording.file_name}", grade: device}}',
+        f'corrects: {{package: "{fit.package}", day: "{fit.day}"}}',
+    ]
+    for key, value in values.items():
+        if value is not None:
+            few = anchors.of(FIGURES[key])
+            products = ", ".join("×".join(map(str, size)) for size in few.sizes)
+            weight = DEVIATIONS[FIGURES[key]].weight(len(few))
+            lines.append(f'{key}: [{value}, recording, "{products}; weight {weight:.0%}"]')
+    return "\n".join(lines) + "\n"
+
+
+def check_calibration(file: Path, text: str) -> None:
+    """Refuse figures outside the range of any GPU, because the file could not be read again. Raises RooflintError."""
+    try:
+        read_spec(file, DeviceCalibrationSpec, text)
+    except InputError as error:
+        problems = "; ".join(problem.message for problem in error.problems)
+        raise RooflintError(f"{file}: not written, because no GPU has such figures: {problems}") from None
+
+
+# ---- Where DEVIATIONS come from
+
+MIDDLE = (0.16, 0.84)
+"""Quantiles two standard deviations apart if errors are normal."""
+
+STREAMS_OVER_L2 = 4
+"""Weights of so many times L2 come from memory."""
+
+Error = Callable[[Measured, Chip, Products], Numbers]
+
+
+def deviations(data: Data, file: ConstantsFile) -> Mapping[Kind, Deviation]:
+    """How much predictions without the family deviate between GPUs and between shapes, by kind of anchor."""
+    known = [(one, data.chips[name], file.without(family_of(name)).products) for name, one in data.measured.items()]
+    large, narrow = REGIMES["large"], REGIMES["narrow"]
+
+    def deviation(error: Error, inside: Callable[[Shapes, Chip], NDArray[np.bool_]]) -> Deviation:
+        errors = [error(one.rows(inside(one.shapes, chip)), chip, values) for one, chip, values in known]
+        machines = np.std([np.median(some) for some in errors], ddof=1)
+        return Deviation(float(machines), float(np.mean([_middle(some) for some in errors])))
+
+    launches = [_launch_errors(_null(one), chip, values) for one, chip, values in known]
+    small = deviation(_launch_errors, lambda shapes, chip: REGIMES["small"](shapes))
+    return {
+        "null": Deviation(small.machines, float(np.sqrt(np.mean([some.var(ddof=1) for some in launches])))),
+        "peak": deviation(_log_errors, lambda shapes, chip: large(shapes)),
+        "streaming": deviation(_log_errors, lambda shapes, chip: narrow(shapes) & _streams(shapes, chip)),
+    }
+
+
+def _streams(shapes: Shapes, chip: Chip) -> NDArray[np.bool_]:
+    return np.asarray(ELEMENT_BYTES * shapes.n * shapes.k > STREAMS_OVER_L2 * chip.l2_bytes)
+
+
+def _null(measured: Measured) -> Measured:
+    anchors = of_published(measured).of("null")
+    return Measured(measured.device, anchors.shapes, anchors.seconds, anchors.copies, {})
+
+
+def _log_errors(rows: Measured, chip: Chip, constants: Products) -> Numbers:
+    """ln(predicted / measured). [1]"""
+    return np.asarray(np.log(predicted_s(rows, chip, constants) / rows.seconds))
+
+
+def _launch_errors(rows: Measured, chip: Chip, constants: Products) -> Numbers:
+    """Measured less predicted, in launches. [1]"""
+    return (rows.seconds - predicted_s(rows, chip, constants)) / launch_s(chip, constants)
+
+
+def _middle(some: Numbers) -> float:
+    """Half the width of the middle two thirds. [1]"""
+    low, high = np.quantile(some, MIDDLE)
+    return float(high - low) / 2
