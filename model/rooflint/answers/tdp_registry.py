@@ -21,7 +21,7 @@ from rooflint.base.units import (
 )
 from rooflint.devices.hardware import UnsupportedError, working_units
 from rooflint.devices.schema import Strict
-from rooflint.energy.power import VERDICTS, NotKnown, Power, Sustained
+from rooflint.energy.power import VERDICTS, PowerCheck, PowerTerm, UnknownPower
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
 from rooflint.output.table import Cell, Table
@@ -134,22 +134,22 @@ LISTING = (
 """Columns of a list of loads."""
 
 
-def listed(one: Sustained | NotKnown) -> tuple[Cell, ...]:
+def listed(one: PowerCheck | UnknownPower) -> tuple[Cell, ...]:
     """One row of such a list; what nobody knows has its reason instead of figures."""
     found = record(one)
-    if isinstance(one, NotKnown):
+    if isinstance(one, UnknownPower):
         return (one.device, found["unit"], found["precision"], *(None for _ in LISTING[3:-1]), one.reason)
     return (*(found[column] for column in LISTING[:-2]), "; ".join(one.left_out) or None, None)
 
 
-def counted(found: Sequence[Sustained]) -> dict[str, int]:
+def counted(found: Sequence[PowerCheck]) -> dict[str, int]:
     """How often each verdict was given."""
     return {verdict: sum(one.verdict == verdict for one in found) for verdict in VERDICTS}
 
 
-def record(one: Sustained | NotKnown) -> dict[str, Any]:
+def record(one: PowerCheck | UnknownPower) -> dict[str, Any]:
     """Everything that is said of one load."""
-    if isinstance(one, NotKnown):
+    if isinstance(one, UnknownPower):
         unit, precision = (one.load.unit, one.load.precision) if one.load else (None, None)
         return {"device": one.device, "unit": unit, "precision": precision, "reason": one.reason}
     load = one.load
@@ -181,7 +181,7 @@ def record(one: Sustained | NotKnown) -> dict[str, Any]:
     }
 
 
-def _power(power: Power) -> dict[str, Any]:
+def _power(power: PowerTerm) -> dict[str, Any]:
     return {
         "name": power.name,
         "cause": power.cause,
@@ -225,29 +225,29 @@ def ratio_shown(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio == 1 or round(ratio, 2) != 1 else f"{ratio:.4g}"
 
 
-def ends(one: Sustained) -> str:
+def ends(one: PowerCheck) -> str:
     """`0.55 … 1.46`."""
     return f"{ratio_shown(one.low_ratio)} … {ratio_shown(one.high_ratio)}"
 
 
-def at_the_limit(one: Sustained) -> str:
+def at_the_limit(one: PowerCheck) -> str:
     """What an op may cost if all of the power went to compute, `0.71`. [pJ/op]"""
     return format_number(one.exhausting_j_per_op * 1e12, 3)
 
 
-def fitting_clock(one: Sustained) -> str:
+def fitting_clock(one: PowerCheck) -> str:
     """The clock at which the typical power is the limit, `1.26 GHz`; its own if that fits, a dash if none does."""
     if one.ratio <= 1:
         return "its own"
     return UNKNOWN if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
 
 
-def hardest(found: Sequence[Sustained]) -> Sustained:
+def hardest(found: Sequence[PowerCheck]) -> PowerCheck:
     """One that cannot be sustained before others, then the highest typical ratio, of equals the highest lowest."""
     return max(found, key=lambda one: (one.verdict == "cannot sustain", round(one.ratio, 6), one.low_ratio))
 
 
-def interval_bar(label: str, one: Sustained) -> Bar:
+def interval_bar(label: str, one: PowerCheck) -> Bar:
     """From nothing over the lowest and the typical to the highest power, over the limit."""
     parts = (
         ("lowest", one.low_ratio),
@@ -257,7 +257,7 @@ def interval_bar(label: str, one: Sustained) -> Bar:
     return Bar(label, tuple(Part(name, value, f"{value:.2f}") for name, value in parts), ends(one))
 
 
-def detail(found: Sequence[Sustained]) -> Iterator[Section]:
+def detail(found: Sequence[PowerCheck]) -> Iterator[Section]:
     """Of one device at one point, whose loads those are."""
     worst = hardest(found)
     name = f"{worst.load.unit} {worst.load.precision}"
@@ -270,7 +270,7 @@ def detail(found: Sequence[Sustained]) -> Iterator[Section]:
     yield Prose(f"Sensitivity, {name}", tuple(sensitivity(worst)))
 
 
-def _loads(found: Sequence[Sustained]) -> Grid:
+def _loads(found: Sequence[PowerCheck]) -> Grid:
     rows = tuple(
         (
             one.load.unit,
@@ -290,12 +290,12 @@ def _loads(found: Sequence[Sustained]) -> Grid:
     )
 
 
-def _causes(one: Sustained) -> Bar:
+def _causes(one: PowerCheck) -> Bar:
     parts = tuple(Part(power.name, power.typical_w, watts(power.typical_w)) for power in one.powers)
     return Bar(one.load.device, parts, watts(one.typical_w))
 
 
-def _parts(one: Sustained, name: str) -> Grid:
+def _parts(one: PowerCheck, name: str) -> Grid:
     rows = [
         (
             power.name,
@@ -314,7 +314,7 @@ def _rate(rate_per_s: float, unit: str) -> str:
     return "" if unit == "s" else f"{rate_per_s / 1e12:.4g} T{unit.upper()}/s"
 
 
-def _sources(one: Sustained, name: str) -> Grid:
+def _sources(one: PowerCheck, name: str) -> Grid:
     rows = [
         (power.name, fact.display, fact.source.grade, f"{fact.source.document}, {fact.where}")
         for power in one.powers
@@ -325,7 +325,7 @@ def _sources(one: Sustained, name: str) -> Grid:
     return Grid(f"What it rests on, {name}", Table(("part", "fact", "grade", "source"), tuple(rows)), note)
 
 
-def sensitivity(one: Sustained) -> Iterator[str]:
+def sensitivity(one: PowerCheck) -> Iterator[str]:
     """At which energy of an op, and at which clock, the limit is reached."""
     per_op, per_mac = one.exhausting_j_per_op * 1e12, one.exhausting_j_per_mac * 1e12
     yield (
@@ -362,13 +362,13 @@ CAVEATS = (
     "Power goes with the clock; voltage is not modelled",
 )
 
-Found = Sustained | NotKnown
+Found = PowerCheck | UnknownPower
 
 
 def answer(found: Sequence[Found], precision: str = "", unit: str = "") -> Answer:
     """Loads with what they take, and those of which nobody can tell, with reasons."""
-    able = [one for one in found if isinstance(one, Sustained)]
-    missing = [one for one in found if isinstance(one, NotKnown)]
+    able = [one for one in found if isinstance(one, PowerCheck)]
+    missing = [one for one in found if isinstance(one, UnknownPower)]
     worst = hardest_loads(able)
     return Answer(
         title=_title(worst, found),
@@ -387,22 +387,24 @@ def answer(found: Sequence[Found], precision: str = "", unit: str = "") -> Answe
     )
 
 
-def hardest_loads(able: Sequence[Sustained]) -> list[Sustained]:
+def hardest_loads(able: Sequence[PowerCheck]) -> list[PowerCheck]:
     """Of each device at each point the load that is hardest to sustain; highest typical ratio first."""
-    by_device: dict[str, list[Sustained]] = {}
+    by_device: dict[str, list[PowerCheck]] = {}
     for one in able:
         by_device.setdefault(one.load.device, []).append(one)
     return sorted((hardest(several) for several in by_device.values()), key=lambda one: -one.ratio)
 
 
-def _title(worst: Sequence[Sustained], found: Sequence[Found]) -> str:
-    points = len({one.load.device if isinstance(one, Sustained) else one.device for one in found})
+def _title(worst: Sequence[PowerCheck], found: Sequence[Found]) -> str:
+    points = len({one.load.device if isinstance(one, PowerCheck) else one.device for one in found})
     if points > 1 or not worst:
         return f"Power of {len(worst)} of {points} device{'' if points == 1 else 's'}"
     return f"Power of {worst[0].load.device}"
 
 
-def _sections(able: Sequence[Sustained], worst: Sequence[Sustained], missing: Sequence[NotKnown]) -> Iterator[Section]:
+def _sections(
+    able: Sequence[PowerCheck], worst: Sequence[PowerCheck], missing: Sequence[UnknownPower]
+) -> Iterator[Section]:
     if len(worst) == 1:
         yield Prose("Verdict", (said(worst[0]), lowest(worst[0])))
         yield from detail(able)
@@ -416,7 +418,7 @@ def _sections(able: Sequence[Sustained], worst: Sequence[Sustained], missing: Se
     yield Prose("How to read it", CAVEATS)
 
 
-def said(one: Sustained) -> str:
+def said(one: PowerCheck) -> str:
     """The verdict in a sentence."""
     subject = f"{one.load.unit} {one.load.precision} of {one.load.device}"
     return (
@@ -425,13 +427,13 @@ def said(one: Sustained) -> str:
     )
 
 
-def lowest(one: Sustained) -> str:
+def lowest(one: PowerCheck) -> str:
     """What its lowest power is made of, so that a reader sees what a verdict hangs on."""
     parts = [f"{power.name} {watts(power.low_w)} ({power.each.grade})" for power in one.powers if power.low_w]
     return f"At the least {watts(one.low_w)}: {', '.join(parts)}"
 
 
-def told(worst: Sequence[Sustained]) -> Iterator[str]:
+def told(worst: Sequence[PowerCheck]) -> Iterator[str]:
     """How often each verdict was given, and how many of the undecided are typically above the limit."""
     count = counted(worst)
     of_all = ", ".join(f"{verdict} {count[verdict]}" for verdict in VERDICTS)
@@ -441,7 +443,7 @@ def told(worst: Sequence[Sustained]) -> Iterator[str]:
         yield f"Of the {count['undecided']} undecided the typical power of {above} is above the limit"
 
 
-def _table(worst: Sequence[Sustained]) -> Grid:
+def _table(worst: Sequence[PowerCheck]) -> Grid:
     rows = tuple(
         (
             one.load.device,
@@ -458,7 +460,7 @@ def _table(worst: Sequence[Sustained]) -> Grid:
     return Grid("Devices", Table(COLUMNS, rows), note)
 
 
-def _precision(one: Sustained) -> str:
+def _precision(one: PowerCheck) -> str:
     """With the unit where a network would not run on it: another processor of a module."""
     try:
         own = {unit.name for unit in working_units(one.load.hardware, one.load.precision)}
@@ -468,7 +470,7 @@ def _precision(one: Sustained) -> str:
     return one.load.precision if names <= own else f"{one.load.precision} {one.load.unit}"
 
 
-def _grouped(missing: Sequence[NotKnown]) -> Iterator[str]:
+def _grouped(missing: Sequence[UnknownPower]) -> Iterator[str]:
     """Equal reasons once, with all devices that they are given for; of loads of many devices their number."""
     for reason, of_load in dict.fromkeys((one.reason, one.load is not None) for one in missing):
         names = dict.fromkeys(one.device for one in missing if (one.reason, one.load is not None) == (reason, of_load))
@@ -476,6 +478,6 @@ def _grouped(missing: Sequence[NotKnown]) -> Iterator[str]:
         yield f"{reason}: {f'{len(names)} devices' if counted_only else ', '.join(names)}"
 
 
-def _left_out(worst: Sequence[Sustained]) -> Iterator[str]:
+def _left_out(worst: Sequence[PowerCheck]) -> Iterator[str]:
     for reason in dict.fromkeys(reason for one in worst for reason in one.left_out):
         yield f"{reason}: {', '.join(one.load.device for one in worst if reason in one.left_out)}"

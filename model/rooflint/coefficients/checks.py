@@ -9,7 +9,7 @@ from rooflint.base.facts import Fact
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import METRES, UnitError, parse_quantity
 from rooflint.coefficients.energies import MemoryEnergy
-from rooflint.coefficients.ranges import Range, range_of
+from rooflint.coefficients.ranges import Reading, reading_of
 from rooflint.coefficients.schema import (
     PARTS,
     PICO,
@@ -83,14 +83,14 @@ def _scopes(memory: MemoryEnergy) -> Iterator[Problem]:
     """Readings of one scope that lie far apart, and a part that costs more than the whole by the same document."""
     readings = memory.spec.readings
     for (name, one), (other, two) in combinations(readings.items(), 2):
-        first, second = memory.range(name), memory.range(other)
+        first, second = memory.reading(name), memory.reading(other)
         if one.scope == two.scope:
             yield from far([first.low, first.high, second.low, second.high])
         yield from _part_above_whole(one, first, two, second)
         yield from _part_above_whole(two, second, one, first)
 
 
-def _part_above_whole(one: MemoryReading, part: Range, two: MemoryReading, whole: Range) -> Iterator[Problem]:
+def _part_above_whole(one: MemoryReading, part: Reading, two: MemoryReading, whole: Reading) -> Iterator[Problem]:
     same = part.low.source.document == whole.low.source.document
     if same and PARTS[one.scope] and PARTS[one.scope] < PARTS[two.scope] and part.low.value > whole.high.value:
         yield contradiction(part.low, whole.high, f"is {one.scope} alone, and above the {two.scope} of")
@@ -117,7 +117,7 @@ def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
 KINDS: tuple[str, ...] = get_args(Kind)
 
 #: One reading of one event: the event, its node, and what is said.
-Said = tuple[EventSpec, str | None, Range]
+Said = tuple[EventSpec, str | None, Reading]
 
 
 def event_problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
@@ -147,13 +147,13 @@ def _events(spec: EventsSpec, facts: Facts) -> Iterator[Problem]:
     for readings in _together(said):
         yield from _parts(readings)
     for state in {one.state for one in spec.idle.values()}:
-        ranges = [range_of(name, facts, f"idle.{name}") for name, one in spec.idle.items() if one.state == state]
+        ranges = [reading_of(name, facts, f"idle.{name}") for name, one in spec.idle.items() if one.state == state]
         yield from far([fact for one in ranges for fact in one.facts])
 
 
 def _said(name: str, event: EventSpec, facts: Facts) -> Iterator[Said]:
     for reading, one in event.readings.items():
-        yield event, one.node, range_of(reading, facts, f"events.{name}.readings.{reading}")
+        yield event, one.node, reading_of(reading, facts, f"events.{name}.readings.{reading}")
 
 
 def _outside(event: EventSpec, said: list[Said]) -> Iterator[Problem]:
@@ -164,7 +164,7 @@ def _outside(event: EventSpec, said: list[Said]) -> Iterator[Problem]:
             yield Problem(fact.file, fact.line, f"{fact.path}: {text}; wrong unit or prefix?")
 
 
-def _apart(node: str | None, one: Range, other: str | None, two: Range) -> Iterator[Problem]:
+def _apart(node: str | None, one: Reading, other: str | None, two: Reading) -> Iterator[Problem]:
     """Two readings of one event. At two nodes, the older may cost more by the ratio of the nodes, besides."""
     if node == other:
         yield from far([*one.facts, *two.facts])
@@ -200,7 +200,7 @@ def _parts(readings: list[Said]) -> Iterator[Problem]:
                 yield contradiction(_largest(group), whole.high, how)
 
 
-def _largest(group: list[tuple[EventSpec, Range]]) -> Fact:
+def _largest(group: list[tuple[EventSpec, Reading]]) -> Fact:
     return max((part.low for _, part in group), key=lambda fact: fact.value)
 
 
@@ -210,5 +210,5 @@ def _launches(spec: LaunchesSpec, document: Document, facts: Facts) -> Iterator[
             for mode, launch in modes.items():
                 paths = {one: f"launches.{kind}.{owner}.{mode}.readings.{one}" for one in launch.readings}
                 broken = [problem for path in paths.values() for problem in incomplete(path, document, facts)]
-                ends = [] if broken else [range_of(one, facts, path) for one, path in paths.items()]
+                ends = [] if broken else [reading_of(one, facts, path) for one, path in paths.items()]
                 yield from broken or far([fact for one in ends for fact in one.facts])

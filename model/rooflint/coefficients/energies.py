@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rooflint.base.strict_yaml import Document
-from rooflint.coefficients.ranges import Range, Spread, UnknownCoefficientError, range_of
+from rooflint.coefficients.ranges import Range, Reading, UnknownCoefficientError, reading_of
 from rooflint.coefficients.schema import (
     PARTS,
     CircuitsSpec,
@@ -26,21 +26,21 @@ class Process:
     document: Document
     facts: Facts
 
-    def energy(self, kind: str, of: str) -> Spread:
+    def energy(self, kind: str, of: str) -> Range:
         """`("multiply", "fp16")`, `("sram", "kib8")` or `("wire", "random_bit")`. [J/op, J/B or J/B/m]
 
         Raises UnknownCoefficientError.
         """
         tail = f"{of}.read" if kind == "sram" else of
-        ranges = [
-            Range(name, fact, fact, fact)
+        readings = [
+            Reading(name, fact, fact, fact)
             for name in self.spec.readings
             if (fact := self.facts.get(f"readings.{name}.{kind}.{tail}"))
         ]
-        if not ranges:
+        if not readings:
             having = ", ".join(sorted(self.energies())) or "none"
             raise UnknownCoefficientError(f"{self.id} has no energy '{kind} {of}' (has: {having})")
-        return Spread(f"{self.id} {kind} {of}", tuple(ranges))
+        return Range(f"{self.id} {kind} {of}", tuple(readings))
 
     def energies(self) -> set[str]:
         """`multiply fp16`, `sram kib8`: what can be asked for."""
@@ -57,23 +57,23 @@ class MemoryEnergy:
     document: Document
     facts: Facts
 
-    def energy(self, scope: str) -> Spread:
+    def energy(self, scope: str) -> Range:
         """What all documents say of that scope. [J/B]. Raises UnknownCoefficientError."""
-        parts, ranges = PARTS[scope_of(scope)], tuple(self.ranges(scope))
-        if not ranges:
+        readings = tuple(self.readings(scope_of(scope)))
+        if not readings:
             having = ", ".join(dict.fromkeys(one.scope for one in self.spec.readings.values()))
             raise UnknownCoefficientError(f"{self.id} has no energy of scope '{scope}' (has: {having})")
-        return Spread(f"{self.id} {scope}", ranges, parts)
+        return Range(f"{self.id} {scope}", readings)
 
-    def ranges(self, scope: str) -> Iterator[Range]:
+    def readings(self, scope: str) -> Iterator[Reading]:
         """Readings of one scope."""
         for name, one in self.spec.readings.items():
             if one.scope == scope:
-                yield self.range(name)
+                yield self.reading(name)
 
-    def range(self, name: str) -> Range:
+    def reading(self, name: str) -> Reading:
         """One reading."""
-        return range_of(name, self.facts, f"readings.{name}")
+        return reading_of(name, self.facts, f"readings.{name}")
 
 
 def scope_of(text: str) -> Scope:
@@ -109,23 +109,23 @@ class Events:
         """Events that can be asked for."""
         return list(self.spec.events)
 
-    def energy(self, name: str, node: str | None = None) -> Spread:
+    def energy(self, name: str, node: str | None = None) -> Range:
         """What documents say that one occurrence costs, at one node: the best reading's, or the one asked for. [J]
 
-        Figures of several nodes are never in one spread. Raises UnknownCoefficientError.
+        Figures of several nodes are never in one range. Raises UnknownCoefficientError.
         """
         wanted = "".join(node.split()) if node else self.node(name)
-        chosen = tuple(one for reading, one in self._ranges(name) if self._node(name, reading) == wanted)
+        chosen = tuple(one for reading, one in self._readings(name) if self._node(name, reading) == wanted)
         if not chosen:
             raise UnknownCoefficientError(f"{self.id} has no '{name}' at {wanted} (has: {_listed(self.nodes(name))})")
-        return Spread(f"{self.id} {name}", chosen, frozenset(self._event(name).covers))
+        return Range(f"{self.id} {name}", chosen)
 
-    def everything(self, name: str) -> Spread:
+    def everything(self, name: str) -> Range:
         """What all documents say of an event, whatever the node: for comparing, not for computing. [J]
 
         Raises UnknownCoefficientError.
         """
-        return Spread(f"{self.id} {name}", tuple(one for _, one in self._ranges(name)))
+        return Range(f"{self.id} {name}", tuple(one for _, one in self._readings(name)))
 
     def node(self, name: str) -> str | None:
         """The node that the best reading of an event holds for, `45nm`; None where its document names none.
@@ -147,19 +147,19 @@ class Events:
         """What an event is counted by, as a word: `lane_instruction`. Raises UnknownCoefficientError."""
         return self._event(name).per
 
-    def idle_share(self, state: str | None = None) -> Spread:
+    def idle_share(self, state: str | None = None) -> Range:
         """Idle power over TDP in a state, or in any. [1]. Raises UnknownCoefficientError."""
-        ranges = tuple(
-            range_of(name, self.facts, f"idle.{name}")
+        readings = tuple(
+            reading_of(name, self.facts, f"idle.{name}")
             for name, one in self.spec.idle.items()
             if state in (None, one.state)
         )
-        if not ranges:
+        if not readings:
             having = dict.fromkeys(one.state for one in self.spec.idle.values())
             wanted = f"in state '{state}'" if state else "in any state"
             having_text = f" (has: {_listed(having)})" if having else ""
             raise UnknownCoefficientError(f"no idle power of the kind {self.id} is known {wanted}{having_text}")
-        return Spread(f"{self.id} idle {state or 'power'}", ranges)
+        return Range(f"{self.id} idle {state or 'power'}", readings)
 
     def _event(self, name: str) -> EventSpec:
         if name not in self.spec.events:
@@ -169,9 +169,9 @@ class Events:
     def _node(self, name: str, reading: str) -> str | None:
         return self._event(name).readings[reading].node
 
-    def _ranges(self, name: str) -> Iterator[tuple[str, Range]]:
+    def _readings(self, name: str) -> Iterator[tuple[str, Reading]]:
         for reading in self._event(name).readings:
-            yield reading, range_of(reading, self.facts, f"events.{name}.readings.{reading}")
+            yield reading, reading_of(reading, self.facts, f"events.{name}.readings.{reading}")
 
 
 def _listed(things: Iterable[str | None]) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from rooflint.base.strict_yaml import Document
-from rooflint.coefficients.ranges import Range, Spread, UnknownCoefficientError, range_of
+from rooflint.coefficients.ranges import Range, Reading, UnknownCoefficientError, reading_of
 from rooflint.coefficients.schema import LaunchesSpec, LaunchSpec, Mode
 from rooflint.devices.hardware import Facts, Hardware
 
@@ -25,7 +25,7 @@ class Launches:
     document: Document
     facts: Facts
 
-    def overhead(self, kind: str, vendor: str, mode: str) -> Spread | None:
+    def overhead(self, kind: str, vendor: str, mode: str) -> Range | None:
         """What documents say of a vendor's devices, else of any vendor's; None where nobody says anything. [s]
 
         Raises UnknownCoefficientError for a mode that there is not.
@@ -34,20 +34,20 @@ class Launches:
         for owner in (vendor, ANY):
             if one := self._launch(kind, owner, name):
                 path = f"launches.{kind}.{owner}.{name}.readings"
-                ranges = tuple(range_of(reading, self.facts, f"{path}.{reading}") for reading in one.readings)
-                return Spread(f"{owner} {kind} {name} launch", ranges)
+                ranges = tuple(reading_of(reading, self.facts, f"{path}.{reading}") for reading in one.readings)
+                return Range(f"{owner} {kind} {name} launch", ranges)
         return None
 
-    def of_kind(self, kind: str, mode: str) -> Spread | None:
+    def of_kind(self, kind: str, mode: str) -> Range | None:
         """What documents say of any vendor's devices of a kind, the first that the file lists; None without one. [s]
 
         Raises UnknownCoefficientError for a mode that there is not.
         """
         owners = next((owners for name, owners in self.spec.launches.items() if name == kind), {})
         found = (self.overhead(kind, vendor, mode) for vendor in owners)
-        return next((spread for spread in found if spread), None)
+        return next(filter(None, found), None)
 
-    def taken_for(self, hardware: Hardware, mode: str) -> Range | None:
+    def taken_for(self, hardware: Hardware, mode: str) -> Reading | None:
         """What a document says of a device's own architecture; None where none does. [s]
 
         Raises UnknownCoefficientError for a mode that there is not.
@@ -57,7 +57,7 @@ class Launches:
         for reading, said in one.readings.items() if one else ():
             if hardware.architecture in said.architectures:
                 path = f"launches.{hardware.kind}.{vendor}.{name}.readings.{reading}"
-                return range_of(reading, self.facts, path)
+                return reading_of(reading, self.facts, path)
         return None
 
     def what(self, kind: str, vendor: str, mode: str) -> str | None:
@@ -74,10 +74,10 @@ class Launches:
         return owners.get(vendor, {}).get(mode)
 
 
-def own_overhead(hardware: Hardware) -> Spread | None:
+def own_overhead(hardware: Hardware) -> Range | None:
     """The launch overhead that a device's own spec states; it goes before any of its vendor's. [s]"""
     fact = hardware.facts.get("launch_overhead")
-    return Spread(f"{hardware.id} launch", (Range("own", fact, fact, fact),)) if fact else None
+    return Range(f"{hardware.id} launch", (Reading("own", fact, fact, fact),)) if fact else None
 
 
 def mode_of(text: str) -> Mode:

@@ -22,7 +22,7 @@ from rooflint.base.strict_yaml import Document
 from rooflint.coefficients.checks import event_problems, problems, size_of
 from rooflint.coefficients.energies import Circuits, Events, MemoryEnergy, Process
 from rooflint.coefficients.launch_overheads import FREE, Launches, mode_of, own_overhead
-from rooflint.coefficients.ranges import Coefficient, Spread, UnknownCoefficientError, of_spread
+from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_range
 from rooflint.coefficients.schema import (
     CircuitsSpec,
     EnergySpec,
@@ -103,7 +103,7 @@ class Coefficients:
         document, spec, facts = self._load(file, EventsSpec)
         return Events(kind, spec, document, facts)
 
-    def idle_share(self, kind: str, state: str | None = None) -> Spread:
+    def idle_share(self, kind: str, state: str | None = None) -> Range:
         """Idle power over TDP of processors of that kind, in a state or in any. [1]
 
         Raises UnknownCoefficientError or InputError.
@@ -115,7 +115,7 @@ class Coefficients:
         document, spec, facts = self._load(self._single("launches"), LaunchesSpec)
         return Launches(spec, document, facts)
 
-    def launch_overhead(self, hardware: Hardware, mode: str) -> Spread | None:
+    def launch_overhead(self, hardware: Hardware, mode: str) -> Range | None:
         """Time that a launch costs a device: its own fact, else what is published of its vendor's, else None. [s]
 
         Raises UnknownCoefficientError for a mode that there is not, or InputError.
@@ -178,4 +178,4 @@ def launch_overhead(hardware: Hardware, coefficients: Coefficients, launch: str)
         return None
     found = coefficients.launch_overhead(hardware, launch)
     found = found or coefficients.launches().of_kind(hardware.kind, launch)
-    return of_spread(found) if found else None
+    return of_range(found) if found else None

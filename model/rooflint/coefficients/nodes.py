@@ -13,7 +13,7 @@ from rooflint.base.facts import Fact
 from rooflint.coefficients.checks import size_of
 from rooflint.coefficients.energies import Process
 from rooflint.coefficients.library import Coefficients
-from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_spread
+from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_range
 from rooflint.devices.hardware import Facts
 
 PRINTED, OLDER = "7nm", "45nm"
@@ -76,7 +76,7 @@ class NodeEnergies:
         for a core's control, which is counted apart, so it counts as 1.
         """
         facts = self.coefficients.circuits().facts
-        base = of_spread(self.process.energy("op", "fp32"))
+        base = of_range(self.process.energy("op", "fp32"))
         dense = _bounded(facts[f"factors.{circuit}"]) if f"factors.{circuit}" in facts else of_one(circuit)
         around = of_fact(facts["overhead"], "overhead")
         return base.times(self._format(precision)).times(dense).times(around, f"{precision} op in a {circuit}")
@@ -99,12 +99,12 @@ class NodeEnergies:
         own = _maybe(self.process, "sram", array)
         if own:
             return own
-        printed = of_spread(self.coefficients.process(PRINTED).energy("sram", array))
+        printed = of_range(self.coefficients.process(PRINTED).energy("sram", array))
         if _size(self.node) < _size(PRINTED):
             shrunk = printed.low * self.logic(PRINTED).low
             said = f"{printed.said}, as {self.node} cells hardly shrink"
             return Coefficient(shrunk, printed.typical, printed.high, said, printed.facts)
-        older = of_spread(self.coefficients.process(OLDER).energy("sram", array))
+        older = of_range(self.coefficients.process(OLDER).energy("sram", array))
         share = math.log(_size(self.node) / _size(PRINTED)) / math.log(_size(OLDER) / _size(PRINTED))
         typical = printed.typical * (older.typical / printed.typical) ** share
         said = f"{array} array between {PRINTED} and {OLDER}"
@@ -142,7 +142,7 @@ def _multiply_add(process: Process, precision: str) -> Coefficient | None:
 
 def _maybe(process: Process, kind: str, of: str) -> Coefficient | None:
     try:
-        return of_spread(process.energy(kind, of))
+        return of_range(process.energy(kind, of))
     except UnknownCoefficientError:
         return None
 
@@ -150,7 +150,7 @@ def _maybe(process: Process, kind: str, of: str) -> Coefficient | None:
 def _relative(coefficients: Coefficients, node: str) -> Coefficient:
     """Logic at a node over logic at the printed one: by FP32 ops, by a foundry's ratio, or by an FP32 multiply-add."""
     process, printed = coefficients.process(node), coefficients.process(PRINTED)
-    own, base = _maybe(process, "op", "fp32"), of_spread(printed.energy("op", "fp32"))
+    own, base = _maybe(process, "op", "fp32"), of_range(printed.energy("op", "fp32"))
     if own:
         ratio = own.times(_inverse(base))
     else:

@@ -1,4 +1,8 @@
-"""An energy as the sources leave it: a typical value between ends, and what it includes."""
+"""A coefficient as its sources leave it: readings of documents, their range, and arithmetic on ranges.
+
+A `Reading` is what one document says, a `Range` what all documents say, and a `Coefficient` a number between two ends
+that is multiplied and added with others.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,12 +16,8 @@ class UnknownCoefficientError(RooflintError):
     """A node, a memory, an operation, a scope, an event or a reading that no root has; the message names those."""
 
 
-class ScopeError(RooflintError):
-    """Energies that must not be added: they share a part, or nobody knows what one of them includes."""
-
-
 @dataclass(frozen=True, slots=True)
-class Range:
+class Reading:
     """What one document says: a value, the ends of a range, or all three."""
 
     name: str
@@ -37,42 +37,40 @@ class Range:
         return tuple(dict.fromkeys(given))
 
 
-def range_of(name: str, facts: Mapping[str, Fact], path: str) -> Range:
+def reading_of(name: str, facts: Mapping[str, Fact], path: str) -> Reading:
     """The reading of that name below a dotted path, of which the file gives a value or both ends."""
     low, typical, high = (facts.get(f"{path}.{end}") for end in ("low", "typical", "high"))
     ends = [fact for fact in (low, typical, high) if fact]
-    return Range(name, low or ends[0], high or ends[-1], typical)
+    return Reading(name, low or ends[0], high or ends[-1], typical)
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Range:
     """What all documents say about one coefficient; the ends are those of any of them.
 
-    An energy is in J/op, J/B, J/B/m or, of an event, in J; idle power is a share, a launch is in seconds.
+    Energies are in J/op, J/B, J/B/m or, of an event, in J; idle power is a share, a launch overhead in seconds.
     """
 
     what: str
-    ranges: tuple[Range, ...]
-    parts: frozenset[str] | None = None
-    """What an access to memory includes or an event covers; None where that means nothing, empty where it is open."""
+    readings: tuple[Reading, ...]
 
     @property
-    def best(self) -> Range:
-        """The range of the best grade; of several, the one that its file lists first."""
-        return min(self.ranges, key=lambda one: max(GRADES.index(fact.source.grade) for fact in one.facts))
+    def best(self) -> Reading:
+        """The reading of the best grade; of several, the one that its file lists first."""
+        return min(self.readings, key=lambda one: max(GRADES.index(fact.source.grade) for fact in one.facts))
 
-    def only(self, name: str) -> "Spread":
+    def only(self, name: str) -> "Range":
         """The same of one document. Raises UnknownCoefficientError."""
-        chosen = tuple(one for one in self.ranges if one.name == name)
+        chosen = tuple(one for one in self.readings if one.name == name)
         if not chosen:
-            having = ", ".join(one.name for one in self.ranges)
+            having = ", ".join(one.name for one in self.readings)
             raise UnknownCoefficientError(f"{self.what} has no reading '{name}' (has: {having})")
-        return replace(self, ranges=chosen)
+        return replace(self, readings=chosen)
 
     @property
     def low(self) -> float:
         """The lowest value that a document gives. [as its facts]"""
-        return min(one.low.value for one in self.ranges)
+        return min(one.low.value for one in self.readings)
 
     @property
     def typical(self) -> float:
@@ -82,32 +80,12 @@ class Spread:
     @property
     def high(self) -> float:
         """The highest value that a document gives. [as its facts]"""
-        return max(one.high.value for one in self.ranges)
+        return max(one.high.value for one in self.readings)
 
     @property
     def dimension(self) -> Dimension:
         """Energy, by itself or per op, per byte, per byte and metre; time; none for a share."""
         return self.best.low.quantity.dimension
-
-
-def together(spreads: Iterable[Spread]) -> tuple[float, float, float]:
-    """Lowest, typical and highest sum of accesses to memory that have no part in common. [J/B]
-
-    Raises ScopeError where two share a part, or one does not say what it includes.
-    """
-    counted: dict[str, str] = {}
-    chosen = tuple(spreads)
-    for one in chosen:
-        if not one.parts:
-            raise ScopeError(f"{one.what} does not say what it includes; it cannot be added to anything")
-        for part in sorted(one.parts):
-            if part in counted:
-                raise ScopeError(f"{counted[part]} and {one.what} both include {part}; they cannot be added")
-            counted[part] = one.what
-    return sum(one.low for one in chosen), sum(one.typical for one in chosen), sum(one.high for one in chosen)
-
-
-# ---- A coefficient: what one event costs, between the ends that the documents leave open
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +110,7 @@ class Coefficient:
         return "estimate" if self.carried else weakest(self.facts)
 
     def times(self, factor: "Coefficient | float", said: str = "") -> "Coefficient":
-        """Product with a factor, whose spread widens it."""
+        """Product with a factor, whose range widens it."""
         other = factor if isinstance(factor, Coefficient) else Coefficient(factor, factor, factor, "")
         return Coefficient(
             self.low * other.low,
@@ -163,9 +141,9 @@ class Coefficient:
         return replace(self, said=said)
 
 
-def of_spread(spread: Spread, said: str = "") -> Coefficient:
+def of_range(found: Range, said: str = "") -> Coefficient:
     """What the documents say of one thing; its facts are those of the typical value, the others widen the range."""
-    return Coefficient(spread.low, spread.typical, spread.high, said or spread.what, _once(spread.best.facts))
+    return Coefficient(found.low, found.typical, found.high, said or found.what, _once(found.best.facts))
 
 
 def of_fact(fact: Fact, said: str) -> Coefficient:

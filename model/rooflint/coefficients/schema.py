@@ -14,12 +14,12 @@ from rooflint.base.units import DIMENSIONLESS, JOULES, JOULES_PER_BYTE, JOULES_P
 from rooflint.devices.schema import (
     CIRCUITS,
     Capacity,
+    FactKind,
     Kind,
     PrecisionName,
     SourcedSpec,
     Strict,
     Text,
-    Wish,
     Word,
     fact_of,
 )
@@ -50,13 +50,13 @@ PARTS: Mapping[Scope, frozenset[Part]] = MappingProxyType(
 )
 
 OpEnergy = fact_of(
-    Wish("an energy per operation", JOULES_PER_OP, 1e-3 * PICO, 20 * PICO, "3.7 pJ/op", unit="pJ/op", shown=PICO)
+    FactKind("an energy per operation", JOULES_PER_OP, 1e-3 * PICO, 20 * PICO, "3.7 pJ/op", unit="pJ/op", shown=PICO)
 )
 SramEnergy = fact_of(
-    Wish("an energy per byte", JOULES_PER_BYTE, 0.05 * PICO, 20 * PICO, "10/8 pJ/B", unit="pJ/B", shown=PICO)
+    FactKind("an energy per byte", JOULES_PER_BYTE, 0.05 * PICO, 20 * PICO, "10/8 pJ/B", unit="pJ/B", shown=PICO)
 )
 WireEnergy = fact_of(
-    Wish(
+    FactKind(
         "an energy per bit and length",
         JOULES_PER_BYTE_M,
         0.005 * 8e3 * PICO,
@@ -67,7 +67,7 @@ WireEnergy = fact_of(
     )
 )
 AccessEnergy = fact_of(
-    Wish(
+    FactKind(
         "an energy per bit",
         JOULES_PER_BYTE,
         0.1 * 8 * PICO,
@@ -77,8 +77,8 @@ AccessEnergy = fact_of(
         shown=8 * PICO,
     )
 )
-RelativePower = fact_of(Wish("a power over that of another node", DIMENSIONLESS, 0.2, 1, "0.70"))
-EnergyFactor = fact_of(Wish("a factor", DIMENSIONLESS, 0.05, 5, "0.85"))
+RelativePower = fact_of(FactKind("a power over that of another node", DIMENSIONLESS, 0.2, 1, "0.70"))
+EnergyFactor = fact_of(FactKind("a factor", DIMENSIONLESS, 0.05, 5, "0.85"))
 
 NodeName = Annotated[str, Field(pattern=r"^[1-9][0-9]*nm$", description="another node: 7nm")]
 
@@ -214,10 +214,12 @@ State = Literal["no_context", "context", "no_load", "unstated"]
 Mode = Literal["framework", "synchronous", "stream", "graph", "region"]
 
 EventEnergy = fact_of(
-    Wish("an energy", JOULES, 0.01 * PICO, 1e6 * PICO, "70 pJ", unit="pJ", shown=PICO)  # WINDOWS has the narrow ones
+    FactKind(
+        "an energy", JOULES, 0.01 * PICO, 1e6 * PICO, "70 pJ", unit="pJ", shown=PICO
+    )  # WINDOWS has the narrow ones
 )
-IdleShare = fact_of(Wish("idle power over TDP", DIMENSIONLESS, 0.01, 1, "53/300"))
-LaunchTime = fact_of(Wish("a launch overhead", SECONDS, 1e-9, 1e-4, "2.1 us"))
+IdleShare = fact_of(FactKind("idle power over TDP", DIMENSIONLESS, 0.01, 1, "53/300"))
+LaunchTime = fact_of(FactKind("a launch overhead", SECONDS, 1e-9, 1e-4, "2.1 us"))
 
 
 class EventReading(Strict):

@@ -20,13 +20,13 @@ from rooflint.base.units import (
     JOULES_PER_KWH,
     SECONDS_PER_HOUR,
 )
-from rooflint.devices.schema import SourcedSpec, Strict, Text, Wish, fact_of
+from rooflint.devices.schema import FactKind, SourcedSpec, Strict, Text, fact_of
 
 GRAMS_PER_KG = 1000
 
 #: The dearest hour of one device that was found is 12.29 USD; the cheapest one 0.06.
 Rent = fact_of(
-    Wish(
+    FactKind(
         "a price per hour of one device",
         DOLLARS_PER_S,
         0.005 / SECONDS_PER_HOUR,
@@ -36,12 +36,12 @@ Rent = fact_of(
         shown=1 / SECONDS_PER_HOUR,
     )
 )
-Purchase = fact_of(Wish("a price of one device", DOLLARS, 10, 60_000, "12500 USD", unit="USD", shown=1))
+Purchase = fact_of(FactKind("a price of one device", DOLLARS, 10, 60_000, "12500 USD", unit="USD", shown=1))
 Embodied = fact_of(
-    Wish("the carbon of making one device", GRAMS, 50, 1000 * GRAMS_PER_KG, "164 kg", unit="kg", shown=GRAMS_PER_KG)
+    FactKind("the carbon of making one device", GRAMS, 50, 1000 * GRAMS_PER_KG, "164 kg", unit="kg", shown=GRAMS_PER_KG)
 )
 Carbon = fact_of(
-    Wish(
+    FactKind(
         "a carbon intensity",
         GRAMS_PER_J,
         0.5 / JOULES_PER_KWH,
@@ -52,7 +52,7 @@ Carbon = fact_of(
     )
 )
 Electricity = fact_of(
-    Wish(
+    FactKind(
         "a price of electricity",
         DOLLARS_PER_J,
         0.01 / JOULES_PER_KWH,
@@ -62,7 +62,7 @@ Electricity = fact_of(
         shown=1 / JOULES_PER_KWH,
     )
 )
-Pue = fact_of(Wish("a PUE", DIMENSIONLESS, 1, 3, "1.11"))
+Pue = fact_of(FactKind("a PUE", DIMENSIONLESS, 1, 3, "1.11"))
 
 
 def _date(text: str) -> str:

@@ -54,7 +54,7 @@ class RawFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FactKind:
     """What a fact of one kind must look like."""
 
     what: str
@@ -139,7 +139,7 @@ def _found(raw: Any) -> str:
     return "nothing" if raw is None else f"'{raw}'" if isinstance(raw, str) else str(raw)
 
 
-def fact_of(wish: Wish) -> Any:
+def fact_of(wish: FactKind) -> Any:
     """The annotated type of a fact that is read as a wish says."""
     item = {"type": ["string", "number"], "description": f"{wish.what}, such as {wish.example}"}
     schema = {
@@ -157,18 +157,18 @@ def fact_of(wish: Wish) -> Any:
     return Annotated[RawFact, BeforeValidator(wish.read), WithJsonSchema(schema)]
 
 
-Count = fact_of(Wish("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
-Year = fact_of(Wish("a year", DIMENSIONLESS, 1990, 2100, "2022", whole=True))
-SparsityFactor = fact_of(Wish("a factor", DIMENSIONLESS, 1, 16, "2"))
-Clock = fact_of(Wish("a clock", HERTZ, 1e6, 2e10, "1830 MHz"))
-Macs = fact_of(Wish("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
-Power = fact_of(Wish("a power", WATTS, 1e-2, 1e5, "700 W"))
-Length = fact_of(Wish("a process node", METRES, 1e-10, 1e-6, "4 nm"))
-Capacity = fact_of(Wish("a capacity", BYTES, 1e3, 1e14, "80 GB"))
-Width = fact_of(Wish("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
-PinRate = fact_of(Wish("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
-Bandwidth = fact_of(Wish("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
-Duration = fact_of(Wish("a duration", SECONDS, 1e-10, 1, "5 us"))
+Count = fact_of(FactKind("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
+Year = fact_of(FactKind("a year", DIMENSIONLESS, 1990, 2100, "2022", whole=True))
+SparsityFactor = fact_of(FactKind("a factor", DIMENSIONLESS, 1, 16, "2"))
+Clock = fact_of(FactKind("a clock", HERTZ, 1e6, 2e10, "1830 MHz"))
+Macs = fact_of(FactKind("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
+Power = fact_of(FactKind("a power", WATTS, 1e-2, 1e5, "700 W"))
+Length = fact_of(FactKind("a process node", METRES, 1e-10, 1e-6, "4 nm"))
+Capacity = fact_of(FactKind("a capacity", BYTES, 1e3, 1e14, "80 GB"))
+Width = fact_of(FactKind("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
+PinRate = fact_of(FactKind("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
+Bandwidth = fact_of(FactKind("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
+Duration = fact_of(FactKind("a duration", SECONDS, 1e-10, 1, "5 us"))
 
 
 def _precision(name: str) -> str:

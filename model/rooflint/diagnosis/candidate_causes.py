@@ -55,7 +55,7 @@ def other_precisions(case: Case, factor: Factor) -> Iterator[Cause]:
             yield Cause(text, factor.value / other.value, 1.8, factor.fact)
 
 
-def suspects(case: Case, span: Span) -> list[Cause]:
+def candidate_causes(case: Case, span: Span) -> list[Cause]:
     """Facts that would have to be another value, named where that value or the present one is known from elsewhere."""
     causes = rates(case, span, 1.0)
     denied = any(cause.fact and cause.repaired and cause.repaired.file != cause.fact.file for cause in causes)
@@ -123,7 +123,7 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
     if _is_clock(fact) and not borne_out and not _is_plain(wanted):
         return  # a clock is not worked back to the kilohertz
-    if _is_clock(fact) and not (taken_from or borne_out or is_odd(case, fact, fact.value)):
+    if _is_clock(fact) and not (taken_from or borne_out or is_outlier(case, fact, fact.value)):
         yield Cause(text, span.factor, 4.0, fact, needed, needs=2)  # nor from one claim alone
         return
     if taken_from and (borne_out or _is_clock(fact)):
@@ -132,7 +132,7 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         yield Cause(text, span.factor, 1.7 if borne_out else _unborne(fact, wanted), fact, needed)
 
 
-def is_odd(case: Case, fact: Fact, value: float) -> bool:
+def is_outlier(case: Case, fact: Fact, value: float) -> bool:
     """Whether a value is far from those that all other devices have there, where there are some."""
     peers = [facts[fact.path].value for facts in other_devices(case) if fact.path in facts]
     return len(peers) >= FEWEST_PEERS and not min(peers) / FASTER <= value <= max(peers) * FASTER
@@ -177,8 +177,8 @@ def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
         return wanted * 8 % _LANE_BITS == 0
     if not _is_clock(fact) or case.hardware is None:
         return True
-    if is_odd(case, fact, fact.value):
-        return not is_odd(case, fact, wanted)
+    if is_outlier(case, fact, fact.value):
+        return not is_outlier(case, fact, wanted)
     others = _clock_facts(case.hardware)
     slow = [other for other in others if other is not fact and other.path in (fact.path, "clocks.base")]
     taken = any(math.isclose(other.value, fact.value) for other in slow)  # a slow clock stands for a fast one

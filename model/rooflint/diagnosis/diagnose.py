@@ -12,7 +12,15 @@ from itertools import combinations
 
 from rooflint.base.facts import Fact
 from rooflint.base.units import UnitError, parse_quantity
-from rooflint.diagnosis.candidate_causes import REASON, is_odd, other_clocks, other_precisions, rates, short, suspects
+from rooflint.diagnosis.candidate_causes import (
+    REASON,
+    candidate_causes,
+    is_outlier,
+    other_clocks,
+    other_precisions,
+    rates,
+    short,
+)
 from rooflint.diagnosis.causes import PREFIX, Case, Cause, Span, conventions, counted_twice, ratio_text
 from rooflint.diagnosis.figures import Printed
 from rooflint.diagnosis.identify import Asked, Identifier
@@ -43,7 +51,7 @@ def candidates(case: Case) -> list[Cause]:
         return []
     atoms = list(_atoms(case))
     singles = [atom for atom in atoms if case.span.holds(atom.factor)]
-    singles += suspects(case, case.span)
+    singles += candidate_causes(case, case.span)
     pairs = [_pair(one, two) for one, two in combinations(atoms, 2) if case.span.holds(one.factor * two.factor)]
     pairs += _identities(case)
     for atom in conventions(case):
@@ -76,7 +84,7 @@ def _weighed(case: Case, cause: Cause) -> Cause:
     """A repair that no other device has the like of costs more; a fact that stands alone today costs less."""
     if cause.fact is None or cause.repaired is None:
         return cause
-    odd_now, odd_then = (is_odd(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
+    odd_now, odd_then = (is_outlier(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
     odd_then = odd_then and cause.repaired.file == cause.fact.file  # what the architecture states is borne out
     return replace(cause, cost=cause.cost + (1.0 if odd_then else 0.0) - (0.4 if odd_now and not odd_then else 0.0))
 
@@ -141,9 +149,12 @@ def _identities(case: Case) -> Iterator[Cause]:
     low, high = (case.ladder.result / edge for edge in (case.span.high, case.span.low))
     printed = Printed(math.sqrt(low * high), high - low, "")
     asked = Asked(quantity, case.precision, case.unit if quantity == "peak" else None, sparse=case.sparse or None)
-    for reading in Identifier(case.registry).readings(printed, asked, [case.hardware.id]):
-        if reading.error in _IDENTITIES and case.span.low <= case.ladder.result / reading.target <= case.span.high:
-            yield Cause(f"the expectation {reading.text}", case.span.factor, reading.cost + DOUBT)
+    for explanation in Identifier(case.registry).explanations(printed, asked, [case.hardware.id]):
+        if (
+            explanation.error in _IDENTITIES
+            and case.span.low <= case.ladder.result / explanation.target <= case.span.high
+        ):
+            yield Cause(f"the expectation {explanation.text}", case.span.factor, explanation.cost + DOUBT)
 
 
 def _names(case: Case) -> set[str]:

@@ -220,12 +220,12 @@ def _of_parts(hardware: Hardware, whole: list[Figure]) -> Iterator[Figure]:
                 yield replace(figure, ladders=ladders, part=part)
 
 
-# ---- Readings: what a printed number may be instead of what it is said to be
+# ---- Explanations: what a printed number may be instead of what it is said to be
 
 FLOOR = 3e-3
 """Relative difference below which two figures are one: no error is as small, and clocks are rounded by as much."""
 NEARLY = 0.012
-"""Relative difference that a reading may leave: it may start from another rounding than ours."""
+"""Relative difference that an explanation may leave: it may start from another rounding than ours."""
 COARSE = 0.05
 """What a figure that is cut may lose at most."""
 COARSEST = 0.15
@@ -262,7 +262,7 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Explanation:
     """One explanation of a number that is not what it is said to be."""
 
     error: str
@@ -270,7 +270,7 @@ class Reading:
     text: str
     """Completes 'the number …'."""
     target: float
-    """The value that this reading predicts, in base units."""
+    """The value that this explanation predicts, in base units."""
     cost: float
     figure: Figure | None = None
     """The figure that the number is."""
@@ -288,7 +288,7 @@ class Distortion:
     cost: float
 
 
-#: Every class of error that a reading can name, as they are called in tables and reports.
+#: Every class of error that an explanation can name, as they are called in tables and reports.
 ERRORS = {
     "sparse for dense": "the figure with structured sparsity stands where the dense one is meant",
     "dense for sparse": "the dense figure stands where the one with structured sparsity is meant",

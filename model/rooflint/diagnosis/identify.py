@@ -1,7 +1,7 @@
 """Recognition: is a printed number the figure that it is said to be, and if not, which figure is it?
 
 Pure: a number, what it is said to be, the devices that it may speak of and the registry in; what agrees, or a ranked
-list of readings, out. Simplest first; empty where nothing is known that would give the number.
+list of explanations, out. Simplest first; empty where nothing is known that would give the number.
 """
 
 import math
@@ -19,13 +19,13 @@ from rooflint.diagnosis.figures import (
     FLOOR,
     NEARLY,
     Distortion,
+    Explanation,
     Figure,
     Printed,
-    Reading,
     distortions_of,
     figures,
 )
-from rooflint.diagnosis.substitution import refactored
+from rooflint.diagnosis.substitution import substitutions
 
 #: Precisions that vendors quote for vector lanes and for matrix units side by side; either may stand in a table.
 WIDE = frozenset({"fp64", "fp32", "int32", "int16"})
@@ -53,7 +53,7 @@ SAME_DIGITS = 5e-4
 JOINABLE = 1.5
 """What costs more is not believed together with a second error."""
 UNLIKELY = 3.6
-"""A reading that costs more is a coincidence; it is not shown."""
+"""An explanation that costs more is a coincidence; it is not shown."""
 
 
 WILD = frozenset({"power of two", "decimal point"})
@@ -90,7 +90,7 @@ class Identifier:
     refuted: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
     """Figures that documents print wrongly, each with the reason, by id."""
     _figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict, repr=False, compare=False)
-    _known: dict[tuple[Asked, str, tuple[str, ...]], list[Reading]] = field(
+    _known: dict[tuple[Asked, str, tuple[str, ...]], list[Explanation]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -121,16 +121,16 @@ class Identifier:
 
     # ---- what else it may be
 
-    def readings(self, printed: Printed, asked: Asked, devices: Sequence[str]) -> list[Reading]:
+    def explanations(self, printed: Printed, asked: Asked, devices: Sequence[str]) -> list[Explanation]:
         """What a number is instead, for the likeliest of some devices, simplest first."""
         if not 0 < printed.value < math.inf:
             return []
-        found = [reading for device in devices for reading in self._of_device(printed, asked, device, devices)]
+        found = [explanation for device in devices for explanation in self._of_device(printed, asked, device, devices)]
         found += [one for device in devices for one in _mistyped(printed, self.fitting(asked, device)[:1])]
-        ranked = sorted((one for one in found if one.cost <= UNLIKELY), key=lambda reading: reading.cost)
+        ranked = sorted((one for one in found if one.cost <= UNLIKELY), key=lambda explanation: explanation.cost)
         return list(_distinct(ranked))[:MOST]
 
-    def _of_device(self, printed: Printed, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Reading]:
+    def _of_device(self, printed: Printed, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Explanation]:
         fitting = self.fitting(asked, device)
         # a number that is almost right is told apart by its digits only
         near = FLOOR if any(printed.is_near(one.value, COARSE) for one in fitting) else NEARLY
@@ -142,69 +142,69 @@ class Identifier:
                     yield _rated(printed, one)
         precise = printed.step <= FEW * printed.value  # two digits fit too many pairs, save with what is known
         for one in singles:
-            for distortion in _slips(asked) if precise else _of_several(asked):
+            for distortion in _distortions(asked) if precise else _of_several(asked):
                 if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
                     yield _rated(printed, _joined(one, distortion))
 
-    def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> list[Reading]:
+    def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> list[Explanation]:
         """What one error alone would give, whatever the number: the same for every row that asks the same."""
         key = (asked, device, meant)
         if key not in self._known:
             fitting = self.fitting(asked, device)
             own = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
-            self._known[key] = [*own, *self._foreign(asked, device, meant), *self._refactored(fitting)]
+            self._known[key] = [*own, *self._foreign(asked, device, meant), *self._substituted(fitting)]
         return self._known[key]
 
-    def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Reading]:
+    def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Explanation]:
         """The figure after each error of known factor; wild ones are tried on the first figure only."""
         own = (*_of_parts(figure, asked), *self._accumulation(figure, asked))
-        for distortion in (*_slips(asked), *own):
+        for distortion in (*_distortions(asked), *own):
             if first or distortion.name not in WILD:
                 cost = distortion.cost + (0.0 if first else SECOND)
                 target = figure.value * distortion.factor
-                yield Reading(distortion.name, distortion.text, target, cost, figure)
+                yield Explanation(distortion.name, distortion.text, target, cost, figure)
                 loose = _loosely(figure) if distortion.name == "several devices" else None
                 if loose:
-                    yield Reading(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
+                    yield Explanation(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
 
-    def _refuted(self, asked: Asked, device: str) -> Iterator[Reading]:
+    def _refuted(self, asked: Asked, device: str) -> Iterator[Explanation]:
         """Wrong figures that are known to be about."""
         for figure in self.refuted.get(device, ()):
             same = (figure.quantity, figure.precision, figure.part) == (asked.quantity, asked.precision, asked.part)
             if same and figure.sparse == bool(asked.sparse):
                 text = f"is what {figure.printed} prints: {figure.dispute}"
-                yield Reading("known error", text, figure.value, KNOWN, figure)
+                yield Explanation("known error", text, figure.value, KNOWN, figure)
 
-    def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Reading]:
+    def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Explanation]:
         """Other figures of the same device."""
         own = set(map(id, fitting))
         for figure in self.of(device):
             if id(figure) not in own and (known := _kinship(asked, figure)):
                 error, cost = known
                 cost += DISPUTED if figure.dispute else 0.0
-                yield Reading(error, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
+                yield Explanation(error, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
         if asked.quantity == "rate":
             yield from self._counts(device)
         if asked.quantity == "peak" and asked.precision == "fp64":
             yield from self._half_of_fp32(device)
 
-    def _counts(self, device: str) -> Iterator[Reading]:
+    def _counts(self, device: str) -> Iterator[Explanation]:
         """The number of SMs or CUs, taken for what one of them does."""
         hardware = self.registry.get(device)
         for figure in self.of(device):
             if figure.quantity == "count" and figure.subject in hardware.unit_groups.values() and not figure.part:
                 for times in (1, 2, 4, 8):
                     text = f"is {times} × the number of its {figure.subject}s, {figure.shown()}".replace("1 × ", "")
-                    yield Reading("count for rate", text, times * figure.value, 1.45, figure)
+                    yield Explanation("count for rate", text, times * figure.value, 1.45, figure)
 
-    def _half_of_fp32(self, device: str) -> Iterator[Reading]:
+    def _half_of_fp32(self, device: str) -> Iterator[Explanation]:
         """FP64 at half of FP32, which few dies have."""
         for figure in self.of(device):
             if figure.quantity == "peak" and figure.precision == "fp32" and not (figure.part or figure.mode):
                 text = f"is half its FP32 peak, {figure.shown()}; FP64 is a smaller share of it on this die"
-                yield Reading("another rate", text, figure.value / 2, 1.6, figure)
+                yield Explanation("another rate", text, figure.value / 2, 1.6, figure)
 
-    def _foreign(self, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Reading]:
+    def _foreign(self, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Explanation]:
         """The same figure of devices that are not meant."""
         own = self.registry.get(device)
         for other in self._readable:
@@ -212,10 +212,10 @@ class Identifier:
             if other.id not in meant and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
                 yield from self._of_other(asked, other, distance)
 
-    def _of_other(self, asked: Asked, other: Hardware, cost: float) -> Iterator[Reading]:
+    def _of_other(self, asked: Asked, other: Hardware, cost: float) -> Iterator[Explanation]:
         fitting = self.fitting(asked, other.id)
         for position, figure in enumerate(fitting):
-            yield _foreign_reading("another device", figure, cost + (SECOND if position else 0.0))
+            yield _foreign_explanation("another device", figure, cost + (SECOND if position else 0.0))
         if asked.quantity != "peak" or cost > NEAR:
             return
         own = set(map(id, fitting))
@@ -223,12 +223,12 @@ class Identifier:
             known = _kinship(asked, figure)
             if known and id(figure) not in own and figure.mode is None and figure.part is None:
                 error, more = known
-                yield _foreign_reading(f"another device + {error}", figure, cost + more + JOINED)
+                yield _foreign_explanation(f"another device + {error}", figure, cost + more + JOINED)
 
-    def _refactored(self, fitting: Iterable[Figure]) -> Iterator[Reading]:
+    def _substituted(self, fitting: Iterable[Figure]) -> Iterator[Explanation]:
         """The same derivation with one factor of it taken from somewhere else."""
         for position, figure in enumerate(fitting):
-            for one in refactored(self.registry, figure):
+            for one in substitutions(self.registry, figure):
                 yield replace(one, cost=one.cost + SECOND) if position else one
 
     def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
@@ -284,7 +284,7 @@ class Identifier:
                 yield other
 
 
-def _mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Reading]:
+def _mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Explanation]:
     """The digits of the right figure with one of them wrong, or two neighbours exchanged."""
     number = re.search(r"[0-9]+(?:[.][0-9]+)?", printed.text.replace(",", ""))
     wrong = number[0] if number else ""
@@ -296,9 +296,9 @@ def _mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Reading]:
         if len(wrong) == len(right) and len(places) == 2 and sorted(wrong) == sorted(right):
             exchanged = places[1] - places[0] <= 2
             cost = 1.75 if exchanged else 2.3
-            yield Reading("digits", f"is {right} with two digits exchanged", printed.value, cost, figure)
+            yield Explanation("digits", f"is {right} with two digits exchanged", printed.value, cost, figure)
         elif len(wrong) == len(right) and len(places) == 1:
-            yield Reading("digits", f"is {right} with one digit mistyped", printed.value, 2.1, figure)
+            yield Explanation("digits", f"is {right} with one digit mistyped", printed.value, 2.1, figure)
 
 
 def _is_binary(printed: Printed, figure: Figure) -> bool:
@@ -383,7 +383,7 @@ def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
     return ("part for whole", 1.2) if figure.part else ("whole for part", 1.2)
 
 
-def _slips(asked: Asked) -> Iterator[Distortion]:
+def _distortions(asked: Asked) -> Iterator[Distortion]:
     """What may happen to a figure of that quantity; how many devices it is of is not guessed where it is known."""
     yield from _of_several(asked)
     for distortion in distortions_of(asked.quantity):
@@ -416,19 +416,19 @@ def _distance(own: Hardware, other: Hardware) -> float:
     return cost - (0.2 if required(other) == ("a100",) else 0.0)
 
 
-def _foreign_reading(error: str, figure: Figure, cost: float) -> Reading:
+def _foreign_explanation(error: str, figure: Figure, cost: float) -> Explanation:
     text = f"is the {figure.says} of {figure.hardware.id}, {figure.shown()}"
-    return Reading(error, text, figure.value, cost, figure)
+    return Explanation(error, text, figure.value, cost, figure)
 
 
-def _joinable(one: Reading, distortion: Distortion) -> bool:
+def _joinable(one: Explanation, distortion: Distortion) -> bool:
     """Whether two errors are believed together; a foreign rate only with the convention that goes with rates."""
     if one.error == "another rate" and distortion.name == "MAC for op":
         return True
     return one.cost <= JOINABLE and distortion.name not in WILD
 
 
-def _joined(one: Reading, distortion: Distortion) -> Reading:
+def _joined(one: Explanation, distortion: Distortion) -> Explanation:
     return replace(
         one,
         error=f"{one.error} + {distortion.name}",
@@ -438,20 +438,20 @@ def _joined(one: Reading, distortion: Distortion) -> Reading:
     )
 
 
-def _hits(printed: Printed, reading: Reading, near: float) -> bool:
-    """Whether a number is what a reading predicts.
+def _hits(printed: Printed, explanation: Explanation, near: float) -> bool:
+    """Whether a number is what an explanation predicts.
 
     Own figures may be rounded otherwise than ours. A figure of a far device is told by its digits alone: there are so
     many of them that some come near any number.
     """
-    if reading.error.startswith("another device") and reading.cost > NEAR:
+    if explanation.error.startswith("another device") and explanation.cost > NEAR:
         coarse = printed.step / printed.value
-        return printed.off_by(reading.target) <= (coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS))
-    exact = reading.error in ("known error", "count for rate")
-    return printed.is_near(reading.target, FLOOR if exact else near)
+        return printed.off_by(explanation.target) <= (coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS))
+    exact = explanation.error in ("known error", "count for rate")
+    return printed.is_near(explanation.target, FLOOR if exact else near)
 
 
-def _reach(printed: Printed, one: Reading, near: float) -> float:
+def _reach(printed: Printed, one: Explanation, near: float) -> float:
     """How far an error of known factor reaches.
 
     A binary prefix reaches no further than its digits, unless it began as a round number: 1000 × 2^40 for 989.
@@ -465,29 +465,29 @@ def _is_round(value: float) -> bool:
     return math.isclose(value, float(f"{value:.1e}"), rel_tol=1e-6)
 
 
-def _rated(printed: Printed, reading: Reading) -> Reading:
-    """A reading that hits the digits is likelier than one that only comes near."""
-    beyond = max(0.0, printed.off_by(reading.target) - printed.step / 2 / printed.value)
-    return replace(reading, cost=reading.cost + 40 * beyond)
+def _rated(printed: Printed, explanation: Explanation) -> Explanation:
+    """An explanation that hits the digits is likelier than one that only comes near."""
+    beyond = max(0.0, printed.off_by(explanation.target) - printed.step / 2 / printed.value)
+    return replace(explanation, cost=explanation.cost + 40 * beyond)
 
 
-def _distinct(ranked: Iterable[Reading]) -> Iterator[Reading]:
-    """One reading an error; other figures that give the same number are named or counted with it."""
-    kept: dict[str, list[Reading]] = {}
-    for reading in ranked:
-        first = kept.setdefault(reading.error, [])
-        if not first or math.isclose(reading.target, first[0].target, rel_tol=1e-3):
-            first.append(reading)
-    for error, readings in kept.items():
+def _distinct(ranked: Iterable[Explanation]) -> Iterator[Explanation]:
+    """One explanation an error; other figures that give the same number are named or counted with it."""
+    kept: dict[str, list[Explanation]] = {}
+    for explanation in ranked:
+        first = kept.setdefault(explanation.error, [])
+        if not first or math.isclose(explanation.target, first[0].target, rel_tol=1e-3):
+            first.append(explanation)
+    for error, explanations in kept.items():
         one, _, other = error.partition(" + ")
         if other and (one in kept or other in kept):
             continue  # half of it explains the number already
-        yield replace(readings[0], text=f"{readings[0].text}{_and_others(readings)}")
+        yield replace(explanations[0], text=f"{explanations[0].text}{_and_others(explanations)}")
 
 
-def _and_others(readings: list[Reading]) -> str:
+def _and_others(explanations: list[Explanation]) -> str:
     """` (and of 3 more)` devices, ` or the sparse TF32 peak (tensor_core)`."""
-    first, *rest = readings
+    first, *rest = explanations
     if not rest or first.figure is None or " + " in first.error:
         return ""
     if first.error == "another device":

@@ -8,7 +8,7 @@ from rooflint.base.facts import Fact
 from rooflint.coefficients.energies import Events, MemoryEnergy
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
-from rooflint.coefficients.ranges import Coefficient, Spread, UnknownCoefficientError, of_fact, of_spread
+from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope
 from rooflint.devices.hardware import ComputeUnit, Hardware, working_units
 from rooflint.kernels.constants import Constants, constants_file
@@ -58,7 +58,7 @@ class Energies:
         node = self.node(hardware)
         key = (node.node, events.id, name)
         if key not in self._costs:
-            each, printed = of_spread(events.energy(name)), events.node(name)
+            each, printed = of_range(events.energy(name)), events.node(name)
             self._costs[key] = each if printed is None else node.control(each, printed)
         return self._costs[key]
 
@@ -96,13 +96,13 @@ class EnergyModel:
 
 def _access(memory: MemoryEnergy) -> Coefficient:
     """An access to the memory outside, by the scope that includes most without the way over the chip. [J/B]"""
-    found = next((spread for scope in SCOPES if (spread := _of_scope(memory, scope))), None)
+    found = next((whole for scope in SCOPES if (whole := _of_scope(memory, scope))), None)
     if found is None:
         raise UnknownCoefficientError(f"{memory.id}: no document says what an access costs")
-    return of_spread(found)
+    return of_range(found)
 
 
-def _of_scope(memory: MemoryEnergy, scope: Scope) -> Spread | None:
+def _of_scope(memory: MemoryEnergy, scope: Scope) -> Range | None:
     try:
         return memory.energy(scope)
     except UnknownCoefficientError:
@@ -120,11 +120,11 @@ def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
     rated = power_limit(hardware)
     if rated is None:
         raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
-    share = of_spread(_idle_share(hardware.kind, coefficients))
+    share = of_range(_idle_share(hardware.kind, coefficients))
     return share.times(of_fact(rated, "rated power"), f"{share.said}, of {rated.display} rated power").as_estimate()
 
 
-def _idle_share(kind: str, coefficients: Coefficients) -> Spread:
+def _idle_share(kind: str, coefficients: Coefficients) -> Range:
     try:
         return coefficients.idle_share(kind, "context")
     except UnknownCoefficientError:

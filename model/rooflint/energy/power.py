@@ -1,10 +1,9 @@
-"""Sustained: can a device run at its printed peak within its printed power?
+"""Power of a device: at its printed peak beside its power limit, and at a rate that was measured.
 
     survey(Registry().get("nvidia/t4"), Energies(Coefficients(Registry())))[0].verdict
 
-The power of the units at their dense peak, of the memory at its full bandwidth and of a device that idles, against the
-power that the device is rated for; each between the ends that the coefficients leave open.
-docs/method-tdp.md has the formulas.
+A power is a sum of terms: units at a rate of ops, the memory at a traffic, and idle power; each between the ends that
+the coefficients leave open. docs/method-tdp.md has the formulas.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,6 @@ from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError, U
 from rooflint.energy.model import Energies, EnergyError, idle_w, power_limit
 
 Cause = Literal["compute", "memory", "static"]
-CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 Verdict = Literal["sustains", "cannot sustain", "undecided"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -28,15 +26,15 @@ TILES = "domain_flow"
 """The circuit of units that work together whatever their kind: the tiles of one array."""
 
 ARRAYS = ("tensor_core", "systolic_mac", TILES)
-"""Circuits of which one instruction feeds many MACs. What instructions take is not counted; for other circuits, whose
-every lane has its own, that is most of the power, so theirs is never said to be within the limit."""
+"""Circuits of which one instruction feeds many MACs. Instructions are not counted; in other circuits each lane has its
+own, and they take most of the power, so the verdict on those is never `sustains`."""
 
 MISSING = (EnergyError, UnknownCoefficientError, UndisclosedError, UnsupportedError)
-"""What is said where nobody has a figure; a file that cannot be read is none of them."""
+"""Errors of a figure that is not known; a file that cannot be read is another kind of error."""
 
 
 @dataclass(frozen=True)
-class Power:
+class PowerTerm:
     """One cause of power: so many events a second at so much each, between the ends of what one costs."""
 
     name: str
@@ -90,14 +88,14 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Sustained:
+class PowerCheck:
     """The power of a load, beside what its device is rated for. `low <= typical <= high`."""
 
     load: Load
     limit: Fact
-    powers: tuple[Power, ...]
+    powers: tuple[PowerTerm, ...]
     left_out: tuple[str, ...] = ()
-    """What nobody has a figure for, in sentences: the power is at least what the parts say."""
+    """Terms without a known figure, in sentences: the power is at least the sum of the others."""
 
     @property
     def low_w(self) -> float:
@@ -136,7 +134,7 @@ class Sustained:
 
     @property
     def verdict(self) -> Verdict:
-        """What the whole interval says; a power that lacks a part is never said to be within the limit."""
+        """By the whole interval; a power that lacks a term is never within the limit."""
         if self.low_ratio > 1:
             return "cannot sustain"
         return "sustains" if self.high_ratio <= 1 and not self.left_out else "undecided"
@@ -149,8 +147,6 @@ class Sustained:
     def cause_w(self, cause: Cause) -> float:
         """Typical power of one cause. [W]"""
         return sum(power.typical_w for power in self.powers if power.cause == cause)
-
-    # ---- sensitivity
 
     @property
     def j_per_op(self) -> float:
@@ -185,124 +181,19 @@ class Sustained:
 
 
 @dataclass(frozen=True)
-class NotKnown:
-    """A device, or a load of it, whose power or limit nobody knows."""
+class UnknownPower:
+    """A device, or a load of it, whose power or limit is not known."""
 
     hardware: Hardware
     reason: str
-    """Without the device, so that equal reasons can be told together."""
+    """Without the device, so that equal reasons can be grouped."""
     load: Load | None = None
-    """None where it is so of the whole device."""
+    """None where it holds for the whole device."""
 
     @property
     def device(self) -> str:
         """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
         return self.hardware.label
-
-
-def survey(hardware: Hardware, energies: Energies, precision: str = "", unit: str = "") -> list[Sustained | NotKnown]:
-    """Every load of a device at its point, or those of a precision and of a unit; reasons where something is missing.
-
-    Never empty.
-    """
-    if reason := _unknown(hardware):
-        return [NotKnown(hardware, reason)]
-    wanted = [
-        load
-        for load in loads(hardware)
-        if precision in ("", load.precision) and (not unit or unit in (one.name for one in load.units))
-    ]
-    if not wanted:
-        return [NotKnown(hardware, _nothing(hardware, precision, unit))]
-    return [_judged(load, energies) for load in wanted]
-
-
-def _unknown(hardware: Hardware) -> str:
-    if "process" not in hardware.facts:
-        return "no process node is known"
-    return "" if power_limit(hardware) else "no power limit is known"
-
-
-def _nothing(hardware: Hardware, precision: str, unit: str) -> str:
-    if not any(True for _ in loads(hardware)):
-        return next(iter(hardware.undisclosed.values()), "no rate of a unit is known")
-    return f"it does not compute in {precision or 'any precision'}{f' on a {unit}' if unit else ''}"
-
-
-def _judged(load: Load, energies: Energies) -> Sustained | NotKnown:
-    try:
-        return sustained(load, energies)
-    except MISSING as error:
-        return NotKnown(load.hardware, str(error).removeprefix(f"{load.hardware.id}: "), load)
-
-
-def loads(hardware: Hardware) -> Iterator[Load]:
-    """Each unit in each of its precisions; tiles of one array that compute in it work together."""
-    units = hardware.units.values()
-    tiles = [unit for unit in units if unit.circuit == TILES]
-    for unit in units:
-        if unit.circuit != TILES:
-            yield from (Load(hardware, (unit,), precision) for precision in unit.precisions)
-    for precision in dict.fromkeys(name for tile in tiles for name in tile.precisions):
-        yield Load(hardware, tuple(tile for tile in tiles if precision in tile.precisions), precision)
-
-
-def sustained(load: Load, energies: Energies) -> Sustained:
-    """The power of a load beside the limit of its device.
-
-    Raises EnergyError, UnknownCoefficientError or UndisclosedError where the limit or the power of its units is not
-    known; a memory or an idle power that is not known is left out, in words.
-    """
-    limit = power_limit(load.hardware)
-    if limit is None:
-        raise EnergyError(f"{load.hardware.id}: no power limit is known")
-    powers, left_out = list(_compute(load, energies)), list(uncounted(load.units))
-    for name, part in (("memory", memory_power), ("idle power", idle_power)):
-        try:
-            powers.append(part(load.hardware, energies))
-        except MISSING as error:
-            left_out.append(f"{name} is not counted: {error}")
-    return Sustained(load, limit, tuple(powers), tuple(left_out))
-
-
-def uncounted(units: Iterable[ComputeUnit]) -> Iterator[str]:
-    """What these units take and no sum has, in sentences."""
-    names = [unit.name for unit in units if unit.circuit not in ARRAYS]
-    if names:
-        yield f"the instructions of each lane of {' + '.join(names)} are not counted"
-
-
-def _compute(load: Load, energies: Energies) -> Iterator[Power]:
-    for unit in load.units:
-        prefix = f"{unit.name} " if len(load.units) > 1 else ""
-        node, rate = energies.node(load.hardware), unit.peak_ops_per_s(load.precision)
-        yield arithmetic_power(node, load.precision, rate, prefix)
-        yield datapath_power(node, unit, load.precision, rate, prefix)
-
-
-def arithmetic_power(node: NodeEnergies, precision: str, ops_per_s: float, prefix: str = "") -> Power:
-    """The circuits of ops at a rate, without anything around them."""
-    return Power(f"{prefix}arithmetic", "compute", ops_per_s, "op", node.arithmetic(precision))
-
-
-def datapath_power(node: NodeEnergies, unit: ComputeUnit, precision: str, ops_per_s: float, prefix: str = "") -> Power:
-    """Registers, local wires and clocks of a unit at a rate."""
-    each = node.datapath(precision, unit.circuit or "standard_cell")
-    return Power(f"{prefix}datapath", "compute", ops_per_s, "op", each)
-
-
-def memory_power(hardware: Hardware, energies: Energies) -> Power:
-    """An access to the memory with the most bandwidth, as often as that allows."""
-    memory = hardware.main_memory()
-    return Power(memory.name, "memory", memory.bandwidth_bytes_per_s, "B", energies.access(memory.name))
-
-
-def idle_power(hardware: Hardware, energies: Energies) -> Power:
-    """What the device takes when it is ready and does nothing."""
-    return Power("idle power", "static", 1.0, "s", idle_w(hardware, energies.coefficients))
-
-
-# ---- Draw: what a device takes at a rate that somebody measured, between the ends that the coefficients leave open
 
 
 @dataclass(frozen=True)
@@ -320,14 +211,14 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Draw:
+class WorkPower:
     """The power of some work. `low <= typical <= high`."""
 
     hardware: Hardware
     work: Work
-    powers: tuple[Power, ...]
+    powers: tuple[PowerTerm, ...]
     """Without the memory."""
-    memory: Power | None
+    memory: PowerTerm | None
     """At its full bandwidth; None without a figure."""
     left_out: tuple[str, ...] = ()
 
@@ -346,7 +237,7 @@ class Draw:
         """All parts at their highest, the memory with the most that is moved. [W]"""
         return sum(power.high_w for power in (*self.powers, *self._moved(self.work.most_bytes_per_s)))
 
-    def _moved(self, bytes_per_s: float | None) -> tuple[Power, ...]:
+    def _moved(self, bytes_per_s: float | None) -> tuple[PowerTerm, ...]:
         """The memory at a traffic."""
         if self.memory is None:
             return ()
@@ -363,18 +254,124 @@ class Draw:
         """The weakest grade of what its coefficients rest on."""
         return max((power.each.grade for power in self.powers), key=GRADES.index)
 
-    def low_parts(self) -> Iterator[Power]:
+    def low_parts(self) -> Iterator[PowerTerm]:
         """What is more than nothing in the lowest power."""
         yield from (power for power in (*self.powers, *self._moved(self.work.least_bytes_per_s)) if power.low_w)
 
 
-def draw(hardware: Hardware, work: Work, energies: Energies) -> Draw:
+def survey(
+    hardware: Hardware, energies: Energies, precision: str = "", unit: str = ""
+) -> list[PowerCheck | UnknownPower]:
+    """Every load of a device at its point, or those of a precision and of a unit; reasons where something is missing.
+
+    Never empty.
+    """
+    if reason := _missing_fact(hardware):
+        return [UnknownPower(hardware, reason)]
+    wanted = [
+        load
+        for load in loads(hardware)
+        if precision in ("", load.precision) and (not unit or unit in (one.name for one in load.units))
+    ]
+    if not wanted:
+        return [UnknownPower(hardware, _no_load(hardware, precision, unit))]
+    return [_checked(load, energies) for load in wanted]
+
+
+def _missing_fact(hardware: Hardware) -> str:
+    if "process" not in hardware.facts:
+        return "no process node is known"
+    return "" if power_limit(hardware) else "no power limit is known"
+
+
+def _no_load(hardware: Hardware, precision: str, unit: str) -> str:
+    if not any(True for _ in loads(hardware)):
+        return next(iter(hardware.undisclosed.values()), "no rate of a unit is known")
+    return f"it does not compute in {precision or 'any precision'}{f' on a {unit}' if unit else ''}"
+
+
+def _checked(load: Load, energies: Energies) -> PowerCheck | UnknownPower:
+    try:
+        return check_load(load, energies)
+    except MISSING as error:
+        return UnknownPower(load.hardware, str(error).removeprefix(f"{load.hardware.id}: "), load)
+
+
+def loads(hardware: Hardware) -> Iterator[Load]:
+    """Each unit in each of its precisions; tiles of one array that compute in it work together."""
+    units = hardware.units.values()
+    tiles = [unit for unit in units if unit.circuit == TILES]
+    for unit in units:
+        if unit.circuit != TILES:
+            yield from (Load(hardware, (unit,), precision) for precision in unit.precisions)
+    for precision in dict.fromkeys(name for tile in tiles for name in tile.precisions):
+        yield Load(hardware, tuple(tile for tile in tiles if precision in tile.precisions), precision)
+
+
+def check_load(load: Load, energies: Energies) -> PowerCheck:
+    """The power of a load beside the limit of its device.
+
+    Raises EnergyError, UnknownCoefficientError or UndisclosedError where the limit or the power of its units is not
+    known; a memory or an idle power that is not known is left out, in words.
+    """
+    limit = power_limit(load.hardware)
+    if limit is None:
+        raise EnergyError(f"{load.hardware.id}: no power limit is known")
+    powers, left_out = list(_compute(load, energies)), list(_uncounted(load.units))
+    for name, part in (("memory", _memory_power), ("idle power", _idle_power)):
+        try:
+            powers.append(part(load.hardware, energies))
+        except MISSING as error:
+            left_out.append(f"{name} is not counted: {error}")
+    return PowerCheck(load, limit, tuple(powers), tuple(left_out))
+
+
+def _uncounted(units: Iterable[ComputeUnit]) -> Iterator[str]:
+    """What is not counted of these units, in sentences."""
+    names = [unit.name for unit in units if unit.circuit not in ARRAYS]
+    if names:
+        yield f"the instructions of each lane of {' + '.join(names)} are not counted"
+
+
+def _compute(load: Load, energies: Energies) -> Iterator[PowerTerm]:
+    for unit in load.units:
+        prefix = f"{unit.name} " if len(load.units) > 1 else ""
+        node, rate = energies.node(load.hardware), unit.peak_ops_per_s(load.precision)
+        yield _arithmetic_power(node, load.precision, rate, prefix)
+        yield _datapath_power(node, unit, load.precision, rate, prefix)
+
+
+def _arithmetic_power(node: NodeEnergies, precision: str, ops_per_s: float, prefix: str = "") -> PowerTerm:
+    """The circuits of ops at a rate, without anything around them."""
+    return PowerTerm(f"{prefix}arithmetic", "compute", ops_per_s, "op", node.arithmetic(precision))
+
+
+def _datapath_power(
+    node: NodeEnergies, unit: ComputeUnit, precision: str, ops_per_s: float, prefix: str = ""
+) -> PowerTerm:
+    """Registers, local wires and clocks of a unit at a rate."""
+    each = node.datapath(precision, unit.circuit or "standard_cell")
+    return PowerTerm(f"{prefix}datapath", "compute", ops_per_s, "op", each)
+
+
+def _memory_power(hardware: Hardware, energies: Energies) -> PowerTerm:
+    """An access to the memory with the most bandwidth, as often as that allows."""
+    memory = hardware.main_memory()
+    return PowerTerm(memory.name, "memory", memory.bandwidth_bytes_per_s, "B", energies.access(memory.name))
+
+
+def _idle_power(hardware: Hardware, energies: Energies) -> PowerTerm:
+    """What the device takes when it is ready and does nothing."""
+    return PowerTerm("idle power", "static", 1.0, "s", idle_w(hardware, energies.coefficients))
+
+
+def power_of(hardware: Hardware, work: Work, energies: Energies) -> WorkPower:
     """The power of a device that does some work.
 
     Raises EnergyError, UnknownCoefficientError, UndisclosedError or UnsupportedError where the arithmetic of its units
     is not known; a datapath, a memory or an idle power that is not known is left out, in words.
     """
-    powers, left_out = list(_draw_compute(hardware, work, energies)), list(_uncounted(hardware, work))
+    powers, left_out = list(_arithmetic(hardware, work, energies)), list(_uncounted_of(hardware, work))
     memory = None
     for name, part in _parts(hardware, work, energies):
         try:
@@ -386,23 +383,23 @@ def draw(hardware: Hardware, work: Work, energies: Energies) -> Draw:
             memory = power
         else:
             powers.append(power)
-    return Draw(hardware, work, tuple(powers), memory, tuple(left_out))
+    return WorkPower(hardware, work, tuple(powers), memory, tuple(left_out))
 
 
-def _draw_compute(hardware: Hardware, work: Work, energies: Energies) -> Iterator[Power]:
+def _arithmetic(hardware: Hardware, work: Work, energies: Energies) -> Iterator[PowerTerm]:
     if work.unit:
-        yield arithmetic_power(energies.node(hardware), work.precision, work.ops_per_s)
+        yield _arithmetic_power(energies.node(hardware), work.precision, work.ops_per_s)
 
 
-def _uncounted(hardware: Hardware, work: Work) -> Iterator[str]:
+def _uncounted_of(hardware: Hardware, work: Work) -> Iterator[str]:
     if work.unit:
-        yield from uncounted([hardware.unit(work.unit)])
+        yield from _uncounted([hardware.unit(work.unit)])
 
 
-def _parts(hardware: Hardware, work: Work, energies: Energies) -> Iterator[tuple[str, Callable[[], Power]]]:
-    """What may be missing."""
+def _parts(hardware: Hardware, work: Work, energies: Energies) -> Iterator[tuple[str, Callable[[], PowerTerm]]]:
+    """Terms whose figure may be missing."""
     if work.unit:
         node, unit = energies.node(hardware), hardware.unit(work.unit)
-        yield "the datapath", lambda: datapath_power(node, unit, work.precision, work.ops_per_s)
-    yield "memory", lambda: memory_power(hardware, energies)
-    yield "idle power", lambda: idle_power(hardware, energies)
+        yield "the datapath", lambda: _datapath_power(node, unit, work.precision, work.ops_per_s)
+    yield "memory", lambda: _memory_power(hardware, energies)
+    yield "idle power", lambda: _idle_power(hardware, energies)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rooflint.base.facts import Fact, Grade, weakest
 from rooflint.base.precision import bytes_per_element, precision
 from rooflint.coefficients.energies import Events
-from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_spread
+from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_range
 from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies, EnergyError, EnergyModel, idle_w
 from rooflint.mapping.allocate import chip_bytes, issued, operand_bytes, operands_per_mac
@@ -193,7 +193,7 @@ def _core(model: EnergyModel) -> Coefficient:
     """
     events = model.energies.events("cpu")
     simple = _event(model, events, "instruction")
-    measured = of_spread(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
+    measured = of_range(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
     found = Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
     return found.as_estimate()  # of another core than this one
 

@@ -17,10 +17,10 @@ from rooflint.base.facts import Fact
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.devices.registry import Registry
-from rooflint.devices.schema import SourcedSpec, Strict, Text, Wish, Word, fact_of
+from rooflint.devices.schema import FactKind, SourcedSpec, Strict, Text, Word, fact_of
 from rooflint.devices.spec_files import flatten, read_spec
 
-Number = fact_of(Wish("a number without a unit", DIMENSIONLESS, 1e-6, 1e9, "0.84"))
+Number = fact_of(FactKind("a number without a unit", DIMENSIONLESS, 1e-6, 1e9, "0.84"))
 
 
 class SiliconConstantSpec(Strict):

@@ -10,13 +10,13 @@ from pydantic import Field
 from rooflint.base.errors import refuse
 from rooflint.base.facts import Fact
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.schema import Duration, PrecisionName, SourcedSpec, Strict, Text, Wish, fact_of
+from rooflint.devices.schema import Duration, FactKind, PrecisionName, SourcedSpec, Strict, Text, fact_of
 from rooflint.devices.spec_files import flatten, read_spec
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import ConstantsFile, Products
 
-Share = fact_of(Wish("a share", DIMENSIONLESS, 0.01, 1, "0.84"))
-Factor = fact_of(Wish("a factor", DIMENSIONLESS, 0.01, 100, "0.97"))
+Share = fact_of(FactKind("a share", DIMENSIONLESS, 0.01, 1, "0.84"))
+Factor = fact_of(FactKind("a factor", DIMENSIONLESS, 0.01, 100, "0.97"))
 
 
 class CorrectsSpec(Strict):

@@ -9,7 +9,7 @@ from rooflint.answers.tdp_registry import ends, ratio_shown
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.energy.power import VERDICTS, Sustained, survey
+from rooflint.energy.power import VERDICTS, PowerCheck, survey
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "method-tdp.md").read_text(encoding="utf-8").split())
 REGISTRY = Registry()
@@ -32,7 +32,7 @@ def tensor_cores(device):
 def every():
     """All loads of all devices at their own points."""
     found = [survey(REGISTRY.get(name), ENERGIES) for name in REGISTRY.ids()]
-    return [one for several in found for one in several if isinstance(one, Sustained)]
+    return [one for several in found for one in several if isinstance(one, PowerCheck)]
 
 
 @pytest.mark.parametrize("name", FIVE)

@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.base.units import DIMENSIONLESS, JOULES, JOULES_PER_BYTE, JOULES_PER_BYTE_M, JOULES_PER_OP
-from rooflint.coefficients.ranges import ScopeError, UnknownCoefficientError, together
+from rooflint.coefficients.ranges import UnknownCoefficientError
 
 
 @pytest.fixture
@@ -79,19 +79,10 @@ def test_an_event_of_no_stated_node_says_so(events):
     assert events.energy("hop").typical == pytest.approx(3e-12, rel=1e-9, abs=0)
 
 
-def test_an_event_says_what_it_is_counted_by_and_what_it_covers(events):
+def test_an_event_says_what_it_is_counted_by(events):
     assert events.names() == ["instruction", "fetch", "operands", "hop"]
     assert events.what("fetch") == "The fetch of one instruction."
     assert events.per("fetch") == "lane_instruction"
-    assert events.energy("fetch").parts == {"fetch"}
-
-
-def test_events_that_cover_the_same_are_not_added(events):
-    # 12 + 9 = 21 of disjoint parts; an instruction has both in it
-    fetch, operands, whole = (events.energy(name) for name in ("fetch", "operands", "instruction"))
-    assert together([fetch, operands])[1] == pytest.approx(21e-12, rel=1e-9, abs=0)
-    with pytest.raises(ScopeError, match="gpu instruction and gpu fetch both include fetch; they cannot be added"):
-        together([whole, fetch])
 
 
 def test_the_facts_of_an_event_are_in_reach(events):

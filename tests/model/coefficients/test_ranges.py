@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.coefficients.library import Coefficients
-from rooflint.coefficients.ranges import Coefficient, ScopeError, UnknownCoefficientError, of_fact, of_spread, together
+from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_range
 from rooflint.devices.registry import Registry
 
 
@@ -22,17 +22,17 @@ MULTIPLY = SHIPPED.process("7nm").energy("multiply", "fp16")
 @st.composite
 def coefficients(draw):
     ends = sorted(draw(st.lists(st.floats(0, 1e3), min_size=3, max_size=3)))
-    spread = draw(st.sampled_from((ADD, MULTIPLY)))
-    return Coefficient(*ends, "any", spread.best.facts)
+    one = draw(st.sampled_from((ADD, MULTIPLY)))
+    return Coefficient(*ends, "any", one.best.facts)
 
 
 def ordered(one):
     return one.low <= one.typical <= one.high
 
 
-def test_a_spread_is_carried_with_its_ends_and_with_the_facts_of_its_typical_value():
+def test_a_range_is_carried_with_its_ends_and_with_the_facts_of_its_typical_value():
     # HBM3E: 3.44 pJ/bit by its maker, 2.5 to 3.0 by an estimate
-    found = of_spread(SHIPPED.memory("hbm3e").energy("device"))
+    found = of_range(SHIPPED.memory("hbm3e").energy("device"))
     per_bit = [end / 8e-12 for end in (found.low, found.typical, found.high)]
     assert per_bit == near([2.5, 3.44, 3.44])
     assert [fact.source.grade for fact in found.facts] == ["quoted"]
@@ -48,7 +48,7 @@ def test_one_fact_has_no_range():
 
 def test_a_sum_is_end_by_end():
     # 0.34 + 0.16 = 0.5 pJ
-    whole = of_spread(MULTIPLY).plus(of_spread(ADD))
+    whole = of_range(MULTIPLY).plus(of_range(ADD))
     assert whole.typical == near(0.5e-12)
     assert whole.said == "7nm multiply fp16 + 7nm add fp16"
     assert len(whole.facts) == 2
@@ -62,17 +62,17 @@ def test_a_product_is_end_by_end_and_a_number_has_one_end():
 
 
 def test_other_words_change_nothing_else():
-    one = of_spread(ADD)
+    one = of_range(ADD)
     assert one.called("an add").said == "an add"
     assert one.called(one.said) == one
 
 
 def test_it_is_as_good_as_the_weakest_that_it_rests_on():
     quoted, estimate = SHIPPED.memory("hbm2").energy("device"), SHIPPED.memory("hbm3").energy("device")
-    assert of_spread(quoted).grade == "quoted"
-    assert of_spread(estimate).grade == "estimate"
-    assert of_spread(quoted).plus(of_spread(estimate)).grade == "estimate"
-    assert of_spread(quoted).times(of_spread(estimate)).grade == "estimate"
+    assert of_range(quoted).grade == "quoted"
+    assert of_range(estimate).grade == "estimate"
+    assert of_range(quoted).plus(of_range(estimate)).grade == "estimate"
+    assert of_range(quoted).times(of_range(estimate)).grade == "estimate"
 
 
 @given(coefficients(), coefficients())
@@ -87,8 +87,6 @@ def test_a_fact_is_named_once_however_often_it_is_used(one, other):
     assert len(facts) == len(set(facts))
     assert set(facts) == set(one.facts) | set(other.facts)
 
-
-# ---- Spreads: the ends that any document gives, the value of the best one, and sums only of what shares no part
 
 PJ_PER_BIT = 8e-12
 """[J/B]"""
@@ -121,21 +119,3 @@ def test_one_document_can_be_asked_alone(hbm):
     assert hbm("device").only("guess").high == pytest.approx(5 * PJ_PER_BIT)
     with pytest.raises(UnknownCoefficientError, match=r"hbm9 device has no reading 'pper' \(has: guess, paper\)"):
         hbm("device").only("pper")
-
-
-def test_parts_add_up(hbm):
-    # 1.5 + 2 + 0.5
-    total = together([hbm("activation"), hbm("movement"), hbm("io")])
-    assert total == pytest.approx((4 * PJ_PER_BIT,) * 3)
-
-
-def test_scopes_that_share_a_part_are_not_added(hbm):
-    with pytest.raises(ScopeError, match="hbm9 io and hbm9 device both include io; they cannot be added"):
-        together([hbm("io"), hbm("device")])
-    with pytest.raises(ScopeError, match="hbm9 io and hbm9 io both include io"):
-        together([hbm("io"), hbm("io")])
-
-
-def test_what_does_not_say_what_it_includes_is_added_to_nothing(hbm):
-    with pytest.raises(ScopeError, match="hbm9 unstated does not say what it includes"):
-        together([hbm("io"), hbm("unstated")])

@@ -10,7 +10,7 @@ from rooflint.diagnosis.figures import ERRORS, Printed, distortions_of, figures
 from rooflint.diagnosis.identify import MOST, UNLIKELY, Asked, Identifier
 
 REGISTRY = Registry()
-RECOGNISER = Identifier(REGISTRY)
+IDENTIFIER = Identifier(REGISTRY)
 UNITS = {
     "peak": 1e12,
     "bandwidth": 1e9,
@@ -30,13 +30,13 @@ def number(text, quantity="peak"):
 
 
 def slips(device, text, precision=None, quantity="peak", **asked):
-    """The readings of a number, likeliest first."""
-    readings = RECOGNISER.readings(number(text, quantity), Asked(quantity, precision, **asked), [device])
-    return [reading.error for reading in readings]
+    """The explanations of a number, likeliest first."""
+    explanations = IDENTIFIER.explanations(number(text, quantity), Asked(quantity, precision, **asked), [device])
+    return [explanation.error for explanation in explanations]
 
 
 def agrees(device, text, precision=None, quantity="peak", **asked):
-    return RECOGNISER.agreeing(number(text, quantity), Asked(quantity, precision, **asked), device) is not None
+    return IDENTIFIER.agreeing(number(text, quantity), Asked(quantity, precision, **asked), device) is not None
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_two_slips_at_once_are_found_and_named_together():
 
 def test_what_two_figures_share_is_said_to_be_either():
     # 989 on an H100 is dense BF16 and sparse TF32
-    readings = RECOGNISER.readings(number("989"), Asked("peak", "fp32"), ["nvidia/h100-sxm5-80gb"])
-    assert "dense BF16" in readings[0].text
-    assert "sparse TF32" in readings[0].text
+    explanations = IDENTIFIER.explanations(number("989"), Asked("peak", "fp32"), ["nvidia/h100-sxm5-80gb"])
+    assert "dense BF16" in explanations[0].text
+    assert "sparse TF32" in explanations[0].text
 
 
 def test_a_number_that_nothing_gives_has_no_reading():
@@ -166,20 +166,20 @@ def test_every_derived_peak_agrees_with_itself_in_any_digits(peak, digits):
     device, figure = peak
     text = f"{float(f'{figure.value / 1e12:.{digits}g}'):.10g}"
     asked = Asked("peak", figure.precision, subject=figure.unit if "+" not in str(figure.unit) else None)
-    assume(figure in RECOGNISER.fitting(asked, device))
-    assert RECOGNISER.agreeing(number(text), asked, device) is not None
+    assume(figure in IDENTIFIER.fitting(asked, device))
+    assert IDENTIFIER.agreeing(number(text), asked, device) is not None
 
 
 @given(st.sampled_from(PEAKS), st.floats(0.01, 100))
 def test_readings_are_ranked_few_and_give_the_number_that_they_explain(peak, factor):
     device, figure = peak
     printed = number(f"{figure.value / 1e12 * factor:.4g}" if figure.value * factor > 1e8 else "1")
-    readings = RECOGNISER.readings(printed, Asked("peak", figure.precision), [device])
-    costs = [reading.cost for reading in readings]
+    explanations = IDENTIFIER.explanations(printed, Asked("peak", figure.precision), [device])
+    costs = [explanation.cost for explanation in explanations]
     assert costs == sorted(costs)
-    assert len(readings) <= MOST
+    assert len(explanations) <= MOST
     assert all(cost <= UNLIKELY for cost in costs)
     near = max(0.05, printed.step / printed.value / 2)  # a single digit hides as much
-    assert all(printed.off_by(reading.target) <= near * 1.1 for reading in readings)
-    assert len({reading.error for reading in readings}) == len(readings)
-    assert all(part in ERRORS for reading in readings for part in reading.error.split(" + "))
+    assert all(printed.off_by(explanation.target) <= near * 1.1 for explanation in explanations)
+    assert len({explanation.error for explanation in explanations}) == len(explanations)
+    assert all(part in ERRORS for explanation in explanations for part in explanation.error.split(" + "))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import row as line_of
-from rooflint.diagnosis.figures import ERRORS, Figure, Reading
+from rooflint.diagnosis.figures import ERRORS, Explanation, Figure
 from rooflint.output.table import Table
 
 Status = Literal["right", "rounded", "disputed", "ambiguous", "wrong", "unsupported", "unknown device", "not checked"]
@@ -52,7 +52,7 @@ class Finding:
     """Printed over expected."""
     ratio_text: str = ""
     """The same as a small fraction, where the printed digits allow for one."""
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[Explanation, ...] = ()
     """What the number is instead, likeliest first."""
     note: str = ""
 
@@ -149,7 +149,7 @@ def _paragraph(finding: Finding) -> Iterator[str]:
         yield line_of("note", finding.note)
 
 
-def _error(readings: Sequence[Reading]) -> str:
+def _error(readings: Sequence[Explanation]) -> str:
     return f"{readings[0].error}: " if readings else ""
 
 
@@ -160,7 +160,7 @@ def _derived(finding: Finding) -> str:
     return f"printed by {figure.printed}" if figure.printed else f"{figure.formula}  ({figure.hardware.id})"
 
 
-def _fact_lines(readings: Sequence[Reading]) -> Iterator[str]:
+def _fact_lines(readings: Sequence[Explanation]) -> Iterator[str]:
     for reading in readings:
         for fact in [reading.fact] if reading.fact else []:
             yield line_of("", "", f"{shown(fact.file)}:{fact.line}  {fact.path}")
@@ -240,7 +240,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
     return {"path": fact.path, "display": fact.display, "file": shown(fact.file), "line": fact.line}
 
 
-def _cause(reading: Reading) -> dict[str, Any]:
+def _cause(reading: Explanation) -> dict[str, Any]:
     return {
         "error": reading.error,
         "text": reading.text,

@@ -25,7 +25,7 @@ from rooflint.base.precision import PRECISIONS
 from rooflint.devices.names import Designations, Meaning
 from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Span, ratio_text
-from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Figure, Printed, Reading, show
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, Figure, Printed, show
 from rooflint.diagnosis.identify import Asked, Identifier
 
 LONGEST_NUMBER = 24
@@ -186,7 +186,7 @@ class Auditor:
             return findings
         for times in NODES:
             known = {
-                index: self.recogniser.readings(group[index].number, replace(group[index].asked, times=times), best)
+                index: self.recogniser.explanations(group[index].number, replace(group[index].asked, times=times), best)
                 for index in wrong
             }
             if all(map(_is_of_several, known.values())):
@@ -243,13 +243,13 @@ class Auditor:
         if found:  # another variant of the same name has it, but not the variant that the other figures are of
             device, figure = next(iter(found.items()))
             text = f"is that of {device}, while the other figures of this name are of {', '.join(best)}"
-            reading = Reading("another device", text, figure.value, 1.0, figure)
+            reading = Explanation("another device", text, figure.value, 1.0, figure)
             return replace(finding, status="wrong", readings=(reading,))
         rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
         if rounded:
             note = f"{rounded[0].shown()} in two digits"
             return replace(_finding(one, file, best, rounded[0]), status="rounded", note=note)
-        readings = tuple(self.recogniser.readings(one.number, one.asked, best))
+        readings = tuple(self.recogniser.explanations(one.number, one.asked, best))
         if expected is None:
             return self._without(finding, one, best, readings)
         return replace(finding, status="wrong", readings=readings)
@@ -265,7 +265,9 @@ class Auditor:
         alike = (replace(one.asked, precision=name) for name in wider)
         return any(self.recogniser.agreeing(one.number, other, device) for other in alike for device in best)
 
-    def _without(self, finding: Finding, one: _Figure, best: Sequence[str], readings: tuple[Reading, ...]) -> Finding:
+    def _without(
+        self, finding: Finding, one: _Figure, best: Sequence[str], readings: tuple[Explanation, ...]
+    ) -> Finding:
         """The device has no such figure: it computes in other precisions, or its spec does not say."""
         hardware = self.registry.get(best[0])
         having = sorted({name for unit in hardware.units.values() for name in unit.precisions})
@@ -333,11 +335,11 @@ def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding
     return replace(finding, note=note)
 
 
-def _is_of_several(readings: Iterable[Reading]) -> bool:
+def _is_of_several(readings: Iterable[Explanation]) -> bool:
     return any("several devices" in _parts(reading) for reading in readings)
 
 
-def _parts(reading: Reading) -> set[str]:
+def _parts(reading: Explanation) -> set[str]:
     return set(reading.error.split(" + "))
 
 
@@ -351,7 +353,7 @@ def _nearest(figures: Sequence[Figure], value: float) -> Figure:
     return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
 
 
-def _is_taken_from(reading: Reading, precision: str) -> bool:
+def _is_taken_from(reading: Explanation, precision: str) -> bool:
     """Whether another row's figure stands in the row of a precision that the device does not have."""
     taken = reading.figure.precision if reading.figure and reading.error == "another precision" else None
     return taken is not None and taken != precision

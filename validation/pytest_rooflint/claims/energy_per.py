@@ -18,7 +18,7 @@ from rooflint.base.units import (
 )
 from rooflint.coefficients.energies import scope_of
 from rooflint.coefficients.library import Coefficients
-from rooflint.coefficients.ranges import Range, Spread, UnknownCoefficientError
+from rooflint.coefficients.ranges import Range, Reading, UnknownCoefficientError
 
 _NODE = re.compile(r"[1-9]\d*nm")
 _ENDS = ("low", "typical", "high")
@@ -89,8 +89,8 @@ def _check_scope(word: str) -> None:
 
 def obtain(claim: Claim, context: Context) -> Obtained:
     """Look it up; a MAC is a multiply and an add."""
-    shape, spreads = _shape(claim), _spreads(claim, Coefficients(context.registry))
-    facts = {spread.what: _end(claim, spread) for spread in spreads}
+    shape, ranges = _shape(claim), _ranges(claim, Coefficients(context.registry))
+    facts = {found.what: _end(claim, found) for found in ranges}
     ops = OPS_PER_MAC if claim.subject.split()[1] == "mac" else 1
     ladders = [Ladder((Factor("energy", fact.value / ops, fact.display, fact),)) for fact in facts.values()]
     return Obtained(
@@ -110,7 +110,7 @@ def _term(ladder: Ladder, what: str) -> tuple[Ladder, str, str]:
     return ladder, operation, name
 
 
-def _spreads(claim: Claim, coefficients: Coefficients) -> list[Spread]:
+def _ranges(claim: Claim, coefficients: Coefficients) -> list[Range]:
     name, kind, *of = claim.subject.split()
     if not _NODE.fullmatch(name):
         return [coefficients.memory(name).energy(kind)]
@@ -118,14 +118,14 @@ def _spreads(claim: Claim, coefficients: Coefficients) -> list[Spread]:
     return [coefficients.process(name).energy(one, of[0]) for one in kinds]
 
 
-def _end(claim: Claim, spread: Spread) -> Fact:
+def _end(claim: Claim, found: Range) -> Fact:
     """The fact that the claim speaks of. Raises UnknownCoefficientError where a range has no typical value."""
     reading = claim.option("reading")
-    chosen: Range = (spread.only(str(reading)) if reading else spread).best
+    chosen: Reading = (found.only(str(reading)) if reading else found).best
     ends = {"low": chosen.low, "high": chosen.high, "typical": chosen.typical}
     fact = ends[str(claim.option("end", "typical"))]
     if fact is None:
-        raise UnknownCoefficientError(f"{spread.what} is a range in '{chosen.name}'; say 'end: low' or 'end: high'")
+        raise UnknownCoefficientError(f"{found.what} is a range in '{chosen.name}'; say 'end: low' or 'end: high'")
     return fact
 
 

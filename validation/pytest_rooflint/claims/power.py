@@ -20,7 +20,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, unit_precision
 from rooflint.base.text import row
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS, format_quantity
-from rooflint.energy.power import Draw, Work
+from rooflint.energy.power import Work, WorkPower
 
 
 def check(claim: Claim) -> None:
@@ -43,7 +43,7 @@ def is_memory(claim: Claim) -> bool:
     return len(claim.subject.split()) == 1
 
 
-def calculated(claim: Claim, context: Context) -> Draw:
+def calculated(claim: Claim, context: Context) -> WorkPower:
     """What physics says of the work that was measured."""
     if not is_memory(claim):
         return drawn(claim, context, quantity(claim, "rate", OPS_PER_S) or 0.0)
@@ -73,7 +73,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     )
 
 
-def _outside(draw: Draw, measured_w: float) -> Iterator[str]:
+def _outside(draw: WorkPower, measured_w: float) -> Iterator[str]:
     """Why a power may lie outside."""
     if measured_w < draw.low_w:
         yield f"{_watts(measured_w)} lies below the lowest: an energy is too high, or the rate"

@@ -16,7 +16,7 @@ from rooflint.base.text import row
 from rooflint.base.units import OPS_PER_S, WATTS, format_quantity
 from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import EnergyError, power_limit
-from rooflint.energy.power import Draw
+from rooflint.energy.power import WorkPower
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Bound:
 
     hardware: Hardware
     peak: Ladder
-    draw: Draw
+    draw: WorkPower
     """At the rate that was measured."""
     limit: Fact
     limit_w: float

@@ -10,7 +10,7 @@ from rooflint.base.units import BYTES_PER_S, OPS_PER_MAC, Dimension, measure
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies
-from rooflint.energy.power import Draw, Work, draw
+from rooflint.energy.power import Work, WorkPower, power_of
 
 HARDWARE: dict[str, dict[str, Any]] = {
     "hardware": {"type": "string", "description": "the device, where a file speaks of several"}
@@ -74,7 +74,7 @@ def least_bytes_per_s(claim: Claim, precision: str, ops_per_s: float) -> float:
     return ops_per_s * elements * bytes_per_element(precision) / (OPS_PER_MAC * m * n * k)
 
 
-def drawn(claim: Claim, context: Context, ops_per_s: float) -> Draw:
+def drawn(claim: Claim, context: Context, ops_per_s: float) -> WorkPower:
     """What physics says of units of the claim's device at a rate."""
     unit, precision = unit_precision(claim.subject)
     said = quantity(claim, "traffic", BYTES_PER_S)
@@ -82,9 +82,9 @@ def drawn(claim: Claim, context: Context, ops_per_s: float) -> Draw:
     return of_work(context.device(claim), Work(unit, precision, ops_per_s, least, said), context)
 
 
-def of_work(hardware: Hardware, work: Work, context: Context) -> Draw:
+def of_work(hardware: Hardware, work: Work, context: Context) -> WorkPower:
     """What physics says of some work."""
-    return draw(hardware, work, Energies(Coefficients(context.registry)))
+    return power_of(hardware, work, Energies(Coefficients(context.registry)))
 
 
 def slug_of_work(claim: Claim) -> str:

@@ -21,7 +21,7 @@ from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS, format_number, fo
 from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.devices.schema import Strict
-from rooflint.energy.power import ARRAYS, Draw
+from rooflint.energy.power import ARRAYS, WorkPower
 from rooflint.output.answer import Answer
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
@@ -41,7 +41,7 @@ class Row:
     """One measured power and the calculated power of the same work."""
 
     claim: Claim
-    draw: Draw
+    draw: WorkPower
     measured_w: float
     source: ClaimSource
     outside: str

@@ -19,18 +19,18 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.energy.power import NotKnown, Sustained, survey
+from rooflint.energy.power import PowerCheck, UnknownPower, survey
 
 SCHEMA = "rooflint-power/1"
 
-Found = Sustained | NotKnown
+Found = PowerCheck | UnknownPower
 
 
 def power(devices: Iterable[Hardware], registry: Registry) -> dict[str, Any]:
     """What each can hold of its printed peak, highest typical ratio first; those of which nobody can tell, with why."""
     energies = Energies(Coefficients(registry))
     found = [_surveyed(point, energies) for one in devices for point in points(one)]
-    able = [[one for one in several if isinstance(one, Sustained)] for several in found]
+    able = [[one for one in several if isinstance(one, PowerCheck)] for several in found]
     worst = hardest_loads([one for several in able for one in several])
     counts = {several[0].load.device: len(several) for several in able if several}
     unknown = {several[0].device: len(several) for several in map(_missing, found) if several}
@@ -55,14 +55,14 @@ def _surveyed(point: Hardware, energies: Energies) -> list[Found]:
     try:
         return survey(point, energies)
     except InputError as error:
-        return [NotKnown(point, str(error.problems[0]))]
+        return [UnknownPower(point, str(error.problems[0]))]
 
 
-def _missing(several: list[Found]) -> list[NotKnown]:
-    return [one for one in several if isinstance(one, NotKnown)]
+def _missing(several: list[Found]) -> list[UnknownPower]:
+    return [one for one in several if isinstance(one, UnknownPower)]
 
 
-def _load(one: Sustained, known: int, unknown: int) -> dict[str, Any]:
+def _load(one: PowerCheck, known: int, unknown: int) -> dict[str, Any]:
     """The hardest of the loads that are known, beside how many are and how many are not."""
     return {
         "device": one.load.hardware.id,
@@ -89,7 +89,7 @@ def _load(one: Sustained, known: int, unknown: int) -> dict[str, Any]:
 
 def _reasons(several: list[Found]) -> list[dict[str, Any]]:
     """A row for each reason of a point without any answer; equal ones of its loads once."""
-    point = several[0].hardware if isinstance(several[0], NotKnown) else several[0].load.hardware
+    point = several[0].hardware if isinstance(several[0], UnknownPower) else several[0].load.hardware
     return [
         {"device": point.id, "at": point.mode, "reason": reason}
         for reason in dict.fromkeys(one.reason for one in _missing(several))

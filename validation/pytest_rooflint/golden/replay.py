@@ -17,7 +17,7 @@ from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import OPS_PER_MAC, OPS_PER_S
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
-from rooflint.devices.schema import Wish
+from rooflint.devices.schema import FactKind
 from rooflint.devices.spec_files import read_override
 from rooflint.mapping.allocate import LAYOUTS, allocate
 from rooflint.mapping.allocation import Allocation
@@ -60,7 +60,7 @@ def op_of(allocation: Allocation, figure: NDArray[Any], wanted: str | None = Non
 
 # ---- Replays: another person's assumptions, put on a copy of a device, and set beside the sourced facts
 
-_PEAK = Wish("a peak", OPS_PER_S, 1e6, 1e20, "33.8 TOP/s")
+_PEAK = FactKind("a peak", OPS_PER_S, 1e6, 1e20, "33.8 TOP/s")
 _CONVENTIONS = ("ops_per_mac", "bandwidth_share", "compute", "storage", "layout")
 
 FULL = "full"

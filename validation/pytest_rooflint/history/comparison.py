@@ -26,7 +26,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies
-from rooflint.energy.power import Sustained, survey
+from rooflint.energy.power import PowerCheck, survey
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, Table, record, tables
 
 SAME = 1e-9
@@ -143,7 +143,7 @@ def ends(factors: Floats) -> tuple[float | None, float | None]:
 Point = tuple[str, str]
 """A device and its operating point, the device's own as an empty text."""
 
-Powers = Mapping[Point, Sustained]
+Powers = Mapping[Point, PowerCheck]
 """The hardest load of each point that has an answer."""
 
 SAME_POWER = 1e-9
@@ -155,8 +155,8 @@ class PowerMove:
     """One point of which the power is another; None where a side cannot tell."""
 
     point: Point
-    old: Sustained | None
-    new: Sustained | None
+    old: PowerCheck | None
+    new: PowerCheck | None
 
     @property
     def far(self) -> tuple[bool, float]:
@@ -167,11 +167,11 @@ class PowerMove:
         return self.old.verdict != self.new.verdict, abs(log(self.new.ratio / self.old.ratio)) if known else inf
 
 
-def powers_of(devices: Iterable[Hardware], energies: Energies) -> dict[Point, Sustained]:
+def powers_of(devices: Iterable[Hardware], energies: Energies) -> dict[Point, PowerCheck]:
     """The hardest load of each point. Raises InputError for a file of energies that cannot be read."""
     found = {}
     for point in (point for device in devices for point in points(device)):
-        able = [one for one in survey(point, energies) if isinstance(one, Sustained)]
+        able = [one for one in survey(point, energies) if isinstance(one, PowerCheck)]
         if able:
             found[point.id, point.mode or ""] = hardest(able)
     return found
@@ -183,17 +183,17 @@ def power_moves(old: Powers, new: Powers, among: Collection[Point]) -> list[Powe
     return sorted((one for one in both if not _same(one.old, one.new)), key=lambda one: one.far, reverse=True)
 
 
-def _same(one: Sustained | None, other: Sustained | None) -> bool:
+def _same(one: PowerCheck | None, other: PowerCheck | None) -> bool:
     if one is None or other is None:
         return one is other
     return _words(one) == _words(other) and all(map(_close, _figures(one), _figures(other)))
 
 
-def _words(one: Sustained) -> tuple[str, ...]:
+def _words(one: PowerCheck) -> tuple[str, ...]:
     return one.load.unit, one.load.precision, one.limit.path, one.verdict
 
 
-def _figures(one: Sustained) -> tuple[float, ...]:
+def _figures(one: PowerCheck) -> tuple[float, ...]:
     return one.limit_w, one.low_ratio, one.ratio, one.high_ratio
 
 

@@ -7,7 +7,7 @@ from pytest_rooflint.history.changes import Change, FileChange, Said
 from pytest_rooflint.history.comparison import Comparison, Effect, Move, PowerMove, Share
 from pytest_rooflint.history.side import Side
 from rooflint.answers.tdp_registry import ends, ratio_shown, watts
-from rooflint.energy.power import Sustained
+from rooflint.energy.power import PowerCheck
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS
 
 #: The quantities of the ledger as they are spoken of.
@@ -325,7 +325,7 @@ def _power(found: Comparison, move: PowerMove) -> dict[str, Any]:
     return {**plain, "alone": alone, "said": power_said(plain)}
 
 
-def _load(one: Sustained | None) -> dict[str, Any] | None:
+def _load(one: PowerCheck | None) -> dict[str, Any] | None:
     if one is None:
         return None
     return {
