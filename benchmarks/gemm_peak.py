@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from itertools import product
 
 from rooflint_measure.stopwatches import gemm
+from rooflint_measure.stopwatches.clocks import Call, HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.products import Kernel, Shape, kernels
-from rooflint_measure.stopwatches.timing import Call, HostClock, Plan, take, take_in_turn
+from rooflint_measure.stopwatches.timing import Plan, take, take_in_turn
 
 LOOK = Plan(sample_s=0.003, samples=12, warm_up_s=0.003, limit_s=0.3, least=3)
 FINAL = Plan(sample_s=0.003, samples=150, warm_up_s=0.05, limit_s=20.0, least=20)
@@ -36,20 +37,20 @@ def _work(shape: Shape) -> int:
 
 
 def swept(some: list[Kernel]) -> list[tuple[str, Shape, Call]]:
-    """The fastest of a sweep over all ways of all libraries."""
+    """The fastest of a sweep over all calls of all libraries."""
     found = []
     for kernel in some:
-        for way, make in kernel.ways.items():
+        for name, make in kernel.calls.items():
             for shape in shapes():
                 rate = _work(shape) / take(make(shape), plan=LOOK).best_s
-                found.append((rate, f"{kernel.library} {way}", shape, make))
+                found.append((rate, f"{kernel.library} {name}", shape, make))
     found.sort(key=lambda one: -one[0])
-    return [(way, shape, make(shape)) for _, way, shape, make in found[:KEPT]]
+    return [(name, shape, make(shape)) for _, name, shape, make in found[:KEPT]]
 
 
 def native(precision: str) -> list[Kernel]:
     """Kernels of a precision that this CPU has instructions for."""
-    every = [one for one in kernels() if not one.loaded]
+    every = [one for one in kernels() if not one.own_process]
     fp32 = max(gemm.probe(one) for one in every if one.precision == "fp32")
     able = []
     for kernel in (one for one in every if one.precision == precision):

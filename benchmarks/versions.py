@@ -1,7 +1,7 @@
-"""What a comparison of two versions is worth: equal versions beside each other, many times, by `rooflint_measure`.
+"""Error rates of comparisons: equal versions compared many times by `rooflint_measure`.
 
 `python benchmarks/versions.py` takes 600 comparisons of each of three calls that stress different parts of a machine,
-one after the other, and states how many were called different, and how many with 5 % put in were found. `--record FILE`
+one after the other, and prints the false positives, and the detections of a slowdown of 5 %. `--record FILE`
 keeps the least times of both halves of all blocks, in ns; tests/validation/measure/equal_versions.json is such a file,
 cut to the first 200 comparisons of each call.
 """
@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rooflint_measure.compare.ab import Block, Turns, as_blocks, sides_of, take
+from rooflint_measure.compare.ab import Block, Turns, as_blocks, sides_of, take_blocks
 from rooflint_measure.compare.blocks import BLOCKS, Blocks, Floats
-from rooflint_measure.compare.calibration import calibrated
+from rooflint_measure.compare.calibration import calibrate
 from rooflint_measure.identity.machine import fingerprint
-from rooflint_measure.stopwatches.timing import HostClock
+from rooflint_measure.stopwatches.clocks import HostClock
 
 RANDOM = np.random.default_rng(0)
 MESSAGE = RANDOM.bytes(1 << 14)
@@ -36,11 +36,11 @@ CALLS: dict[str, Callable[[], object]] = {
 
 
 def measured(call: Callable[[], object], comparisons: int) -> Blocks:
-    """Blocks of a call beside itself; of the samples only what the verdict looks at is kept."""
+    """Blocks of a call compared with itself; only what the verdict needs of the samples is kept."""
     sides = sides_of(call, call, Turns(), HostClock())
     found = []
     pair: list[Block] = []
-    for block in take(*sides, count=BLOCKS * comparisons, pairs=Turns().pairs):
+    for block in take_blocks(*sides, count=BLOCKS * comparisons, pairs=Turns().pairs):
         pair.append(block)
         if len(pair) == BLOCKS:
             found.append(as_blocks(pair))
@@ -59,7 +59,7 @@ def main() -> None:
     for name, call in CALLS.items():
         began = time.perf_counter()
         found = measured(call, options.comparisons)
-        result = calibrated(found)
+        result = calibrate(found)
         took_s = (time.perf_counter() - began) / options.comparisons
         print(f"{name}: {took_s:.2f} s a comparison, load {os.getloadavg()[0]:.1f}; {result}", flush=True)
         kept[name] = {"load": os.getloadavg()[0], "base_ns": _ns(found.base_s), "head_ns": _ns(found.head_s)}

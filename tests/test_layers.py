@@ -294,7 +294,7 @@ MAIN = "from rooflint.cli.main import main; main()"
         (MAIN, ("--help",)),
         (MAIN, ("peaks", "nvidia/t4")),
         ("import rooflint.roofline, rooflint.diagnosis.diagnose, rooflint.networks.tables, rooflint.networks.load", ()),
-        ("from rooflint_measure.stopwatches import apart, network, stream, wait", ()),
+        ("from rooflint_measure.stopwatches import network, numpy_process, stream, wait", ()),
         ("from pytest_rooflint.cli.measure import app; app()", ("--help",)),
     ],
     ids=["import", "help", "peaks", "model", "stopwatches", "measure"],

@@ -20,8 +20,8 @@ from rooflint.devices.registry import Registry
 from rooflint.networks.load import network as tabled
 from rooflint_measure.record.measurement import Measurement, Samples, Unavailable, label
 from rooflint_measure.record.recording import Machine, Recording
+from rooflint_measure.sensors.observer import observer
 from rooflint_measure.stopwatches import gemm, network, products, stream, wait
-from rooflint_measure.stopwatches.conditions import observer
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 
 ROUNDS = 30
@@ -42,7 +42,7 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="session")
 def device(request):
     chosen = request.config.getoption("--device")
-    runs.prepare(runs.Asked(device=chosen))
+    runs.prepare(runs.Request(device=chosen))
     return chosen
 
 
@@ -104,7 +104,7 @@ def holds(asked, watcher):
 
     def check(found: Measurement, *names: str) -> None:
         if asked is None:
-            pytest.skip(f"timed, and held against nothing: the registry has no {watcher.machine({}).device}")
+            pytest.skip(f"timed, and compared with nothing: the registry has no {watcher.machine({}).device}")
         row = Row(Taken(Path("measured now"), _recording(found, watcher.machine({})), (1,)), 0)
         looked = [(name, finding) for name in names for finding in findings((row,), LAWS[name], asked)]
         for name, finding in looked:
@@ -114,7 +114,7 @@ def holds(asked, watcher):
             reasons = dict.fromkeys(finding.said for _, finding in looked) or [
                 f"{asked.hardware.id} says nothing of it"
             ]
-            pytest.skip(f"timed, and held against nothing: {'; '.join(reasons)}")
+            pytest.skip(f"timed, and compared with nothing: {'; '.join(reasons)}")
 
     return check
 
@@ -155,6 +155,6 @@ def test_a_network_takes_no_less_than_its_roofline(name, batch, device, timed, h
     if not products.has_torch():
         pytest.skip(runs.NO_TORCH)
     setting = network.Setting(precision="fp32", device=device, batch=batch)
-    known = runs.picture_network(name, batch)
+    known = runs.vision_network(name, batch)
     call = network.prepared(known.module, known.shape, setting)
     holds(timed(network.subject(name, known.macs, setting), call), "latency >= roofline", "macs = op table")

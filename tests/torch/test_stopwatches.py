@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+from rooflint_measure.sensors.observer import observer
 from rooflint_measure.stopwatches import network, products, stream
-from rooflint_measure.stopwatches.conditions import observer
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.network import Setting, prepared
 from rooflint_measure.stopwatches.products import kernels
 from rooflint_measure.stopwatches.timing import Plan
 
-KERNELS = {f"{one.name} {way}": make for one in kernels() if not one.loaded for way, make in one.ways.items()}
+KERNELS = {f"{one.name} {call}": make for one in kernels() if not one.own_process for call, make in one.calls.items()}
 
 
 def dense(result):
@@ -19,7 +19,7 @@ def dense(result):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_every_way_sums_k_random_products(name):
+def test_every_call_sums_k_random_products(name):
     # operands of standard deviation 1 (32 for int8, clamped at ±127): √k of a sum of k = 256 products is 16
     c = dense(KERNELS[name]((128, 64, 256))())
     assert c.size == 128 * 64
@@ -28,16 +28,16 @@ def test_every_way_sums_k_random_products(name):
 
 
 def test_every_precision_that_a_cpu_may_have_is_offered():
-    offered = {(one.precision, one.library) for one in kernels() if not one.loaded}
+    offered = {(one.precision, one.library) for one in kernels() if not one.own_process}
     assert {precision for precision, _ in offered} == {"fp64", "fp32", "bf16", "fp16", "int8"}
     assert ("fp32", "onednn") in offered
 
 
-GPU_WAYS = {f"{one.name} {way}": make for one in kernels("cuda") for way, make in one.ways.items()}
+GPU_CALLS = {f"{one.name} {call}": make for one in kernels("cuda") for call, make in one.calls.items()}
 
 
-def test_fp8_has_a_way_that_sums_in_fewer_bits_for_the_full_rate():
-    assert sorted(name for name in GPU_WAYS if name.startswith("fp8")) == [
+def test_fp8_has_a_call_that_sums_in_fewer_bits_for_the_full_rate():
+    assert sorted(name for name in GPU_CALLS if name.startswith("fp8")) == [
         "fp8 cublas torch._scaled_mm e4m3",
         "fp8 cublas torch._scaled_mm e4m3 use_fast_accum",
     ]
@@ -60,7 +60,7 @@ def test_int8_by_columns_is_the_product_of_the_same_numbers():
 
 def test_both_ways_through_onednn_multiply():
     (kernel,) = [one for one in kernels() if one.name == "fp32 onednn"]
-    linear, conv = (dense(make((64, 128, 256))()) for make in kernel.ways.values())
+    linear, conv = (dense(make((64, 128, 256))()) for make in kernel.calls.values())
 
     def operand(shape, turn):
         return products.normal(shape, "float64", "cpu", turn).numpy()

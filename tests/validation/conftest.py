@@ -240,7 +240,7 @@ def stand_in():
         Unavailable,
     )
     from rooflint_measure.record.recording import Machine  # noqa: PLC0415
-    from rooflint_measure.stopwatches.timing import Blind  # noqa: PLC0415
+    from rooflint_measure.sensors.host import NoWatch  # noqa: PLC0415
 
     class StandIn:
         def __init__(self, power=None, device="a CPU"):
@@ -256,7 +256,7 @@ def stand_in():
             return State(clock_hz=1e9 + self.looks, clock_source="a stand-in")
 
         def watch(self):
-            return Blind()
+            return NoWatch()
 
         def power(self):
             return self.source

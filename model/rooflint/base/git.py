@@ -1,14 +1,15 @@
-"""Revisions: what a folder said at a commit, read out of git into a folder of its own; nothing is checked out."""
+"""What git knows of a folder: its top, commits, state and files, and worktrees for revisions side by side."""
 
 import io
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from rooflint.base.errors import RooflintError
 
 BRANCHES = ("main", "master")
-"""What a default branch is called where no remote says it."""
+"""Names of a default branch, where no remote tells."""
 
 
 class RevisionError(RooflintError):
@@ -17,25 +18,34 @@ class RevisionError(RooflintError):
 
 def top_of(folder: Path) -> Path:
     """The top of the working tree around a folder. Raises RevisionError."""
-    try:
-        return Path(_asked(folder, "rev-parse", "--show-toplevel")).resolve()
-    except RevisionError as error:
-        raise RevisionError(f"{error}; without git, name two folders of specs or ledgers") from error
+    return Path(git(folder, "rev-parse", "--show-toplevel")).resolve()
 
 
 def commit_of(top: Path, revision: str) -> str:
-    """The commit that a revision names. Raises RevisionError for one that there is not."""
+    """The commit that a revision names. Raises RevisionError for one that does not exist."""
     try:
-        return _asked(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except RevisionError:
-        raise RevisionError(f"'{revision}' is no revision, no folder of specs and no ledger") from None
+        raise RevisionError(f"'{revision}' is not a revision of {top.name}") from None
+
+
+def state_of(folder: Path) -> dict[str, Any] | None:
+    """Commit, branch and whether files are changed, of the checkout around a folder; None outside of one."""
+    try:
+        return {
+            "commit": git(folder, "rev-parse", "HEAD"),
+            "branch": git(folder, "rev-parse", "--abbrev-ref", "HEAD"),
+            "dirty": bool(git(folder, "status", "--porcelain")),
+        }
+    except RevisionError:
+        return None
 
 
 def base_of(top: Path) -> str:
     """Where the working tree left the default branch; HEAD where there is none. Raises RevisionError."""
     for branch in _default_branches(top):
         try:
-            return _asked(top, "merge-base", "HEAD", branch)
+            return git(top, "merge-base", "HEAD", branch)
         except RevisionError:
             continue
     return commit_of(top, "HEAD")
@@ -43,7 +53,7 @@ def base_of(top: Path) -> str:
 
 def _default_branches(top: Path) -> list[str]:
     try:
-        return [_asked(top, "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"), *BRANCHES]
+        return [git(top, "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"), *BRANCHES]
     except RevisionError:
         return list(BRANCHES)
 
@@ -53,7 +63,7 @@ def knows(top: Path, commit: str, folder: Path) -> bool:
     if not folder.is_relative_to(top):
         return False
     name = folder.relative_to(top).as_posix()
-    return bool(_asked(top, "ls-files", "--", name) or _asked(top, "ls-tree", commit, "--", name))
+    return bool(git(top, "ls-files", "--", name) or git(top, "ls-tree", commit, "--", name))
 
 
 def export(top: Path, commit: str, folder: Path, into: Path) -> Path:
@@ -62,7 +72,7 @@ def export(top: Path, commit: str, folder: Path, into: Path) -> Path:
     Raises RevisionError.
     """
     name = folder.relative_to(top).as_posix()
-    if name == "." or _asked(top, "ls-tree", commit, "--", name):
+    if name == "." or git(top, "ls-tree", commit, "--", name):
         archive = _run(top, "archive", "--format=zip", commit, "--", name)
         with zipfile.ZipFile(io.BytesIO(archive)) as found:
             found.extractall(into)
@@ -70,8 +80,8 @@ def export(top: Path, commit: str, folder: Path, into: Path) -> Path:
     return into / name
 
 
-def _asked(folder: Path, *arguments: str) -> str:
-    """What git answers, on one line or several."""
+def git(folder: Path, *arguments: str) -> str:
+    """The output of a git command in a folder. Raises RevisionError."""
     return _run(folder, *arguments).decode("utf-8", "replace").strip()
 
 

@@ -3,11 +3,11 @@
 import json
 import re
 import sys
-from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
 
+from pytest_rooflint.cli import measure as measure_command
 from pytest_rooflint.cli.measure import app
 from pytest_rooflint.measuring import runs
 from pytest_rooflint.measuring.account import account, share, share_of_reference
@@ -18,8 +18,7 @@ from rooflint_measure.record.measurement import Gemm, Network, Stream, Wait
 from rooflint_measure.record.recording import Machine, Recording, RecordingError, read, write
 from rooflint_measure.stopwatches import products
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
-from rooflint_measure.stopwatches.session import measure
-from rooflint_measure.stopwatches.timing import Plan
+from rooflint_measure.stopwatches.timing import Plan, measure
 
 PLAN = Plan(sample_s=0.02, samples=3, warm_up_s=0.02, limit_s=100.0)
 T4 = "nvidia/t4"
@@ -38,9 +37,7 @@ def device(monkeypatch, stand_in):
     """`device("Tesla T4")`: what the driver says that the machine is, from now on."""
 
     def named(name):
-        module = ModuleType("rooflint_measure.stopwatches.conditions")
-        module.observer = lambda device="cpu": stand_in(device=name)
-        monkeypatch.setitem(sys.modules, "rooflint_measure.stopwatches.conditions", module)
+        monkeypatch.setattr(measure_command, "observer", lambda device="cpu": stand_in(device=name))
 
     named("a CPU")
     return named
@@ -71,9 +68,9 @@ def stopwatches(monkeypatch, rows):
     for kind, name in (("wait", "waits"), ("gemm", "gemms"), ("stream", "streams"), ("network", "networks")):
 
         def bring(*arguments, kind=kind):
-            taken = next(one for one in arguments if isinstance(one, runs.Taken))
-            taken.measurements.append(rows[kind])
-            taken.left_out["gemm fp8"] = "a fake has no fp8"
+            results = next(one for one in arguments if isinstance(one, runs.Results))
+            results.measurements.append(rows[kind])
+            results.left_out["gemm fp8"] = "a fake has no fp8"
 
         monkeypatch.setattr(runs, name, bring)
 
@@ -247,7 +244,7 @@ def test_a_record_is_added_below_the_device_that_it_is_of(tmp_path, device, stop
     assert run("record", "--golden", str(tmp_path)).startswith("# Measured on Tesla T4")
     (file,) = (tmp_path / "measured" / T4).iterdir()
     assert len(read(file).measurements) == 4
-    with pytest.raises(RecordingError, match="added, never edited"):
+    with pytest.raises(RecordingError, match="recordings are append-only"):
         for _ in range(2):  # the second, or the third, falls into the minute of the one before
             run("record", "--golden", str(tmp_path))
 
@@ -303,9 +300,9 @@ def test_what_is_refused_is_left_out_with_its_reason(stand_in):
     def refused():
         raise NotMeasuredError("too slow")
 
-    taken = runs.Taken(stand_in())
-    taken.take("gemm fp16", refused)
-    assert (taken.measurements, taken.left_out) == ([], {"gemm fp16": "too slow"})
+    results = runs.Results(stand_in())
+    results.add("gemm fp16", refused)
+    assert (results.measurements, results.left_out) == ([], {"gemm fp16": "too slow"})
 
 
 def test_products_are_asked_for_by_precision_and_library(monkeypatch, stand_in, rows):
@@ -322,10 +319,10 @@ def test_products_are_asked_for_by_precision_and_library(monkeypatch, stand_in, 
     monkeypatch.setattr(products, "has_torch", lambda: True)
     asked = []
     monkeypatch.setattr(runs, "_gemm", lambda _, kernel, *more: asked.append(kernel.name) or rows["gemm"])
-    taken = runs.Taken(stand_in())
-    runs.gemms(runs.Asked(precisions=("fp64", "fp8")), taken)
+    results = runs.Results(stand_in())
+    runs.gemms(runs.Request(precisions=("fp64", "fp8")), results)
     assert asked == ["fp64 a"]
-    assert taken.left_out == {
+    assert results.left_out == {
         "gemm fp64 b": "no such kernel",
-        "gemm fp8": "no installed library that was asked for multiplies in it here",
+        "gemm fp8": "no installed library among the requested ones multiplies in it here",
     }

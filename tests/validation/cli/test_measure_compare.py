@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from pytest_rooflint.cli.measure_compare import compare_command
-from pytest_rooflint.measuring.versions import VersionsRecord, WorthRecord
+from pytest_rooflint.measuring.comparison import CalibrationRecord, ComparisonRecord
 from rooflint.base.errors import RooflintError
 
 app = typer.Typer(add_completion=False)
@@ -127,11 +127,11 @@ def test_undecided_is_status_3_and_says_why_and_what_to_do(repository):
 
 def test_the_record_has_every_raw_value_and_fits_its_schema(repository):
     text = run("--base-command", printing(1.0), "--head-command", printing(2.0), "-f", "json", status=1)
-    found = VersionsRecord.model_validate_json(text)
+    found = ComparisonRecord.model_validate_json(text)
     assert (found.verdict, found.ratio, found.pairs) == ("slower", pytest.approx(2), 2)
-    assert found.takes[0][5].head.seconds == (2.0, 2.0)
+    assert found.attempts[0][5].head.seconds == (2.0, 2.0)
     assert [block.vote for block in found.blocks] == ["slower"] * 6
-    assert json.loads(text)["schema"] == "rooflint.measure.compare/1"
+    assert json.loads(text)["schema"] == "rooflint.measure.compare/2"
 
 
 def test_markdown_goes_into_a_file_by_its_suffix(repository):
@@ -142,22 +142,22 @@ def test_markdown_goes_into_a_file_by_its_suffix(repository):
 # -------------------------------------------------------------------------------------------------------- calibration
 
 
-def test_a_command_beside_itself_says_what_would_be_found(repository):
+def test_a_command_compared_with_itself_tells_its_error_rates(repository):
     text = run("--calibrate", "--blocks", "12", "--threshold", "2.2", "--", *shlex.split(printing(1.0)))
     flat = " ".join(text.split())
-    assert "beside itself: the aim is reached" in flat
+    assert "compared with itself: the aim is reached" in flat
     assert "12 blocks of 2 pairs" in flat
-    assert "The smallest slowdown that is found in 95 % of comparisons is 2.5 %" in flat
-    assert "Of 2 comparisons of 6 blocks in a row, measured once, 0 called equal versions different" in flat
+    assert "The smallest slowdown that is detected in 95 % of comparisons is 2.5 %" in flat
+    assert "0 false positives and 0 undecided in 2 A/A comparisons of 6 blocks in a row, measured once" in flat
     # 1 - 0.05^(1/2)
     assert "at most 77.6 % (95 % confidence)" in flat
 
 
 def test_a_calibration_fits_its_schema(repository):
     text = run("--calibrate", "--blocks", "6", "--base-command", printing(1.0), "-f", "json")
-    found = WorthRecord.model_validate_json(text)
+    found = CalibrationRecord.model_validate_json(text)
     assert found.calibration.holds
-    assert len(found.takes) == 6
+    assert len(found.samples) == 6
 
 
 # ------------------------------------------------------------------------------------------------------------ refused

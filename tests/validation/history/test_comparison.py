@@ -427,9 +427,9 @@ def test_a_ledger_may_be_a_side_and_lists_moves_only(acme):
 
 
 def test_a_revision_that_does_not_exist_is_one_sentence(acme):
-    with pytest.raises(RevisionError, match=r"^'nowhere' is no revision, no folder of specs and no ledger$"):
+    with pytest.raises(RevisionError, match=r"^'nowhere' is not a revision, a folder of specs or a ledger$"):
         diffed(acme, "nowhere")
-    with pytest.raises(RevisionError, match="is no revision"):
+    with pytest.raises(RevisionError, match="is not a revision"):
         diffed(acme, "--output=x")
 
 

@@ -16,10 +16,10 @@ from rooflint_measure.compare.ab import (
     compare,
     compare_calls,
     sides_of,
-    take,
+    take_blocks,
 )
 from rooflint_measure.compare.blocks import BLOCKS, Outcome
-from rooflint_measure.stopwatches.timing import Seen
+from rooflint_measure.sensors.host import Disturbance
 
 PAIRS = 4
 
@@ -61,21 +61,21 @@ def steady(base_s=1.0, head_s=1.0) -> Listed:
 
 def test_versions_take_turns_and_every_other_block_begins_with_the_head():
     listed = steady()
-    list(take(listed.base, listed.head, count=2, pairs=PAIRS))
+    list(take_blocks(listed.base, listed.head, count=2, pairs=PAIRS))
     assert listed.order == "ABBAABBA" + "BAABBAAB"
 
 
 def test_every_raw_value_is_kept_in_the_order_in_which_it_came():
     listed = Listed([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0])
-    (block,) = take(listed.base, listed.head, count=1, pairs=PAIRS)
+    (block,) = take_blocks(listed.base, listed.head, count=1, pairs=PAIRS)
     assert block.base.seconds == (1.0, 2.0, 3.0, 4.0)
     assert block.head.seconds == (5.0, 6.0, 7.0, 8.0)
 
 
 def test_what_disturbed_a_sample_stands_beside_it():
     listed = steady()
-    watch = Watching([Seen(0.0), Seen(0.5), Seen(0.0, reasons=("hw_thermal",)), Seen(0.0)])
-    (block,) = take(listed.base, listed.head, count=1, pairs=2, watch=watch)  # A B B A
+    watch = Watching([Disturbance(0.0), Disturbance(0.5), Disturbance(0.0, reasons=("hw_thermal",)), Disturbance(0.0)])
+    (block,) = take_blocks(listed.base, listed.head, count=1, pairs=2, watch=watch)  # A B B A
     assert block.head.stolen_s == (0.5, 0.0)
     assert block.head.throttled == {1: ("hw_thermal",)}
     assert block.head.disturbed == (0, 1)
@@ -84,7 +84,7 @@ def test_what_disturbed_a_sample_stands_beside_it():
 
 def test_where_nobody_says_what_was_stolen_none_is_written():
     listed = steady()
-    (block,) = take(listed.base, listed.head, count=1, pairs=2)
+    (block,) = take_blocks(listed.base, listed.head, count=1, pairs=2)
     assert block.base.stolen_s is None
 
 
@@ -94,7 +94,7 @@ def test_a_decided_comparison_is_measured_once():
     assert found.outcome is Outcome.SLOWER
     assert found.ratio == pytest.approx(1.1, rel=1e-12)
     assert found.reason == "6 of 6 blocks are slower by more than 2 %"
-    assert len(found.takes) == 1
+    assert len(found.attempts) == 1
     assert len(listed.order) == BLOCKS * 2 * PAIRS
 
 
@@ -104,7 +104,7 @@ def test_an_undecided_comparison_is_measured_once_more_and_the_second_one_decide
     listed = Listed(itertools.repeat(1.0), itertools.chain(first, itertools.repeat(1.1)))
     found = compare(listed.base, listed.head, pairs=PAIRS)
     assert found.outcome is Outcome.SLOWER
-    assert len(found.takes) == 2
+    assert len(found.attempts) == 2
     assert found.reason.endswith("; measured twice")
 
 
@@ -113,13 +113,13 @@ def test_it_is_not_measured_a_third_time():
     heard = []
     found = compare(listed.base, listed.head, pairs=PAIRS, advance=lambda: heard.append(1))
     assert found.outcome is Outcome.SPLIT
-    assert len(found.takes) == 2
+    assert len(found.attempts) == 2
     assert len(heard) == 2 * BLOCKS
 
 
 def test_stolen_time_in_too_many_blocks_leaves_it_undecided():
     listed = steady(1.0, 1.1)
-    found = compare(listed.base, listed.head, pairs=PAIRS, watch=Watching(itertools.repeat(Seen(0.2))))
+    found = compare(listed.base, listed.head, pairs=PAIRS, watch=Watching(itertools.repeat(Disturbance(0.2))))
     assert found.outcome is Outcome.DISTURBED
     assert found.outcome.verdict == "undecided"
 
@@ -154,7 +154,7 @@ def test_calls_are_compared_by_their_own_times():
 def test_a_clock_that_stands_still_ends_all_the_same():
     found = compare_calls(lambda: 0.0, lambda: 0.0, turns=Turns(pairs=2, sample_s=1e-8, warm_up_s=0.0), clock=Ticking())
     assert found.outcome is Outcome.SAME
-    assert found.takes[0][0].base.calls == 1_000_000
+    assert found.attempts[0][0].base.calls == 1_000_000
 
 
 def test_calls_are_doubled_until_they_fill_a_sample_even_without_a_warm_up():

@@ -106,7 +106,7 @@ def test_without_a_counter_power_is_sampled(smi):
 
 def test_without_either_there_is_a_reason(smi):
     smi.energy, smi.power = False, {}
-    assert amd_smi.find(0, smi).power().reason == "AMD SMI: amdsmi_get_power_info says no current_socket_power"
+    assert amd_smi.find(0, smi).power().reason == "AMD SMI: amdsmi_get_power_info returned no current_socket_power"
 
 
 def test_a_number_beyond_the_last_gpu_is_said(smi):

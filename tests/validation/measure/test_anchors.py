@@ -4,7 +4,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from rooflint_measure.stopwatches.anchors import ANCHORS, GRAPH, SETS, GraphClock, measured, native
+from rooflint_measure.stopwatches.anchors import ANCHORS, GRAPH, SETS, measured, native
+from rooflint_measure.stopwatches.clocks import GraphClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.timing import Plan
 

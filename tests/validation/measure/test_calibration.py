@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint_measure.compare.blocks import BLOCKS, QUORUM, Blocks, Outcome, blocks, outcomes, votes
-from rooflint_measure.compare.calibration import ALARMS, FOUND, agreeing, at_least, calibrated, smallest, upper_bound
+from rooflint_measure.compare.calibration import (
+    DETECTION,
+    FALSE_POSITIVES,
+    agreeing,
+    at_least,
+    calibrate,
+    smallest,
+    upper_bound,
+)
 
 RECORDED = json.loads((Path(__file__).parent / "equal_versions.json").read_text(encoding="utf-8"))["calls"]
 """By `benchmarks/versions.py` on a loaded machine of two cores: calls beside themselves, least times of blocks."""
@@ -27,44 +35,44 @@ def noisy(sigma: float, count: int = 120, pairs: int = 8, seed: int = 3) -> Bloc
 
 
 def test_a_quiet_machine_raises_no_alarm_and_finds_five_per_cent():
-    found = calibrated(noisy(0.005))
+    found = calibrate(noisy(0.005))
     assert found.holds
-    assert found.alarms.share == 0
-    assert found.found.share == 1
+    assert found.false_positives.share == 0
+    assert found.detections.share == 1
     # θ is 2 %, so nothing below 2 % is found; 2.5 % is the next that is tried
-    assert found.smallest == pytest.approx(0.025)
+    assert found.smallest_detected == pytest.approx(0.025)
 
 
 def test_a_loud_machine_says_that_it_finds_nothing():
-    found = calibrated(noisy(0.3))
+    found = calibrate(noisy(0.3))
     assert not found.holds
-    assert found.alarms.share <= ALARMS
+    assert found.false_positives.share <= FALSE_POSITIVES
     assert found.undecided > 0.9
-    assert found.smallest is None
+    assert found.smallest_detected is None
 
 
 def test_the_same_seed_gives_the_same_figures():
-    assert calibrated(noisy(0.02), draws=500) == calibrated(noisy(0.02), draws=500)
+    assert calibrate(noisy(0.02), draws=500) == calibrate(noisy(0.02), draws=500)
 
 
 def test_a_bound_is_never_better_than_what_was_drawn():
     for sigma in (0.005, 0.01, 0.02, 0.03, 0.1):
-        found = calibrated(noisy(sigma), draws=4000)
-        assert found.found.bound <= found.found.share
-        assert found.alarms.bound >= found.alarms.share
+        found = calibrate(noisy(sigma), draws=4000)
+        assert found.detections.bound <= found.detections.share
+        assert found.false_positives.bound >= found.false_positives.share
 
 
 def test_fewer_blocks_than_a_comparison_needs_are_refused():
-    with pytest.raises(ValueError, match="want at least 6 blocks of one version beside itself, found 5"):
-        calibrated(noisy(0.01, count=5))
+    with pytest.raises(ValueError, match="want at least 6 blocks of one version, found 5"):
+        calibrate(noisy(0.01, count=5))
 
 
 def test_blocks_in_a_row_are_counted_as_they_were_taken():
     # 14 blocks: two comparisons, two blocks left over. The second is 10 % slower in all of its blocks: an alarm
     base, head = np.ones((14, 4)), np.ones((14, 4))
     head[6:12] = 1.1
-    taken = calibrated(blocks(base, head), draws=10).taken
-    assert (taken.comparisons, taken.alarms, taken.undecided, taken.found) == (2, 1, 0, 2)
+    taken = calibrate(blocks(base, head), draws=10).in_order
+    assert (taken.comparisons, taken.false_positives, taken.undecided, taken.detections) == (2, 1, 0, 2)
 
 
 def test_drawing_again_agrees_with_the_binomial_where_halves_agree():
@@ -72,8 +80,8 @@ def test_drawing_again_agrees_with_the_binomial_where_halves_agree():
     # one is measured again: 0.0016 (1 + undecided), and 5 of 6 are within θ in 6 × 0.8⁵ × 0.2 + 0.8⁶ = 0.655
     base, head = np.ones((100, 4)), np.ones((100, 4))
     head[:20] = 1.03
-    found = calibrated(blocks(base, head), draws=100_000)
-    assert found.alarms.share == pytest.approx(agreeing(0.2) * (2 - 0.655), abs=0.0005)
+    found = calibrate(blocks(base, head), draws=100_000)
+    assert found.false_positives.share == pytest.approx(agreeing(0.2) * (2 - 0.655), abs=0.0005)
 
 
 def test_the_smallest_slowdown_is_the_one_from_which_on_all_are_found():
@@ -119,16 +127,16 @@ def test_nothing_in_n_leaves_three_in_n_possible():
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_on_recorded_blocks_equal_versions_are_rarely_called_different(name):
-    found = calibrated(recorded(name))
-    assert found.alarms.share <= ALARMS
-    assert found.taken.alarms / found.taken.comparisons <= ALARMS
+    found = calibrate(recorded(name))
+    assert found.false_positives.share <= FALSE_POSITIVES
+    assert found.in_order.false_positives / found.in_order.comparisons <= FALSE_POSITIVES
 
 
 @pytest.mark.parametrize("name", QUIET)
 def test_on_recorded_blocks_of_calls_that_leave_memory_alone_five_per_cent_is_found(name):
-    found = calibrated(recorded(name))
-    assert found.found.share >= FOUND
-    assert found.found.bound >= FOUND
+    found = calibrate(recorded(name))
+    assert found.detections.share >= DETECTION
+    assert found.detections.bound >= DETECTION
     assert found.missed == 0
 
 
@@ -138,7 +146,7 @@ def test_recorded_blocks_in_the_order_in_which_they_came_are_no_worse(name):
     found = recorded(name)
     windows = np.arange(len(found) - BLOCKS + 1)[:, np.newaxis] + np.arange(BLOCKS)
     wrong = np.isin(outcomes(found[windows]), [Outcome.SLOWER, Outcome.FASTER])
-    assert wrong.mean() <= ALARMS
+    assert wrong.mean() <= FALSE_POSITIVES
 
 
 def test_on_recorded_blocks_of_shared_memory_five_of_six_alone_would_raise_alarms():
@@ -146,7 +154,7 @@ def test_on_recorded_blocks_of_shared_memory_five_of_six_alone_would_raise_alarm
     cast = votes(found[np.random.default_rng(0).integers(0, len(found), (20_000, BLOCKS))])
     agree = np.maximum((cast > 0).sum(axis=-1), (cast < 0).sum(axis=-1)) >= QUORUM
     assert agree.mean() > 0.02  # in one measurement
-    assert calibrated(found).undecided > 0.9
+    assert calibrate(found).undecided > 0.9
 
 
 def recorded(name: str) -> Blocks:
@@ -157,5 +165,5 @@ def recorded(name: str) -> Blocks:
 def test_the_bound_on_alarms_has_both_ways_to_be_wrong_in_each_of_two_measurements():
     # 60 blocks that never vote: upper bound u with 97.5 %, twice 6 u⁵ (1 - u) + u⁶ for slower and faster, twice again
     u = 1 - 0.025 ** (1 / 60)
-    bound = calibrated(blocks(np.ones((60, 4)), np.ones((60, 4))), draws=10).alarms.bound
+    bound = calibrate(blocks(np.ones((60, 4)), np.ones((60, 4))), draws=10).false_positives.bound
     assert bound == pytest.approx(4 * (6 * u**5 * (1 - u) + u**6), rel=1e-6)

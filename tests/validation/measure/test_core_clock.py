@@ -16,7 +16,7 @@ CPUFREQ = "sys/devices/system/cpu/cpu{}/cpufreq"
 
 @pytest.fixture
 def no_code(monkeypatch):
-    monkeypatch.setattr(core_clock.dependent_chain, "clock_hz", lambda: REFUSED)
+    monkeypatch.setattr(core_clock, "timed_clock_hz", lambda: REFUSED)
     monkeypatch.setattr(core_clock, "affinity", lambda: (0, 2))
 
 
@@ -26,7 +26,7 @@ def driver(number, name, khz):
 
 
 def test_the_core_itself_is_asked_first(monkeypatch, tree):
-    monkeypatch.setattr(core_clock.dependent_chain, "clock_hz", lambda: 4.1e9)
+    monkeypatch.setattr(core_clock, "timed_clock_hz", lambda: 4.1e9)
     assert core_clock.clock_hz(tree(driver(0, "amd-pstate", 1_500_000))) == (4.1e9, "dependent chain")
 
 

@@ -36,10 +36,10 @@ def test_a_recording_is_read_back_as_it_was_written(tmp_path):
     assert read(write(tmp_path, ours)) == ours
 
 
-def test_a_recording_is_added_and_never_edited(tmp_path):
+def test_recordings_are_append_only(tmp_path):
     file = write(tmp_path, recorded())
     before = file.read_bytes()
-    with pytest.raises(RecordingError, match="added, never edited"):
+    with pytest.raises(RecordingError, match="recordings are append-only"):
         write(tmp_path, recorded(measured(Wait(wanted_s=5.0))))
     assert file.read_bytes() == before
     assert [*tmp_path.iterdir()] == [file]
@@ -55,7 +55,9 @@ def test_recordings_of_one_machine_merge_in_the_order_of_time():
 def test_recordings_of_two_machines_do_not_merge_and_say_what_differs():
     one, other = recorded(software={"torch": "2.13.0"}), recorded(software={"torch": "2.12.0"})
     assert one.machine.digest != other.machine.digest
-    with pytest.raises(RecordingError, match=r"do not merge: torch 2\.13\.0 or 2\.12\.0"):
+    with pytest.raises(
+        RecordingError, match=r"want recordings of one machine; they differ in torch 2\.13\.0 or 2\.12\.0"
+    ):
         merged([one, other])
 
 

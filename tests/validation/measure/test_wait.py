@@ -4,7 +4,7 @@ import pytest
 
 from rooflint_measure.stopwatches import timing, wait
 from rooflint_measure.stopwatches.timing import Plan
-from rooflint_measure.stopwatches.wait import BusyWait, Waited, held_against, measured
+from rooflint_measure.stopwatches.wait import BusyWait, Waited, check, measured
 
 TICK_NS = 50
 PLAN = Plan(sample_s=0.0002, samples=4, warm_up_s=0.0002, limit_s=100.0)
@@ -30,13 +30,13 @@ def test_a_wait_keeps_how_long_it_waited():
 def test_only_the_call_lies_outside_of_the_stamps():
     # 20 µs between the stamps; from the last look of one call to the first of the next is one tick of 50 ns: 0.25 %,
     # and one tick more for the whole sample
-    found = held_against(20e-6, plan=PLAN)
+    found = check(20e-6, plan=PLAN)
     assert set(found.waited_s) == {20e-6}
     assert len(found.waited_s) == len(found.reported_s) == PLAN.samples
     assert found.bias == pytest.approx(0.0025, rel=0.1)
 
 
-def test_each_sample_is_held_against_its_own_wait():
+def test_each_sample_is_check_its_own_wait():
     # a wait that was interrupted waited longer, and says so: 30 µs reported of 30 µs are no bias
     assert Waited((20e-6, 30e-6, 20e-6), (20e-6, 30e-6, 20e-6)).bias == 0
     assert Waited((21e-6,) * 3, (20e-6,) * 3).bias == pytest.approx(0.05, rel=1e-9)

@@ -58,7 +58,7 @@ def test_a_revision_may_stand_on_both_sides(versions):
 
 def test_a_revision_that_there_is_not_is_one_sentence_and_leaves_nothing(versions):
     with (
-        pytest.raises(RooflintError, match="'nonsense' is no revision of"),
+        pytest.raises(RooflintError, match="'nonsense' is not a revision of"),
         checkouts(versions.root, ("HEAD", "nonsense")),
     ):
         pass

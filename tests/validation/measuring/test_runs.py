@@ -5,9 +5,9 @@ import pytest
 from pytest_rooflint.measuring import runs
 from rooflint_measure.record.measurement import Gemm
 from rooflint_measure.stopwatches import anchors, gemm, products
+from rooflint_measure.stopwatches.clocks import HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
 from rooflint_measure.stopwatches.products import Kernel
-from rooflint_measure.stopwatches.timing import HostClock
 
 PROBED = {"fp32 mkl": 100e9, "bf16 onednn": 1e9, "bf16 mkl": 300e9}
 """op/s of a small product: oneDNN converts here, MKL does not."""
@@ -37,21 +37,21 @@ def libraries(monkeypatch):
 
 def test_a_library_that_converts_leaves_the_reference_to_one_that_does_not(libraries):
     libraries("fp32 mkl", "bf16 onednn", "bf16 mkl")
-    assert runs._reference(runs.Asked(seconds=0.1), "bf16").subject.library == "mkl"
+    assert runs._reference(runs.Request(seconds=0.1), "bf16").subject.library == "mkl"
 
 
 def test_a_library_that_does_not_run_costs_no_other_its_reference(libraries):
     libraries("fp32 broken", "fp32 mkl")
-    assert runs._reference(runs.Asked(seconds=0.1), "fp32").subject.library == "mkl"
+    assert runs._reference(runs.Request(seconds=0.1), "fp32").subject.library == "mkl"
 
 
 def test_without_a_native_product_all_reasons_are_said(libraries):
     libraries("fp32 mkl", "bf16 onednn", "bf16 broken")
     with pytest.raises(NotMeasuredError, match=r"bf16 broken does not run here; not native here"):
-        runs._reference(runs.Asked(seconds=0.1), "bf16")
+        runs._reference(runs.Request(seconds=0.1), "bf16")
     libraries("fp32 mkl")
     with pytest.raises(NotMeasuredError, match="no installed library multiplies in fp16 here"):
-        runs._reference(runs.Asked(seconds=0.1), "fp16")
+        runs._reference(runs.Request(seconds=0.1), "fp16")
 
 
 def test_anchors_are_taken_in_each_precision_that_was_asked_for(monkeypatch, stand_in):
@@ -62,17 +62,17 @@ def test_anchors_are_taken_in_each_precision_that_was_asked_for(monkeypatch, sta
         raise NotMeasuredError("a fake has no graphs")
 
     monkeypatch.setattr(anchors, "measured", refused)
-    taken = runs.Taken(stand_in())
-    runs.anchored(runs.Asked("cuda", ("fp16", "fp64")), taken)
+    results = runs.Results(stand_in())
+    runs.gpu_anchors(runs.Request("cuda", ("fp16", "fp64")), results)
     assert asked == [(shape, "fp16") for shapes in anchors.ANCHORS.values() for shape in shapes]
-    assert taken.left_out["null fp16 256x256x256"] == "a fake has no graphs"
-    assert taken.left_out["anchors in fp64"] == "want bf16 or fp16, which silicon is fitted to"
+    assert results.left_out["null fp16 256x256x256"] == "a fake has no graphs"
+    assert results.left_out["anchors in fp64"] == "want bf16 or fp16, which kernel times are fitted to"
     monkeypatch.setattr(anchors, "native", lambda device: {"cuda:1": "bf16"}[device])
-    runs.anchored(runs.Asked("cuda:1"), taken)
+    runs.gpu_anchors(runs.Request("cuda:1"), results)
     assert asked[-1] == ((8, 16384, 16384), "bf16")
 
 
 def test_a_cpu_has_no_anchors(stand_in):
-    taken = runs.Taken(stand_in())
-    runs.anchored(runs.Asked("cpu"), taken)
-    assert (taken.measurements, taken.left_out) == ([], {})
+    results = runs.Results(stand_in())
+    runs.gpu_anchors(runs.Request("cpu"), results)
+    assert (results.measurements, results.left_out) == ([], {})

@@ -1,4 +1,4 @@
-"""`rooflint diff`: which predictions moved between two states of the specs, and which fact moved them."""
+"""`rooflint diff`: which predictions changed between two states of the specs, and which fact changed them."""
 
 import json
 from contextlib import ExitStack
@@ -8,8 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from pytest_rooflint.evidence.build import add
+from pytest_rooflint.history.comparison import compare
+from pytest_rooflint.history.side import opened, repository
+from pytest_rooflint.history.summary import summary
+from pytest_rooflint.history.text import MOST, as_md, as_text
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
+from rooflint.base.git import base_of
 from rooflint.cli.options import Specs
 from rooflint.devices.registry import PACKAGED
 
@@ -25,7 +31,7 @@ class Form(StrEnum):
 
 
 class DiffError(RooflintError):
-    """What was asked for cannot be compared."""
+    """The arguments cannot be compared."""
 
 
 _SUFFIXES = {".txt": Form.TEXT, ".json": Form.JSON, ".md": Form.MD}
@@ -34,22 +40,29 @@ _SUFFIXES = {".txt": Form.TEXT, ".json": Form.JSON, ".md": Form.MD}
 @app.command()
 def diff(
     old: Annotated[
-        str | None, typer.Argument(help="Revision, folder of specs or ledger; where HEAD left the default branch.")
+        str | None,
+        typer.Argument(help="Revision, folder of specs or ledger; by default where HEAD left the default branch."),
     ] = None,
-    new: Annotated[str | None, typer.Argument(help="The same; the working tree unless said.")] = None,
-    form: Annotated[Form | None, typer.Option("--format", "-f", help="How to print it; by the suffix of -o.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of the terminal.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="List all moves, not the farthest only.")] = False,
+    new: Annotated[
+        str | None, typer.Argument(help="Revision, folder of specs or ledger; by default the working tree.")
+    ] = None,
+    form: Annotated[
+        Form | None, typer.Option("--format", "-f", help="Output format; by default that of the suffix of -o.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write instead of the terminal.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List all changes of predictions, not only the largest.")
+    ] = False,
     fail_over: Annotated[
         float | None,
-        typer.Option("--fail-over", help="Status 1 when a prediction moved by more than this factor.", min=1),
+        typer.Option("--fail-over", help="Exit with status 1 if a prediction changed by more than this factor.", min=1),
     ] = None,
-    evidence: Annotated[Path | None, typer.Option(help="Evidence of a run to add the difference to.")] = None,
+    evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the difference to.")] = None,
     specs: Specs = None,
 ) -> None:
-    """List what moved between two states of the specs, by what factor, and which fact moved it. Status 0 either way."""
-    from pytest_rooflint.evidence.build import add  # noqa: PLC0415  # `rooflint --help` does without
-
+    """Compare the predictions of two states of the specs: which changed, by what factor, because of which fact."""
     found = _found(old, new, roots_of(specs))
     if evidence:
         add(evidence, "delta", found)
@@ -59,28 +72,20 @@ def diff(
     else:
         typer.echo(text, nl=False)
     if fail_over is not None and _moved_over(found, fail_over):
-        typer.echo(f"red: something moved by more than ×{fail_over:g}", err=True)
+        typer.echo(f"failed: a prediction changed by more than ×{fail_over:g}", err=True)
         raise typer.Exit(1)
 
 
 def roots_of(specs: list[Path] | None) -> tuple[Path, ...]:
-    """The folders whose devices are predicted: given ones, the project's own, or the packaged specs."""
+    """The folders whose devices are predicted: the given ones, the project's own, or the packaged specs."""
     given = specs or configured("rooflint_specs")
     return tuple(folder.resolve() for folder in given) or (PACKAGED.resolve(),)
 
 
 def _found(old: str | None, new: str | None, roots: tuple[Path, ...]) -> dict[str, Any]:
-    from pytest_rooflint.history.comparison import compare  # noqa: PLC0415
-    from pytest_rooflint.history.side import opened  # noqa: PLC0415
-    from pytest_rooflint.history.summary import summary  # noqa: PLC0415
-    from rooflint.base.git import (  # noqa: PLC0415
-        base_of,
-        top_of,
-    )
-
     here = Path.cwd()
     with ExitStack() as stack:
-        before = stack.enter_context(opened(old or base_of(top_of(here)), roots, here))
+        before = stack.enter_context(opened(old or base_of(repository(here)), roots, here))
         after = stack.enter_context(opened(new, roots, here))
         return summary(compare(before, after))
 
@@ -94,12 +99,6 @@ def _form(output: Path | None) -> Form:
 
 
 def _written(found: dict[str, Any], form: Form, everything: bool) -> str:
-    from pytest_rooflint.history.text import (  # noqa: PLC0415
-        MOST,
-        as_md,
-        as_text,
-    )
-
     if form == Form.JSON:
         return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     write = as_md if form == Form.MD else as_text
@@ -114,7 +113,7 @@ def _write(output: Path, text: str) -> None:
 
 
 def _moved_over(found: dict[str, Any], factor: float) -> bool:
-    """Whether a prediction moved by more than a factor, up or down, or is no longer known."""
+    """Whether a prediction moved by more than a factor, up or down, or is not known any more."""
     return any(
         move["unknown"] or (move["low"] is not None and max(move["high"], 1 / move["low"]) > factor)
         for move in found["moves"]

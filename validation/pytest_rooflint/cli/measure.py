@@ -1,4 +1,4 @@
-"""`rooflint measure`: stopwatches for products, memory, networks and waits, and recordings of what they say."""
+"""`rooflint measure`: stopwatches for products, memory, networks and waits, and recordings of their results."""
 
 import datetime
 import shlex
@@ -8,21 +8,24 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import rooflint_measure
 from pytest_rooflint.cli.measure_compare import compare_command
+from pytest_rooflint.measuring import runs
+from pytest_rooflint.measuring.account import account
+from pytest_rooflint.recordings import files
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured
+from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli.options import Specs, registry
+from rooflint.devices.hardware import Hardware
 from rooflint.output.deliver import deliver
-
-if TYPE_CHECKING:
-    from pytest_rooflint.measuring.runs import Asked, Taken
-    from rooflint.devices.hardware import Hardware
-    from rooflint_measure.record.recording import Machine, Recording
+from rooflint_measure.record.recording import Machine, Recording, read, write
+from rooflint_measure.sensors.observer import observer
 
 app = typer.Typer(
     help="Measure products, memory and networks; record them.", no_args_is_help=True, add_completion=False
@@ -38,21 +41,26 @@ BATCHES = (1, 8)
 
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
 Precisions = Annotated[
-    list[str] | None, typer.Option("--precision", "-p", help="Only this precision; may be repeated, or have commas.")
+    list[str] | None, typer.Option("--precision", "-p", help="Only this precision; repeatable, or separated by commas.")
 ]
-Libraries = Annotated[list[str] | None, typer.Option("--library", help="Only this library; may be repeated.")]
-Threads = Annotated[int, typer.Option(help="Threads of a library; its own choice without.", min=0)]
-Seconds = Annotated[float, typer.Option(help="Seconds for each figure, about.", min=0.1, max=600.0)]
-EnergyS = Annotated[float, typer.Option("--energy", help="Seconds of a metered run after each.", min=0.0, max=600.0)]
-StatedId = Annotated[str, typer.Option("--hardware", help="Exact id of the device, if its name does not tell it.")]
+Libraries = Annotated[list[str] | None, typer.Option("--library", help="Only this library; repeatable.")]
+Threads = Annotated[int, typer.Option(help="Threads of a library; by default its own choice.", min=0)]
+Seconds = Annotated[float, typer.Option(help="Approximate seconds for each figure.", min=0.1, max=600.0)]
+EnergyS = Annotated[
+    float,
+    typer.Option("--energy", help="Seconds of a run with energy measurement after each figure.", min=0.0, max=600.0),
+]
+StatedId = Annotated[str, typer.Option("--hardware", help="Exact id of the device, if its name does not identify it.")]
 Form = Annotated[str, typer.Option("--format", "-f", help="text, json (a recording), csv, md or html.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; its suffix names the format.")]
-CacheMb = Annotated[float, typer.Option("--cache", help="Last-level cache in MB, if the system does not say.", min=0.0)]
+CacheMb = Annotated[
+    float, typer.Option("--cache", help="Last-level cache in MB, if the system does not report it.", min=0.0)
+]
 
 
 @dataclass(frozen=True)
-class Told:
-    """Where an account goes, and what the device is said to be."""
+class Report:
+    """Where the account of a recording goes, and which device it is about."""
 
     hardware: str
     form: str
@@ -62,21 +70,23 @@ class Told:
 
 @app.command("wait")
 def wait_command(
-    microseconds: Annotated[list[float] | None, typer.Argument(help="Lengths; 20 and 1000 without.")] = None,
+    microseconds: Annotated[
+        list[float] | None, typer.Argument(help="Lengths in microseconds; 20 and 1000 by default.")
+    ] = None,
     seconds: Seconds = 2.0,
     hardware: StatedId = "",
     form: Form = "",
     output: Output = None,
     specs: Specs = None,
 ) -> None:
-    """Time busy-waits, and hold the stopwatch against what the wait itself says."""
-    from pytest_rooflint.measuring import runs  # noqa: PLC0415  # `rooflint --help` does without
-
+    """Time busy-waits of known length, to check the stopwatch."""
     lengths = [length * 1e-6 for length in microseconds] if microseconds else [*WAITS_S]
     if wrong := [length for length in lengths if not 0 < length <= 60]:
         raise RooflintError(f"want a wait above 0 and up to 60 s, found {wrong[0]:g} s")
-    asked = runs.Asked(seconds=seconds)
-    _tell(_measured(asked, lambda taken: runs.waits(asked, lengths, taken)), Told(hardware, form, output, specs))
+    request = runs.Request(seconds=seconds)
+    _print(
+        _measured(request, lambda results: runs.waits(request, lengths, results)), Report(hardware, form, output, specs)
+    )
 
 
 @app.command("gemm")
@@ -92,11 +102,9 @@ def gemm_command(
     output: Output = None,
     specs: Specs = None,
 ) -> None:
-    """Find the size at which each library multiplies fastest in each precision, and measure there."""
-    from pytest_rooflint.measuring import runs  # noqa: PLC0415
-
-    asked = runs.Asked(device, _precisions(precision), tuple(library or ()), threads, seconds, energy)
-    _tell(_measured(asked, lambda taken: runs.gemms(asked, taken)), Told(hardware, form, output, specs))
+    """Measure matrix products: each library in each precision, at its fastest size."""
+    request = runs.Request(device, _precisions(precision), tuple(library or ()), threads, seconds, energy)
+    _print(_measured(request, lambda results: runs.gemms(request, results)), Report(hardware, form, output, specs))
 
 
 @app.command("bandwidth")
@@ -112,12 +120,12 @@ def bandwidth_command(
     output: Output = None,
     specs: Specs = None,
 ) -> None:
-    """Stream through arrays that no cache holds: copy, scale, triad and read, as bytes over time."""
-    from pytest_rooflint.measuring import runs  # noqa: PLC0415
-
-    asked = runs.Asked(device, (), tuple(library or ()), threads, seconds, energy)
+    """Measure bandwidth with arrays larger than the caches: copy, scale, triad and read."""
+    request = runs.Request(device, (), tuple(library or ()), threads, seconds, energy)
     size = round(cache * 1e6) or None
-    _tell(_measured(asked, lambda taken: runs.streams(asked, taken, size)), Told(hardware, form, output, specs))
+    _print(
+        _measured(request, lambda results: runs.streams(request, results, size)), Report(hardware, form, output, specs)
+    )
 
 
 @app.command("anchors")
@@ -130,13 +138,13 @@ def anchors_command(
     output: Output = None,
     specs: Specs = None,
 ) -> None:
-    """Time the few products of a GPU that `rooflint calibrate device` reads: null, peak, streaming."""
-    from pytest_rooflint.measuring import runs  # noqa: PLC0415
-
+    """Time the products of a GPU that `rooflint calibrate device` needs: null, peak, streaming."""
     if device == "cpu":
         raise RooflintError("--device: want cuda or cuda:1, found 'cpu'; anchors calibrate silicon, which is for GPUs")
-    asked = runs.Asked(device, _precisions(precision), (), 0, seconds)
-    _tell(_measured(asked, lambda taken: runs.anchored(asked, taken)), Told(hardware, form, output, specs))
+    request = runs.Request(device, _precisions(precision), (), 0, seconds)
+    _print(
+        _measured(request, lambda results: runs.gpu_anchors(request, results)), Report(hardware, form, output, specs)
+    )
 
 
 @app.command("network")
@@ -144,9 +152,11 @@ def network_command(
     names: Annotated[list[str], typer.Argument(help="Networks of torchvision, such as resnet18.")],
     device: Device = "cpu",
     precision: Precisions = None,
-    batch: Annotated[list[int] | None, typer.Option("--batch", "-b", help="May be repeated.", min=1)] = None,
-    channels_last: Annotated[bool, typer.Option("--channels-last", help="Channels innermost in memory.")] = False,
-    compiled: Annotated[bool, typer.Option("--compile", help="Through torch.compile.")] = False,
+    batch: Annotated[list[int] | None, typer.Option("--batch", "-b", help="Batch size; repeatable.", min=1)] = None,
+    channels_last: Annotated[
+        bool, typer.Option("--channels-last", help="Use the channels-last memory format.")
+    ] = False,
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile with torch.compile.")] = False,
     graph: Annotated[bool, typer.Option("--graph", help="Replay as a CUDA graph.")] = False,
     flush: Annotated[bool, typer.Option("--flush", help="Empty the last-level cache before each call.")] = False,
     threads: Threads = 0,
@@ -158,19 +168,22 @@ def network_command(
     specs: Specs = None,
 ) -> None:
     """Time networks of torchvision, in turn with the fastest product of the same precision."""
-    from pytest_rooflint.measuring import runs  # noqa: PLC0415
-
-    asked = runs.Asked(device, _precisions(precision), (), threads, seconds, energy)
+    request = runs.Request(device, _precisions(precision), (), threads, seconds, energy)
     sweep = runs.Sweep(tuple(names), tuple(batch or (1,)), channels_last, compiled, graph, flush)
-    _tell(_measured(asked, lambda taken: runs.networks(asked, sweep, taken)), Told(hardware, form, output, specs))
+    _print(
+        _measured(request, lambda results: runs.networks(request, sweep, results)),
+        Report(hardware, form, output, specs),
+    )
 
 
 @app.command("record")
 def record_command(
     device: Device = "cpu",
     precision: Precisions = None,
-    network: Annotated[list[str] | None, typer.Option(help=f"Instead of {', '.join(NETWORKS)}.")] = None,
-    batch: Annotated[list[int] | None, typer.Option("--batch", "-b", help="Instead of 1 and 8.", min=1)] = None,
+    network: Annotated[list[str] | None, typer.Option(help=f"Networks instead of {', '.join(NETWORKS)}.")] = None,
+    batch: Annotated[
+        list[int] | None, typer.Option("--batch", "-b", help="Batch sizes instead of 1 and 8; repeatable.", min=1)
+    ] = None,
     threads: Threads = 0,
     seconds: Seconds = 10.0,
     energy: EnergyS = 5.0,
@@ -180,29 +193,25 @@ def record_command(
     specs: Specs = None,
 ) -> None:
     """Measure everything, add a recording to golden/measured/DEVICE and print its account in Markdown."""
-    from pytest_rooflint.measuring import runs  # noqa: PLC0415
-    from pytest_rooflint.recordings.files import UNKNOWN  # noqa: PLC0415
-    from rooflint_measure.record.recording import write  # noqa: PLC0415
-
     folder = _golden(golden) / "measured"
-    asked = runs.Asked(device, _precisions(precision), (), threads, seconds, energy)
+    request = runs.Request(device, _precisions(precision), (), threads, seconds, energy)
     sweep = runs.Sweep(tuple(network or NETWORKS), tuple(batch or BATCHES))
-    told = Told(hardware, "md", output, specs)
-    # what would fail at the end is said before an hour of measuring, not after
-    _stated(told)
+    report = Report(hardware, "md", output, specs)
+    # what would fail at the end fails before an hour of measuring
+    _stated(report)
     _writable(folder)
 
-    def all_of_it(taken: "Taken") -> None:
-        runs.waits(asked, WAITS_S, taken)
-        runs.gemms(asked, taken)
-        runs.streams(asked, taken)
-        runs.anchored(asked, taken)
-        runs.networks(asked, sweep, taken)
+    def everything(results: runs.Results) -> None:
+        runs.waits(request, WAITS_S, results)
+        runs.gemms(request, results)
+        runs.streams(request, results)
+        runs.gpu_anchors(request, results)
+        runs.networks(request, sweep, results)
 
-    found = _measured(asked, all_of_it)
-    known = _known(told, found.machine)
-    file = write(folder / (known.id if known else UNKNOWN), found)
-    _tell(found, told)
+    found = _measured(request, everything)
+    known = _known(report, found.machine)
+    file = write(folder / (known.id if known else files.UNKNOWN), found)
+    _print(found, report)
     typer.echo(f"recorded in {file}", err=True)
 
 
@@ -224,67 +233,52 @@ def show_command(
     output: Output = None,
     specs: Specs = None,
 ) -> None:
-    """Show a recording beside what the model derives."""
-    from rooflint_measure.record.recording import read  # noqa: PLC0415
-
-    _tell(read(file), Told(hardware, form, output, specs))
+    """Show a recording beside the peaks that the model derives."""
+    _print(read(file), Report(hardware, form, output, specs))
 
 
-def _precisions(asked: list[str] | None) -> tuple[str, ...]:
+def _precisions(given: list[str] | None) -> tuple[str, ...]:
     """Names as the model spells them. Raises UnknownPrecisionError."""
-    words = [word for text in asked or () for word in text.split(",") if word]
+    words = [word for text in given or () for word in text.split(",") if word]
     return tuple(dict.fromkeys(precision_named(word).name for word in words))
 
 
-def _measured(asked: "Asked", run: "Callable[[Taken], None]") -> "Recording":
-    """A recording of what a run brings. Raises RooflintError where it brings nothing."""
-    from pytest_rooflint.measuring.runs import (  # noqa: PLC0415
-        Taken,
-        prepare,
-    )
-    from rooflint_measure.record.recording import Recording  # noqa: PLC0415
-    from rooflint_measure.stopwatches.conditions import observer  # noqa: PLC0415
-
-    prepare(asked)
+def _measured(request: runs.Request, run: Callable[[runs.Results], None]) -> Recording:
+    """A recording of the results of a run. Raises RooflintError where there are none."""
+    runs.prepare(request)
     began = datetime.datetime.now(datetime.UTC)
-    taken = Taken(observer(asked.device), _progress)
-    run(taken)
-    if not taken.measurements:
-        reasons = "; ".join(f"{what}: {why}" for what, why in taken.left_out.items())
-        raise RooflintError(f"nothing was measured ({reasons or 'nothing that is installed was asked for'})")
+    results = runs.Results(observer(request.device), _progress)
+    run(results)
+    if not results.measurements:
+        reasons = "; ".join(f"{what}: {why}" for what, why in results.left_out.items())
+        raise RooflintError(f"nothing was measured ({reasons or 'no installed library matches the options'})")
     return Recording(
         taken=began.replace(microsecond=0),
-        command=_typed(),
+        command=_command_line(),
         rooflint=version("rooflint"),
         commit=_commit(),
-        machine=taken.observer.machine(_versions()),
-        measurements=tuple(taken.measurements),
-        left_out=taken.left_out,
+        machine=results.observer.machine(_versions()),
+        measurements=tuple(results.measurements),
+        left_out=results.left_out,
     )
 
 
-def _tell(recording: "Recording", told: Told) -> None:
-    from pytest_rooflint.measuring.account import account  # noqa: PLC0415
-
-    deliver(account(recording, _known(told, recording.machine)), told.form, told.output)
+def _print(recording: Recording, report: Report) -> None:
+    deliver(account(recording, _known(report, recording.machine)), report.form, report.output)
 
 
-def _known(told: Told, machine: "Machine") -> "Hardware | None":
-    """What is stated, else what the machine's own name means exactly."""
-    from pytest_rooflint.recordings.files import identified  # noqa: PLC0415
-
-    return _stated(told) or identified(machine, registry(told.specs))
+def _known(report: Report, machine: Machine) -> Hardware | None:
+    """The device of --hardware, or else the one that the machine's own name means exactly."""
+    return _stated(report) or files.identified(machine, registry(report.specs))
 
 
-def _stated(told: Told) -> "Hardware | None":
-    """What is stated by hand. Raises RooflintError."""
-    from pytest_rooflint.recordings.files import stated  # noqa: PLC0415
-
-    return stated(told.hardware, registry(told.specs)) if told.hardware else None
+def _stated(report: Report) -> Hardware | None:
+    """The device of --hardware. Raises RooflintError."""
+    return files.stated(report.hardware, registry(report.specs)) if report.hardware else None
 
 
 def _golden(given: Path | None) -> Path:
-    """The folder of a project's golden files. Raises RooflintError where nobody names one."""
+    """The folder of a project's golden files. Raises RooflintError where none is configured."""
     folders = [given] if given else configured("rooflint_golden")
     if not folders:
         raise RooflintError("want --golden FOLDER, or a project whose pyproject.toml names rooflint_golden")
@@ -298,12 +292,12 @@ def _progress(name: str) -> None:
         typer.echo(f"… {name}", err=True)
 
 
-def _typed() -> str:
-    """The command without folders, which tell who owns the machine."""
-    return shlex.join(["rooflint", *map(_placeless, sys.argv[1:])])
+def _command_line() -> str:
+    """The command without folders, which may name the machine's owner."""
+    return shlex.join(["rooflint", *map(_without_folder, sys.argv[1:])])
 
 
-def _placeless(word: str) -> str:
+def _without_folder(word: str) -> str:
     """`--golden=/home/me/golden` is `--golden=golden`."""
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     return f"{option}{equals}{Path(value).name if Path(value).is_absolute() else value}"
@@ -320,12 +314,9 @@ def _versions() -> dict[str, str]:
 
 
 def _commit() -> str | None:
-    """Of the checkout that the stopwatches run from; an installed package has none."""
-    import rooflint_measure  # noqa: PLC0415
-    from rooflint_measure.identity.machine import commit  # noqa: PLC0415
-
+    """The commit of the checkout that the stopwatches run from; an installed package has none."""
     folder = Path(rooflint_measure.__file__).parent
     if not (folder.parents[1] / "pyproject.toml").is_file():
         return None
-    found = commit(folder)
+    found = state_of(folder)
     return f"{found['commit']}{' with changes' if found['dirty'] else ''}" if found else None

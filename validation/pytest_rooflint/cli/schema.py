@@ -11,7 +11,8 @@ import rooflint
 from pytest_rooflint.cli.calibrate_power import PowerCalibrationRecord
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
-from pytest_rooflint.measuring.versions import VersionsRecord, WorthRecord
+from pytest_rooflint.measuring.comparison import CalibrationRecord as MeasureCalibrationRecord
+from pytest_rooflint.measuring.comparison import ComparisonRecord
 from rooflint.answers.explain_gemm import GemmRecord
 from rooflint.answers.record import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
 from rooflint.answers.tdp_estimate import TdpEstimateRecord
@@ -61,8 +62,8 @@ def schemas() -> dict[Path, dict[str, Any]]:
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
         harness / "calibrate_regressions.json": {"$schema": _DRAFT, **RegressionsRecord.model_json_schema()},
         harness / "published.json": {"$schema": _DRAFT, **PublishedSpec.model_json_schema()},
-        harness / "measure_compare.json": {"$schema": _DRAFT, **VersionsRecord.model_json_schema()},
-        harness / "measure_calibrate.json": {"$schema": _DRAFT, **WorthRecord.model_json_schema()},
+        harness / "measure_compare.json": {"$schema": _DRAFT, **ComparisonRecord.model_json_schema()},
+        harness / "measure_calibrate.json": {"$schema": _DRAFT, **MeasureCalibrationRecord.model_json_schema()},
     }
 
 

@@ -21,8 +21,9 @@ from pytest_rooflint.suite.trial import places
 from pytest_rooflint.suite.verdict import is_lonely
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_whole
+from rooflint.base.git import state_of
 from rooflint.devices.hardware import Hardware
-from rooflint_measure.identity import machine
+from rooflint_measure.identity.machine import fingerprint
 
 SCHEMA = "rooflint-evidence/1"
 
@@ -68,14 +69,14 @@ def build(
             "duration_s": round(duration_s, 3),
             "command": command,
             "exit_status": exit_status,
-            "git": machine.commit(Path.cwd()),
+            "git": state_of(Path.cwd()),
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("rooflint", "pytest", "numpy")},
             },
             "ci": _ci(),
         },
-        "machine": machine.fingerprint(),
+        "machine": fingerprint(),
         "counts": _counts(rows, problems, hardware),
         "problems": problems,
         "places": places(rows),

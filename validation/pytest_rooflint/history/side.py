@@ -169,10 +169,26 @@ def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Sid
     elif (here / asked).is_file() or asked.endswith(SUFFIX):
         yield Kept(f"ledger {asked}", read_ledger(here / asked))
     else:
-        top = git.top_of(here)
-        commit = git.commit_of(top, asked)
+        top, commit = _revision(here, asked)
         with TemporaryDirectory(prefix="rooflint-") as home:
             yield _at(top, commit, _label(asked, commit), roots, Path(home).resolve())
+
+
+def repository(here: Path) -> Path:
+    """The top of the repository around a folder. Raises RevisionError."""
+    try:
+        return git.top_of(here)
+    except git.RevisionError as error:
+        raise git.RevisionError(f"{error}; without git, name two folders of specs or ledgers") from error
+
+
+def _revision(here: Path, name: str) -> tuple[Path, str]:
+    """Top of the repository and commit. Raises RevisionError."""
+    top = repository(here)
+    try:
+        return top, git.commit_of(top, name)
+    except git.RevisionError:
+        raise git.RevisionError(f"'{name}' is not a revision, a folder of specs or a ledger") from None
 
 
 def _label(asked: str, commit: str) -> str:

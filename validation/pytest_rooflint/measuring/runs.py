@@ -1,4 +1,4 @@
-"""Runs of stopwatches on one device: what was asked for, what was measured, what was left out and why."""
+"""Runs of stopwatches on one device: the request, the results, and what was left out for which reason."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -8,37 +8,38 @@ from typing import Any, TypeVar
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision
+from rooflint_measure.identity.machine import last_level_bytes
 from rooflint_measure.record.measurement import Measurement, Unavailable
-from rooflint_measure.stopwatches import anchors, apart, caches, gemm, network, products, stream, wait
+from rooflint_measure.sensors.observer import Observer
+from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, wait
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
 from rooflint_measure.stopwatches.products import Kernel
-from rooflint_measure.stopwatches.session import Observer
 from rooflint_measure.stopwatches.timing import take_in_turn
 
 T = TypeVar("T")
 
 NO_TORCH = "torch is not installed (pip install 'rooflint[torch]')"
-TAKEN = ("classification", "segmentation", "video")
-"""Families of torchvision whose networks take one batch of pictures or clips."""
+FAMILIES = ("classification", "segmentation", "video")
+"""Families of torchvision whose input is one batch of images or clips."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What all stopwatches of a run share."""
+class Request:
+    """Options that all stopwatches of a run share."""
 
     device: str = "cpu"
     precisions: tuple[str, ...] = ()
-    """All that the libraries have where none is named."""
+    """All that the libraries have if empty."""
     libraries: tuple[str, ...] = ()
     threads: int = 0
-    """As the libraries choose where it is 0."""
+    """0 leaves the choice to the libraries."""
     seconds: float = 10.0
     """For each figure, about half of it for the search of the best size. [s]"""
     energy_s: float = 0.0
     """A metered run after each figure. [s]"""
 
     def wants(self, precision_: str, library: str) -> bool:
-        """Whether a kernel was asked for."""
+        """Whether a kernel is part of the request."""
         return (not self.precisions or precision_ in self.precisions) and (
             not self.libraries or library in self.libraries
         )
@@ -57,32 +58,32 @@ class Sweep:
 
 
 @dataclass
-class Taken:
-    """What a run has brought so far."""
+class Results:
+    """Measurements so far, and what was left out."""
 
     observer: Observer
-    say: Callable[[str], None] = lambda _: None
-    """Told what begins."""
+    progress: Callable[[str], None] = lambda _: None
+    """Called with the name of each measurement before it begins."""
     measurements: list[Measurement] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def take(self, name: str, measured: Callable[[], Measurement]) -> None:
-        """Measure, or keep the reason why not."""
-        self.say(name)
+    def add(self, name: str, measured: Callable[[], Measurement]) -> None:
+        """Measure, or keep the reason why that failed."""
+        self.progress(name)
         try:
             self.measurements.append(measured())
         except NotMeasuredError as error:
             self.left_out[name] = str(error)
 
 
-def prepare(asked: Asked) -> None:
-    """Set the threads that a library takes while it runs. Raises RooflintError for a device that is not there."""
-    if asked.device != "cpu":
-        _check_cuda(asked.device)
-    if asked.threads and products.has_torch():
+def prepare(request: Request) -> None:
+    """Set the threads that a library takes while it runs. Raises RooflintError for a device that does not exist."""
+    if request.device != "cpu":
+        _check_cuda(request.device)
+    if request.threads and products.has_torch():
         import torch  # noqa: PLC0415  # only where torch is measured
 
-        torch.set_num_threads(asked.threads)
+        torch.set_num_threads(request.threads)
 
 
 def _check_cuda(device: str) -> None:
@@ -99,119 +100,125 @@ def _check_cuda(device: str) -> None:
     torch.cuda.set_device(int(number or 0))
 
 
-def waits(asked: Asked, wanted_s: Iterable[float], taken: Taken) -> None:
+def waits(request: Request, wanted_s: Iterable[float], results: Results) -> None:
     """Busy-waits of known length."""
-    plan = gemm.plan_of(asked.seconds / 2)
+    plan = gemm.plan_of(request.seconds / 2)
     for seconds in wanted_s:
-        taken.take(f"wait {seconds * 1e6:g} us", partial(wait.measured, seconds, observer=taken.observer, plan=plan))
+        results.add(f"wait {seconds * 1e6:g} us", partial(wait.measured, seconds, observer=results.observer, plan=plan))
 
 
-def gemms(asked: Asked, taken: Taken) -> None:
-    """The peak of every library in every precision that was asked for."""
-    every = products.kernels(asked.device)
-    kernels = [one for one in every if asked.wants(one.precision, one.library)]
-    for name in asked.precisions:
+def gemms(request: Request, results: Results) -> None:
+    """The peak of every library in every requested precision."""
+    every = products.kernels(request.device)
+    kernels = [one for one in every if request.wants(one.precision, one.library)]
+    for name in request.precisions:
         if not any(one.precision == precision(name).name for one in kernels):
-            taken.left_out[f"gemm {name}"] = "no installed library that was asked for multiplies in it here"
+            results.left_out[f"gemm {name}"] = "no installed library among the requested ones multiplies in it here"
     if not products.has_torch():
-        taken.left_out["gemm of torch"] = NO_TORCH
-    rates = {one.name: rate for one in kernels if (rate := _probed(one, taken))}
+        results.left_out["gemm of torch"] = NO_TORCH
+    rates = {one.name: rate for one in kernels if (rate := _probed(one, results))}
     for one in every:
-        if one.precision == "fp32" and one not in kernels:  # not asked for, but what others are held against
+        if one.precision == "fp32" and one not in kernels:  # not requested, but the reference for others
             with suppress(NotMeasuredError):
                 rates[one.name] = gemm.probe(one)
     fp32 = max((rate for one, rate in rates.items() if one.startswith("fp32 ")), default=None)
     for kernel in kernels:
         if kernel.name in rates:
             rate = rates[kernel.name]
-            taken.take(f"gemm {kernel.name}", partial(_gemm, asked, kernel, rate, fp32, taken.observer))
+            results.add(f"gemm {kernel.name}", partial(_gemm, request, kernel, rate, fp32, results.observer))
 
 
-def _probed(kernel: Kernel, taken: Taken) -> float | None:
+def _probed(kernel: Kernel, results: Results) -> float | None:
     """Rate of a small product, or a reason that is kept. [op/s]"""
     try:
         return gemm.probe(kernel)
     except NotMeasuredError as error:
-        taken.left_out[f"gemm {kernel.name}"] = str(error)
+        results.left_out[f"gemm {kernel.name}"] = str(error)
         return None
 
 
-def _gemm(asked: Asked, kernel: Kernel, rate: float, fp32_rate: float | None, observer: Observer) -> Measurement:
+def _gemm(request: Request, kernel: Kernel, rate: float, fp32_rate: float | None, observer: Observer) -> Measurement:
     gemm.refuse_emulated(kernel, rate, fp32_rate)
-    plan, search_s = gemm.plan_of(asked.seconds / 2), asked.seconds / 2
-    if kernel.loaded:
-        return apart.measured_apart(
-            kernel.precision, plan=plan, search_s=search_s, energy_s=asked.energy_s, threads=asked.threads
+    plan, search_s = gemm.plan_of(request.seconds / 2), request.seconds / 2
+    if kernel.own_process:
+        return numpy_process.measured(
+            kernel.precision, plan=plan, search_s=search_s, energy_s=request.energy_s, threads=request.threads
         )
     found = gemm.peak(kernel, search_s=search_s)
-    return gemm.measured(kernel, observer=observer, plan=plan, energy_s=asked.energy_s, found=found)
+    return gemm.measured(kernel, observer=observer, plan=plan, energy_s=request.energy_s, found=found)
 
 
-def streams(asked: Asked, taken: Taken, cache_bytes: int | None = None) -> None:
+def streams(request: Request, results: Results, cache_bytes: int | None = None) -> None:
     """Bandwidth of every kernel and library."""
-    plan = gemm.plan_of(asked.seconds / 2)
-    measured = partial(stream.measured, observer=taken.observer, plan=plan, energy_s=asked.energy_s, cache=cache_bytes)
-    for one in stream.passes(asked.device):
-        if not asked.libraries or one.library in asked.libraries:
-            taken.take(f"stream {one.name}", partial(measured, one))
-    if asked.device == "cpu":
-        taken.left_out |= {f"stream {name}": why for name, why in stream.LEFT_OUT.items()}
+    plan = gemm.plan_of(request.seconds / 2)
+    measured = partial(
+        stream.measured, observer=results.observer, plan=plan, energy_s=request.energy_s, cache=cache_bytes
+    )
+    for one in stream.passes(request.device):
+        if not request.libraries or one.library in request.libraries:
+            results.add(f"stream {one.name}", partial(measured, one))
+    if request.device == "cpu":
+        results.left_out |= {f"stream {name}": why for name, why in stream.LEFT_OUT.items()}
     if not products.has_torch():
-        taken.left_out["stream of torch"] = NO_TORCH
+        results.left_out["stream of torch"] = NO_TORCH
 
 
-def anchored(asked: Asked, taken: Taken) -> None:
-    """The products that `rooflint calibrate device` reads, natively unless asked otherwise; of GPUs alone."""
-    if asked.device == "cpu":
+def gpu_anchors(request: Request, results: Results) -> None:
+    """The products that `rooflint calibrate device` reads, of GPUs only; in the native precision by default."""
+    if request.device == "cpu":
         return
-    plan = gemm.plan_of(asked.seconds / 2)
-    measured = partial(anchors.measured, device=asked.device, observer=taken.observer, plan=plan)
-    for name in asked.precisions or (anchors.native(asked.device),):
+    plan = gemm.plan_of(request.seconds / 2)
+    measured = partial(anchors.measured, device=request.device, observer=results.observer, plan=plan)
+    for name in request.precisions or (anchors.native(request.device),):
         if name not in anchors.DTYPES:
-            taken.left_out[f"anchors in {name}"] = f"want {' or '.join(anchors.DTYPES)}, which silicon is fitted to"
+            results.left_out[f"anchors in {name}"] = (
+                f"want {' or '.join(anchors.DTYPES)}, which kernel times are fitted to"
+            )
             continue
         for kind, shapes in anchors.ANCHORS.items():
             for shape in shapes:
-                taken.take(f"{kind} {name} {'x'.join(map(str, shape))}", partial(measured, shape, name))
+                results.add(f"{kind} {name} {'x'.join(map(str, shape))}", partial(measured, shape, name))
 
 
-def networks(asked: Asked, sweep: Sweep, taken: Taken) -> None:
+def networks(request: Request, sweep: Sweep, results: Results) -> None:
     """Networks of torchvision at every batch in every precision, each in turn with the peak product."""
     if not products.has_torch():
-        taken.left_out |= {f"network {name}": NO_TORCH for name in sweep.names}
+        results.left_out |= {f"network {name}": NO_TORCH for name in sweep.names}
         return
-    flush = _flushed(asked.device) if sweep.flush else 0
-    for name in asked.precisions or ("fp32",):
+    flush = _flushed(request.device) if sweep.flush else 0
+    for name in request.precisions or ("fp32",):
         if name not in network.DTYPES:
             known = ", ".join(network.DTYPES)
-            taken.left_out[f"networks in {name}"] = f"want one of {known}; another precision is another network"
+            results.left_out[f"networks in {name}"] = (
+                f"want one of {known}; in another precision it would be another network"
+            )
             continue
         setting = network.Setting(
             precision=name,
-            device=asked.device,
+            device=request.device,
             channels_last=sweep.channels_last,
             compiled=sweep.compiled,
             graph=sweep.graph,
             flush_bytes=flush,
         )
-        _in_precision(asked, sweep, setting, taken)
+        _in_precision(request, sweep, setting, results)
 
 
-def _in_precision(asked: Asked, sweep: Sweep, setting: network.Setting, taken: Taken) -> None:
+def _in_precision(request: Request, sweep: Sweep, setting: network.Setting, results: Results) -> None:
     try:
-        taken.say(f"reference product in {setting.precision}")
-        reference = _reference(asked, setting.precision)
+        results.progress(f"reference product in {setting.precision}")
+        reference = _reference(request, setting.precision)
     except NotMeasuredError as error:
-        taken.left_out |= {f"network {name} {setting.precision}": str(error) for name in sweep.names}
+        results.left_out |= {f"network {name} {setting.precision}": str(error) for name in sweep.names}
         return
     for name in sweep.names:
         for batch in sweep.batches:
-            run = partial(_network, asked, name, replace(setting, batch=batch), reference, taken.observer)
-            taken.take(f"network {name} {setting.precision} b{batch}", run)
+            run = partial(_network, request, name, replace(setting, batch=batch), reference, results.observer)
+            results.add(f"network {name} {setting.precision} b{batch}", run)
 
 
-def _network(asked: Asked, name: str, setting: network.Setting, reference: Peak, observer: Observer) -> Measurement:
-    known = picture_network(name, setting.batch)
+def _network(request: Request, name: str, setting: network.Setting, reference: Peak, observer: Observer) -> Measurement:
+    known = vision_network(name, setting.batch)
     return network.measured(
         name,
         known.module,
@@ -219,14 +226,14 @@ def _network(asked: Asked, name: str, setting: network.Setting, reference: Peak,
         known.macs,
         setting,
         observer=observer,
-        plan=gemm.plan_of(asked.seconds),
+        plan=gemm.plan_of(request.seconds),
         reference=reference,
-        energy_s=asked.energy_s,
+        energy_s=request.energy_s,
     )
 
 
 @dataclass(frozen=True)
-class Pictured:
+class VisionNetwork:
     """A network of torchvision at a batch."""
 
     module: Callable[[], Any]
@@ -237,44 +244,46 @@ class Pictured:
     """Of the whole batch, as captured. [MAC]"""
 
 
-def picture_network(name: str, batch: int) -> Pictured:
-    """A network that takes pictures or clips. Raises NotMeasuredError for one that takes something else."""
+def vision_network(name: str, batch: int) -> VisionNetwork:
+    """A network whose input is images or clips. Raises NotMeasuredError for another one."""
     from rooflint.networks.capture import torchvision_networks as known  # noqa: PLC0415  # needs torch
     from rooflint.networks.capture.torchvision_import import import_torchvision  # noqa: PLC0415
     from rooflint.networks.load import network as tabled  # noqa: PLC0415
 
     kind = known.family(name)
-    if kind not in TAKEN:
-        raise NotMeasuredError(f"{kind}: only {', '.join(TAKEN)} are timed, which take one batch of pictures or clips")
+    if kind not in FAMILIES:
+        raise NotMeasuredError(
+            f"{kind}: only {', '.join(FAMILIES)} are timed, whose input is one batch of images or clips"
+        )
 
     def module() -> Any:
         return import_torchvision().models.get_model(name, weights=None)
 
-    return Pictured(module, (batch, *known.input_shape(name)[1:]), tabled(name).at_batch(batch).total_macs)
+    return VisionNetwork(module, (batch, *known.input_shape(name)[1:]), tabled(name).at_batch(batch).total_macs)
 
 
-def _reference(asked: Asked, name: str) -> Peak:
-    """The fastest product in this process, of whatever library does it natively. Raises NotMeasuredError for none."""
-    every = [one for one in products.kernels(asked.device) if not one.loaded]
+def _reference(request: Request, name: str) -> Peak:
+    """The fastest product in this process, of any native library. Raises NotMeasuredError if there is none."""
+    every = [one for one in products.kernels(request.device) if not one.own_process]
     reasons: list[str] = []
-    probed = ((one, _unless(reasons, partial(gemm.probe, one))) for one in every if one.precision in ("fp32", name))
+    probed = ((one, _try(reasons, partial(gemm.probe, one))) for one in every if one.precision in ("fp32", name))
     rates = {one.name: rate for one, rate in probed if rate}
     fp32 = max((rate for one, rate in rates.items() if one.startswith("fp32 ")), default=None)
 
     def native(kernel: Kernel) -> Peak:
         gemm.refuse_emulated(kernel, rates[kernel.name], fp32)
-        return gemm.peak(kernel, search_s=asked.seconds / 2)
+        return gemm.peak(kernel, search_s=request.seconds / 2)
 
     able = [one for one in every if one.precision == name and one.name in rates]
-    peaks = [found for one in able if (found := _unless(reasons, partial(native, one)))]
+    peaks = [found for one in able if (found := _try(reasons, partial(native, one)))]
     if not peaks:
         raise NotMeasuredError("; ".join(reasons) or f"no installed library multiplies in {name} here")
     turns = take_in_turn([one.call for one in peaks], clock=peaks[0].clock, plan=gemm.plan_of(1.0))
     return max(zip(peaks, turns, strict=True), key=lambda pair: pair[0].subject.macs / pair[1].best_s)[0]
 
 
-def _unless(reasons: list[str], do: Callable[[], T]) -> T | None:
-    """What it brings, or a reason more and nothing."""
+def _try(reasons: list[str], do: Callable[[], T]) -> T | None:
+    """The result, or None and one more reason."""
     try:
         return do()
     except NotMeasuredError as error:
@@ -283,7 +292,7 @@ def _unless(reasons: list[str], do: Callable[[], T]) -> T | None:
 
 
 def _flushed(device: str) -> int:
-    known = caches.last_level_bytes() if device == "cpu" else stream.cache_bytes(device)
+    known = last_level_bytes() if device == "cpu" else stream.cache_bytes(device)
     if isinstance(known, Unavailable):
         raise RooflintError(f"--flush: the size of the last-level cache is {known}")
     return known

@@ -1,4 +1,4 @@
-"""A command as something to time: from its start to its end, its CPU time, or the times that it prints."""
+"""Two versions timed in turn, in blocks: commands (wall time, CPU time or printed times) or calls."""
 
 import json
 import math
@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict
 from rooflint.base.errors import RooflintError
 from rooflint_measure.compare.blocks import BLOCKS, THRESHOLD, Blocks, Outcome, blocks, median_ratio, outcomes, reason
 from rooflint_measure.record.measurement import Samples
-from rooflint_measure.stopwatches.timing import Blind, Call, Clock, Column, HostClock, Watch
+from rooflint_measure.sensors.host import NoWatch, Watch
+from rooflint_measure.stopwatches.clocks import Call, Clock, HostClock
+from rooflint_measure.stopwatches.timing import Column
 
 
 class ProcessError(RooflintError):
@@ -23,11 +25,11 @@ class ProcessError(RooflintError):
 
 
 class Timing(StrEnum):
-    """Which time of a process is meant."""
+    """Which time of a process counts."""
 
     WALL = "wall"
     CPU = "cpu"
-    """Of all its threads and children, which waits for nobody: a neighbour on the same core adds little to it."""
+    """Of all its threads and children; time that it waits does not count, so a busy neighbour adds little."""
     PRINTED = "printed"
     """The last line of its standard output, as JSON: seconds, a list of them, or either under `seconds`."""
 
@@ -61,8 +63,8 @@ class Command:
         except OSError as error:
             raise ProcessError(f"{self.label}: {self.words[0]} cannot be run ({error.strerror})") from None
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            why = f": {said[-1]}" if said else ""
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            why = f": {lines[-1]}" if lines else ""
             raise ProcessError(f"{self.label}: {' '.join(self.words)} ended with status {done.returncode}{why}")
         return done.stdout.decode("utf-8", "replace")
 
@@ -76,8 +78,8 @@ class Command:
         found = found.get("seconds") if isinstance(found, dict) else found
         values = found if isinstance(found, list) else [found]
         if not values or not all(_is_time(value) for value in values):
-            wish = "want seconds on the last line of what it prints, as JSON"
-            raise ProcessError(f"{self.label}: {wish}, found '{lines[-1][:80]}'")
+            wanted = "want seconds on the last line of what it prints, as JSON"
+            raise ProcessError(f"{self.label}: {wanted}, found '{lines[-1][:80]}'")
         return float(min(values))
 
 
@@ -95,10 +97,10 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-# ---- Two versions timed in turn, A B B A, in blocks; once more where the first time leaves it undecided
+# ---- Two versions timed in turn, A B B A, in blocks; once more where the first measurement is undecided
 
 LEAST_S = 1e-9
-"""A clock that has not moved says at least that. [s]"""
+"""A clock that has not moved counts as this much. [s]"""
 
 MOST_CALLS = 1_000_000
 """In a sample, however little a call takes."""
@@ -117,7 +119,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Turns:
-    """How long to look."""
+    """How long to measure."""
 
     pairs: int = 32
     """Samples of each version in a block, an even number."""
@@ -137,18 +139,18 @@ class Block(BaseModel):
 
 
 class Comparison(BaseModel):
-    """Every raw value, and what they say."""
+    """Every raw value, and the outcome."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     threshold: float = THRESHOLD
-    takes: tuple[tuple[Block, ...], ...]
+    attempts: tuple[tuple[Block, ...], ...]
     """Six blocks; six more where the first were undecided, and then those decide."""
 
     @property
     def last(self) -> Blocks:
         """The blocks that decide."""
-        return as_blocks(self.takes[-1])
+        return as_blocks(self.attempts[-1])
 
     @property
     def outcome(self) -> Outcome:
@@ -163,13 +165,13 @@ class Comparison(BaseModel):
     @property
     def reason(self) -> str:
         """Why, in a sentence."""
-        again = "; measured twice" if len(self.takes) > 1 else ""
+        again = "; measured twice" if len(self.attempts) > 1 else ""
         return reason(self.last, self.threshold) + again
 
 
-def as_blocks(take: Sequence[Block]) -> Blocks:
+def as_blocks(attempt: Sequence[Block]) -> Blocks:
     """Raw samples as arrays."""
-    sides = [[block.base for block in take], [block.head for block in take]]
+    sides = [[block.base for block in attempt], [block.head for block in attempt]]
     times = [np.array([samples.seconds for samples in side]) for side in sides]
     return blocks(*times, *(_marks(side) for side in sides))
 
@@ -187,22 +189,22 @@ def compare(
     threshold: float = THRESHOLD,
     advance: Advance = lambda: None,
 ) -> Comparison:
-    """Six blocks, and six more if those leave it undecided. `advance` hears of each block."""
-    takes: list[tuple[Block, ...]] = []
-    while len(takes) < 2:
-        takes.append(tuple(take(base, head, count=BLOCKS, pairs=pairs, watch=watch, advance=advance)))
-        found = Comparison(threshold=threshold, takes=tuple(takes))
+    """Six blocks, and six more if those leave it undecided. `advance` is called after each block."""
+    attempts: list[tuple[Block, ...]] = []
+    while len(attempts) < 2:
+        attempts.append(tuple(take_blocks(base, head, count=BLOCKS, pairs=pairs, watch=watch, advance=advance)))
+        found = Comparison(threshold=threshold, attempts=tuple(attempts))
         if found.outcome < Outcome.NOISY:
             break
     return found
 
 
-def take(
+def take_blocks(
     base: Side, head: Side, *, count: int, pairs: int, watch: Watch | None = None, advance: Advance = lambda: None
 ) -> Iterator[Block]:
-    """Blocks of pairs, A B B A …; every other block begins with B, so that a drift favours each version in turn."""
+    """Blocks of pairs, A B B A …; every other block begins with B, so that a drift favours each version equally."""
     for number in range(count):
-        yield _block(base, head, pairs, watch or Blind(), head_first=number % 2 == 1)
+        yield _block(base, head, pairs, watch or NoWatch(), head_first=number % 2 == 1)
         advance()
 
 

@@ -1,4 +1,4 @@
-"""Two versions from interleaved times: six blocks, the ratio of their least times, and a verdict that may be undecided.
+"""Two versions from interleaved times: six blocks, the ratio of least times, and a verdict, which may be undecided.
 
 Pure functions on arrays; leading axes are comparisons. Why these numbers: docs/method-measuring.md, "Two versions".
 """
@@ -35,7 +35,7 @@ class Outcome(IntEnum):
     NOISY = 2
     """A version differs from itself about as much as from the other."""
     DISTURBED = 3
-    """Others had a part of least times, or held them back, in more blocks than may disagree."""
+    """Others disturbed least times in more blocks than may disagree."""
     SPLIT = 4
     """The blocks disagree."""
 
@@ -90,12 +90,12 @@ def blocks(
 ) -> Blocks:
     """From times (…, blocks, pairs) in the order in which they were taken. Raises ValueError for other shapes. [s]
 
-    A mark counts where it is on the least time; a disturbed sample that another one beats says nothing.
+    A mark counts where it is on the least time; a disturbed sample that is slower than another does not matter.
     """
     base, head = (np.asarray(side, dtype=float) for side in (base_s, head_s))
     if base.shape != head.shape or base.ndim < 2 or base.shape[-1] < 2 or base.shape[-1] % 2:
-        wish = "want as many times of the base as of the head, an even number in each block"
-        raise ValueError(f"{wish}, found {base.shape} and {head.shape}")
+        wanted = "want as many times of the base as of the head, an even number in each block"
+        raise ValueError(f"{wanted}, found {base.shape} and {head.shape}")
     marks = [(base, base_disturbed), (head, head_disturbed)]
     disturbed = np.logical_or(*(_on_the_least(side, found) for side, found in marks))
     return Blocks(_halves(base), _halves(head), disturbed)
@@ -125,10 +125,10 @@ def votes(found: Blocks, threshold: float = THRESHOLD) -> Integers:
 
 
 def restless(found: Blocks, threshold: float = THRESHOLD) -> Integers:
-    """How many of the versions' halves differ by more than θ, or than half of what the versions differ by.
+    """How many of the versions' halves differ by more than θ, or by more than half of what the versions differ by.
 
-    They are one version, taken in turns as the two versions are; what tells them apart is noise. A difference much
-    larger than noise is seen through it, hence the half.
+    The halves are of one version, measured in turns like the two versions, so that only noise makes them differ. A
+    difference much larger than the noise is still visible, hence the half.
     """
     effect = np.abs(np.median(found.log_ratios, axis=-1))[..., np.newaxis]
     edge = np.maximum(np.log1p(threshold), effect / 2)
@@ -152,7 +152,7 @@ def outcomes(found: Blocks, threshold: float = THRESHOLD) -> Integers:
 
 
 def settled(first: Integers, second: Integers) -> Integers:
-    """What stands after one more measurement wherever the first was undecided."""
+    """The outcome after one more measurement wherever the first was undecided."""
     return np.where(first >= Outcome.NOISY, second, first)
 
 
@@ -161,10 +161,10 @@ def reason(found: Blocks, threshold: float = THRESHOLD) -> str:
     outcome = Outcome(int(outcomes(found, threshold)))
     cast = votes(found, threshold)
     if outcome is Outcome.DISTURBED:
-        return f"disturbed: in {_of(found.disturbed)} blocks others had a part of the time, or the clock was held back"
+        return f"disturbed: in {_of(found.disturbed)} blocks other processes took time, or the clock was throttled"
     if outcome is Outcome.NOISY:
-        apart = int(restless(found, threshold))
-        return f"noise: a version differs from itself in {apart} of {2 * BLOCKS} cases, about as much as from the other"
+        differing = int(restless(found, threshold))
+        return f"noise: a version differs from itself in {differing} of {2 * BLOCKS} halves, as much as from the other"
     tally = {"slower": cast > 0, "faster": cast < 0, f"within {100 * threshold:g} %": cast == 0}
     if outcome is Outcome.SPLIT:
         return f"noise: the blocks disagree, {', '.join(f'{int(which.sum())} {word}' for word, which in tally.items())}"

@@ -1,6 +1,6 @@
-"""How often a comparison errs here: equal versions called different, slower ones found, from blocks of one version.
+"""False-positive and detection rates of comparisons, from blocks of one version compared with itself.
 
-Recorded blocks of a version beside itself are drawn again, six at a time; a slowdown is put in by scaling one side.
+Measured blocks are resampled, six at a time; a slowdown is simulated by scaling one side.
 """
 
 import math
@@ -22,17 +22,17 @@ from rooflint_measure.compare.blocks import (
 )
 
 SLOWDOWN = 0.05
-"""What must be found. [1]"""
+"""Which must be detected. [1]"""
 
-FOUND, ALARMS = 0.95, 0.005
-"""The aim: a slowdown of 5 % found at least so often, equal versions called different at most so often. [1]"""
+DETECTION, FALSE_POSITIVES = 0.95, 0.005
+"""The aim: a slowdown of 5 % detected at least so often, equal versions called different at most so often. [1]"""
 
 CONFIDENCE = 0.95
 
 DRAWS = 20_000
-"""Comparisons drawn from recorded blocks."""
+"""Comparisons drawn from measured blocks."""
 
-FEWER = 4_000
+EFFECT_DRAWS = 4_000
 """For each slowdown that is tried; 95 % of them is known to 0.3 %."""
 
 EFFECTS = tuple(step / 200 for step in range(1, 21))
@@ -40,7 +40,7 @@ EFFECTS = tuple(step / 200 for step in range(1, 21))
 
 
 class Rate(BaseModel):
-    """How often something happens in comparisons drawn from the blocks, and what it may be at the worst."""
+    """How often something happens in comparisons drawn from the blocks, and its bound."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,22 +50,22 @@ class Rate(BaseModel):
     """On the bad side, with 95 % confidence, if blocks are independent of one another. [1]"""
 
 
-class Taken(BaseModel):
-    """Blocks as they were taken, six in a row, without a second measurement and without any assumption."""
+class InOrder(BaseModel):
+    """Blocks in the order of measurement, six in a row, measured once; nothing is assumed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     comparisons: NonNegativeInt
-    alarms: NonNegativeInt
+    false_positives: NonNegativeInt
     undecided: NonNegativeInt
-    found: NonNegativeInt
-    """Slower by 5 %, as it should be, after one side was scaled."""
-    alarms_bound: NonNegativeFloat
-    """Highest rate of alarms that such a count leaves possible, with 95 % confidence. [1]"""
+    detections: NonNegativeInt
+    """Called slower after one side was scaled by 5 %."""
+    false_positive_bound: NonNegativeFloat
+    """Highest false-positive rate that is compatible with the count, with 95 % confidence. [1]"""
 
 
 class Calibration(BaseModel):
-    """What a verdict is worth here, now, of this command."""
+    """How reliable verdicts are: on this machine, now, of this command."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,28 +73,28 @@ class Calibration(BaseModel):
     threshold: float
     spread: NonNegativeFloat
     """Standard deviation of the blocks' ratios. [1]"""
-    alarms: Rate
+    false_positives: Rate
     """Equal versions called slower or faster, a second measurement included."""
     undecided: NonNegativeFloat
-    """Equal versions left undecided, after it. [1]"""
-    found: Rate
+    """Equal versions left undecided, after the second measurement. [1]"""
+    detections: Rate
     """5 % slower, and called slower."""
     missed: NonNegativeFloat
     """5 % slower, and called the same. [1]"""
-    smallest: float | None
-    """Least slowdown that is found in 95 %; None where none up to 10 % is. [1]"""
-    taken: Taken
+    smallest_detected: float | None
+    """Least slowdown that is detected in 95 %; None where none up to 10 % is. [1]"""
+    in_order: InOrder
 
     @property
     def holds(self) -> bool:
         """Whether the aim is reached."""
-        return self.alarms.share <= ALARMS and self.found.share >= FOUND
+        return self.false_positives.share <= FALSE_POSITIVES and self.detections.share >= DETECTION
 
 
-def calibrated(found: Blocks, threshold: float = THRESHOLD, *, seed: int = 0, draws: int = DRAWS) -> Calibration:
-    """From blocks of one version beside itself. Raises ValueError for fewer than a comparison needs."""
+def calibrate(found: Blocks, threshold: float = THRESHOLD, *, seed: int = 0, draws: int = DRAWS) -> Calibration:
+    """From blocks of one version compared with itself. Raises ValueError for fewer than a comparison needs."""
     if len(found) < BLOCKS:
-        raise ValueError(f"want at least {BLOCKS} blocks of one version beside itself, found {len(found)}")
+        raise ValueError(f"want at least {BLOCKS} blocks of one version, found {len(found)}")
     numbers = np.random.default_rng(seed).integers(0, len(found), (2, draws, BLOCKS))
 
     def share(slowdown: float, *wanted: Outcome, of: int = draws) -> float:
@@ -105,53 +105,55 @@ def calibrated(found: Blocks, threshold: float = THRESHOLD, *, seed: int = 0, dr
         blocks=len(found),
         threshold=threshold,
         spread=float(found.log_ratios.std()),
-        alarms=Rate(share=share(0.0, Outcome.SLOWER, Outcome.FASTER), bound=_alarms_bound(found, threshold)),
+        false_positives=Rate(
+            share=share(0.0, Outcome.SLOWER, Outcome.FASTER), bound=_false_positive_bound(found, threshold)
+        ),
         undecided=share(0.0, Outcome.NOISY, Outcome.DISTURBED, Outcome.SPLIT),
-        found=Rate(share=share(SLOWDOWN, Outcome.SLOWER), bound=_found_bound(found, threshold)),
+        detections=Rate(share=share(SLOWDOWN, Outcome.SLOWER), bound=_detection_bound(found, threshold)),
         missed=share(SLOWDOWN, Outcome.SAME),
-        smallest=smallest(lambda slowdown: share(slowdown, Outcome.SLOWER, of=FEWER)),
-        taken=_taken(found, threshold),
+        smallest_detected=smallest(lambda slowdown: share(slowdown, Outcome.SLOWER, of=EFFECT_DRAWS)),
+        in_order=_in_order(found, threshold),
     )
 
 
-def smallest(found_at: Callable[[float], float]) -> float | None:
-    """The least slowdown from which on all are found in 95 %. [1]"""
+def smallest(detection_at: Callable[[float], float]) -> float | None:
+    """The least slowdown from which on all are detected in 95 %. [1]"""
     least = None
     for effect in reversed(EFFECTS):
-        if found_at(effect) < FOUND:
+        if detection_at(effect) < DETECTION:
             break
         least = effect
     return least
 
 
-def _taken(found: Blocks, threshold: float) -> Taken:
+def _in_order(found: Blocks, threshold: float) -> InOrder:
     """Six blocks in a row at a time; what is left over is left out."""
     count = len(found) // BLOCKS
     rows = np.arange(count * BLOCKS).reshape(count, BLOCKS)
     equal, slower = (outcomes(found[rows].slowed(1 + slowdown), threshold) for slowdown in (0.0, SLOWDOWN))
-    alarms = int(np.isin(equal, (Outcome.SLOWER, Outcome.FASTER)).sum())
-    return Taken(
+    false_positives = int(np.isin(equal, (Outcome.SLOWER, Outcome.FASTER)).sum())
+    return InOrder(
         comparisons=count,
-        alarms=alarms,
+        false_positives=false_positives,
         undecided=int((equal >= Outcome.NOISY).sum()),
-        found=int((slower == Outcome.SLOWER).sum()),
-        alarms_bound=upper_bound(alarms, count),
+        detections=int((slower == Outcome.SLOWER).sum()),
+        false_positive_bound=upper_bound(false_positives, count),
     )
 
 
-def _alarms_bound(found: Blocks, threshold: float) -> float:
-    """Both ways to be wrong, each at its worst, twice, for there may be two measurements."""
+def _false_positive_bound(found: Blocks, threshold: float) -> float:
+    """Bounds of both errors, slower and faster, added up; doubled because there may be two measurements."""
     cast = votes(found, threshold)
-    ways = (upper_bound(int((cast == way).sum()), len(found), (1 + CONFIDENCE) / 2) for way in (1, -1))
-    return min(2 * sum(agreeing(share) for share in ways), 1.0)
+    bounds = (upper_bound(int((cast == vote).sum()), len(found), (1 + CONFIDENCE) / 2) for vote in (1, -1))
+    return min(2 * sum(agreeing(share) for share in bounds), 1.0)
 
 
-def _found_bound(found: Blocks, threshold: float) -> float:
-    """Enough blocks agree, and not too many halves differ, each at its worst; of the first measurement alone."""
+def _detection_bound(found: Blocks, threshold: float) -> float:
+    """Enough blocks agree and not too many halves differ, each at its bound; of the first measurement alone."""
     slower = found.slowed(1 + SLOWDOWN)
     silent = upper_bound(int((votes(slower, threshold) < 1).sum()), len(found), (1 + CONFIDENCE) / 2)
-    apart = int((np.abs(found.own_log_ratios) > math.log1p(threshold)).sum())
-    restless = upper_bound(apart, 2 * len(found), (1 + CONFIDENCE) / 2)
+    differing = int((np.abs(found.own_log_ratios) > math.log1p(threshold)).sum())
+    restless = upper_bound(differing, 2 * len(found), (1 + CONFIDENCE) / 2)
     return max(agreeing(1 - silent) - at_least(RESTLESS, 2 * BLOCKS, restless), 0.0)
 
 
@@ -164,7 +166,7 @@ def agreeing(share: float) -> float:
 
 
 def at_least(wanted: int, of: int, share: float) -> float:
-    """Probability of at least so many of so many, each with that probability: the tail of a binomial. [1]"""
+    """Probability of at least `wanted` of `of`, each with probability `share`: the tail of a binomial. [1]"""
     if share in (0.0, 1.0):
         return float(wanted <= of * share)
     return min(math.fsum(_exactly(k, of, share) for k in range(wanted, of + 1)), 1.0)

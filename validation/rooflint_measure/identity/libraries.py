@@ -1,4 +1,4 @@
-"""Which code computes: versions, the BLAS that each library brought along, and what the environment tells them."""
+"""Which code computes: versions, the BLAS of each library, and the environment variables that steer them."""
 
 import importlib
 import os
@@ -25,15 +25,15 @@ PREFIXES = (
 )
 NAMES = ("GOTO_NUM_THREADS", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG", "MALLOC_CONF")
 
-#: Set by libraries when they are imported (threadpoolctl, scikit-learn), so they tell nothing of the machine.
-OURS = ("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK")
+#: Set by libraries when they are imported (threadpoolctl, scikit-learn), so they say nothing about the machine.
+SET_BY_LIBRARIES = ("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK")
 
 
 def software(libraries: Mapping[str, str]) -> dict[str, str]:
     """System, interpreter, the libraries of a measurement, and the BLAS and thread pools that are loaded."""
     libc, version = platform.libc_ver()
     return {
-        # a kernel's suffix says who built it, which is nobody's business
+        # a kernel's suffix names who built it, which is private
         platform.system(): re.match(r"[\d.]*", platform.release()).group().rstrip("."),  # type: ignore[union-attr]
         **({libc: version} if libc else {}),
         platform.python_implementation(): platform.python_version(),
@@ -43,20 +43,20 @@ def software(libraries: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """`OPENBLAS_CORETYPE: Haswell` and its like, as they were set."""
-    telling = (name for name in variables if name.startswith(PREFIXES) or name in NAMES)
-    chosen = {name: variables[name] for name in telling if name not in OURS}
-    # a path changes no kernel, and tells of the machine's owner
+    """Variables such as `OPENBLAS_CORETYPE: Haswell`, as they were set."""
+    relevant = (name for name in variables if name.startswith(PREFIXES) or name in NAMES)
+    chosen = {name: variables[name] for name in relevant if name not in SET_BY_LIBRARIES}
+    # a path changes no kernel, and may name the machine's owner
     return {name: value for name, value in sorted(chosen.items()) if "/" not in value and "\\" not in value}
 
 
 def blas() -> dict[str, str]:
-    """`openblas of numpy: 0.3.30 Haswell`: of libraries that are loaded by now, so ask after the first product."""
+    """`openblas of numpy: 0.3.30 Haswell`: of libraries that are loaded, so call it after the first product."""
     return dict(sorted({**dict(_numpy()), **dict(_pools()), **dict(_torch())}.items()))
 
 
 def threads() -> int | None:
-    """Threads of torch where it is loaded, else of the largest pool; None where nobody says."""
+    """Threads of torch where it is loaded, else of the largest pool; None where neither is known."""
     if torch := sys.modules.get("torch"):
         return int(torch.get_num_threads())
     return max((int(pool["num_threads"]) for pool in _threadpools()), default=None)
@@ -65,16 +65,16 @@ def threads() -> int | None:
 def _numpy() -> Iterator[tuple[str, str]]:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        said = numpy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-        if said.get("name"):
-            yield "blas of numpy", f"{said['name']} {said.get('version', '')}".strip()
+        built = numpy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+        if built.get("name"):
+            yield "blas of numpy", f"{built['name']} {built.get('version', '')}".strip()
 
 
 def _pools() -> Iterator[tuple[str, str]]:
     for pool in _threadpools():
         package = _package(PurePath(pool["filepath"]))
         what = [pool.get("version"), pool.get("architecture"), pool.get("threading_layer")]
-        yield f"{pool['internal_api']} of {package}", " ".join(filter(None, what)) or "version not said"
+        yield f"{pool['internal_api']} of {package}", " ".join(filter(None, what)) or "version not known"
 
 
 def _threadpools() -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def _threadpools() -> list[dict[str, Any]]:
 
 
 def _package(file: PurePath) -> str:
-    """The Python package that brought a shared library along; never a path, which tells of the machine's owner."""
+    """The Python package that a shared library belongs to; never a path, which may name the machine's owner."""
     parts = file.parts
     below = parts.index("site-packages") + 1 if "site-packages" in parts else len(parts)
     return parts[below].removesuffix(".libs") if below < len(parts) else "the system"
@@ -94,7 +94,7 @@ def _package(file: PurePath) -> str:
 def _torch() -> Iterator[tuple[str, str]]:
     """MKL and oneDNN are linked into torch, where no list of loaded files shows them."""
     if torch := sys.modules.get("torch"):
-        said = torch.__config__.show()
+        listed = torch.__config__.show()
         patterns = {
             "mkl": r"Math Kernel Library Version ([\d.]+)",
             "onednn": r"MKL-DNN v([\d.]+)",
@@ -102,5 +102,5 @@ def _torch() -> Iterator[tuple[str, str]]:
             "kernels": r"CPU capability usage: (\S+)",
         }
         for name, pattern in patterns.items():
-            if found := re.search(pattern, said):
+            if found := re.search(pattern, listed):
                 yield f"{name} of torch", found[1]

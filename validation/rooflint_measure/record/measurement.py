@@ -17,15 +17,15 @@ class Unavailable(BaseModel):
     reason: str
 
     def __str__(self) -> str:
-        """`not available: reason`, as everybody shows it."""
+        """`not available: reason`, as it is always shown."""
         return f"not available: {self.reason}"
 
 
-# ---- Energy of a measurement: what a counter, or an integral of power, says about it
+# ---- Energy of a measurement, from a counter or an integral of power
 
 
 class Energy(BaseModel):
-    """Of a run of `calls` calls that took `seconds`; idle power stands beside it and is subtracted by nobody unseen."""
+    """Of a run of `calls` calls that took `seconds`; idle power stands beside it and is never subtracted silently."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,29 +52,32 @@ class Energy(BaseModel):
 
     @property
     def dynamic_call_j(self) -> float:
-        """Energy of one call beyond what the device draws anyway. [J]"""
+        """Energy of one call beyond the idle power. [J]"""
         return (self.joules - self.idle_w * self.seconds) / self.calls
 
 
 # ---- What the machine was doing at one moment: clocks, temperature, power, what held it back
 
 
+NOT_READ = Unavailable(reason="not read")
+
+
 class State(BaseModel):
-    """Read before, during and after a measurement. What no source tells is `Unavailable` with its reason."""
+    """Read before, during and after a measurement. What no source reports is `Unavailable` with its reason."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     clock_hz: float | Unavailable
     """Of the processor that computes: SM clock of a GPU, core clock of a CPU. [Hz]"""
     clock_source: str = ""
-    """Who says so: `nvml`, `cpufreq`, `dependent chain`."""
-    memory_clock_hz: float | Unavailable = Unavailable(reason="nobody was asked")
-    temperature_c: float | Unavailable = Unavailable(reason="nobody was asked")
-    power_w: float | Unavailable = Unavailable(reason="nobody was asked")
-    power_limit_w: float | Unavailable = Unavailable(reason="nobody was asked")
-    throttle: tuple[str, ...] | Unavailable = Unavailable(reason="nobody was asked")
+    """Where the clock was read: `nvml`, `cpufreq`, `dependent chain`."""
+    memory_clock_hz: float | Unavailable = NOT_READ
+    temperature_c: float | Unavailable = NOT_READ
+    power_w: float | Unavailable = NOT_READ
+    power_limit_w: float | Unavailable = NOT_READ
+    throttle: tuple[str, ...] | Unavailable = NOT_READ
     """Reasons that hold the clock back just now; empty where there are none."""
-    load: float | Unavailable = Unavailable(reason="nobody was asked")
+    load: float | Unavailable = NOT_READ
     """Runnable tasks, averaged over a minute, over all CPUs."""
 
 
@@ -91,7 +94,7 @@ class Conditions(BaseModel):
     """CPUs that the process may run on."""
 
 
-# ---- What was timed, in the words of the field: a wait, a matrix product, a stream through memory, a network
+# ---- What was timed: a wait, a matrix product, a stream through memory, a network
 
 
 class _Subject(BaseModel):
@@ -99,7 +102,7 @@ class _Subject(BaseModel):
 
 
 class Wait(_Subject):
-    """A busy-wait of known length: the answer that a stopwatch is held against."""
+    """A busy-wait of known length, which checks a stopwatch."""
 
     kind: Literal["wait"] = "wait"
     wanted_s: PositiveFloat
@@ -111,13 +114,13 @@ class Gemm(_Subject):
     kind: Literal["gemm"] = "gemm"
     precision: str
     library: str
-    """Who computes: `mkl`, `onednn`, `openblas`, `cublas`."""
+    """The library that computes: `mkl`, `onednn`, `openblas`, `cublas`."""
     m: PositiveInt
     n: PositiveInt
     k: PositiveInt
     batch: PositiveInt = 1
     weight_copies: PositiveInt = 1
-    """Matrices B in turn: with one, it may stay in a cache between calls."""
+    """Matrices B, used in turn: a single one may stay in a cache between calls."""
 
     @property
     def macs(self) -> int:
@@ -155,7 +158,7 @@ class Network(_Subject):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """How it was run, where that is not as it came: `channels_last`, `compiled`, `graph`."""
+        """Settings that are not the defaults: `channels_last`, `compiled`, `graph`."""
         chosen = {"channels_last": self.layout == "channels_last", "compiled": self.compiled, "graph": self.graph}
         return tuple(name for name, is_set in chosen.items() if is_set)
 
@@ -182,10 +185,10 @@ def label(subject: Wait | Gemm | Stream | Network) -> str:
 # ---- Raw times of one stopwatch, none left out: what disturbed a sample is marked beside it
 
 STOLEN_SHARE = 0.01
-"""A sample is disturbed where another guest of the host took more of its time than this."""
+"""A sample is disturbed if another guest of the host took more of its time than this. [1]"""
 
 QUEUED_SHARE = 0.05
-"""And where its threads, ready to run, waited for a core longer than this; to wake one up takes some of it, too."""
+"""A sample is disturbed if its threads waited for a core longer than this; waking a thread takes part of it. [1]"""
 
 
 STOLEN, QUEUED = "stolen", "queued"
@@ -201,11 +204,11 @@ class Samples(BaseModel):
     calls: PositiveInt
     """Calls in a row that make a sample."""
     warm_up_s: tuple[PositiveFloat, ...] = ()
-    """Samples before the machine was warm; no figure is made of them. [s]"""
+    """Samples before the machine was warm; no figure uses them. [s]"""
     stolen_s: tuple[float, ...] | None = None
-    """CPU time that the hypervisor gave to others during each sample, of all CPUs; None where it does not say. [s]"""
+    """CPU time that the hypervisor gave to others during each sample, of all CPUs; None where it is not counted. [s]"""
     queued_s: tuple[float, ...] | None = None
-    """Time that threads of ours were ready and had no core, of all threads; None where the system does not say. [s]"""
+    """Time that threads of ours were ready and had no core, of all threads; None where it is not counted. [s]"""
     throttled: dict[int, tuple[str, ...]] = {}
     """Reasons for which the device held its clock back, by number of the sample."""
 
@@ -220,7 +223,7 @@ class Samples(BaseModel):
 
     @property
     def disturbed(self) -> tuple[int, ...]:
-        """Numbers of the samples that were throttled, or that others had a part of; they are kept."""
+        """Numbers of the samples that were throttled or lost time to others; they are kept."""
         return tuple(number for number in range(len(self.seconds)) if self.disturbance(number))
 
     def disturbance(self, number: int) -> tuple[str, ...]:
@@ -243,12 +246,12 @@ class Samples(BaseModel):
 
     @property
     def median_s(self) -> float:
-        """What a caller meets. [s]"""
+        """The typical time of a call. [s]"""
         return float(np.median(self.seconds))
 
     @property
     def spread(self) -> float:
-        """Quartile distance over the median: what noise is, within one run. Says nothing of a neighbour."""
+        """Quartile distance over the median: the noise within one run. A busy neighbour does not show in it."""
         low, high = np.quantile(self.seconds, (0.25, 0.75))
         return float((high - low) / self.median_s)
 
@@ -273,7 +276,7 @@ class Measurement(BaseModel):
     subject: Subject
     samples: Samples
     bytes_moved: PositiveFloat | None = None
-    """Bytes that a call must read and write at least, counted by whoever wrote the kernel. [B]"""
+    """Bytes that a call must read and write at least, as the kernel counts them. [B]"""
     reference: Reference | None = None
     conditions: Conditions
     energy: Energy | Unavailable

@@ -1,4 +1,4 @@
-"""A recording: measurements of one machine in one session, in a file that is added and never edited."""
+"""A recording: measurements of one machine in one session, in a file that never changes."""
 
 import datetime
 import hashlib
@@ -20,12 +20,12 @@ MAX_BYTES = 4_000_000
 """Of a file. A recording is read at every run of the suite."""
 
 
-#: What Python's reader of JSON takes for numbers, outside of texts.
-_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\b(?:NaN|Infinity)\b)')
+#: What Python's JSON reader takes for numbers, outside of strings.
+_NOT_FINITE = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\b(?:NaN|Infinity)\b)')
 
 
 class RecordingError(RooflintError):
-    """A file that is no recording, or one that may not be changed."""
+    """A file that is not a recording, or a recording that may not be changed."""
 
 
 class Machine(BaseModel):
@@ -80,7 +80,7 @@ def read(file: Path) -> Recording:
         if file.stat().st_size > MAX_BYTES:
             raise RecordingError(f"{shown(file)}: want at most {MAX_BYTES} bytes, found {file.stat().st_size}")
         text = file.read_text(encoding="utf-8")
-        if found := next((one for one in _NO_NUMBER.finditer(text) if one[1]), None):
+        if found := next((one for one in _NOT_FINITE.finditer(text) if one[1]), None):
             line = text.count("\n", 0, found.start(1)) + 1
             raise RecordingError(f"{shown(file)}:{line}: want finite numbers, found {found[1]}")
         return Recording.model_validate(json.loads(text))
@@ -101,11 +101,11 @@ def read(file: Path) -> Recording:
 def write(folder: Path, recording: Recording) -> Path:
     """Add a recording to a folder, whole or not at all; returns the new file.
 
-    Raises RecordingError where a file of that name exists: a recording is added, never edited.
+    Raises RecordingError where a file of that name exists: recordings are append-only.
     """
     file = folder / recording.file_name
     if file.exists():
-        raise RecordingError(f"{shown(file)}: is there already, and a recording is added, never edited")
+        raise RecordingError(f"{shown(file)}: exists already; recordings are append-only")
     write_whole(file, as_json(recording))
     return file
 
@@ -129,7 +129,7 @@ def merged(recordings: Iterable[Recording]) -> Recording:
     first = ordered[0]
     for other in ordered[1:]:
         if differs := [*_differences(first.machine, other.machine)]:
-            raise RecordingError(f"recordings of different machines do not merge: {', '.join(differs)}")
+            raise RecordingError(f"want recordings of one machine; they differ in {', '.join(differs)}")
     rows = tuple(row for recording in ordered for row in recording.measurements)
     left_out = {what: why for recording in ordered for what, why in recording.left_out.items()}
     return first.model_copy(update={"measurements": rows, "left_out": left_out})
@@ -139,7 +139,7 @@ def _differences(one: Machine, other: Machine) -> Iterable[str]:
     ours, theirs = _flat(one), _flat(other)
     for key in sorted(ours.keys() | theirs.keys()):
         if ours.get(key) != theirs.get(key):
-            yield f"{key} {ours.get(key, 'not said')} or {theirs.get(key, 'not said')}"
+            yield f"{key} {ours.get(key, 'not known')} or {theirs.get(key, 'not known')}"
 
 
 def _flat(machine: Machine) -> dict[str, object]:

@@ -11,10 +11,10 @@ from rooflint_measure.sensors.power import CounterSource, PowerLost, SampledSour
 
 MICRO, MEGA = 1e-6, 1e6
 
-#: What the library writes where the hardware does not say.
-SILENT = (None, "", "N/A")
+#: What the library writes where the hardware has no value.
+MISSING = (None, "", "N/A")
 
-#: The fields under which power stood, newest first: of this moment, or averaged by the firmware. [W]
+#: Fields of the power, newest first: of this moment, or averaged by the firmware. [W]
 POWERS = ("current_socket_power", "socket_power", "average_socket_power")
 
 #: Fields of the violation status that are true while something holds the clock back.
@@ -29,7 +29,7 @@ ACTIVE = {
 
 @dataclass(frozen=True)
 class AmdGpu:
-    """One device; `smi` is the module amdsmi, or what stands in for it."""
+    """One device; `smi` is the module amdsmi, or a stand-in."""
 
     smi: Any
     handle: Any
@@ -68,7 +68,7 @@ class AmdGpu:
         )
 
     def reasons(self) -> tuple[str, ...]:
-        """What holds the clock back just now; none where the driver does not tell."""
+        """What holds the clock back just now; none where the driver does not report it."""
         found = self._throttle()
         return () if isinstance(found, Unavailable) else found
 
@@ -89,13 +89,13 @@ class AmdGpu:
 
     def _energy_j(self) -> float | Unavailable:
         """Counts times what one stands for, which the library gives in microjoules. [J]"""
-        found = self._asked("amdsmi_get_energy_count", self.handle)
+        found = self._call("amdsmi_get_energy_count", self.handle)
         if isinstance(found, Unavailable):
             return found
         counts, each_uj = (found.get(name) for name in ("energy_accumulator", "counter_resolution"))
-        if counts in SILENT or each_uj in SILENT:  # older libraries call the first one `power`
+        if counts in MISSING or each_uj in MISSING:  # older libraries call the first one `power`
             return Unavailable(
-                reason="AMD SMI: amdsmi_get_energy_count says no energy_accumulator of a known resolution"
+                reason="AMD SMI: amdsmi_get_energy_count returned no energy_accumulator of a known resolution"
             )
         return float(counts * each_uj * MICRO)
 
@@ -112,23 +112,23 @@ class AmdGpu:
     def _temperature_c(self) -> float | Unavailable:
         kinds = getattr(self.smi, "AmdSmiTemperatureType", None), getattr(self.smi, "AmdSmiTemperatureMetric", None)
         arguments = getattr(kinds[0], "HOTSPOT", None), getattr(kinds[1], "CURRENT", None)
-        found = self._asked("amdsmi_get_temp_metric", self.handle, *arguments)
+        found = self._call("amdsmi_get_temp_metric", self.handle, *arguments)
         return found if isinstance(found, Unavailable) else float(found)
 
     def _throttle(self) -> tuple[str, ...] | Unavailable:
-        found = self._asked("amdsmi_get_violation_status", self.handle)
+        found = self._call("amdsmi_get_violation_status", self.handle)
         if isinstance(found, Unavailable):
             return found
         return tuple(reason for field, reason in ACTIVE.items() if found.get(field) is True)
 
     def _field(self, function: str, field: str, *arguments: Any) -> Any:
-        found = self._asked(function, self.handle, *arguments)
+        found = self._call(function, self.handle, *arguments)
         if isinstance(found, Unavailable):
             return found
         value = found.get(field)
-        return Unavailable(reason=f"AMD SMI: {function} says no {field}") if value in SILENT else value
+        return Unavailable(reason=f"AMD SMI: {function} returned no {field}") if value in MISSING else value
 
-    def _asked(self, function: str, *arguments: Any) -> Any:
+    def _call(self, function: str, *arguments: Any) -> Any:
         ask = getattr(self.smi, function, None)
         if ask is None:
             return Unavailable(reason=f"this amdsmi has no {function}")
@@ -139,10 +139,10 @@ class AmdGpu:
 
 
 def find(index: int = 0, smi: Any = None) -> AmdGpu | Unavailable:
-    """The GPU of this number in the driver's order."""
+    """The GPU of this number, in the driver's order."""
     if smi is None:
         try:
-            with redirect_stdout(StringIO()):  # it prints where ROCm's shared library is not
+            with redirect_stdout(StringIO()):  # it prints if ROCm's shared library is missing
                 smi = importlib.import_module("amdsmi")
         except (ImportError, OSError, KeyError, AttributeError):  # the last three: the package without the library
             return Unavailable(reason="amdsmi, which comes with ROCm, is not installed")

@@ -1,4 +1,4 @@
-"""A few bytes of machine code, made callable: the only way to run known instructions from Python."""
+"""The clock of a core, timed by a chain of additions in machine code, or read from the frequency driver."""
 
 import ctypes
 import mmap
@@ -11,15 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from rooflint_measure.identity.system_files import ROOT, cpu, number, text
+from rooflint_measure.identity.machine import ROOT, cpu_folder, read_int, read_text
 from rooflint_measure.record.measurement import Unavailable
-from rooflint_measure.sensors.allowance import affinity
+from rooflint_measure.sensors.host import affinity
 
 Routine = Callable[[int], Any]
 
 
 def callable_code(code: bytes) -> Routine | Unavailable:
-    """Code that takes one integer in the first argument register of the C convention and returns nothing of use.
+    """Code that takes one integer in the first argument register of the C convention and whose result is ignored.
 
     The page is written first and made executable afterwards, never both at once, as hardened systems demand; some
     refuse even that.
@@ -47,10 +47,10 @@ def _make_executable(address: int, size: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-# ---- The clock of a core from a chain of additions, each waiting for the one before: one cycle each
+# ---- A chain of additions, each waiting for the one before: one cycle each
 
 ADDITIONS = 64
-"""A turn of the loop; its counter is another chain, that runs beside."""
+"""In a turn of the loop; its counter is another chain, which runs beside them."""
 
 TURNS = 16_000
 """Of the loop in a run: a million cycles, a quarter of a millisecond at 4 GHz, so that many runs meet no interrupt."""
@@ -61,7 +61,7 @@ Chain = Literal["add", "multiply"]
 
 
 def timed_clock_hz(runs: int = RUNS, turns: int = TURNS) -> float | Unavailable:
-    """Of the core that this thread stands on, busy: the fastest of the runs. [Hz]"""
+    """Of the core that this thread runs on, busy: the fastest of the runs. [Hz]"""
     return cycles_per_s("add", runs, turns)
 
 
@@ -111,31 +111,31 @@ def _aarch64(chain: Chain) -> bytes:
     return struct.pack(f"<{len(words)}I", *words)
 
 
-# ---- The clock of the core that this thread stands on: from the frequency driver where there is one, else timed
+# ---- The clock of the core that this thread runs on: timed, else from the frequency driver
 
-#: Drivers that say what the hardware counted; others repeat what was asked for, and /proc/cpuinfo of a virtual
-#: machine the speed of the time stamp counter.
+#: Drivers that report what the hardware counted; others repeat the requested frequency, and /proc/cpuinfo of a
+#: virtual machine shows the speed of the time stamp counter.
 COUNTING = ("intel_pstate", "intel_cpufreq", "amd-pstate", "amd-pstate-epp", "cppc_cpufreq")
 
 
 def clock_hz(root: Path = ROOT) -> tuple[float | Unavailable, str]:
-    """(clock [Hz], who says so: `dependent chain` or `cpufreq`).
+    """(clock [Hz], its source: `dependent chain` or `cpufreq`).
 
     The chain comes first: it is the core itself, now and busy, while a driver averages over a past that may have been
-    idle. Where no code of ours may run, the driver answers.
+    idle. Where our code may not run, the driver answers.
     """
     timed = timed_clock_hz()
     if not isinstance(timed, Unavailable):
         return timed, "dependent chain"
-    asked = cpufreq_hz(root)
-    return (timed, "") if asked is None else (asked, "cpufreq")
+    reported = cpufreq_hz(root)
+    return (timed, "") if reported is None else (reported, "cpufreq")
 
 
 def cpufreq_hz(root: Path = ROOT) -> float | None:
     """The fastest of the CPUs that this process may use, from a driver that counts; None without one. [Hz]"""
     allowed = affinity()
     numbers = range(os.cpu_count() or 1) if isinstance(allowed, Unavailable) else allowed
-    folders = [cpu(root, one) / "cpufreq" for one in numbers]
-    found = [number(f / "scaling_cur_freq") for f in folders if text(f / "scaling_driver") in COUNTING]
+    folders = [cpu_folder(root, one) / "cpufreq" for one in numbers]
+    found = [read_int(f / "scaling_cur_freq") for f in folders if read_text(f / "scaling_driver") in COUNTING]
     known = [value for value in found if value is not None]
     return max(known) * 1e3 if known else None

@@ -9,8 +9,7 @@ from typing import Any
 from rooflint_measure.record.measurement import State, Unavailable
 from rooflint_measure.sensors.power import CounterSource, PowerLost, SampledSource
 
-#: Bits of the clocks event reasons, by the words of NVML's headers. An idle GPU holds its clock back, too, and is not
-#: held back by anything.
+#: Bits of the clocks event reasons, as NVML's headers name them. The bit of an idle GPU is left out.
 REASONS = {
     0x2: "applications_clocks_setting",
     0x4: "sw_power_cap",
@@ -22,10 +21,10 @@ REASONS = {
     0x100: "display_clock_setting",
 }
 
-#: A clock that somebody set is a condition of all samples alike, and disturbs none of them.
+#: A clock that was set is a condition of all samples alike, and disturbs none of them.
 CHOSEN = ("applications_clocks_setting",)
 
-#: Policies whose violation is counted in nanoseconds: number in NVML, and what it is called here.
+#: Policies whose violation is counted in nanoseconds, by their number in NVML.
 POLICIES = {0: "power_violation", 1: "thermal_violation", 3: "board_limit_violation"}
 
 SM, MEMORY = 1, 2
@@ -36,7 +35,7 @@ MILLI, MEGA = 1e-3, 1e6
 
 @dataclass(frozen=True)
 class NvidiaGpu:
-    """One device; `nvml` is the module pynvml of nvidia-ml-py, or what stands in for it."""
+    """One device; `nvml` is the module pynvml of nvidia-ml-py, or a stand-in."""
 
     nvml: Any
     handle: Any
@@ -44,30 +43,30 @@ class NvidiaGpu:
     @property
     def name(self) -> str:
         """`NVIDIA H200`, as the driver names it."""
-        return str(self._said("Name") or "unknown NVIDIA GPU")
+        return str(self._value("Name") or "unknown NVIDIA GPU")
 
     def facts(self) -> dict[str, str | int | float | bool]:
-        """What can change a figure and stays from run to run. No serial number, no UUID: nothing tells who owns it."""
+        """What can change a figure and stays from run to run; no serial number, no UUID."""
         found = {
-            "board part": self._said("BoardPartNumber"),
-            "vbios": self._said("VbiosVersion"),
-            "compute capability": _joined(self._said("CudaComputeCapability")),
+            "board part": self._value("BoardPartNumber"),
+            "vbios": self._value("VbiosVersion"),
+            "compute capability": _joined(self._value("CudaComputeCapability")),
             "memory MiB": self._memory_mib(),
-            "power limit W": _scaled(self._said("EnforcedPowerLimit"), MILLI),
-            "default power limit W": _scaled(self._said("PowerManagementDefaultLimit"), MILLI),
-            "max SM clock MHz": self._said("MaxClockInfo", SM),
-            "max memory clock MHz": self._said("MaxClockInfo", MEMORY),
-            "ecc": _first_on(self._said("EccMode")),
-            "mig": _first_on(self._said("MigMode")),
-            "persistence": _on(self._said("PersistenceMode")),
+            "power limit W": _scaled(self._value("EnforcedPowerLimit"), MILLI),
+            "default power limit W": _scaled(self._value("PowerManagementDefaultLimit"), MILLI),
+            "max SM clock MHz": self._value("MaxClockInfo", SM),
+            "max memory clock MHz": self._value("MaxClockInfo", MEMORY),
+            "ecc": _first_on(self._value("EccMode")),
+            "mig": _first_on(self._value("MigMode")),
+            "persistence": _on(self._value("PersistenceMode")),
         }
         return {name: value for name, value in found.items() if value not in (None, "")}
 
     def software(self) -> dict[str, str]:
         """Driver, and the newest CUDA that it runs."""
-        cuda = self._asked("nvmlSystemGetCudaDriverVersion")
+        cuda = self._call("nvmlSystemGetCudaDriverVersion")
         found = {
-            "NVIDIA driver": self._asked("nvmlSystemGetDriverVersion"),
+            "NVIDIA driver": self._call("nvmlSystemGetDriverVersion"),
             "CUDA of the driver": None if isinstance(cuda, Unavailable) else f"{cuda // 1000}.{cuda % 1000 // 10}",
         }
         return {name: str(value) for name, value in found.items() if value and not isinstance(value, Unavailable)}
@@ -86,12 +85,12 @@ class NvidiaGpu:
         )
 
     def reasons(self) -> tuple[str, ...]:
-        """What holds the clock back just now and was not asked for; none where the driver does not tell."""
+        """What holds the clock back just now without having been set; none where the driver does not report it."""
         found = self._throttle()
         return () if isinstance(found, Unavailable) else tuple(one for one in found if one not in CHOSEN)
 
     def violations(self) -> dict[str, int]:
-        """Time that power and heat held the clock back since the driver was loaded, as far as it counts them. [ns]"""
+        """Time for which power and heat held the clock back since the driver was loaded, as far as counted. [ns]"""
         found = {name: self._device("ViolationStatus", policy) for policy, name in POLICIES.items()}
         return {name: int(one.violationTime) for name, one in found.items() if not isinstance(one, Unavailable)}
 
@@ -113,14 +112,14 @@ class NvidiaGpu:
         return bits if isinstance(bits, Unavailable) else tuple(name for bit, name in REASONS.items() if bits & bit)
 
     def _memory_mib(self) -> int | None:
-        memory = self._said("MemoryInfo")
+        memory = self._value("MemoryInfo")
         return None if memory is None else int(memory.total) >> 20
 
     def _number(self, what: str, *arguments: int, scale: float = 1.0) -> float | Unavailable:
         found = self._device(what, *arguments)
         return found if isinstance(found, Unavailable) else float(found * scale)
 
-    def _said(self, what: str, *arguments: int) -> Any:
+    def _value(self, what: str, *arguments: int) -> Any:
         found = self._device(what, *arguments)
         return None if isinstance(found, Unavailable) else found
 
@@ -131,10 +130,10 @@ class NvidiaGpu:
         return int(found)
 
     def _device(self, what: str, *arguments: int) -> Any:
-        return self._asked(f"nvmlDeviceGet{what}", self.handle, *arguments)
+        return self._call(f"nvmlDeviceGet{what}", self.handle, *arguments)
 
-    def _asked(self, function: str, *arguments: Any) -> Any:
-        """The answer, or Unavailable with the driver's own words."""
+    def _call(self, function: str, *arguments: Any) -> Any:
+        """The answer, or Unavailable with the driver's message."""
         ask = getattr(self.nvml, function, None)
         if ask is None:
             return Unavailable(reason=f"this nvidia-ml-py has no {function}")
@@ -145,7 +144,7 @@ class NvidiaGpu:
 
 
 def find(index: int = 0, nvml: Any = None, environment: Mapping[str, str] = os.environ) -> "NvidiaGpu | Unavailable":
-    """The GPU that CUDA calls by this index, as CUDA_VISIBLE_DEVICES says; where that is silent, in the driver's order.
+    """The GPU that CUDA calls by this index, by CUDA_VISIBLE_DEVICES; without it, in the driver's order.
 
     CUDA puts the fastest device first unless CUDA_DEVICE_ORDER is PCI_BUS_ID, which differs where devices differ.
     """

@@ -1,4 +1,4 @@
-"""Power and energy: what a source of them must be able to say, and the integral that makes one of the other."""
+"""Power and energy: counters of energy, and meters of power that are sampled and integrated."""
 
 import threading
 import time
@@ -12,15 +12,15 @@ from rooflint.base.errors import RooflintError
 from rooflint_measure.record.measurement import Energy, Unavailable
 
 
-class PowerLost(RooflintError):  # noqa: N818  # an event, as they are called here
-    """A source that was there and does not answer any more."""
+class PowerLost(RooflintError):  # noqa: N818  # an event
+    """A source that answered before and does not answer any more."""
 
 
 class PowerSource(Protocol):
     """A counter of energy, or a meter of power, of one device."""
 
     name: str
-    """Who says so: `nvml energy counter`, `rapl package`."""
+    """What a recording calls it: `nvml energy counter`, `rapl package`."""
 
     def idle_w(self, seconds: float) -> float:
         """Power with nothing of ours running, averaged over a while. Raises PowerLost. [W]"""
@@ -36,14 +36,14 @@ def integral_j(times_s: Sequence[float], powers_w: Sequence[float]) -> float:
     return float(np.trapezoid(np.asarray(powers_w, float), np.asarray(times_s, float)))
 
 
-# ---- A counter of energy as a source of power: energy is the difference of two readings
+# ---- Counters: energy is the difference of two readings
 
-LOOK_S = 0.001
-"""Between two looks at a counter whose step is looked for. [s]"""
+POLL_S = 0.001
+"""Between two readings of a counter while its step is measured. [s]"""
 
 
 class Unwrapped:
-    """A counter that starts again from zero behind its range, made to grow for ever."""
+    """A counter that wraps around at the end of its range, made to grow for ever."""
 
     def __init__(self, read: Callable[[], int], values: int) -> None:
         self._read, self._values = read, values
@@ -51,7 +51,7 @@ class Unwrapped:
         self._total = 0
 
     def __call__(self) -> int:
-        """Counts since the first call; right as long as no more than one round passes between two calls."""
+        """Counts since the first call; correct if the counter wraps at most once between two calls."""
         now = self._read()
         if self._last is not None:
             self._total += (now - self._last) % self._values
@@ -84,13 +84,13 @@ class CounterSource:
         """
         steps = self._steps(seconds)
         if len(steps) < 2:
-            raise PowerLost(f"{self.name}: the counter did not move twice in {seconds:g} s; look at it for longer")
+            raise PowerLost(f"{self.name}: the counter did not move twice in {seconds:g} s; read it for longer")
         (first_s, first_j), (last_s, last_j) = steps[0], steps[-1]
         self._refresh_s = (last_s - first_s) / (len(steps) - 1)
         return (last_j - first_j) / (last_s - first_s)
 
     def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
-        """Difference of the counter around a run. Not available where the run was too short, or the device went."""
+        """Difference of the counter around a run; not available if that is too short or the device stops answering."""
         try:
             begin_s, begin_j = self._clock(), self._read_j()
             calls = run()
@@ -110,11 +110,11 @@ class CounterSource:
         return Energy(source=self.name, joules=joules, seconds=seconds, calls=calls, idle_w=idle_w, resolution_j=step_j)
 
     def _steps(self, seconds: float) -> list[tuple[float, float]]:
-        """(time, energy) at every moment when the counter was seen to change. [s], [J]"""
+        """(time, energy) whenever the counter changed. [s], [J]"""
         begin_s, last_j = self._clock(), self._read_j()
         steps: list[tuple[float, float]] = []
         while (now_s := self._clock()) - begin_s < seconds or (len(steps) < 2 and now_s - begin_s < 2 * seconds):
-            self._sleep(LOOK_S)
+            self._sleep(POLL_S)
             now_j = self._read_j()
             if now_j != last_j:
                 steps.append((self._clock(), now_j))
@@ -122,19 +122,19 @@ class CounterSource:
         return steps
 
 
-# ---- A meter of power as a source of energy: samples in a thread beside the run, integrated
+# ---- Meters: samples in a thread beside the run, integrated
 
 INTERVAL_S = 0.01
 """Between two samples; most meters are brought up to date less often than that. [s]"""
 
 
 class Samples:
-    """(time, power) from entering to leaving, both ends included, taken by a thread of its own."""
+    """(time, power) from entering to leaving, both ends included, read by a thread of its own."""
 
     def __init__(self, read_w: Callable[[], float], clock: Callable[[], float], interval_s: float) -> None:
         self._read_w, self._clock, self._interval_s = read_w, clock, interval_s
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._go_on, name="power samples", daemon=True)
+        self._thread = threading.Thread(target=self._sample_until_done, name="power samples", daemon=True)
         self.times_s: list[float] = []
         self.powers_w: list[float] = []
         self.lost: PowerLost | None = None
@@ -157,7 +157,7 @@ class Samples:
         """From the first sample to the last. [s]"""
         return self.times_s[-1] - self.times_s[0]
 
-    def _go_on(self) -> None:
+    def _sample_until_done(self) -> None:
         while self.lost is None and not self._done.wait(self._interval_s):
             self._take()
 
@@ -196,13 +196,13 @@ class SampledSource:
         return integral_j(samples.times_s, samples.powers_w) / samples.seconds
 
     def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
-        """Integral over a run. Not available where the device went away meanwhile."""
+        """Integral over a run. Not available where the device stopped answering."""
         with self._samples() as samples:
             calls = run()
         if samples.lost:
             return Unavailable(reason=str(samples.lost))
         joules, seconds = integral_j(samples.times_s, samples.powers_w), samples.seconds
-        # a change of power is seen up to one sample late
+        # a change of power shows up to one sample late
         step_j = self._interval_s * (max(samples.powers_w) - min(samples.powers_w))
         return Energy(source=self.name, joules=joules, seconds=seconds, calls=calls, idle_w=idle_w, resolution_j=step_j)
 

@@ -1,21 +1,20 @@
-"""Anchors: a few products that tell a GPU's launches, matrix units and memory from those of others.
+"""Anchors: a few products that characterize a GPU's launches, matrix units and memory.
 
-Each is timed as a kernel of a CUDA graph with six sets of weights in turn, which is how the measurements were taken
-that latencies on silicon are fitted to. The shapes are fixed, so that machines are compared by the same work: the
-fastest of many shapes says more of the search than of the machine.
+Each is timed as a kernel of a CUDA graph with six sets of weights in turn, like the measurements that kernel times are
+fitted to. The shapes are fixed, so that machines are compared by the same work: the fastest of many shapes depends on
+the search as well.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
 from rooflint_measure.record.measurement import Gemm, Measurement
-from rooflint_measure.stopwatches.cuda import EventClock, graphed
+from rooflint_measure.sensors.observer import Observer
+from rooflint_measure.stopwatches.clocks import Call, GraphClock, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.products import Shape, normal
-from rooflint_measure.stopwatches.session import Observer, measure
-from rooflint_measure.stopwatches.timing import Call, Plan
+from rooflint_measure.stopwatches.timing import Plan, measure
 
 Kind = Literal["null", "peak", "streaming"]
 
@@ -38,22 +37,7 @@ BF16_CAPABILITY = 8
 """Compute capability, before the point, of the first tensor cores that multiply bf16 (NVIDIA A100)."""
 
 GRAPH = "kernels_in_graph"
-"""The detail that tells an anchor from a product that was launched by itself."""
-
-
-@dataclass(frozen=True)
-class GraphClock(EventClock):
-    """Times one kernel of a graph that replays several alike."""
-
-    kernels: int = 1
-
-    def seconds(self, call: Call, calls: int) -> float:
-        """Time until so many replays are finished, for each kernel of a replay. [s]"""
-        return super().seconds(call, calls) / self.kernels
-
-    def occupy(self, call: Call, seconds: float) -> None:
-        """As many replays as fill that time, each of which takes so many kernels' times. [s]"""
-        super().occupy(call, seconds / self.kernels)
+"""The detail that marks an anchor; a product that was launched by itself does not have it."""
 
 
 def native(device: str, cuda: Any = None) -> str:
@@ -75,7 +59,7 @@ def measured(
     cuda: Any = None,
     products: Callable[[Shape, str, str], Sequence[Call]] | None = None,
 ) -> Measurement:
-    """One anchor. `cuda` is torch.cuda unless said. Raises NotMeasuredError where it does not fit, or is not there."""
+    """One anchor. `cuda` is torch.cuda by default. Raises NotMeasuredError where it does not fit or does not exist."""
     m, n, k = shape
     try:
         calls = (products or _products)(shape, precision, device)

@@ -1,18 +1,21 @@
-"""The peak that a library reaches in a precision: a probe, a search for the best size, a long look there."""
+"""The peak that a library reaches in a precision: a probe, a search for the best size, long samples of that.
+
+The search looks for the size of a matrix product at which the library is fastest: the plateau of its rate over size.
+"""
 
 import math
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import OPS_PER_MAC
 from rooflint_measure.record.measurement import Gemm, Measurement
-from rooflint_measure.stopwatches.cuda import EventClock
-from rooflint_measure.stopwatches.products import Kernel, Make, Rate, Search, Shape, search
-from rooflint_measure.stopwatches.session import Observer, measure
-from rooflint_measure.stopwatches.timing import Call, Clock, HostClock, Plan, take_in_turn
+from rooflint_measure.sensors.observer import Observer
+from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, HostClock
+from rooflint_measure.stopwatches.products import Kernel, Make, Shape
+from rooflint_measure.stopwatches.timing import Plan, measure, take_in_turn
 
 PROBE_SIZES = (64, 256, 512)
 PROBE_S = 0.1
@@ -20,13 +23,13 @@ PROBE_S = 0.1
 EMULATED = 0.02
 """Share of the fp32 rate under which a CPU computes a narrower precision by conversion. [1]"""
 SEARCH_S = 5.0
-"""For the search of a kernel, if nobody says otherwise. [s]"""
-LOOKS = 50
-"""Looks at shapes that fit into a search, at least. [1]"""
-LOOK_LIMIT_S = 0.2
-"""A look at one shape takes no longer than that. [s]"""
+"""For the search of a kernel, by default. [s]"""
+TRIALS = 50
+"""Trials of shapes that fit into a search, at least. [1]"""
+TRIAL_LIMIT_S = 0.2
+"""A trial of one shape takes no longer. [s]"""
 CALL_LIMIT_S = 1.0
-"""A shape whose product takes longer is not looked at again. [s]"""
+"""A shape whose product takes longer is not tried again. [s]"""
 FINALISTS = 5
 """Shapes that are timed in turn before one is chosen, so that a slow moment chooses none."""
 
@@ -38,6 +41,85 @@ class NotMeasuredError(RooflintError):
     """A kernel that this machine cannot run, or that is not worth its time; the message is the reason."""
 
 
+# ---- The search for the best size
+
+AGREE = 0.01
+"""Two rates are the same where they differ by less."""
+ROUNDS = 4
+"""Of refinement, at most."""
+AGAIN = 3
+"""So many of the fastest are tried once more in each round, so that a slow moment does not hide one."""
+
+Rate = Callable[[Shape], float | None]
+"""op/s of a product of that shape, in a short trial; None where it does not fit the memory or the time."""
+
+
+@dataclass
+class Search:
+    """Every shape that was tried, with its rate. [op/s]"""
+
+    rate: Rate
+    multiple: int = 64
+    """All sizes are multiples of it, so that tiles and vectors are full."""
+    rates: dict[Shape, float] = field(default_factory=dict)
+
+    def try_shape(self, shape: Shape) -> float:
+        """Its best rate so far, after one more trial; 0 where there is none. [op/s]"""
+        self.rates[shape] = max(self.rate(shape) or 0.0, self.rates.get(shape, 0.0))
+        return self.rates[shape]
+
+    @property
+    def best(self) -> Shape:
+        """The fastest so far; of equals the one that was tried first."""
+        return max(self.rates, key=lambda shape: self.rates[shape])
+
+    def fastest(self, count: int) -> list[Shape]:
+        """So many, best first."""
+        return sorted((one for one in self.rates if self.rates[one]), key=lambda one: -self.rates[one])[:count]
+
+
+def search(rate: Rate, first: int, last: int, multiple: int = 64) -> Search:
+    """Squares in powers of two up to the last, then neighbours of the best until none is faster.
+
+    A neighbour that is faster by more than 1 % is the new best; the search ends where the two best agree within that.
+    """
+    found = Search(rate, multiple)
+    size = first
+    while size <= last:
+        found.try_shape((size, size, size))
+        size *= 2
+    for _ in range(ROUNDS):
+        best, best_rate = found.best, found.rates[found.best]
+        if not best_rate:
+            break  # nothing runs at any size
+        for shape in dict.fromkeys([*found.fastest(AGAIN), *_neighbours(best, multiple, last)]):
+            found.try_shape(shape)
+        if found.best == best or found.rates[found.best] <= (1 + AGREE) * best_rate:
+            break
+    return found
+
+
+def _neighbours(shape: Shape, multiple: int, last: int) -> Iterator[Shape]:
+    """Squares between the powers of two, then one side longer or shorter, then flat and deep ones."""
+    m, n, k = shape
+    factors: tuple[tuple[float, float, float], ...] = (
+        *((factor,) * 3 for factor in (0.75, 1.5)),
+        *((2, 1, 1), (1, 2, 1), (1, 1, 2), (0.5, 1, 1), (1, 0.5, 1), (1, 1, 0.5)),
+        *((2, 2, 0.5), (0.5, 0.5, 2)),
+    )
+    for a, b, c in factors:
+        new = _rounded(m * a, multiple), _rounded(n * b, multiple), _rounded(k * c, multiple)
+        if max(new) <= last and new != shape:
+            yield new
+
+
+def _rounded(size: float, multiple: int) -> int:
+    return max(multiple, round(size / multiple) * multiple)
+
+
+# ---- The peak
+
+
 @dataclass(frozen=True)
 class Peak:
     """Where a library is fastest, ready to be called again."""
@@ -45,13 +127,13 @@ class Peak:
     subject: Gemm
     call: Call
     clock: Clock
-    way: str
-    looked_at: int
-    """Shapes that the search has seen."""
+    call_name: str
+    shapes_tried: int
+    """By the search."""
 
 
 def clock_of(device: str) -> Clock:
-    """Who reads the time there."""
+    """The clock of a device."""
     if device == "cpu":
         return HostClock()
     import torch  # noqa: PLC0415  # only on a GPU
@@ -62,7 +144,7 @@ def clock_of(device: str) -> Clock:
 def probe(kernel: Kernel, clock: Clock | None = None) -> float:
     """Rate of a small product. [op/s]. Raises NotMeasuredError where there is none."""
     clock, rate = clock or clock_of(kernel.device), 0.0
-    make = next(iter(kernel.ways.values()))
+    make = next(iter(kernel.calls.values()))
     for size in PROBE_SIZES:
         try:
             call = make((size, size, size))
@@ -86,24 +168,24 @@ def refuse_emulated(kernel: Kernel, rate: float, fp32_rate: float | None) -> Non
 
 
 def peak(kernel: Kernel, clock: Clock | None = None, search_s: float = SEARCH_S) -> Peak:
-    """The way and the size at which the library is fastest. Raises NotMeasuredError."""
-    clock, share_s = clock or clock_of(kernel.device), search_s / len(kernel.ways)
+    """The call and the size at which the library is fastest. Raises NotMeasuredError."""
+    clock, share_s = clock or clock_of(kernel.device), search_s / len(kernel.calls)
     found = {
-        way: search(_rate(make, clock, share_s), kernel.first, kernel.last, kernel.multiple)
-        for way, make in kernel.ways.items()
+        name: search(_rate(make, clock, share_s), kernel.first, kernel.last, kernel.multiple)
+        for name, make in kernel.calls.items()
     }
-    way, shape, call = _final(kernel, found, clock)
+    name, shape, call = _final(kernel, found, clock)
     m, n, k = shape
     subject = Gemm(precision=kernel.precision, library=kernel.library, m=m, n=n, k=k)
-    return Peak(subject, call, clock, way, sum(len(one.seen) for one in found.values()))
+    return Peak(subject, call, clock, name, sum(len(one.rates) for one in found.values()))
 
 
 def measured(
     kernel: Kernel, *, observer: Observer, plan: Plan | None = None, energy_s: float = 0.0, found: Peak | None = None
 ) -> Measurement:
-    """A long look at the plateau, where `found` has it or a search finds it. Raises NotMeasuredError."""
+    """A measurement of the peak: `found`, or else what a search finds. Raises NotMeasuredError."""
     best = found or peak(kernel)
-    details = {**kernel.details, "call": best.way, "shapes_looked_at": best.looked_at}
+    details = {**kernel.details, "call": best.call_name, "shapes_looked_at": best.shapes_tried}
     return measure(
         best.subject,
         best.call,
@@ -116,8 +198,8 @@ def measured(
 
 
 def _rate(make: Make, clock: Clock, seconds: float) -> Rate:
-    """A short look: the best of a few calls, or nothing where the product does not fit, or when the time is over."""
-    end, look_s = time.perf_counter() + seconds, min(LOOK_LIMIT_S, seconds / LOOKS)
+    """A short trial: the best of a few calls, or None where the product does not fit or the time is over."""
+    end, trial_s = time.perf_counter() + seconds, min(TRIAL_LIMIT_S, seconds / TRIALS)
 
     def rate(shape: Shape) -> float | None:
         m, n, k = shape
@@ -127,7 +209,7 @@ def _rate(make: Make, clock: Clock, seconds: float) -> Rate:
             call = make(shape)
             if clock.seconds(call, 1) > CALL_LIMIT_S:
                 return None
-            return OPS_PER_MAC * m * n * k / _best(call, clock, look_s)
+            return OPS_PER_MAC * m * n * k / _best(call, clock, trial_s)
         except (RuntimeError, MemoryError):  # torch's out of memory is a RuntimeError
             return None
 
@@ -144,8 +226,8 @@ def _best(call: Call, clock: Clock, seconds: float) -> float:
 
 def _final(kernel: Kernel, found: dict[str, Search], clock: Clock) -> tuple[str, Shape, Call]:
     """The fastest of the fastest, timed in turn."""
-    pairs = [(rate, way, shape) for way, one in found.items() for shape, rate in one.seen.items() if rate]
-    able = list(_together(kernel, [(way, shape) for _, way, shape in sorted(pairs, reverse=True)[:FINALISTS]]))
+    pairs = [(rate, name, shape) for name, one in found.items() for shape, rate in one.rates.items() if rate]
+    able = list(_together(kernel, [(name, shape) for _, name, shape in sorted(pairs, reverse=True)[:FINALISTS]]))
     if not able:
         raise NotMeasuredError(f"no size from {kernel.first} on ran within {CALL_LIMIT_S:g} s a call")
     plan = Plan(sample_s=SAMPLE_S, samples=60, warm_up_s=0.05, limit_s=3.0, least=3)
@@ -155,16 +237,16 @@ def _final(kernel: Kernel, found: dict[str, Search], clock: Clock) -> tuple[str,
 
 
 def _together(kernel: Kernel, pairs: Iterable[tuple[str, Shape]]) -> Iterator[tuple[str, Shape, Call]]:
-    """As many of them as fit the memory beside each other, the first at least."""
-    for way, shape in pairs:
+    """As many of them as fit the memory together, the first at least."""
+    for name, shape in pairs:
         try:
-            yield way, shape, kernel.ways[way](shape)
+            yield name, shape, kernel.calls[name](shape)
         except (RuntimeError, MemoryError):
             return
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what a library says, which may be a screenful."""
+    """The first line of a library's message, which may be long."""
     text = str(error).strip().split("\n")[0]
     return (text[:160] or type(error).__name__).rstrip(". ")
 
@@ -172,8 +254,8 @@ def _reason(error: Exception) -> str:
 def plan_of(seconds: float) -> Plan:
     """Short samples for at most so many seconds.
 
-    A sample is shorter than the slice of time that a scheduler gives to others: on a machine that is shared, windows
-    of 20 ms hold a stranger each and the best of them is 0.4 of what the quiet moments between show. It is still
-    fifty thousand steps of the clock.
+    A sample is shorter than the slice of time that a scheduler gives to others: on a shared machine, every
+    window of 20 ms contains another process, and the best of them reaches 0.4 of the rate of the quiet moments
+    between. It is still fifty thousand steps of the clock.
     """
     return replace(Plan(), samples=SAMPLES, sample_s=SAMPLE_S, limit_s=seconds)

@@ -1,6 +1,6 @@
-"""Latency of a network as a caller meets it, with the peak product of the same precision timed in turn.
+"""Latency of a network as a caller measures it, in turn with the peak product of the same precision.
 
-The network comes as a module, its MACs as a number: who counts them knows the model, this stopwatch does not.
+The network is a module, its MACs are a number: counting them needs the model, which this stopwatch does not know.
 """
 
 from collections.abc import Callable
@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooflint_measure.record.measurement import Measurement, Network, Unavailable
-from rooflint_measure.stopwatches.caches import FlushedHostClock, flusher
-from rooflint_measure.stopwatches.cuda import EventClock, graphed
+from rooflint_measure.sensors.observer import Observer
+from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak, clock_of
 from rooflint_measure.stopwatches.products import SEED
-from rooflint_measure.stopwatches.session import Observer, measure
-from rooflint_measure.stopwatches.timing import Call, Clock, Plan
+from rooflint_measure.stopwatches.timing import Plan, measure
 
 DTYPES = {"fp64": "float64", "fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}
-"""By precision of the arithmetic. int8 is another network, whose layers were quantized; none is made up here."""
+"""By precision of the arithmetic. int8 is another network, whose layers were quantized."""
 
 FLUSHED = Unavailable(reason="caches were emptied before each call, and a meter counts that, too")
 
@@ -51,13 +50,13 @@ def measured(
     """An inference of a network on random input of that shape, batch first.
 
     Args:
-        name: what a recording calls the network.
+        name: of the network, in the recording.
         module: makes it; it is put into eval mode, and its weights are as it makes them.
         shape: of its input, at the batch of the setting.
         macs: of one inference of the whole batch. [MAC]
         setting: how it is run.
-        observer: who sees the machine.
-        plan: how long to look.
+        observer: of the machine.
+        plan: how long to measure.
         reference: the peak product that is timed in turn.
         energy_s: length of a metered run, 0 for none. [s]
 
@@ -77,7 +76,7 @@ def measured(
 
 
 def subject(name: str, macs: int, setting: Setting) -> Network:
-    """What a recording says was timed."""
+    """The subject of a recording."""
     return Network(
         name=name,
         batch=setting.batch,
@@ -146,7 +145,7 @@ def _clock(setting: Setting) -> Clock:
 
 
 def _flusher(cache_bytes: int, device: str) -> Call:
-    """As `caches.flusher`, on the device."""
+    """As `clocks.flusher`, on the device."""
     import torch  # noqa: PLC0415  # only on a GPU
 
     much = torch.ones(2 * cache_bytes // 4, device=device)

@@ -1,4 +1,4 @@
-"""Search for the size of a matrix product at which a library is fastest: the plateau of its rate over size."""
+"""Matrix products that the installed libraries offer, by precision. Operands are random normal numbers, never zeros."""
 
 import importlib.util
 import math
@@ -10,89 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint_measure.stopwatches.timing import Call
-
-AGREE = 0.01
-"""Two rates are the same where they differ by less."""
-ROUNDS = 4
-"""Of refinement, at most."""
-AGAIN = 3
-"""Of the fastest, that many are looked at once more in each round: a slow moment of the machine hides nobody."""
+from rooflint_measure.stopwatches.clocks import Call
 
 Shape = tuple[int, int, int]
 """m, n, k."""
 
-Rate = Callable[[Shape], float | None]
-"""op/s of a product of that shape, after a short look; None where it does not fit the memory or the time."""
-
-
-@dataclass
-class Search:
-    """Every shape that was looked at, with its rate. [op/s]"""
-
-    rate: Rate
-    multiple: int = 64
-    """All sizes are multiples of it, so that tiles and vectors are full."""
-    seen: dict[Shape, float] = field(default_factory=dict)
-
-    def look(self, shape: Shape) -> float:
-        """Its best rate so far, with one more look; 0 where there is none. [op/s]"""
-        self.seen[shape] = max(self.rate(shape) or 0.0, self.seen.get(shape, 0.0))
-        return self.seen[shape]
-
-    @property
-    def best(self) -> Shape:
-        """The fastest so far; of equals the one that was seen first."""
-        return max(self.seen, key=lambda shape: self.seen[shape])
-
-    def fastest(self, count: int) -> list[Shape]:
-        """So many, best first."""
-        return sorted((one for one in self.seen if self.seen[one]), key=lambda one: -self.seen[one])[:count]
-
-
-def search(rate: Rate, first: int, last: int, multiple: int = 64) -> Search:
-    """Squares in powers of two up to the last, then neighbours of the best until none is faster.
-
-    A neighbour that is faster by more than 1 % is the new best; the search ends where the two best agree within that.
-    """
-    found = Search(rate, multiple)
-    size = first
-    while size <= last:
-        found.look((size, size, size))
-        size *= 2
-    for _ in range(ROUNDS):
-        best, best_rate = found.best, found.seen[found.best]
-        if not best_rate:
-            break  # nothing runs at any size
-        for shape in dict.fromkeys([*found.fastest(AGAIN), *_neighbours(best, multiple, last)]):
-            found.look(shape)
-        if found.best == best or found.seen[found.best] <= (1 + AGREE) * best_rate:
-            break
-    return found
-
-
-def _neighbours(shape: Shape, multiple: int, last: int) -> Iterator[Shape]:
-    """Squares between the powers of two, then one side longer or shorter, then flat and deep ones."""
-    m, n, k = shape
-    factors: tuple[tuple[float, float, float], ...] = (
-        *((factor,) * 3 for factor in (0.75, 1.5)),
-        *((2, 1, 1), (1, 2, 1), (1, 1, 2), (0.5, 1, 1), (1, 0.5, 1), (1, 1, 0.5)),
-        *((2, 2, 0.5), (0.5, 0.5, 2)),
-    )
-    for a, b, c in factors:
-        new = _rounded(m * a, multiple), _rounded(n * b, multiple), _rounded(k * c, multiple)
-        if max(new) <= last and new != shape:
-            yield new
-
-
-def _rounded(size: float, multiple: int) -> int:
-    return max(multiple, round(size / multiple) * multiple)
-
-
-# ---- Ways to multiply matrices: what is installed, by precision and library. Operands are random normal, never zeros
-
 SEED = 20
-"""Of the operands; the same for everybody."""
+"""Of the operands; always the same."""
 
 BLOCK = 2**20
 """Numbers that are drawn."""
@@ -103,19 +27,19 @@ Make = Callable[[Shape], Call]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A library in a precision; it may have several ways to the same product."""
+    """A library in a precision; it may have several calls for the same product."""
 
     precision: str
     library: str
     device: str
-    ways: Mapping[str, Make]
-    """By the call that a reader may repeat."""
+    calls: Mapping[str, Make]
+    """By the name of the call, such as `torch.mm`."""
     multiple: int = 64
     first: int = 256
     last: int = 4096
     details: Mapping[str, str | int | float] = field(default_factory=dict)
-    loaded: bool = False
-    """Whether its library chooses its kernels when it is loaded, so that a process of its own is fairer to it."""
+    own_process: bool = False
+    """Whether its library chooses its kernels when it is loaded, so that it is measured in a process of its own."""
 
     @property
     def name(self) -> str:
@@ -124,7 +48,7 @@ class Kernel:
 
 
 def kernels(device: str = "cpu") -> list[Kernel]:
-    """Everything that an installed library has a name for; whether this device does it well a probe says."""
+    """Everything that an installed library has a name for; a probe finds out whether this device does it well."""
     if device != "cpu":
         return [*_cuda(device)] if has_torch() else []
     return [*_numpy(), *(_torch_cpu() if has_torch() else ())]
@@ -140,8 +64,8 @@ def has_torch() -> bool:
 
 def numpy_library() -> str:
     """The BLAS that NumPy was built with, as a reader knows it: `openblas`, `mkl`, `accelerate`."""
-    said: Any = np.show_config(mode="dicts")
-    name = str(said.get("Build Dependencies", {}).get("blas", {}).get("name", "numpy")).lower()
+    built: Any = np.show_config(mode="dicts")
+    name = str(built.get("Build Dependencies", {}).get("blas", {}).get("name", "numpy")).lower()
     return next((known for known in ("openblas", "mkl", "accelerate", "blis", "nvpl") if known in name), name)
 
 
@@ -154,7 +78,7 @@ def _block(turn: int) -> NDArray[np.float64]:
 def _numpy() -> Iterator[Kernel]:
     library = numpy_library()
     for precision, dtype in (("fp64", np.float64), ("fp32", np.float32)):
-        yield Kernel(precision, library, "cpu", {"numpy.matmul": _numpy_product(dtype)}, loaded=True)
+        yield Kernel(precision, library, "cpu", {"numpy.matmul": _numpy_product(dtype)}, own_process=True)
 
 
 def _numpy_product(dtype: Any) -> Make:
@@ -174,8 +98,7 @@ def torch_library() -> str:
     """The BLAS that torch's CPU build calls in fp32 and fp64."""
     import torch  # noqa: PLC0415  # only where torch is measured
 
-    said = str(torch.__config__.show())
-    name = said.partition("BLAS_INFO=")[2].partition(",")[0].lower()
+    name = str(torch.__config__.show()).partition("BLAS_INFO=")[2].partition(",")[0].lower()
     return name or "torch-blas"
 
 
@@ -260,9 +183,9 @@ def _int8_product(device: str, *, columns: bool) -> Make:
 
 
 def _cuda(device: str) -> Iterator[Kernel]:
-    def kernel(precision: str, ways: Mapping[str, Make], rounding: str = "") -> Kernel:
+    def kernel(precision: str, calls: Mapping[str, Make], rounding: str = "") -> Kernel:
         details = {"float32_matmul_precision": rounding} if rounding else {}
-        return Kernel(precision, "cublas", device, ways, multiple=128, first=1024, last=16384, details=details)
+        return Kernel(precision, "cublas", device, calls, multiple=128, first=1024, last=16384, details=details)
 
     for precision, dtype, rounding in (
         ("fp64", "float64", ""),
@@ -274,7 +197,7 @@ def _cuda(device: str) -> Iterator[Kernel]:
         yield kernel(precision, {"torch.mm": _torch_product(dtype, device, rounding)}, rounding)
     yield kernel("int8", {"torch._int_mm": _int8_product(device, columns=True)})
     sums = {"torch._scaled_mm e4m3": False, "torch._scaled_mm e4m3 use_fast_accum": True}
-    yield kernel("fp8", {way: _fp8_product(device, fast_sums=fast) for way, fast in sums.items()})
+    yield kernel("fp8", {call: _fp8_product(device, fast_sums=fast) for call, fast in sums.items()})
 
 
 def _fp8_product(device: str, *, fast_sums: bool) -> Make:

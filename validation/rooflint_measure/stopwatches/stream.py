@@ -11,17 +11,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rooflint_measure.identity.machine import last_level_bytes
 from rooflint_measure.record.measurement import Measurement, Stream, Unavailable
-from rooflint_measure.stopwatches.caches import last_level_bytes
+from rooflint_measure.sensors.observer import Observer
+from rooflint_measure.stopwatches.clocks import Call
 from rooflint_measure.stopwatches.gemm import clock_of
 from rooflint_measure.stopwatches.products import SEED, has_torch
-from rooflint_measure.stopwatches.session import Observer, measure
-from rooflint_measure.stopwatches.timing import Call, Plan
+from rooflint_measure.stopwatches.timing import Plan, measure
 
 BEYOND = 4
 """An array is so many times as large as the last-level cache."""
 LEAST_BYTES = {"cpu": 64 * 2**20, "gpu": 256 * 2**20}
-"""Of an array, also where a cache is small or nobody knows it: a launch must be nothing beside the pass. [B]"""
+"""Of an array, also where the cache is small or unknown: a launch must be negligible beside the pass. [B]"""
 SCALE = 1.5
 
 Name = Literal["copy", "scale", "triad", "read"]
@@ -52,7 +53,7 @@ LEFT_OUT = {"triad numpy": "NumPy has no triad in one pass; in two it moves five
 
 
 def passes(device: str = "cpu") -> Iterator[Pass]:
-    """Kernels of the libraries that are installed."""
+    """Kernels of the installed libraries."""
     if has_torch():
         for name in ARRAYS:
             yield Pass(name, "torch", device, _made(_torch(name), lambda count: _torch_arrays(count, device)))
@@ -77,7 +78,7 @@ def array_bytes(cache: int | Unavailable, device: str = "cpu") -> int:
 
 
 def subject(one: Pass, cache: int | Unavailable) -> Stream:
-    """What a recording says was timed, with the cache that its arrays exceed."""
+    """The subject of a recording, with the cache that its arrays exceed."""
     return Stream(
         kernel=one.kernel,
         library=one.library,
@@ -89,12 +90,12 @@ def subject(one: Pass, cache: int | Unavailable) -> Stream:
 def measured(
     one: Pass, *, observer: Observer, plan: Plan | None = None, energy_s: float = 0.0, cache: int | None = None
 ) -> Measurement:
-    """Bytes a second of a pass beyond the last-level cache, which the system names unless it is said here."""
+    """Bytes a second of a pass beyond the last-level cache, as the system names it unless it is given."""
     known = cache_bytes(one.device) if cache is None else cache
-    spoken = subject(one, known)
-    size = spoken.array_bytes
+    timed = subject(one, known)
+    size = timed.array_bytes
     return measure(
-        spoken,
+        timed,
         one.make(size),
         observer=observer,
         plan=plan,

@@ -1,70 +1,23 @@
-"""The loop around every stopwatch: warm up, find how many calls make a sample, take samples, keep all of them."""
+"""The loop around every stopwatch: warm up, find how many calls make a sample, take samples, keep all of them.
+
+`measure` puts the conditions around it: the state before, samples in turn with a reference, the state after, energy.
+"""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
-from typing import NamedTuple, Protocol
 
-from rooflint_measure.record.measurement import Samples
-
-Call = Callable[[], object]
-
-
-class Clock(Protocol):
-    """Who reads the time of calls that may run elsewhere."""
-
-    def seconds(self, call: Call, calls: int) -> float:
-        """Time until `calls` calls in a row are all finished. [s]"""
-
-
-class HostClock:
-    """For what has finished when it returns."""
-
-    def seconds(self, call: Call, calls: int) -> float:
-        """Monotonic, to the nanosecond; a turn of the loop costs some 20 ns beside the call. [s]"""
-        loop = repeat(None, calls)
-        begin = time.perf_counter_ns()
-        for _ in loop:
-            call()
-        return (time.perf_counter_ns() - begin) / 1e9
-
-
-class Seen(NamedTuple):
-    """What disturbed a sample."""
-
-    stolen_s: float | None = None
-    """CPU time that the hypervisor gave to others; None where nobody says. [s]"""
-    queued_s: float | None = None
-    """Time that our threads were ready and had no core; None where nobody says. [s]"""
-    reasons: tuple[str, ...] = ()
-    """For which clocks were held back."""
-
-
-class Watch(Protocol):
-    """Who sees what disturbs a sample."""
-
-    def start(self) -> None:
-        """A sample begins."""
-
-    def stop(self) -> Seen:
-        """It ended."""
-
-
-class Blind:
-    """A watch that sees nothing, and says so."""
-
-    def start(self) -> None:
-        """Nothing to remember."""
-
-    def stop(self) -> Seen:
-        """Nobody said."""
-        return Seen()
+from rooflint.base.errors import RooflintError
+from rooflint_measure.record.measurement import Energy, Measurement, Reference, Samples, State, Subject, Unavailable
+from rooflint_measure.sensors.host import Disturbance, NoWatch, Watch
+from rooflint_measure.sensors.observer import Observer
+from rooflint_measure.sensors.power import PowerSource
+from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, HostClock
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to look."""
+    """How long to measure."""
 
     sample_s: float = 0.02
     """A sample takes at least this long, so that the clock's own step is nothing."""
@@ -81,22 +34,22 @@ class Column:
     """Samples as they come, with what disturbed each."""
 
     seconds: list[float] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
+    disturbances: list[Disturbance] = field(default_factory=list)
 
-    def add(self, seconds: float, seen: Seen) -> None:
+    def add(self, seconds: float, disturbance: Disturbance) -> None:
         """One more."""
         self.seconds.append(seconds)
-        self.seen.append(seen)
+        self.disturbances.append(disturbance)
 
     def samples(self, calls: int, warm_up_s: Iterable[float] = ()) -> Samples:
-        """All of them; what the watch did not say of every sample is left unknown."""
+        """All of them; what the watch does not know of every sample is left unknown."""
         return Samples(
             seconds=tuple(self.seconds),
             calls=calls,
             warm_up_s=tuple(warm_up_s),
-            stolen_s=_known([seen.stolen_s for seen in self.seen]),
-            queued_s=_known([seen.queued_s for seen in self.seen]),
-            throttled={number: seen.reasons for number, seen in enumerate(self.seen) if seen.reasons},
+            stolen_s=_known([one.stolen_s for one in self.disturbances]),
+            queued_s=_known([one.queued_s for one in self.disturbances]),
+            throttled={number: one.reasons for number, one in enumerate(self.disturbances) if one.reasons},
         )
 
 
@@ -106,7 +59,7 @@ def _known(values: list[float | None]) -> tuple[float, ...] | None:
 
 
 @dataclass
-class _Turn:
+class _Timed:
     call: Call
     clock: Clock
     calls: int = 1
@@ -141,10 +94,10 @@ def take_in_turn(
 ) -> list[Samples]:
     """Samples of several calls, one of each in turn, so that a slow moment of the machine falls on all of them.
 
-    Who goes first changes from round to round: 1 2 3, 3 2 1, 1 2 3 …
+    The order changes from round to round: 1 2 3, 3 2 1, 1 2 3 …
     """
-    plan, watch, clock = plan or Plan(), watch or Blind(), clock or HostClock()
-    turns = [_Turn(call, clock) for call in calls]
+    plan, watch, clock = plan or Plan(), watch or NoWatch(), clock or HostClock()
+    turns = [_Timed(call, clock) for call in calls]
     for turn in turns:
         turn.warm_up(plan)
     began = time.perf_counter()
@@ -154,3 +107,125 @@ def take_in_turn(
         for turn in turns if number % 2 == 0 else reversed(turns):
             turn.sample(watch)
     return [turn.column.samples(turn.calls, turn.warm_up_s) for turn in turns]
+
+
+# ---- One measurement from start to end
+
+STATES = 3
+"""States that are read between the samples of a measurement."""
+IDLE_S = 2.0
+"""For the power of a device that does nothing, at most. [s]"""
+OCCUPIED_S = 0.05
+"""Work that is queued on an asynchronous device before its state is read. [s]"""
+METERED_CHUNK_S = 0.1
+"""A metered run reads the time this often. [s]"""
+
+Details = Mapping[str, str | int | float]
+
+
+def measure(
+    subject: Subject,
+    call: Call,
+    *,
+    observer: Observer,
+    plan: Plan | None = None,
+    clock: Clock | None = None,
+    reference: tuple[Subject, Call] | None = None,
+    bytes_moved: float | None = None,
+    energy_s: float = 0.0,
+    details: Details | None = None,
+) -> Measurement:
+    """Samples of a call under known conditions, in turn with those of a reference kernel where one is given.
+
+    With `energy_s` above zero a metered run of that length follows, where the device has a source of power.
+    """
+    plan, clock = plan or Plan(), clock or HostClock()
+    meter, idle_w = _idle(observer, energy_s)
+    calls = [call, reference[1]] if reference else [call]
+    before, watch = observer.state(), _StateWatch(observer, plan, len(calls), _occupation(call, clock))
+    samples, *others = take_in_turn(calls, clock=clock, plan=plan, watch=watch)
+    conditions = observer.conditions(before, observer.state(), tuple(watch.states))
+    energy = _energy(meter, _run(call, clock, energy_s), idle_w)
+    return Measurement(
+        subject=subject,
+        samples=samples,
+        bytes_moved=bytes_moved,
+        reference=Reference(subject=reference[0], samples=others[0]) if reference else None,
+        conditions=conditions,
+        energy=energy,
+        details=dict(details or {}),
+    )
+
+
+def _idle(observer: Observer, energy_s: float) -> tuple[PowerSource | Unavailable, float]:
+    """The source of power, and the idle power. [W]"""
+    if energy_s <= 0:
+        return Unavailable(reason="not requested"), 0.0
+    meter = observer.power()
+    if isinstance(meter, Unavailable):
+        return meter, 0.0
+    try:
+        return meter, meter.idle_w(min(energy_s, IDLE_S))
+    except RooflintError as error:
+        return Unavailable(reason=str(error)), 0.0
+
+
+def _energy(meter: PowerSource | Unavailable, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
+    """Of the run; a source that fails loses the energy, not the times that were measured before."""
+    if isinstance(meter, Unavailable):
+        return meter
+    try:
+        return meter.metered(run, idle_w)
+    except RooflintError as error:
+        return Unavailable(reason=str(error))
+
+
+def _run(call: Call, clock: Clock, seconds: float) -> Callable[[], int]:
+    """Calls in a row for that long, a chunk at a time, so that the clock seldom waits."""
+
+    def run() -> int:
+        made, chunk, end = 0, 1, time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            took = clock.seconds(call, chunk)
+            made += chunk
+            if took < METERED_CHUNK_S:
+                chunk *= 2
+        return made
+
+    return run
+
+
+def _occupation(call: Call, clock: Clock) -> Callable[[], None]:
+    """Keeps a device busy while its state is read: between samples its queue is empty."""
+    if isinstance(clock, EventClock):
+        return lambda: clock.occupy(call, OCCUPIED_S)
+    return lambda: None
+
+
+class _StateWatch:
+    """A watch that also reads the state of the machine a few times, between samples and never inside of one."""
+
+    def __init__(self, observer: Observer, plan: Plan, columns: int, occupy: Callable[[], None]) -> None:
+        self._observer, self._watch, self._occupy = observer, observer.watch(), occupy
+        self._every = plan.samples * columns / (STATES + 1)
+        self._every_s = plan.limit_s / (STATES + 1)
+        self._stopped = 0
+        self._began_s: float | None = None
+        self.states: list[State] = []
+
+    def start(self) -> None:
+        self._began_s = time.perf_counter() if self._began_s is None else self._began_s
+        self._watch.start()
+
+    def stop(self) -> Disturbance:
+        answer = self._watch.stop()
+        self._stopped += 1
+        if len(self.states) < STATES and self._is_due(len(self.states) + 1):
+            self._occupy()
+            self.states.append(self._observer.state())
+        return answer
+
+    def _is_due(self, number: int) -> bool:
+        """After a share of the samples, or of the time where calls are so long that the time is over before them."""
+        spent_s = time.perf_counter() - (self._began_s or 0.0)
+        return self._stopped >= number * self._every or spent_s >= number * self._every_s

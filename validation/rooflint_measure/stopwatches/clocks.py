@@ -1,21 +1,69 @@
-"""Time on a CUDA device: events on its stream, graphs for kernels that are shorter than their launch.
+"""Clocks: how long calls take on the host, with empty caches, on a CUDA device, and in a CUDA graph.
 
 `torch.cuda` is an argument, so that the order of records and waits is tested without a GPU.
 """
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, Protocol
 
-from rooflint_measure.stopwatches.timing import Call
+import numpy as np
 
 WARM_UP_CALLS = 3
 """Before a capture: libraries choose kernels and take workspaces at their first calls, which a graph cannot hold."""
 
 MOST_LAUNCHES = 1000
 """That wait in the queue of a device; a host that launches more has to wait itself."""
+
+Call = Callable[[], object]
+
+
+class Clock(Protocol):
+    """Reads the time of calls, which may run on another device."""
+
+    def seconds(self, call: Call, calls: int) -> float:
+        """Time until `calls` calls in a row are all finished. [s]"""
+
+
+class HostClock:
+    """For calls that have finished when they return."""
+
+    def seconds(self, call: Call, calls: int) -> float:
+        """Monotonic, to the nanosecond; a turn of the loop costs some 20 ns beside the call. [s]"""
+        loop = repeat(None, calls)
+        begin = time.perf_counter_ns()
+        for _ in loop:
+            call()
+        return (time.perf_counter_ns() - begin) / 1e9
+
+
+def flusher(cache_bytes: int) -> Callable[[], object]:
+    """Reads and writes twice as much as the cache holds, so that nothing else stays in it."""
+    much = np.ones(2 * cache_bytes // 8)
+    return lambda: np.add(much, 1.0, out=much)
+
+
+@dataclass(frozen=True)
+class FlushedHostClock:
+    """For calls that have finished when they return and must find their operands in memory: each call after a flush."""
+
+    flush: Callable[[], object]
+
+    def seconds(self, call: Call, calls: int) -> float:
+        """Of the calls alone. [s]"""
+        return sum(self._one(call) for _ in repeat(None, calls))
+
+    def _one(self, call: Call) -> float:
+        self.flush()
+        begin = time.perf_counter_ns()
+        call()
+        return (time.perf_counter_ns() - begin) / 1e9
+
+
+# ---- CUDA
 
 
 @dataclass(frozen=True)
@@ -57,6 +105,21 @@ class EventClock:
 
     def _event(self) -> Any:
         return self.cuda.Event(enable_timing=True)
+
+
+@dataclass(frozen=True)
+class GraphClock(EventClock):
+    """Times one kernel of a graph that replays several alike."""
+
+    kernels: int = 1
+
+    def seconds(self, call: Call, calls: int) -> float:
+        """Time until so many replays are finished, for each kernel of a replay. [s]"""
+        return super().seconds(call, calls) / self.kernels
+
+    def occupy(self, call: Call, seconds: float) -> None:
+        """As many replays as fill that time, each of which takes so many kernels' times. [s]"""
+        super().occupy(call, seconds / self.kernels)
 
 
 def graphed(call: Call, cuda: Any) -> Call:

@@ -1,4 +1,4 @@
-"""The clock of CUDA events and the replay of graphs, on a FAKE torch.cuda. No GPU runs here, and none is claimed to."""
+"""Clocks of the host, and of CUDA events and graphs on a FAKE torch.cuda."""
 
 import gc
 import weakref
@@ -7,7 +7,15 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from rooflint_measure.stopwatches.cuda import MOST_LAUNCHES, WARM_UP_CALLS, EventClock, graphed
+from rooflint_measure.stopwatches import clocks
+from rooflint_measure.stopwatches.clocks import (
+    MOST_LAUNCHES,
+    WARM_UP_CALLS,
+    EventClock,
+    FlushedHostClock,
+    flusher,
+    graphed,
+)
 
 
 class FakeCuda:
@@ -149,3 +157,19 @@ def test_what_a_graph_reads_lives_as_long_as_it_is_replayed():
     gc.collect()
     assert kept() is not None, "a graph holds addresses: what lay there would belong to somebody else by now"
     replay()
+
+
+def test_a_flush_touches_twice_the_cache():
+    assert flusher(4096)().nbytes == 2 * 4096
+
+
+def test_the_flush_lies_outside_of_the_time(monkeypatch):
+    # the flush costs 1000 ns, the call 10 ns
+    now = [0]
+    monkeypatch.setattr(clocks.time, "perf_counter_ns", lambda: now[0])
+
+    def spend(ns):
+        now[0] += ns
+
+    clock = FlushedHostClock(lambda: spend(1000))
+    assert clock.seconds(lambda: spend(10), 3) == pytest.approx(30e-9, rel=1e-12, abs=0)

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from rooflint_measure.stopwatches import apart, gemm
-from rooflint_measure.stopwatches.apart import Request, answer, corename, environment, measured_apart
+from rooflint_measure.stopwatches import gemm, numpy_process
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.numpy_process import Request, answer, corename, environment, measured
 from rooflint_measure.stopwatches.timing import Plan
 
 PLAN = Plan(sample_s=0.0, samples=2, warm_up_s=0.0, limit_s=0.0, least=2)
@@ -26,9 +26,9 @@ def test_where_no_openblas_is_loaded_there_is_no_core(tmp_path):
 
 
 def test_what_was_unset_stands_in_the_details(monkeypatch, stand_in):
-    monkeypatch.setattr(gemm, "LOOK_LIMIT_S", 0.001)
-    asked = Request(precision="fp32", plan=PLAN, search_s=0.02, energy_s=0.0, held={"OPENBLAS_CORETYPE": "Haswell"})
-    found = answer(asked, lambda device: stand_in())
+    monkeypatch.setattr(gemm, "TRIAL_LIMIT_S", 0.001)
+    request = Request(precision="fp32", plan=PLAN, search_s=0.02, energy_s=0.0, unset={"OPENBLAS_CORETYPE": "Haswell"})
+    found = answer(request, stand_in())
     assert found.subject.precision == "fp32"
     assert found.details["unset OPENBLAS_CORETYPE"] == "Haswell"
     assert found.details["core"]
@@ -38,9 +38,9 @@ def test_a_process_that_ends_badly_leaves_its_last_word(monkeypatch):
     def run(command, **_):
         return subprocess.CompletedProcess(command, 1, "", "Traceback\nImportError: no BLAS\n")
 
-    monkeypatch.setattr(apart.subprocess, "run", run)
+    monkeypatch.setattr(numpy_process.subprocess, "run", run)
     with pytest.raises(NotMeasuredError, match="ended with: ImportError: no BLAS"):
-        measured_apart("fp32")
+        measured("fp32")
 
 
 def test_a_process_may_take_what_it_was_asked_to_take(monkeypatch):
@@ -49,15 +49,15 @@ def test_a_process_may_take_what_it_was_asked_to_take(monkeypatch):
         assert timeout > 3 * 600
         raise subprocess.TimeoutExpired(command, timeout)
 
-    monkeypatch.setattr(apart.subprocess, "run", run)
+    monkeypatch.setattr(numpy_process.subprocess, "run", run)
     with pytest.raises(NotMeasuredError, match="took more than 3720 s"):
-        measured_apart("fp32", plan=Plan(limit_s=600.0), search_s=600.0, energy_s=600.0)
+        measured("fp32", plan=Plan(limit_s=600.0), search_s=600.0, energy_s=600.0)
 
 
 def test_a_process_that_prints_something_else_is_left_out(monkeypatch):
     def run(command, **_):
         return subprocess.CompletedProcess(command, 0, "hello from a library\n{}", "")
 
-    monkeypatch.setattr(apart.subprocess, "run", run)
+    monkeypatch.setattr(numpy_process.subprocess, "run", run)
     with pytest.raises(NotMeasuredError, match="printed something besides its measurement"):
-        measured_apart("fp32")
+        measured("fp32")

@@ -1,17 +1,26 @@
-"""Observers: this very machine, a GPU that is not there, and a fake one."""
+"""Observers: this very machine, a GPU that does not exist, and a fake one."""
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from rooflint.base.errors import RooflintError
 from rooflint_measure.record.measurement import Unavailable
 from rooflint_measure.record.recording import Machine
-from rooflint_measure.sensors import gpus, nvml
-from rooflint_measure.stopwatches import conditions
-from rooflint_measure.stopwatches.conditions import CpuObserver, DeviceWatch, GpuObserver, HostWatch, grown, observer
-from rooflint_measure.stopwatches.timing import Plan, Seen, take
+from rooflint_measure.sensors import cpu_power, nvml
+from rooflint_measure.sensors.host import Disturbance, HostWatch
+from rooflint_measure.sensors.observer import (
+    CpuObserver,
+    DeviceWatch,
+    Gpu,
+    GpuObserver,
+    UnreadableGpu,
+    find_gpu,
+    observer,
+)
+from rooflint_measure.stopwatches.timing import Plan, take
 
 
 def test_this_machine_has_the_same_fingerprint_twice():
@@ -32,7 +41,7 @@ def test_this_machine_has_a_state_and_conditions_that_survive_json():
 
 
 def test_a_cpu_without_counters_has_no_power_and_a_reason(tmp_path, monkeypatch):
-    monkeypatch.setattr(conditions.sys, "platform", "linux")
+    monkeypatch.setattr(cpu_power.sys, "platform", "linux")
     assert "no RAPL counter" in CpuObserver(tmp_path).power().reason
 
 
@@ -91,56 +100,17 @@ def test_a_device_that_torch_does_not_name_so_is_refused(device):
 
 def test_observers_are_imported_without_any_library_of_a_vendor():
     vendors = {"torch", "pynvml", "amdsmi", "threadpoolctl"}
-    code = f"import sys, rooflint_measure.stopwatches.conditions; print(*sorted({vendors} & set(sys.modules)))"
+    code = f"import sys, rooflint_measure.sensors.observer; print(*sorted({vendors} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout == "\n"
 
 
-def test_a_mute_gpu_is_a_gpu():
-    mute: gpus.Gpu = gpus.MuteGpu("a GPU", Unavailable(reason="no driver"))
-    assert (mute.software(), mute.violations()) == ({}, {})
+def test_an_unreadable_gpu_is_a_gpu():
+    unreadable: Gpu = UnreadableGpu("a GPU", Unavailable(reason="no driver"))
+    assert (unreadable.software(), unreadable.violations()) == ({}, {})
 
 
-# ---- What disturbed a sample, from counters that move between its ends
-
-CPUS = "sys/devices/system/cpu"
-COUNT = f"{CPUS}/cpu0/thermal_throttle/core_throttle_count"
-
-
-def machine(tree, *, steal, heat, held, queued=0):
-    return tree(
-        {
-            "proc/stat": f"cpu0 1 0 1 1 0 0 0 {steal} 0 0\ncpu1 1 0 1 1 0 0 0 900 0 0\n",
-            f"{CPUS}/online": "0-1",
-            COUNT: str(heat),
-            "proc/self/cgroup": "0::/\n",
-            "sys/fs/cgroup/cpu.max": "150000 100000\n",
-            "sys/fs/cgroup/cpu.stat": f"usage_usec 5\nnr_throttled {held}\n",
-            "proc/self/task/7/schedstat": f"1 {queued} 1",
-        }
-    )
-
-
-def test_a_quiet_sample_has_lost_nothing(tree):
-    watch = HostWatch((0,), machine(tree, steal=5, heat=3, held=1))
-    watch.start()
-    assert watch.stop() == Seen(0.0, 0.0)
-
-
-def test_steal_of_the_cpus_in_use_and_every_counter_that_moved_are_told(tree):
-    watch = HostWatch((0,), machine(tree, steal=5, heat=3, held=1))
-    watch.start()
-    machine(tree, steal=12, heat=4, held=2, queued=30_000_000)
-    seen = watch.stop()
-    # seven ticks of 10 ms; 30 ms in nanoseconds
-    assert (seen.stolen_s, seen.queued_s) == (pytest.approx(0.07), pytest.approx(0.03))
-    assert seen.reasons == ("core_thermal", "cpu_quota")
-
-
-def test_where_nobody_counts_what_was_lost_is_unknown_and_not_zero(tmp_path):
-    watch = HostWatch((0,), tmp_path)
-    watch.start()
-    assert watch.stop() == Seen()
+STAT = "cpu0 1 0 1 1 0 0 0 {} 0 0\n"
 
 
 def test_a_device_is_held_back_by_what_held_at_either_end_or_was_counted_in_between(tmp_path):
@@ -151,14 +121,45 @@ def test_a_device_is_held_back_by_what_held_at_either_end_or_was_counted_in_betw
     assert watch.stop().reasons == ("sw_power_cap", "hw_thermal_slowdown", "power_violation")
 
 
-def test_a_counter_that_appears_has_not_moved():
-    assert grown({"a": 1, "b": 1}, {"a": 2, "b": 1, "c": 7}) == ("a",)
-
-
 def test_a_gpu_and_its_host_are_watched_together(fakes, tree):
     device = nvml.find(0, fakes.FakeNvml(fakes.FakeGpu(reasons=0x4, violations_ns={0: 1})), {})
-    watch = DeviceWatch(device.reasons, device.violations, HostWatch((0,), machine(tree, steal=5, heat=3, held=1)))
+    watch = DeviceWatch(device.reasons, device.violations, HostWatch((0,), tree({"proc/stat": STAT.format(5)})))
     watch.start()
     device.nvml.gpu.violations_ns[0] = 1_000_000
-    machine(tree, steal=6, heat=3, held=1)
-    assert watch.stop() == Seen(pytest.approx(0.01), 0.0, ("sw_power_cap", "power_violation"))
+    tree({"proc/stat": STAT.format(6)})
+    assert watch.stop() == Disturbance(pytest.approx(0.01), None, ("sw_power_cap", "power_violation"))
+
+
+@pytest.fixture
+def gpu_machine(fakes, monkeypatch):
+    """A machine with a fake NVIDIA GPU on which torch computes under the name that is given, or without torch."""
+
+    def build(torch_says):
+        monkeypatch.setitem(sys.modules, "pynvml", fakes.FakeNvml())
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        cuda = SimpleNamespace(is_available=lambda: True, get_device_name=lambda number: torch_says)
+        monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda) if torch_says else None)
+
+    return build
+
+
+@pytest.mark.parametrize("torch_says", [None, "NVIDIA Fake 9000"])
+def test_the_device_on_which_torch_computes_is_the_one_that_is_asked(gpu_machine, torch_says):
+    gpu_machine(torch_says)
+    assert find_gpu(0).power().name == "nvml energy counter"
+
+
+def test_clocks_and_energy_of_another_device_are_not_taken(gpu_machine):
+    gpu_machine("NVIDIA Other 1")
+    found = find_gpu(0)
+    assert found.name == "NVIDIA Other 1"
+    assert "cuda:0 is 'NVIDIA Other 1' to torch and 'NVIDIA Fake 9000' to its driver's library" in found.power().reason
+
+
+def test_a_gpu_without_a_drivers_library_has_the_name_that_torch_knows(gpu_machine, monkeypatch):
+    gpu_machine("NVIDIA Other 1")
+    for name in ("pynvml", "amdsmi"):
+        monkeypatch.setitem(sys.modules, name, None)
+    found = find_gpu(0)
+    assert found.name == "NVIDIA Other 1"
+    assert isinstance(found.power(), Unavailable)

@@ -1,0 +1,259 @@
+"""The answers to `rooflint measure compare`: two versions and a verdict, or one command compared with itself.
+
+A verdict rests on six blocks. A comparison of a command with itself shows how often equal versions would be called
+different and a slowdown of 5 % would be found. The records below are the JSON that both write, with every raw value.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from rooflint.base.units import SECONDS, format_number, format_quantity, percent
+from rooflint.devices.schema import Strict
+from rooflint.output.answer import Answer
+from rooflint.output.sections import Grid, Prose
+from rooflint.output.table import Cell, Table
+from rooflint_measure.compare import ab
+from rooflint_measure.compare.ab import Block, Command, Comparison
+from rooflint_measure.compare.blocks import BLOCKS, Outcome, votes
+from rooflint_measure.compare.calibration import DETECTION, FALSE_POSITIVES, SLOWDOWN, Calibration
+from rooflint_measure.identity.machine import fingerprint
+
+COMPARE: Literal["rooflint.measure.compare/2"] = "rooflint.measure.compare/2"
+CALIBRATE: Literal["rooflint.measure.calibrate/2"] = "rooflint.measure.calibrate/2"
+
+Machine = dict[str, Any]
+Time = Literal["wall", "cpu", "printed"]
+
+
+class SideRecord(Strict):
+    """The command of one side."""
+
+    label: str
+    commit: str | None
+    command: list[str]
+
+
+class BlockRecord(Strict):
+    """Least times of a block, and its vote."""
+
+    base_s: float
+    head_s: float
+    ratio: float
+    vote: Literal["slower", "faster", "same"]
+    disturbed: bool
+
+
+class ComparisonRecord(Strict):
+    """Two versions beside each other."""
+
+    schema_: Annotated[Literal["rooflint.measure.compare/2"], Field(alias="schema")]
+    base: SideRecord
+    head: SideRecord
+    timing: Time
+    verdict: Literal["faster", "slower", "same", "undecided"]
+    outcome: Literal["faster", "slower", "same", "noisy", "disturbed", "split"]
+    reason: str
+    ratio: float
+    threshold: float
+    pairs: int
+    blocks: list[BlockRecord]
+    """Those that decide."""
+    attempts: list[list[Block]]
+    """Raw samples: six blocks, and six more if the first were undecided."""
+    machine: Machine
+
+
+class CalibrationRecord(Strict):
+    """One version compared with itself."""
+
+    schema_: Annotated[Literal["rooflint.measure.calibrate/2"], Field(alias="schema")]
+    side: SideRecord
+    timing: Time
+    pairs: int
+    seconds: float
+    """Of the whole measurement. [s]"""
+    calibration: Calibration
+    samples: list[Block]
+    """Raw samples, in the order of measurement."""
+    machine: Machine
+
+
+# ---- A side of a comparison
+
+
+@dataclass(frozen=True)
+class Side:
+    """The command that represents a version, and the commit that it runs in, if there is one."""
+
+    command: Command
+    commit: str | None = None
+
+    @property
+    def stopwatch(self) -> ab.Side:
+        """Takes samples of it."""
+        return ab.Side(self.command.seconds)
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """As JSON values."""
+        return {"label": self.command.label, "commit": self.commit, "command": list(self.command.words)}
+
+
+# ---- Two versions
+
+WORDS = {-1: "faster", 0: "same", 1: "slower"}
+LISTING = ("block", "base_s", "head_s", "ratio", "vote", "disturbed")
+COLUMNS = ("block", "base", "head", "head / base", "vote", "")
+NOTE = "least time of a block; head / base above 1: the head takes longer"
+
+
+def compared(found: Comparison, base: Side, head: Side) -> Answer:
+    """The verdict on two versions, its reason, and the six blocks that it rests on."""
+    rows = [*_rows(found)]
+    return Answer(
+        title=f"{head.command.label} against {base.command.label}: {headline(found)}",
+        subtitle=_subtitle(found, base),
+        sections=(
+            Prose("Verdict", (*_sentences(found),)),
+            Grid("Blocks", Table(COLUMNS, tuple(_shown(row) for row in rows)), NOTE),
+        ),
+        record={
+            "schema": COMPARE,
+            "base": base.record,
+            "head": head.record,
+            "timing": base.command.timing.value,
+            "verdict": found.outcome.verdict,
+            "outcome": found.outcome.name.lower(),
+            "reason": found.reason,
+            "ratio": found.ratio,
+            "threshold": found.threshold,
+            "pairs": _pairs(found.attempts[-1]),
+            "blocks": [{name: row[name] for name in LISTING[1:]} for row in rows],
+            "attempts": [dumped(blocks) for blocks in found.attempts],
+            "machine": fingerprint(),
+        },
+        listing=Table(LISTING, tuple(tuple(row[name] for name in LISTING) for row in rows)),
+    )
+
+
+def dumped(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    """Raw samples as JSON values."""
+    return [block.model_dump(mode="json") for block in blocks]
+
+
+def headline(found: Comparison) -> str:
+    """`slower, 1.08 ×`; an undecided verdict has no ratio, because none was established."""
+    verdict = found.outcome.verdict
+    return verdict if found.outcome >= Outcome.NOISY else f"{verdict}, {format_number(found.ratio, 4)} ×"
+
+
+def _subtitle(found: Comparison, base: Side) -> str:
+    turns = f"{len(found.attempts[-1])} blocks of {_pairs(found.attempts[-1])} pairs in turn"
+    return f"{turns}, {base.command.timing} time, threshold {percent(found.threshold)}"
+
+
+def _pairs(blocks: Sequence[Block]) -> int:
+    return len(blocks[0].base.seconds)
+
+
+def _sentences(found: Comparison) -> Iterator[str]:
+    yield f"{found.outcome.verdict}: {found.reason}"
+    yield f"Median over blocks of the ratio of least times: {format_number(found.ratio, 4)}"
+    if found.outcome >= Outcome.NOISY:
+        yield "Try more --pairs or a quieter machine; --calibrate tells which slowdowns can be detected here"
+
+
+def _rows(found: Comparison) -> Iterator[dict[str, Any]]:
+    blocks = found.last
+    base_s, head_s = (side.min(axis=0) for side in (blocks.base_s, blocks.head_s))
+    for number, vote in enumerate(votes(blocks, found.threshold)):
+        yield {
+            "block": number + 1,
+            "base_s": float(base_s[number]),
+            "head_s": float(head_s[number]),
+            "ratio": float(head_s[number] / base_s[number]),
+            "vote": WORDS[int(vote)],
+            "disturbed": bool(blocks.disturbed[number]),
+        }
+
+
+def _shown(row: Mapping[str, Any]) -> tuple[str | int, ...]:
+    times = (format_quantity(row[name], SECONDS) for name in ("base_s", "head_s"))
+    return row["block"], *times, format_number(row["ratio"], 4), row["vote"], "disturbed" if row["disturbed"] else ""
+
+
+# ---- One command compared with itself
+
+RATE_COLUMNS = ("comparisons", "share", "bound", "aim")
+RATE_LISTING = ("quantity", "share", "bound")
+RATE_NOTE = "resampled from the blocks, six at a time; bounds have 95 % confidence if blocks are independent"
+
+
+def calibrated(found: Calibration, side: Side, blocks: Sequence[Block], took_s: float) -> Answer:
+    """The error rates of one version compared with itself."""
+    return Answer(
+        title=f"{side.command.label} compared with itself: the aim is {'reached' if found.holds else 'missed'}",
+        subtitle=f"{found.blocks} blocks of {_pairs(blocks)} pairs in {format_quantity(took_s, SECONDS, digits=3)}, "
+        f"{side.command.timing} time, threshold {percent(found.threshold)}",
+        sections=(
+            Prose("Smallest detectable slowdown", tuple(_smallest(found))),
+            Grid("Error rates", Table(RATE_COLUMNS, tuple(_rates(found))), RATE_NOTE),
+            Prose("Blocks in the order of measurement", tuple(_in_order(found))),
+        ),
+        record={
+            "schema": CALIBRATE,
+            "side": side.record,
+            "timing": side.command.timing.value,
+            "pairs": _pairs(blocks),
+            "seconds": took_s,
+            "calibration": found.model_dump(mode="json"),
+            "samples": dumped(blocks),
+            "machine": fingerprint(),
+        },
+        listing=Table(RATE_LISTING, tuple(_listed(found))),
+    )
+
+
+def _smallest(found: Calibration) -> Iterator[str]:
+    wanted = percent(DETECTION)
+    if found.smallest_detected is None:
+        yield f"No slowdown up to 10 % is detected in {wanted} of comparisons"
+    else:
+        yield f"The smallest slowdown that is detected in {wanted} of comparisons is {percent(found.smallest_detected)}"
+    yield f"Least times of equal versions differ by {percent(found.spread)} from block to block (standard deviation)"
+
+
+def _rates(found: Calibration) -> Iterator[tuple[str, ...]]:
+    bound = found.false_positives.bound
+    yield (
+        "equal, called different (false positives)",
+        percent(found.false_positives.share),
+        f"≤ {percent(bound)}",
+        f"≤ {percent(FALSE_POSITIVES)}",
+    )
+    yield "equal, left undecided", percent(found.undecided), "", ""
+    slower = f"{percent(SLOWDOWN)} slower"
+    detections = found.detections
+    yield f"{slower}, detected", percent(detections.share), f"≥ {percent(detections.bound)}", f"≥ {percent(DETECTION)}"
+    yield f"{slower}, called the same", percent(found.missed), "", ""
+
+
+def _in_order(found: Calibration) -> Iterator[str]:
+    rows = found.in_order
+    yield (
+        f"{rows.false_positives} false positives and {rows.undecided} undecided in {rows.comparisons} A/A comparisons "
+        f"of {BLOCKS} blocks in a row, measured once; "
+        f"{rows.detections} detections of a slowdown of {percent(SLOWDOWN)}"
+    )
+    yield f"Assuming nothing, the false-positive rate is at most {percent(rows.false_positive_bound)} (95 % confidence)"
+
+
+def _listed(found: Calibration) -> Iterator[tuple[Cell, ...]]:
+    yield "false_positives", found.false_positives.share, found.false_positives.bound
+    yield "undecided", found.undecided, None
+    yield "detections", found.detections.share, found.detections.bound
+    yield "missed", found.missed, None
+    yield "smallest_detected", found.smallest_detected, None
