@@ -94,7 +94,7 @@ def test_it_fails_only_where_it_is_asked_to(acme):
 
 
 def test_many_moves_are_cut_unless_all_are_asked_for(acme, monkeypatch):
-    monkeypatch.setattr("pytest_rooflint.history.text.MOST", 1)
+    monkeypatch.setattr("pytest_rooflint.cli.diff.MOST", 1)
     assert "more (--all)" in run("HEAD^")
     assert "more (--all)" in run("HEAD^", "-f", "md")
     assert "more (--all)" not in run("HEAD^", "--all")
