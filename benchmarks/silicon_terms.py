@@ -5,7 +5,7 @@ docs/method-silicon.md. Nothing here is a time, so a loaded machine only takes l
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from unittest.mock import patch
@@ -16,9 +16,11 @@ from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.kernels.tile import SIZES, Tile
-from rooflint_calibration.fit import Data
-from rooflint_calibration.leave_out import Calibration, calibrate, load
-from rooflint_calibration.package import data_folder
+from rooflint_calibration.fit import Calibration, calibrate
+from rooflint_calibration.fits import gemm_fit, measured_products
+from rooflint_calibration.package import data_folder, devices, family_of
+from rooflint_calibration.products import Measured
+from rooflint_calibration.sample import picked
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
@@ -88,27 +90,28 @@ VARIANTS = (
 )
 
 
-def calibrated(variant: Without, data: Data, file: ConstantsFile) -> Calibration:
+def calibrated(variant: Without, products: Mapping[str, tuple[Measured, Chip]], file: ConstantsFile) -> Calibration:
     """The model without a term, fitted and scored."""
     fixed = dict(variant.fixed)
     names = [
         name for name, constant in file.specs("products").items() if constant.found == "fitted" and name not in fixed
     ]
-    chips = {name: variant.chip(chip) for name, chip in data.chips.items()}
+    others = {name: (measured, variant.chip(chip)) for name, (measured, chip) in products.items()}
+    start = replace(file.constants, products=replace(file.constants.products, **fixed))
     with ExitStack() as stack:
         for target, what in variant.patches:
             stack.enter_context(patch(target, what))
-        return calibrate(Data(data.measured, chips), replace(file.constants.products, **fixed), names, TO_FIT)
+        return calibrate(gemm_fit(others, start, names, TO_FIT))
 
 
 def mean(found: Calibration, regime: str) -> float:
     """Over the families. [%]"""
-    return 100 * float(np.mean([fold.scores[regime].mape for fold in found.folds.values()]))
+    return 100 * float(np.mean([fold.scores["gemm", regime][0].mape for fold in found.folds.values()]))
 
 
 def row(name: str, found: Calibration) -> str:
     """A line of the table."""
-    each = " / ".join(f"{100 * fold.scores['all'].mape:.1f}" for fold in found.folds.values())
+    each = " / ".join(f"{100 * fold.scores['gemm', 'all'][0].mape:.1f}" for fold in found.folds.values())
     return f"| {name} | {mean(found, 'all'):.1f} ({each}) | " + " | ".join(
         f"{mean(found, regime):.1f}" for regime in ("large", "small", "narrow")
     )
@@ -131,8 +134,11 @@ def main() -> None:
     """Fit and score every variant."""
     registry = Registry()
     file = constants_file(registry)
-    data = load(data_folder(), registry).thinned(TO_SCORE)
-    print(table([(variant.name, calibrated(variant, data, file)) for variant in VARIANTS]))
+    products = {
+        name: (picked(one, TO_SCORE // len(devices(family_of(name)))), chip)
+        for name, (one, chip) in measured_products(data_folder(), registry).items()
+    }
+    print(table([(variant.name, calibrated(variant, products, file)) for variant in VARIANTS]))
 
 
 if __name__ == "__main__":

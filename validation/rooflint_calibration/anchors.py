@@ -19,7 +19,6 @@ from rooflint.kernels.constants import ConstantsFile, Products
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec, Own
 from rooflint.kernels.gemm import latency_s, launch_s
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
-from rooflint_calibration.fit import Data
 from rooflint_calibration.package import family_of
 from rooflint_calibration.products import ELEMENT_BYTES, Measured
 from rooflint_calibration.sample import REGIMES
@@ -254,9 +253,9 @@ STREAMS_OVER_L2 = 4
 Error = Callable[[Measured, Chip, Products], Numbers]
 
 
-def deviations(data: Data, file: ConstantsFile) -> Mapping[Kind, Deviation]:
+def deviations(products: Mapping[str, tuple[Measured, Chip]], file: ConstantsFile) -> Mapping[Kind, Deviation]:
     """How much predictions without the family deviate between GPUs and between shapes, by kind of anchor."""
-    known = [(one, data.chips[name], file.without(family_of(name)).products) for name, one in data.measured.items()]
+    known = [(one, chip, file.without(family_of(name)).products) for name, (one, chip) in products.items()]
     large, narrow = REGIMES["large"], REGIMES["narrow"]
 
     def deviation(error: Error, inside: Callable[[Shapes, Chip], NDArray[np.bool_]]) -> Deviation:

@@ -1,69 +1,203 @@
-"""Fit: the constants that come nearest to the measurements, with all families or with one left out.
+"""Fits of constants to all families of GPUs and to all but one, scored on the family left out, and written to YAML.
 
-Deterministic: rows are picked by a hash, the solver starts from the constants that are there, and nothing is drawn.
+Deterministic: rows are picked by a hash, the solver starts from the committed constants, and nothing is random.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Products
+from rooflint.base.strict_yaml import keys_at, with_value
+from rooflint.kernels.constants import GROUPS, Constants
 from rooflint.kernels.shapes import Numbers
-from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.products import Measured
-from rooflint_calibration.sample import picked
-from rooflint_calibration.score import predicted_s
+from rooflint_calibration.score import Score, score
 
 SOFT = 0.1
-"""Where an error of the logarithm begins to count linearly, so that few rows do not decide."""
+"""Logarithmic error from which the loss grows linearly, so that a few rows do not decide."""
+
+DIGITS = 4
+"""Significant digits of a constant in a file; folds already differ in the second."""
+
+Progress = Callable[[str], None]
+Scores = Mapping[tuple[str, str], tuple[Score, Score]]
+"""Scores of the model and of the roofline baseline, by subject and part."""
 
 
 @dataclass(frozen=True)
-class Data:
-    """What is measured of some devices, with the inputs of each."""
+class Sample:
+    """Measured rows of one subject on one device, and how they are predicted."""
 
-    measured: Mapping[str, Measured]
-    chips: Mapping[str, Chip]
+    subject: str
+    """A topic, or a published table."""
+    family: str
+    seconds: Numbers
+    predict: Callable[[Constants], Numbers]
+    roofline_s: Numbers | None = None
+    """The roofline baseline; None for samples that are only fitted to. [s]"""
+    parts: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """Rows of each part that is scored."""
+    weight: float = 1.0
 
-    def of(self, families: Iterable[str]) -> "Data":
-        """The devices of some families."""
-        wanted = [device for family in families for device in devices(family) if device in self.measured]
-        return Data({device: self.measured[device] for device in wanted}, self.chips)
-
-    def without(self, family: str) -> "Data":
-        """The devices of all other families."""
-        return self.of(other for other in FAMILIES if other != family)
-
-    def thinned(self, rows_per_family: int) -> "Data":
-        """As many rows of each family, its devices alike."""
-        members = {device: len(devices(family_of(device))) for device in self.measured}
-        few = {device: picked(one, rows_per_family // members[device]) for device, one in self.measured.items()}
-        return Data(few, self.chips)
-
-    def log_ratios(self, constants: Products) -> Numbers:
-        """ln(predicted / measured) of every row."""
-        return np.concatenate(
-            [np.log(predicted_s(one, self.chips[name], constants) / one.seconds) for name, one in self.measured.items()]
-        )
+    def log_ratios(self, constants: Constants) -> Numbers:
+        """ln(predicted / measured) of each row, weighted. [1]"""
+        return np.asarray(self.weight * np.log(self.predict(constants) / self.seconds))
 
 
-def fitted(data: Data, start: Products, names: Sequence[str]) -> Products:
-    """The constants of these names that minimise the soft L1 loss of ln(predicted / measured); others stay."""
+@dataclass(frozen=True)
+class Step:
+    """Constants of one group that are fitted together."""
+
+    group: str
+    names: Sequence[str]
+    samples: Sequence[Sample]
+    solver: Mapping[str, Any]
+    """Options of scipy.optimize.least_squares."""
+    shares: Collection[str] = ()
+    """Names of constants that are at most 1."""
+
+    def without(self, family: str) -> "Step":
+        """The same without the samples of a family."""
+        return replace(self, samples=[one for one in self.samples if one.family != family])
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What is fitted to what, and scored on what."""
+
+    steps: Sequence[Step]
+    """In this order; each starts with the constants of the one before."""
+    scored: Sequence[Sample]
+    start: Constants
+    starts: Mapping[str, Constants]
+    """Where the fit without a family starts, by family."""
+    notes: Sequence[str] = ()
+    """What was read and left out, in sentences."""
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """Names of the fitted constants by group."""
+        found: dict[str, list[str]] = {}
+        for step in self.steps:
+            found.setdefault(step.group, []).extend(step.names)
+        return found
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The fit without one family."""
+
+    constants: Constants
+    scores: Scores
+    """On all rows of that family."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The constants of all families, and the folds by family."""
+
+    constants: Constants
+    folds: Mapping[str, Fold]
+
+    @property
+    def scores(self) -> dict[tuple[str, str, str], tuple[Score, Score]]:
+        """Held-out scores by subject, family and part."""
+        return {
+            (subject, family, part): pair
+            for family, fold in self.folds.items()
+            for (subject, part), pair in fold.scores.items()
+        }
+
+
+def calibrate(fit: Fit, progress: Progress = lambda what: None) -> Calibration:
+    """Fit to all families, then without each, and score each fold on the family left out."""
+    whole = fitted(fit.steps, fit.start)
+    progress("fitted all families")
+    folds = {}
+    for family, start in fit.starts.items():
+        constants = fitted([step.without(family) for step in fit.steps], start)
+        folds[family] = Fold(constants, scores([one for one in fit.scored if one.family == family], constants))
+        progress(f"left out {family}")
+    return Calibration(whole, folds)
+
+
+def fitted(steps: Sequence[Step], start: Constants) -> Constants:
+    """Step by step, the constants that minimise the soft L1 loss of ln(predicted / measured); all others stay."""
+    for step in steps:
+        if step.samples:
+            start = _solved(step, start)
+    return start
+
+
+def _solved(step: Step, start: Constants) -> Constants:
     from scipy.optimize import least_squares  # noqa: PLC0415  # of an extra
 
-    def at(steps: Numbers) -> Products:
-        moved = {name: getattr(start, name) * np.exp(step) for name, step in zip(names, steps, strict=True)}
-        return replace(start, **moved)
+    group = getattr(start, step.group)
 
+    def at(logs: Numbers) -> Constants:
+        values = {name: getattr(group, name) * np.exp(log) for name, log in zip(step.names, logs, strict=True)}
+        changed: dict[str, Any] = {step.group: replace(group, **values)}
+        return replace(start, **changed)
+
+    def residuals(logs: Numbers) -> Numbers:
+        constants = at(logs)
+        return np.concatenate([one.log_ratios(constants) for one in step.samples])
+
+    most = [-np.log(getattr(group, name)) if name in step.shares else np.inf for name in step.names]
     found = least_squares(
-        lambda steps: data.log_ratios(at(steps)),
-        np.zeros(len(names)),
-        loss="soft_l1",
-        f_scale=SOFT,
-        diff_step=1e-3,
-        ftol=1e-4,
-        max_nfev=40,
+        residuals, np.zeros(len(step.names)), bounds=(-np.inf, most), loss="soft_l1", f_scale=SOFT, **step.solver
     )
     return at(found.x)
+
+
+def scores(samples: Sequence[Sample], constants: Constants) -> Scores:
+    """Scores of each subject, part by part, over all of its samples."""
+    found = {}
+    for subject in dict.fromkeys(one.subject for one in samples):
+        ones = [one for one in samples if one.subject == subject]
+        predicted = np.concatenate([one.predict(constants) for one in ones])
+        roofline = np.concatenate([one.roofline_s for one in ones if one.roofline_s is not None])
+        seconds = np.concatenate([one.seconds for one in ones])
+        for part in ones[0].parts:
+            rows = np.concatenate([one.parts[part] for one in ones])
+            if rows.any():
+                pair = score(predicted[rows], seconds[rows]), score(roofline[rows], seconds[rows])
+                found[subject, part] = pair
+    return found
+
+
+# ---- Writing
+
+
+def relative_changes(one: Constants, other: Constants, names: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """How far each constant is from the other's, as a share of it, by `group.name`. [1]"""
+    return {
+        f"{group}.{name}": getattr(getattr(one, group), name) / getattr(getattr(other, group), name) - 1
+        for group, ones in names.items()
+        for name in ones
+    }
+
+
+def rewritten(text: str, found: Calibration, names: Mapping[str, Sequence[str]], fit: Mapping[str, str]) -> str:
+    """A file of constants with new values and folds and new facts about the fit; everything else stays as it is."""
+    for key, value in fit.items():
+        text = with_value(text, ("fit", key), value)
+    for family in keys_at(text, ("fit", "errors")):
+        for (subject, part), (one, _) in found.folds[family].scores.items() if family in found.folds else ():
+            if (subject, part) == ("gemm", "all"):
+                text = with_value(text, ("fit", "errors", family), f"{100 * one.mape:.1f}")
+    for group, name in ((group, name) for group, ones in names.items() for name in ones):
+        at = (GROUPS[group].key, name)
+        text = with_value(text, (*at, "value", 0), format_constant(getattr(getattr(found.constants, group), name)))
+        for family in keys_at(text, (*at, "folds")):
+            if family in found.folds:
+                value = getattr(getattr(found.folds[family].constants, group), name)
+                text = with_value(text, (*at, "folds", family), format_constant(value))
+    return text
+
+
+def format_constant(value: float) -> str:
+    """As the files have it: `0.8531`, `3912`."""
+    return f"{value:.{DIGITS}g}" if value < 10**DIGITS else f"{value:.0f}"

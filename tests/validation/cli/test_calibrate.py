@@ -1,4 +1,4 @@
-"""`rooflint calibrate gemm`: what it prints and writes, and when a check is red."""
+"""`rooflint calibrate gemm`, `attention`, `cores`: what they print and write, and when a check fails."""
 
 import csv
 import io
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from pytest_rooflint.cli import calibrate
 from pytest_rooflint.cli.calibrate import app
 from rooflint.base.strict_yaml import with_value
 from rooflint.coefficients.library import Coefficients
@@ -18,12 +19,13 @@ from rooflint.kernels.constants import CORES as CORES_FILE
 from rooflint.kernels.constants import PRODUCTS as FILE
 from rooflint.kernels.constants import constants_file, read
 from rooflint.kernels.shapes import shapes
-from rooflint_calibration import leave_out, package
-from rooflint_calibration.fit import Data
+from rooflint_calibration import fits, package
+from rooflint_calibration.fit import Calibration, Fold
+from rooflint_calibration.ops import OPS
 from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.products import Measured
 from rooflint_calibration.sample import REGIMES
-from rooflint_calibration.score import predicted_s
+from rooflint_calibration.score import Score, predicted_s
 
 SHIPPED = constants_file(Registry())
 FEW = ("dram_efficiency", "start_clocks")
@@ -44,20 +46,20 @@ def specs(tmp_path):
 
 @pytest.fixture
 def run(monkeypatch, specs):
-    """The command on machines that took what the shipped constants say, times a factor."""
+    """The command on GPUs that took what the shipped constants predict, times a factor."""
 
     def ran(*arguments, factor=1.0):
-        def load(data, registry, progress=None):
+        def measured(data, registry, progress=None):
             sizes = 2.0 ** np.random.default_rng(3).integers(0, 15, (3, 200))
-            launches, measured, chips = Coefficients(registry).launches(), {}, {}
+            launches, found = Coefficients(registry).launches(), {}
             for device in (name for family in FAMILIES for name in devices(family)):
-                chips[device] = chip_of(registry.get(device), "bf16", launches)
+                chip = chip_of(registry.get(device), "bf16", launches)
                 one = Measured(device, shapes(*sizes), np.ones(200), np.full(200, 6.0), {"faster than light": 0})
-                seconds = factor * predicted_s(one, chips[device], SHIPPED.constants.products)
-                measured[device] = replace(one, seconds=seconds)
-            return Data(measured, chips)
+                seconds = factor * predicted_s(one, chip, SHIPPED.constants.products)
+                found[device] = replace(one, seconds=seconds), chip
+            return found
 
-        monkeypatch.setattr(leave_out, "load", load)
+        monkeypatch.setattr(fits, "measured_products", measured)
         monkeypatch.setattr(package, "data_folder", lambda: specs)
         monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")
         return CliRunner().invoke(app, ["gemm", "--specs", str(specs), *arguments], catch_exceptions=False)
@@ -65,7 +67,7 @@ def run(monkeypatch, specs):
     return ran
 
 
-def test_what_made_the_times_is_reproduced_and_nothing_is_written(run, specs):
+def test_a_check_reproduces_the_constants_and_writes_nothing(run, specs):
     pytest.importorskip("scipy")
     before = (specs / FILE).read_text(encoding="utf-8")
     result = run("--check", "-f", "csv")
@@ -79,11 +81,11 @@ def test_what_made_the_times_is_reproduced_and_nothing_is_written(run, specs):
     assert (specs / FILE).read_text(encoding="utf-8") == before
 
 
-def test_a_check_is_red_where_the_fit_moves(run):
+def test_a_check_fails_if_a_constant_changes(run):
     pytest.importorskip("scipy")
     result = run("--check", factor=1.3)
     assert result.exit_code == 1
-    assert "start_clocks: the fit is +" in result.stderr
+    assert "products.start_clocks: the fit is +" in result.stderr
     assert result.stderr.splitlines()[-1] == "0 of 2 constants are reproduced within 2%"
 
 
@@ -103,16 +105,16 @@ def test_the_constants_and_their_folds_are_written(run, specs):
 
 def test_the_help_needs_no_measurements():
     result = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(app, ["gemm", "--help"])
-    assert "score each on the one it has not seen" in result.stdout
+    assert "score each fold on its family" in result.stdout
 
 
-# ---- `rooflint calibrate cores`: what it prints and writes, and when a check is red
+# ---- `rooflint calibrate cores`
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 @pytest.fixture
-def slow_cores(tmp_path):
+def slow_specs(tmp_path):
     """A specs root whose lanes attain less than the shipped ones."""
     text = (PACKAGED / CORES_FILE).read_text(encoding="utf-8")
     changed = with_value(text, ("constants", "fma_efficiency", "value", 0), "0.5")
@@ -120,32 +122,79 @@ def slow_cores(tmp_path):
     return tmp_path
 
 
-def run_of_commands_calibrate_cores(*arguments):
+def run_cores(*arguments):
     pytest.importorskip("scipy")
     return CliRunner(env={"COLUMNS": "120"}).invoke(
         app, ["cores", "--golden", str(GOLDEN), *arguments], catch_exceptions=False
     )
 
 
-def test_the_shipped_constants_are_reproduced():
-    result = run_of_commands_calibrate_cores("--check", "-f", "csv")
+def test_the_shipped_constants_of_cores_are_reproduced():
+    result = run_cores("--check", "-f", "csv")
     assert result.exit_code == 0, result.output
     assert "4 of 4 constants are reproduced within 2%" in result.output
     assert "volta,neusight-v100-linear,78," in result.output
 
 
-def test_a_check_names_the_constant_that_moves_and_writes_nothing(slow_cores):
-    before = (slow_cores / CORES_FILE).read_text(encoding="utf-8")
-    result = run_of_commands_calibrate_cores("--check", "--specs", str(slow_cores))
+def test_a_check_of_cores_names_the_constant_that_changes_and_writes_nothing(slow_specs):
+    before = (slow_specs / CORES_FILE).read_text(encoding="utf-8")
+    result = run_cores("--check", "--specs", str(slow_specs))
     assert result.exit_code == 1
-    assert "fma_efficiency: the fit is +80" in result.output
-    assert (slow_cores / CORES_FILE).read_text(encoding="utf-8") == before
+    assert "cores.fma_efficiency: the fit is +80" in result.output
+    assert (slow_specs / CORES_FILE).read_text(encoding="utf-8") == before
 
 
-def test_without_a_check_the_file_is_written(slow_cores):
-    result = run_of_commands_calibrate_cores("--specs", str(slow_cores))
+def test_without_a_check_the_file_of_cores_is_written(slow_specs):
+    result = run_cores("--specs", str(slow_specs))
     assert result.exit_code == 0, result.output
-    assert f"wrote 4 constants to {slow_cores / CORES_FILE}" in result.output.replace("\n", "")
-    fact = "constants.fma_efficiency.value"
-    shipped, written = (read(folder / CORES_FILE).facts[fact].value for folder in (PACKAGED, slow_cores))
-    assert written == pytest.approx(shipped, rel=0.02)
+    assert f"wrote 4 constants to {slow_specs / CORES_FILE}" in result.output.replace("\n", "")
+    found, shipped = (read(root / CORES_FILE).spec.constants["fma_efficiency"] for root in (slow_specs, PACKAGED))
+    assert found.folds.keys() == shipped.folds.keys()
+    assert constants_file(Registry([slow_specs, PACKAGED])).constants.cores.fma_efficiency == pytest.approx(
+        SHIPPED.constants.cores.fma_efficiency, rel=0.02
+    )
+
+
+# ---- `rooflint calibrate attention`
+
+
+@pytest.fixture
+def run_attention(monkeypatch, tmp_path):
+    """`run_attention(share, *arguments)`: the command, with a fit that finds longer launches by that share."""
+    file = SHIPPED.file("stream").path
+    (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+
+    def command(share, *arguments):
+        launch = SHIPPED.constants.stream.launch_clocks * (1 + share)
+        constants = replace(SHIPPED.constants, stream=replace(SHIPPED.constants.stream, launch_clocks=launch))
+        pair = Score(7, 0.236, -0.128), Score(7, 0.594, -0.574)
+        found = Calibration(constants, {"ada": Fold(constants, {("prefill", "all"): pair})})
+        monkeypatch.setattr(fits, "measured_ops", lambda *_: {op: {} for op in OPS})
+        monkeypatch.setattr(calibrate, "calibrate", lambda *_: found)
+        monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
+        monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")
+        return CliRunner().invoke(app, ["attention", *arguments, "--specs", str(tmp_path)], catch_exceptions=False)
+
+    return command
+
+
+def test_the_same_constants_are_reproduced_and_their_scores_printed(run_attention):
+    found = run_attention(0.001, "--check", "-f", "csv")
+    assert found.exit_code == 0
+    assert "prefill,ada,all,7,23.6,-12.8,59.4,-57.4" in found.stdout
+    assert "quantise: 0 rows; left out: none" in found.stderr
+    assert "11 of 11 constants are reproduced within 2%" in found.stderr
+
+
+def test_a_constant_of_a_stream_that_changes_is_named(run_attention):
+    found = run_attention(0.1, "--check")
+    assert found.exit_code == 1
+    assert "stream.launch_clocks: the fit is +10.0% from the committed one" in found.stderr
+
+
+def test_the_file_is_written_only_from_the_package(run_attention, tmp_path):
+    file = SHIPPED.file("stream").path
+    assert run_attention(0.1, "--data", str(tmp_path)).exit_code == 0
+    assert (tmp_path / file.name).read_text(encoding="utf-8") == file.read_text(encoding="utf-8")
+    assert "wrote 11 constants" in run_attention(0.1).stderr
+    assert "package: aiconfigurator-core 0.12.9" in (tmp_path / file.name).read_text(encoding="utf-8")
