@@ -8,7 +8,7 @@ from pydantic import Field
 from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity, percent
 from rooflint.devices.schema import Strict
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose, Section
 from rooflint.output.table import Table
 from rooflint_calibration.regressions import BAD, GOOD, Change, Comparison, Family, Regression, terms
@@ -57,12 +57,10 @@ class ChangeRecord(Strict):
     place: str
 
 
-class RegressionsRecord(Strict):
+class RegressionsRecord(Record):
     """`rooflint calibrate regressions -f json`; times in seconds."""
 
-    schema_: Annotated[Literal["rooflint.calibrate.regressions/1"], Field(alias="schema")] = (
-        "rooflint.calibrate.regressions/1"
-    )
+    schema_: Annotated[Literal["rooflint.calibrate.regressions/1"], Field(alias="schema")]
     base: str
     good: float
     bad: float
@@ -85,7 +83,7 @@ WORST = 3
 def answer(found: Comparison, base: str, tolerance: float, between: Sequence[Change] = ()) -> Answer:
     """The regressions since a base, and the constants that changed since."""
     records = [_record(found, one, tolerance) for one in found.families]
-    record = RegressionsRecord(
+    record = RegressionsRecord.build(
         base=base,
         good=GOOD,
         bad=BAD,
@@ -101,7 +99,7 @@ def answer(found: Comparison, base: str, tolerance: float, between: Sequence[Cha
         f"without the family; a family fails if more than {percent(tolerance)} of its rows regressed, and more than "
         "improved",
         sections=tuple(_sections(found, records, between)),
-        record=record.model_dump(by_alias=True),
+        record=record,
         listing=Table(LISTED, tuple(tuple(getattr(one, name) for name in LISTED) for one in records)),
     )
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from rooflint.answers.explanation import energy_bar, latency_bar
 from rooflint.answers.insights import caveats
-from rooflint.answers.record import known, record, run_record, said_of_run
+from rooflint.answers.record import Bound, DeviceRecord, RunRecord, device_fields, known, run_fields, run_text
 from rooflint.base.precision import bytes_per_element, rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import (
@@ -23,17 +24,18 @@ from rooflint.base.units import (
     format_quantity,
     percent,
 )
+from rooflint.devices.schema import Strict
 from rooflint.kernels.breakdown import Breakdown, Case, breakdowns
 from rooflint.kernels.gemm import overlapped_s
 from rooflint.kernels.network import SiliconEstimate, held_on
 from rooflint.kernels.shapes import shapes
-from rooflint.kernels.ways import RESTS_ON, WAYS
-from rooflint.output.answer import Answer
+from rooflint.kernels.ways import RESTS_ON, WAYS, Way
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bars, Grid, Point, Prose, Roof, Rooflines, Section
-from rooflint.output.table import Cell, Table
+from rooflint.output.table import Table
 from rooflint.prediction.comparison import Contender, per_second
-from rooflint.prediction.cost import Amount, recorded
-from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, red_flags, zone
+from rooflint.prediction.cost import Amount
+from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, zone
 from rooflint.prediction.predict import Prediction, Setting
 
 COLUMNS = ("kernel", "m × n × k", "time", "tile", "most of it")
@@ -87,31 +89,65 @@ def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
 
 # ---- The answer to `rooflint analyze`: everything that the model says of one network on one device
 
-SCHEMA = "rooflint.analyze/1"
 
-KERNELS = (
-    "kernel", "kind", "way", "ops", "bytes_moved", "compute_s", "memory_s", "launch_s", "bound", "energy_j", "units",
-    "total_units", "unit", "blocks", "waves", "padding",
-)  # fmt: skip
+class KernelRecord(Strict):
+    """One kernel of a network on a device."""
+
+    kernel: str
+    kind: str
+    way: Way
+    """The model that times it."""
+    ops: float
+    bytes_moved: float
+    compute_s: float
+    memory_s: float
+    launch_s: float
+    bound: Bound
+    energy_j: float | None
+    units: int | None
+    total_units: int | None
+    unit: str | None
+    blocks: int | None
+    waves: int | None
+    padding: float | None
+
+
+class AnalyzeRecord(DeviceRecord, RunRecord, Record):
+    """`rooflint analyze NETWORK DEVICE -f json`."""
+
+    schema_: Annotated[Literal["rooflint.analyze/1"], Field(alias="schema")]
+    network: str
+    batch_efficiency: float | None
+    power_efficiency_ops_per_j: float | None
+    money_and_carbon: list[Amount]
+    per_kernel: list[KernelRecord]
+    caveats: list[str]
 
 
 def answer(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Amount]) -> Answer:
     """Of a device that can run the network; `single` is the same for one sample, where there is such a run."""
     found = one.prediction
-    kernels = Table(KERNELS, tuple(_kernels(found)))
+    record = AnalyzeRecord.build(
+        network=found.network.name,
+        **(run_fields(found.batch, setting) | device_fields(one.label, found)),
+        batch_efficiency=batch_efficiency(single, found) if single else None,
+        power_efficiency_ops_per_j=known(lambda: power_efficiency_ops_per_j(found)),
+        money_and_carbon=list(spent),
+        per_kernel=_kernels(found),
+        caveats=list(caveats((one,))),
+    )
     return Answer(
         title=f"{found.network.name} on {one.label}",
-        subtitle=f"{found.hardware.name}; {said_of_run(found.batch, setting)}",
-        sections=tuple(_sections(one, single, spent)),
-        record={"schema": SCHEMA, **_record(one, setting, single, spent), "per_kernel": kernels.records()},
-        listing=kernels,
+        subtitle=f"{found.hardware.name}; {run_text(found.batch, setting)}",
+        sections=tuple(_sections(one, single, record)),
+        record=record,
+        listing=Table.of(tuple(KernelRecord.model_fields), map(dict, record.per_kernel)),
     )
 
 
-def _sections(one: Contender, single: Prediction | None, spent: Sequence[Amount]) -> Iterator[Section]:
+def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) -> Iterator[Section]:
     found = one.prediction
-    flags = tuple(flag.said for flag in red_flags(found))
-    yield Prose("Red flags", flags or ("none",))
+    yield Prose("Red flags", tuple(flag.said for flag in record.red_flags) or ("none",))
     least = "" if found.silicon else "the roofline is the least that it can be"
     yield Grid("Time", Table(("", "", ""), tuple(_time(found, single))), least)
     yield Bars("What the latency waits for", (latency_bar(one),), "seconds of a batch")
@@ -123,14 +159,14 @@ def _sections(one: Contender, single: Prediction | None, spent: Sequence[Amount]
     yield from _energy(one)
     if found.has("footprint"):
         yield Grid("Memory", Table(("", "", ""), tuple(_memory(found))))
-    if spent:
-        yield Grid("Money and carbon", Table(("", "", "rests on"), tuple(map(_amount, spent))))
+    if record.money_and_carbon:
+        yield Grid("Money and carbon", Table(("", "", "source"), tuple(map(_amount, record.money_and_carbon))))
     yield Grid("Where the time goes", Table(TIMES, tuple(_longest(found))), LONGEST)
     if found.silicon and (rows := tuple(longest(found.silicon))):
         yield Grid("The longest products", Table(COLUMNS, rows), NOTE)
     yield _rooflines(one)
-    if doubts := caveats((one,)):
-        yield Prose("Not known", doubts)
+    if record.caveats:
+        yield Prose("Limitations", tuple(record.caveats))
     if found.hardware.notes:
         yield Prose("Notes of its spec", (" ".join(found.hardware.notes.split()),))
 
@@ -294,43 +330,16 @@ def _rooflines(one: Contender) -> Rooflines:
     return Rooflines("Roofline", (roof,), points, "one point a kernel, launches included")
 
 
-def _kernels(found: Prediction) -> Iterator[tuple[Cell, ...]]:
-    """A row a kernel; columns that are not known are empty."""
-    times = found.times
-    energy = found.energy.energy_j.tolist() if found.has("energy") else None
-    columns: tuple[Sequence[Cell], ...] = (
-        found.run.op_names.tolist(),
-        found.run.kinds.tolist(),
-        times.ways.tolist(),
-        times.ops.tolist(),
-        times.bytes_moved.tolist(),
-        times.compute_s.tolist(),
-        times.memory_s.tolist(),
-        times.launch_s.tolist(),
+def _kernels(found: Prediction) -> list[dict[str, Any]]:
+    """Values of a KernelRecord each; what is not known is None."""
+    times, none = found.times, [None] * len(found.run)
+    laid = found.allocation if found.has("allocation") else None
+    counts = (laid.units, laid.total, laid.unit_names, laid.blocks, laid.waves, laid.padding) if laid else ()
+    arrays = (found.run.op_names, found.run.kinds, times.ways, times.ops, times.bytes_moved)
+    columns: list[Sequence[Any]] = [
+        *(column.tolist() for column in (*arrays, times.compute_s, times.memory_s, times.launch_s)),
         found.bounds,
-        energy or [None] * len(found.run),
-        *_laid(found),
-    )
-    yield from zip(*columns, strict=True)
-
-
-def _laid(found: Prediction) -> tuple[Sequence[Cell], ...]:
-    """Units, total, kind, blocks, waves, padding."""
-    if not found.has("allocation"):
-        return tuple([None] * len(found.run) for _ in range(6))
-    laid = found.allocation
-    counts = (laid.units, laid.total, laid.unit_names, laid.blocks, laid.waves, laid.padding)
-    return tuple(column.tolist() for column in counts)
-
-
-def _record(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Amount]) -> dict[str, Any]:
-    found = one.prediction
-    return {
-        "network": found.network.name,
-        **run_record(found.batch, setting),
-        **record(one.label, found),
-        "batch_efficiency": batch_efficiency(single, found) if single else None,
-        "power_efficiency_ops_per_j": known(lambda: power_efficiency_ops_per_j(found)),
-        "money_and_carbon": recorded(tuple(spent)),
-        "caveats": list(caveats((one,))),
-    }
+        found.energy.energy_j.tolist() if found.has("energy") else none,
+        *([column.tolist() for column in counts] or [none] * 6),
+    ]
+    return [dict(zip(KernelRecord.model_fields, row, strict=True)) for row in zip(*columns, strict=True)]

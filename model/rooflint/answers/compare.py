@@ -2,14 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from rooflint.answers.explanation import Explanation, energy_bar, explain, latency_bar
+from pydantic import Field
+
+from rooflint.answers.explanation import Explanation, Metric, energy_bar, explain, latency_bar
 from rooflint.answers.insights import caveats, insights
-from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
+from rooflint.answers.record import (
+    DeviceRecord,
+    RefusedRecord,
+    RunRecord,
+    device_record,
+    listing,
+    run_fields,
+    run_text,
+)
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
-from rooflint.output.answer import Answer
+from rooflint.devices.schema import Strict
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section
 from rooflint.output.table import Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
@@ -108,7 +119,7 @@ def _alone(row: Sequence[float | None]) -> int | None:
     return known[0][1] if known else None
 
 
-def listing(heat: Heat, metric: str) -> Table:
+def kernel_listing(heat: Heat, metric: str) -> Table:
     """The map for a spreadsheet: a row a kernel, a column a device, in base units."""
     unit = "s" if metric == "latency" else "j_per_inference"
     rows = ((row, *values) for row, values in zip(heat.rows, heat.values, strict=True))
@@ -218,7 +229,39 @@ def _met(wanted: Requirement, one: Contender) -> str:
 
 # ---- The answer to `rooflint compare`: tables, winners, insights and explanations, out of the predictions' own terms
 
-SCHEMA = "rooflint.compare/1"
+
+class ExplanationRecord(Strict):
+    """Why two devices differ."""
+
+    metric: Metric
+    of: Annotated[list[str], Field(min_length=2, max_length=2)]
+    sentences: list[str]
+
+
+class KernelValuesRecord(Strict):
+    """What a kernel takes on each device: J of an inference, or s of a batch."""
+
+    kernel: str
+    values: dict[str, float | None]
+
+
+class CompareRecord(RunRecord, Record):
+    """`rooflint compare NETWORK -f json`."""
+
+    schema_: Annotated[Literal["rooflint.compare/1"], Field(alias="schema")]
+    network: str
+    devices: list[DeviceRecord | RefusedRecord]
+    winners: dict[Literal["energy", "latency", "throughput", "memory", "balance"], list[str]]
+    winners_without_launches: dict[Literal["energy", "latency"], str]
+    winners_at_roofline: dict[Literal["energy", "latency"], str]
+    """Where silicon decides: the winner at the roofline."""
+    insights: list[str]
+    caveats: list[str]
+    baseline: str | None = None
+    requirements: list[str] | None = None
+    meeting_all: list[str] | None = None
+    explanation: ExplanationRecord | None = None
+    kernels: list[KernelValuesRecord] | None = None
 
 
 @dataclass(frozen=True)
@@ -236,20 +279,58 @@ class Question:
 
 def answer(found: Comparison, question: Question) -> Answer:
     """Everything that was asked, for people and for programs."""
-    explanation = explain(*question.explained, question.metric) if question.explained else None
+    told = explain(*question.explained, question.metric) if question.explained else None
     heat = kernel_map(found.able, question.metric) if question.level == "subgraph" else None
-    told = insights(found) if len(found.contenders) > 1 or found.able else ()
-    if question.explained and explanation:
-        sections = _explained(*question.explained, explanation)
+    record = _record(found, question, told, heat)
+    if question.explained and told:
+        sections = _explained(*question.explained, told)
     else:
-        sections = _compared(found, question, heat, told)
+        sections = _compared(found, question, record, heat)
     return Answer(
         title=f"{found.network.name} on {_devices(found)}",
-        subtitle=f"{said_of_run(found.network.batch, found.setting)}; by {_basis(found)} energy terms",
+        subtitle=f"{run_text(found.network.batch, found.setting)}; by {_basis(found)} energy terms",
         sections=tuple(sections),
-        record=_record(found, question, explanation, heat, told),
-        listing=_listing(found, question, explanation, heat),
+        record=record,
+        listing=_listing(question, record, told, heat),
     )
+
+
+def _record(found: Comparison, question: Question, told: Explanation | None, heat: Heat | None) -> CompareRecord:
+    meeting = found.meets(question.wanted)
+    asked: dict[str, Any] = {}
+    if question.baseline:
+        asked["baseline"] = question.baseline.label
+    if question.wanted:
+        asked["requirements"] = [each.text for each in question.wanted]
+        asked["meeting_all"] = [one.label for one in meeting]
+    if question.explained and told:
+        labels = [one.label for one in question.explained]
+        asked["explanation"] = ExplanationRecord(metric=told.metric, of=labels, sentences=list(told.sentences))
+    if heat:
+        asked["kernels"] = [
+            KernelValuesRecord(kernel=row, values=dict(zip(heat.columns, values, strict=True)))
+            for row, values in zip(heat.rows, heat.values, strict=True)
+        ]
+    return CompareRecord.build(
+        network=found.network.name,
+        **run_fields(found.network.batch, found.setting),
+        devices=[device_record(one.label, one.found, one.refused) for one in found.contenders],
+        winners={by: [one.label for one in found.among(meeting).leaders(by)] for by in WINS},
+        winners_without_launches={by: one.label for by, one in flips(found, found.without_launches).items()},
+        winners_at_roofline={by: one.label for by, one in flips(found, found.at_roofline).items()},
+        insights=list(insights(found)) if len(found.contenders) > 1 or found.able else [],
+        caveats=list(caveats(found.contenders)),
+        **asked,
+    )
+
+
+def _listing(question: Question, record: CompareRecord, told: Explanation | None, heat: Heat | None) -> Table:
+    if told and told.bars:
+        parts = tuple((bar.label, part.name, part.value) for bar in told.bars for part in bar.parts)
+        return Table(("device", "part", "j_per_inference" if told.metric == "energy" else "s"), parts)
+    if heat:
+        return kernel_listing(heat, question.metric)
+    return listing((record, one) for one in record.devices)
 
 
 def _basis(found: Comparison) -> str:
@@ -265,16 +346,16 @@ def _devices(found: Comparison) -> str:
     return f"{count} device{'s' if count > 1 else ''}"
 
 
-def _compared(found: Comparison, question: Question, heat: Heat | None, told: tuple[str, ...]) -> Iterator[Section]:
+def _compared(found: Comparison, question: Question, record: CompareRecord, heat: Heat | None) -> Iterator[Section]:
     if found.able:
         yield from _won(found, question)
         yield overview(found, question.baseline)
-    if doubts := caveats(found.contenders):
-        yield Prose("Not compared, not known", doubts)
+    if record.caveats:
+        yield Prose("Limitations", tuple(record.caveats))
     if question.wanted:
         yield required(found, question.wanted)
-    if told:
-        yield Prose("Insights", told)
+    if record.insights:
+        yield Prose("Insights", tuple(record.insights))
     if question.level == "summary" and found.able:
         yield _next(found, question)
     if question.level == "detailed" and found.able:
@@ -309,44 +390,4 @@ def _explained(one: Contender, two: Contender, told: Explanation) -> Iterator[Se
     if told.bars:
         yield Bars("Side by side", told.bars)
     if doubts := caveats((one, two)):
-        yield Prose("Not known", doubts)
-
-
-def _listing(found: Comparison, question: Question, told: Explanation | None, heat: Heat | None) -> Table:
-    if told and told.bars:
-        parts = tuple((bar.label, part.name, part.value) for bar in told.bars for part in bar.parts)
-        return Table(("device", "part", "j_per_inference" if told.metric == "energy" else "s"), parts)
-    if heat:
-        return listing(heat, question.metric)
-    rows = (listed(one.label, one.found, found.network.batch, found.setting, one.refused) for one in found.contenders)
-    return Table(LISTING, tuple(rows))
-
-
-def _record(
-    found: Comparison, question: Question, told: Explanation | None, heat: Heat | None, insights_: tuple[str, ...]
-) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "schema": SCHEMA,
-        "network": found.network.name,
-        **run_record(found.network.batch, found.setting),
-        "devices": [record(one.label, one.found, one.refused) for one in found.contenders],
-        "winners": {by: [one.label for one in found.among(found.meets(question.wanted)).leaders(by)] for by in WINS},
-        "winners_without_launches": {by: one.label for by, one in flips(found, found.without_launches).items()},
-        "winners_at_roofline": {by: one.label for by, one in flips(found, found.at_roofline).items()},
-        "insights": list(insights_),
-        "caveats": list(caveats(found.contenders)),
-    }
-    if question.baseline:
-        body["baseline"] = question.baseline.label
-    if question.wanted:
-        body["requirements"] = [each.text for each in question.wanted]
-        body["meeting_all"] = [one.label for one in found.meets(question.wanted)]
-    if question.explained and told:
-        labels = [one.label for one in question.explained]
-        body["explanation"] = {"metric": told.metric, "of": labels, "sentences": list(told.sentences)}
-    if heat:
-        body["kernels"] = [
-            {"kernel": row, "values": dict(zip(heat.columns, values, strict=True))}
-            for row, values in zip(heat.rows, heat.values, strict=True)
-        ]
-    return body
+        yield Prose("Limitations", doubts)

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.record import GradeName
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Grade
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.devices.hardware import Hardware
@@ -16,7 +15,7 @@ from rooflint.kernels.breakdown import RESOURCES, Breakdown, Case, breakdowns, w
 from rooflint.kernels.constants import ConstantsFile, Products
 from rooflint.kernels.device_calibration import Calibration
 from rooflint.kernels.residency import COLD, touched_bytes
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
 from rooflint.output.table import Table
 
@@ -59,10 +58,10 @@ class GemmFactRecord(Strict):
     shown: str
     document: str
     where: str
-    grade: GradeName
+    grade: Grade
 
 
-class GemmRecord(Strict):
+class GemmRecord(Record):
     """A matrix product on a GPU, explained."""
 
     schema_: Annotated[Literal["rooflint.explain.gemm/1"], Field(alias="schema")]
@@ -88,7 +87,6 @@ class GemmRecord(Strict):
 
 # ---- The answer to `rooflint explain gemm`: the ladder of one matrix product, what binds it, and what would change i
 
-SCHEMA = "rooflint.explain.gemm/1"
 MORE = 2.0
 """How much more of a resource is tried."""
 OTHERS = 6
@@ -336,34 +334,35 @@ def _listed(question: Question, one: Breakdown) -> tuple[Any, ...]:
     return (question.hardware.label, question.precision, *question.sizes, *_kernel(one).values())
 
 
-def _record(question: Question, ones: Sequence[Breakdown], twice: dict[str, float]) -> dict[str, Any]:
+def _record(question: Question, ones: Sequence[Breakdown], twice: dict[str, float]) -> GemmRecord:
     ends, copies = question.over_folds(), question.case.copies
-    return {
-        "schema": SCHEMA,
-        "hardware": question.hardware.label,
-        "precision": question.precision,
-        **dict(zip(("m", "n", "k", "batch"), question.sizes, strict=True)),
-        "copies": None if copies == COLD else int(copies),
-        "latency_s": ones[0].latency_s,
-        "latency_low_s": min(ends),
-        "latency_high_s": max(ends),
-        "roofline_s": question.roofline_s,
-        "kernel": _kernel(ones[0]),
-        "alternatives": [_kernel(one) for one in ones[1:]],
-        "twice": [{"resource": name, "latency_s": seconds} for name, seconds in twice.items()],
-        "facts": [
-            {
-                "path": fact.path,
-                "value": fact.value,
-                "shown": fact.display,
-                "document": fact.source.document,
-                "where": fact.where,
-                "grade": fact.source.grade,
-            }
-            for fact in question.facts
-        ],
-        "caveats": list(caveats(question)),
-    }
+    return GemmRecord.build(
+        **{
+            "hardware": question.hardware.label,
+            "precision": question.precision,
+            **dict(zip(("m", "n", "k", "batch"), question.sizes, strict=True)),
+            "copies": None if copies == COLD else int(copies),
+            "latency_s": ones[0].latency_s,
+            "latency_low_s": min(ends),
+            "latency_high_s": max(ends),
+            "roofline_s": question.roofline_s,
+            "kernel": _kernel(ones[0]),
+            "alternatives": [_kernel(one) for one in ones[1:]],
+            "twice": [{"resource": name, "latency_s": seconds} for name, seconds in twice.items()],
+            "facts": [
+                {
+                    "path": fact.path,
+                    "value": fact.value,
+                    "shown": fact.display,
+                    "document": fact.source.document,
+                    "where": fact.where,
+                    "grade": fact.source.grade,
+                }
+                for fact in question.facts
+            ],
+            "caveats": list(caveats(question)),
+        }
+    )
 
 
 def caveats(question: Question) -> tuple[str, ...]:

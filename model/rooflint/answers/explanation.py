@@ -6,6 +6,7 @@ single figure of the other and asking the model again.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from rooflint.base.units import (
     BYTES,
@@ -30,14 +31,15 @@ from rooflint.roofline import Numbers, kernel_time_s
 SMALL = 0.02
 """Share of a difference below which a term is told among the others."""
 
-METRICS = ("energy", "latency", "memory", "utilization")
+Metric = Literal["energy", "latency", "memory", "utilization"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
 
 
 @dataclass(frozen=True)
 class Explanation:
     """Why two devices differ in a metric."""
 
-    metric: str
+    metric: Metric
     sentences: tuple[str, ...]
     bars: tuple[Bar, ...] = ()
     """The terms of both, where they add up to the metric."""

@@ -1,56 +1,89 @@
 """The answer to `rooflint models`: many networks on one device."""
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from rooflint.answers.insights import caveats
-from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
-from rooflint.base.text import UNKNOWN
+from rooflint.answers.record import (
+    DeviceRecord,
+    RefusedRecord,
+    RunRecord,
+    device_fields,
+    listing,
+    run_fields,
+    run_text,
+)
+from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import percent
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Point, Prose, Roof, Rooflines, Section
 from rooflint.output.table import Table
 from rooflint.prediction.comparison import Contender, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Setting
 
-SCHEMA = "rooflint.models/1"
-
 COLUMNS = ("network", "Gop", "latency", "energy", "memory", "units", "peak %", "waits for")
+
+
+class NetworkRecord(DeviceRecord):
+    """One network on the device."""
+
+    network: str
+
+
+class RefusedNetworkRecord(RefusedRecord):
+    """A network that the device cannot run."""
+
+    network: str
+
+
+class ModelsRecord(RunRecord, Record):
+    """`rooflint models DEVICE NETWORK… -f json`."""
+
+    schema_: Annotated[Literal["rooflint.models/1"], Field(alias="schema")]
+    device: str
+    networks: list[NetworkRecord | RefusedNetworkRecord]
+    not_captured: list[str]
+    insights: list[str]
+    caveats: list[str]
 
 
 def answer(found: Sequence[tuple[str, Contender]], setting: Setting, batch: int, refused: Sequence[str]) -> Answer:
     """Networks with what the device makes of them, and those that cannot be captured, with reasons."""
-    label = found[0][1].label
     able = [(name, one) for name, one in found if one.found]
-    told, doubts = tuple(_insights(able)) if able else (), caveats(one for _, one in found)
-    rows = tuple((name, *listed(one.label, one.found, batch, setting, one.refused)) for name, one in found)
+    record = ModelsRecord.build(
+        device=found[0][1].label,
+        **run_fields(batch, setting),
+        networks=[_network(name, one) for name, one in found],
+        not_captured=list(refused),
+        insights=list(_insights(able)) if able else [],
+        caveats=list(caveats(one for _, one in found)),
+    )
     return Answer(
-        title=f"{len(able)} network{'' if len(able) == 1 else 's'} on {label}",
-        subtitle=said_of_run(batch, setting),
-        sections=tuple(_sections(able, told, (*doubts, *refused))),
-        record={
-            "schema": SCHEMA,
-            "device": label,
-            **run_record(batch, setting),
-            "networks": [{"network": name, **record(one.label, one.found, one.refused)} for name, one in found],
-            "not_captured": list(refused),
-            "insights": list(told),
-            "caveats": list(doubts),
-        },
-        listing=Table(("network", *LISTING), rows),
+        title=f"{counted(len(able), 'network')} on {record.device}",
+        subtitle=run_text(batch, setting),
+        sections=tuple(_sections(able, record)),
+        record=record,
+        listing=listing(((record, one) for one in record.networks), network=[name for name, _ in found]),
     )
 
 
-def _sections(
-    able: Sequence[tuple[str, Contender]], told: tuple[str, ...], doubts: tuple[str, ...]
-) -> Iterator[Section]:
+def _network(name: str, one: Contender) -> NetworkRecord | RefusedNetworkRecord:
+    if one.found is None:
+        return RefusedNetworkRecord(network=name, device=one.label, not_supported=one.refused)
+    return NetworkRecord(network=name, **device_fields(one.label, one.found))
+
+
+def _sections(able: Sequence[tuple[str, Contender]], record: ModelsRecord) -> Iterator[Section]:
     if able:
         rows = sorted(able, key=lambda pair: pair[1].prediction.latency_s)
         yield Grid("Networks", Table(COLUMNS, tuple(_row(name, one) for name, one in rows)), "energy per inference")
-        yield Prose("Insights", told)
+        yield Prose("Insights", tuple(record.insights))
         yield _rooflines(able)
-    if doubts:
-        yield Prose("Not compared, not known", doubts)
+    if doubts := (*record.caveats, *record.not_captured):
+        yield Prose("Limitations", doubts)
 
 
 def _row(name: str, one: Contender) -> tuple[str, ...]:

@@ -1,81 +1,25 @@
-"""The shape of what `--format json` writes: one class a kind of record, exported as JSON Schema for other programs.
+"""What `--format json` writes of networks on devices: typed records, from which the JSON Schemas are generated.
 
-SI base units are in the names; null is what nobody knows. A change that breaks a reader gets another number after the
-slash of `schema`; what is only added does not.
+SI base units are in the names; null stands for what is not known. A change that breaks a reader raises the number at
+the end of `schema`; an addition does not.
 """
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field
 
+from rooflint.base.facts import Grade
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.devices.schema import Strict
-from rooflint.output.table import Cell
-from rooflint.prediction.metrics import red_flags, zone
-from rooflint.prediction.predict import SILICON, NotKnownError, Prediction, Setting, UnitShare
+from rooflint.output.table import Cell, Table
+from rooflint.prediction.metrics import Flag, Zone, red_flags, zone
+from rooflint.prediction.predict import SILICON, NotKnownError, Prediction, Setting
 
+T = TypeVar("T")
 Share = Annotated[float, Field(ge=0)]
 Bound = Literal["compute", "memory", "launch"]
 FidelityName = Literal["roofline", "silicon"]
-WayName = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
-GradeName = Literal["read", "device", "quoted", "recalled", "estimate"]
-
-
-class TermRecord(Strict):
-    """One cause of energy, of a batch."""
-
-    name: str
-    group: Literal["compute", "memory", "control", "static"]
-    events: float
-    unit: str
-    each_j: float
-    each_low_j: float
-    each_high_j: float
-    energy_j: float
-    said: str
-    grade: GradeName
-
-
-class EnergyRecord(Strict):
-    """Energy of a batch as terms that add up to it."""
-
-    batch_j: float
-    batch_low_j: float
-    batch_high_j: float
-    per_inference_j: float
-    power_w: float
-    over_limit: float | None
-    ops_per_j: float
-    grade: GradeName
-    left_out: list[str]
-    terms: list[TermRecord]
-
-
-class MemoryRecord(Strict):
-    """What lives at once."""
-
-    peak_bytes: float
-    activation_bytes: float
-    weight_bytes: float
-    peak_at: str
-
-
-class WaitsRecord(Strict):
-    """What the latency waits for; the parts add up to it."""
-
-    compute: float
-    memory: float
-    launch: float
-
-
-class UnitRecord(Strict):
-    """Units of one kind that hold work, over the time of the kernels on them."""
-
-    kind: str
-    held: float
-    total: int
-    share_of_latency: Share
 
 
 class RunRecord(Strict):
@@ -89,12 +33,123 @@ class RunRecord(Strict):
     fidelity: FidelityName
 
 
-class FlagRecord(Strict):
-    """Something that should make a reader stop."""
+def run_fields(batch: int, setting: Setting) -> dict[str, Any]:
+    """Values of a RunRecord."""
+    return {
+        "batch": batch,
+        "compute": setting.compute,
+        "storage": setting.storage or setting.compute,
+        "fused": setting.fuse,
+        "launch": setting.launch,
+        "fidelity": setting.fidelity,
+    }
 
-    name: Literal["compute", "bandwidth", "idle units", "padding", "memory", "power"]
-    value: float
+
+def run_text(batch: int | None, setting: Setting) -> str:
+    """The same for a reader: `batch 8, int8 on fp32, fused, launches by stream`."""
+    parts = [f"batch {batch}"] if batch else []
+    parts.append(f"{setting.compute} on {setting.storage}" if setting.storage else setting.compute)
+    parts.append("fused" if setting.fuse else "not fused")
+    parts.append("launches free" if setting.launch == FREE else f"launches by {setting.launch}")
+    parts += ["on silicon where it is known"] if setting.fidelity == SILICON else []
+    return ", ".join(parts)
+
+
+class TermRecord(Strict):
+    """One term of the energy of a batch."""
+
+    name: str
+    group: Literal["compute", "memory", "control", "static"]
+    events: float
+    unit: str
+    each_j: float
+    each_low_j: float
+    each_high_j: float
+    energy_j: float
     said: str
+    grade: Grade
+
+
+class EnergyRecord(Strict):
+    """Energy of a batch as terms that add up to it."""
+
+    batch_j: float
+    batch_low_j: float
+    batch_high_j: float
+    per_inference_j: float
+    power_w: float
+    over_limit: float | None
+    ops_per_j: float
+    grade: Grade
+    left_out: list[str]
+    terms: list[TermRecord]
+
+    @classmethod
+    def of(cls, found: Prediction) -> Self:
+        """Raises NotKnownError."""
+        low, high = found.energy.ends_j
+        return cls(
+            batch_j=found.energy_j,
+            batch_low_j=low,
+            batch_high_j=high,
+            per_inference_j=found.energy_per_sample_j,
+            power_w=found.power_w,
+            over_limit=found.over_limit,
+            ops_per_j=found.ops_per_j,
+            grade=found.energy.grade,
+            left_out=list(found.energy.left_out),
+            terms=[
+                TermRecord(
+                    name=term.name,
+                    group=term.group,
+                    events=float(term.counts.sum()),
+                    unit=term.unit,
+                    each_j=term.each.typical,
+                    each_low_j=term.each.low,
+                    each_high_j=term.each.high,
+                    energy_j=term.total_j,
+                    said=term.each.said,
+                    grade=term.each.grade,
+                )
+                for term in found.energy.terms
+            ],
+        )
+
+
+class MemoryRecord(Strict):
+    """The memory that a batch takes."""
+
+    peak_bytes: float
+    activation_bytes: float
+    weight_bytes: float
+    peak_at: str
+
+    @classmethod
+    def of(cls, found: Prediction) -> Self:
+        """Raises NotKnownError."""
+        return cls(
+            peak_bytes=found.peak_bytes,
+            activation_bytes=found.activation_bytes,
+            weight_bytes=found.weight_bytes,
+            peak_at=found.footprint.peak_op,
+        )
+
+
+class WaitsRecord(Strict):
+    """Latency by bottleneck; the parts add up to it."""
+
+    compute: float
+    memory: float
+    launch: float
+
+
+class UnitRecord(Strict):
+    """Time-averaged active units of one kind, over the time of the kernels on them."""
+
+    kind: str
+    held: float
+    total: int
+    share_of_latency: Share
 
 
 class RefusedRecord(Strict):
@@ -105,14 +160,14 @@ class RefusedRecord(Strict):
 
 
 class DeviceRecord(Strict):
-    """Everything that is said of one device."""
+    """A network on one device."""
 
     device: str
     name: str
     kind: str
     operating_point: str | None
     fidelity: FidelityName
-    """That of its latency: the roofline's, too, where silicon was asked for and the device lacks a fact."""
+    """Of the latency: `roofline` also where silicon was asked for and the device lacks a fact."""
     kernels: int
     latency_s: float
     waits_s: WaitsRecord
@@ -125,7 +180,7 @@ class DeviceRecord(Strict):
     peak_ops_per_s: float
     attained_ops_per_s: float
     compute_efficiency: Share
-    zone: Literal["idle silicon", "sweet spot", "near its limit"]
+    zone: Zone
     peak_bandwidth_bytes_per_s: float
     attained_bandwidth_bytes_per_s: float
     bandwidth_efficiency: Share
@@ -135,241 +190,12 @@ class DeviceRecord(Strict):
     fits: bool | None
     memory: MemoryRecord | None
     energy: EnergyRecord | None
-    red_flags: list[FlagRecord]
+    red_flags: list[Flag]
     not_known: dict[str, str]
 
 
-class ExplanationRecord(Strict):
-    """Why two devices differ."""
-
-    metric: Literal["energy", "latency", "memory", "utilization"]
-    of: Annotated[list[str], Field(min_length=2, max_length=2)]
-    sentences: list[str]
-
-
-class KernelValuesRecord(Strict):
-    """What a kernel takes on each device: J of an inference, or s of a batch."""
-
-    kernel: str
-    values: dict[str, float | None]
-
-
-class CompareRecord(RunRecord):
-    """`rooflint compare NETWORK -f json`."""
-
-    schema_: Annotated[Literal["rooflint.compare/1"], Field(alias="schema")]
-    network: str
-    devices: list[DeviceRecord | RefusedRecord]
-    winners: dict[Literal["energy", "latency", "throughput", "memory", "balance"], list[str]]
-    winners_without_launches: dict[Literal["energy", "latency"], str]
-    winners_at_roofline: dict[Literal["energy", "latency"], str]
-    """Where silicon decides: who wins what by the roofline."""
-    insights: list[str]
-    caveats: list[str]
-    baseline: str | None = None
-    requirements: list[str] | None = None
-    meeting_all: list[str] | None = None
-    explanation: ExplanationRecord | None = None
-    kernels: list[KernelValuesRecord] | None = None
-
-
-class AmountRecord(Strict):
-    """An amount of money, time or carbon, with what it rests on."""
-
-    name: str
-    value: float | None
-    unit: str
-    said: str
-
-
-class KernelRecord(Strict):
-    """One kernel of a network on a device."""
-
-    kernel: str
-    kind: str
-    way: WayName
-    """By which formula it is timed."""
-    ops: float
-    bytes_moved: float
-    compute_s: float
-    memory_s: float
-    launch_s: float
-    bound: Bound
-    energy_j: float | None
-    units: int | None
-    total_units: int | None
-    unit: str | None
-    blocks: int | None
-    waves: int | None
-    padding: float | None
-
-
-class AnalyzeRecord(DeviceRecord, RunRecord):
-    """`rooflint analyze NETWORK DEVICE -f json`."""
-
-    schema_: Annotated[Literal["rooflint.analyze/1"], Field(alias="schema")]
-    network: str
-    batch_efficiency: float | None
-    power_efficiency_ops_per_j: float | None
-    money_and_carbon: list[AmountRecord]
-    per_kernel: list[KernelRecord]
-    caveats: list[str]
-
-
-class NetworkRecord(DeviceRecord):
-    """One network on the device."""
-
-    network: str
-
-
-class RefusedNetworkRecord(RefusedRecord):
-    """A network that the device cannot run."""
-
-    network: str
-
-
-class ModelsRecord(RunRecord):
-    """`rooflint models DEVICE NETWORK… -f json`."""
-
-    schema_: Annotated[Literal["rooflint.models/1"], Field(alias="schema")]
-    device: str
-    networks: list[NetworkRecord | RefusedNetworkRecord]
-    not_captured: list[str]
-    insights: list[str]
-    caveats: list[str]
-
-
-class BatchRecord(DeviceRecord):
-    """One batch on a device."""
-
-    batch: int
-    batch_efficiency: float
-
-
-class DeviceSweepRecord(Strict):
-    """A device in a precision over batches."""
-
-    device: str
-    compute: str
-    best_batch: int | None
-    least_energy_batch: int | None
-    batches: list[BatchRecord]
-
-
-class RefusedSweepRecord(RefusedRecord):
-    """A device that cannot run the network in that precision."""
-
-    compute: str
-
-
-class LeaderRecord(Strict):
-    """A combination of device and precision."""
-
-    device: str
-    compute: str
-
-
-class PairRecord(Strict):
-    """Which combination leads at a batch; null in a tie, and where it is known of none."""
-
-    batch: int
-    latency: LeaderRecord | None
-    energy: LeaderRecord | None
-    balance: LeaderRecord | None
-
-
-class SweepRecord(Strict):
-    """`rooflint sweep NETWORK -f json`."""
-
-    schema_: Annotated[Literal["rooflint.sweep/1"], Field(alias="schema")]
-    network: str
-    storage: str | None
-    """None where it is that of the arithmetic."""
-    fused: bool
-    launch: str
-    fidelity: FidelityName
-    requirements: list[str]
-    sweeps: list[DeviceSweepRecord | RefusedSweepRecord]
-    pairing: list[PairRecord]
-    insights: list[str]
-    caveats: list[str]
-
-
-# ---- A prediction for programs: JSON values in SI base units, null where nobody knows; docs/commands.md has the sche
-
-LISTING = (
-    "device",
-    "batch",
-    "compute",
-    "storage",
-    "fused",
-    "launch",
-    "fidelity",
-    "latency_s",
-    "throughput_per_s",
-    "energy_per_inference_j",
-    "energy_complete",
-    "power_w",
-    "peak_memory_bytes",
-    "fits",
-    "utilization",
-    "compute_efficiency",
-    "bandwidth_efficiency",
-    "bound",
-    "not_supported",
-)
-"""Columns of a list of predictions."""
-
-
-def listed(label: str, found: Prediction | None, batch: int, setting: Setting, refused: str = "") -> tuple[Cell, ...]:
-    """One row of such a list; a device that cannot run the network has its reason instead of figures."""
-    run = run_record(batch, setting)
-    if found is None:
-        return (label, *run.values(), *(None for _ in LISTING[1 + len(run) : -1]), refused)
-    return (
-        label,
-        *(run | {"fidelity": found.fidelity}).values(),
-        found.latency_s,
-        found.throughput_per_s,
-        known(lambda: found.energy_per_sample_j),
-        found.complete,
-        known(lambda: found.power_w),
-        known(lambda: found.peak_bytes),
-        found.fits,
-        known(lambda: found.utilization),
-        found.compute_efficiency,
-        found.bandwidth_efficiency,
-        found.bound,
-        None,
-    )
-
-
-def run_record(batch: int, setting: Setting) -> dict[str, Any]:
-    """How a network was asked to run: the same keys in every answer."""
-    return {
-        "batch": batch,
-        "compute": setting.compute,
-        "storage": setting.storage or setting.compute,
-        "fused": setting.fuse,
-        "launch": setting.launch,
-        "fidelity": setting.fidelity,
-    }
-
-
-def said_of_run(batch: int | None, setting: Setting) -> str:
-    """The same for a reader: `batch 8, int8 on fp32, fused, launches by stream`."""
-    parts = [f"batch {batch}"] if batch else []
-    parts.append(f"{setting.compute} on {setting.storage}" if setting.storage else setting.compute)
-    parts.append("fused" if setting.fuse else "not fused")
-    parts.append("launches free" if setting.launch == FREE else f"launches by {setting.launch}")
-    parts += ["on silicon where it is known"] if setting.fidelity == SILICON else []
-    return ", ".join(parts)
-
-
-def record(label: str, found: Prediction | None, refused: str = "") -> dict[str, Any]:
-    """Everything that is said of one device."""
-    if found is None:
-        return {"device": label, "not_supported": refused}
+def device_fields(label: str, found: Prediction) -> dict[str, Any]:
+    """Values of a DeviceRecord."""
     return {
         "device": label,
         "name": found.hardware.name,
@@ -378,7 +204,7 @@ def record(label: str, found: Prediction | None, refused: str = "") -> dict[str,
         "fidelity": found.fidelity,
         "kernels": len(found.run),
         "latency_s": found.latency_s,
-        "waits_s": dict(found.shares),
+        "waits_s": WaitsRecord(**found.shares),
         "bound": found.bound,
         "throughput_per_s": found.throughput_per_s,
         "ops": float(found.times.ops.sum()),
@@ -394,61 +220,60 @@ def record(label: str, found: Prediction | None, refused: str = "") -> dict[str,
         "bandwidth_efficiency": found.bandwidth_efficiency,
         "latency_of_held_units_s": known(lambda: found.latency_of_held_units_s),
         "utilization": known(lambda: found.utilization),
-        "units": known(lambda: [_unit(share) for share in found.unit_shares]),
+        "units": known(lambda: _units(found)),
         "fits": found.fits,
-        "memory": known(lambda: _memory(found)),
-        "energy": known(lambda: _energy(found)),
-        "red_flags": [{"name": flag.name, "value": flag.value, "said": flag.said} for flag in red_flags(found)],
+        "memory": known(lambda: MemoryRecord.of(found)),
+        "energy": known(lambda: EnergyRecord.of(found)),
+        "red_flags": list(red_flags(found)),
         "not_known": dict(found.reasons),
     }
 
 
-def _unit(share: UnitShare) -> dict[str, Any]:
-    return {"kind": share.kind, "held": share.held, "total": share.total, "share_of_latency": share.of_latency}
+def device_record(label: str, found: Prediction | None, refused: str) -> DeviceRecord | RefusedRecord:
+    """A network on a device, or why the device cannot run it."""
+    if found is None:
+        return RefusedRecord(device=label, not_supported=refused)
+    return DeviceRecord(**device_fields(label, found))
 
 
-def known(value: Callable[[], Any]) -> Any:
-    """A value, or None where nobody knows it."""
+def _units(found: Prediction) -> list[UnitRecord]:
+    return [
+        UnitRecord(kind=one.kind, held=one.held, total=one.total, share_of_latency=one.of_latency)
+        for one in found.unit_shares
+    ]
+
+
+def known(value: Callable[[], T]) -> T | None:
+    """A value, or None where it is not known."""
     try:
         return value()
     except NotKnownError:
         return None
 
 
-def _memory(found: Prediction) -> dict[str, Any]:
-    return {
-        "peak_bytes": found.peak_bytes,
-        "activation_bytes": found.activation_bytes,
-        "weight_bytes": found.weight_bytes,
-        "peak_at": found.footprint.peak_op,
-    }
+# ---- the same as rows of a spreadsheet
+
+LISTING = (
+    *("device", "batch", "compute", "storage", "fused", "launch", "fidelity", "latency_s", "throughput_per_s"),
+    *("energy_per_inference_j", "energy_complete", "power_w", "peak_memory_bytes", "fits", "utilization"),
+    *("compute_efficiency", "bandwidth_efficiency", "bound", "not_supported"),
+)
 
 
-def _energy(found: Prediction) -> dict[str, Any]:
-    low, high = found.energy.ends_j
-    return {
-        "batch_j": found.energy_j,
-        "batch_low_j": low,
-        "batch_high_j": high,
-        "per_inference_j": found.energy_per_sample_j,
-        "power_w": found.power_w,
-        "over_limit": found.over_limit,
-        "ops_per_j": found.ops_per_j,
-        "grade": found.energy.grade,
-        "left_out": list(found.energy.left_out),
-        "terms": [
-            {
-                "name": term.name,
-                "group": term.group,
-                "events": float(term.counts.sum()),
-                "unit": term.unit,
-                "each_j": term.each.typical,
-                "each_low_j": term.each.low,
-                "each_high_j": term.each.high,
-                "energy_j": term.total_j,
-                "said": term.each.said,
-                "grade": term.each.grade,
-            }
-            for term in found.energy.terms
-        ],
-    }
+def listing(found: Iterable[tuple[RunRecord, DeviceRecord | RefusedRecord]], **more: list[str]) -> Table:
+    """A row for each device and run; a device that cannot run the network has its reason instead of figures."""
+    rows = [_row(run, one) for run, one in found]
+    values = (tuple(row.get(column) for column in LISTING) for row in rows)
+    return Table((*more, *LISTING), tuple((*first, *row) for *first, row in zip(*more.values(), values, strict=True)))
+
+
+def _row(run: RunRecord, one: DeviceRecord | RefusedRecord) -> dict[str, Cell]:
+    row: dict[str, Cell] = {name: getattr(run, name) for name in RunRecord.model_fields} | {"device": one.device}
+    if isinstance(one, RefusedRecord):
+        return row | {"not_supported": one.not_supported}
+    row |= {name: getattr(one, name) for name in LISTING if name in DeviceRecord.model_fields}
+    row |= {"energy_complete": False, "peak_memory_bytes": one.memory.peak_bytes if one.memory else None}
+    if one.energy:
+        row |= {"energy_per_inference_j": one.energy.per_inference_j, "power_w": one.energy.power_w}
+        row |= {"energy_complete": not one.energy.left_out}
+    return row

@@ -1,14 +1,26 @@
 """The answer to `rooflint sweep`: batches × precisions × devices, and the batch that suits each."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from rooflint.answers.insights import caveats
-from rooflint.answers.record import LISTING, listed, record, run_record, said_of_run
+from rooflint.answers.record import (
+    DeviceRecord,
+    FidelityName,
+    RefusedRecord,
+    RunRecord,
+    device_fields,
+    listing,
+    run_fields,
+    run_text,
+)
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import percent
+from rooflint.devices.schema import Strict
 from rooflint.networks.workload import Workload
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Curve, Curves, Grid, Prose, Section
 from rooflint.output.table import Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, Requirement, shown
@@ -16,47 +28,149 @@ from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction
 from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
 
-SCHEMA = "rooflint.sweep/1"
-
 PAIRS = ("latency", "energy", BALANCE)
 COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "waits for")
+
+
+class BatchRecord(DeviceRecord):
+    """One batch on a device."""
+
+    batch: int
+    batch_efficiency: float
+
+
+class DeviceSweepRecord(Strict):
+    """A device in a precision over batches."""
+
+    device: str
+    compute: str
+    best_batch: int | None
+    least_energy_batch: int | None
+    batches: list[BatchRecord]
+
+
+class RefusedSweepRecord(RefusedRecord):
+    """A device that cannot run the network in that precision."""
+
+    compute: str
+
+
+class LeaderRecord(Strict):
+    """A combination of device and precision."""
+
+    device: str
+    compute: str
+
+
+class PairRecord(Strict):
+    """The combination that leads at a batch; null in a tie, and where the figure is not known."""
+
+    batch: int
+    latency: LeaderRecord | None
+    energy: LeaderRecord | None
+    balance: LeaderRecord | None
+
+
+class SweepRecord(Record):
+    """`rooflint sweep NETWORK -f json`."""
+
+    schema_: Annotated[Literal["rooflint.sweep/1"], Field(alias="schema")]
+    network: str
+    storage: str | None
+    """Null where it is the precision of the arithmetic."""
+    fused: bool
+    launch: str
+    fidelity: FidelityName
+    requirements: list[str]
+    sweeps: list[DeviceSweepRecord | RefusedSweepRecord]
+    pairing: list[PairRecord]
+    insights: list[str]
+    caveats: list[str]
 
 
 def answer(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Answer:
     """What was found, for people and for programs."""
     setting, precisions = sweeps[0].setting, ", ".join(dict.fromkeys(one.setting.compute for one in sweeps))
-    told = tuple(_told(_able(sweeps)))
+    record = _record(work, sweeps, wanted)
     return Answer(
         title=f"{work.name} over batches",
-        subtitle=said_of_run(None, setting).replace(setting.compute, precisions, 1),
-        sections=tuple(_sections(sweeps, wanted, told)),
-        record=_record(work, sweeps, wanted, told),
-        listing=Table(LISTING, tuple(_listed(sweeps))),
+        subtitle=run_text(None, setting).replace(setting.compute, precisions, 1),
+        sections=tuple(_sections(sweeps, wanted, record)),
+        record=record,
+        listing=listing(_listed(sweeps, record)),
     )
+
+
+def _record(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> SweepRecord:
+    able, setting = _able(sweeps), sweeps[0].setting
+    return SweepRecord.build(
+        network=work.name,
+        storage=setting.storage,
+        fused=setting.fuse,
+        launch=setting.launch,
+        fidelity=setting.fidelity,
+        requirements=[one.text for one in wanted],
+        sweeps=[_swept(one, wanted) for one in sweeps],
+        pairing=[_paired(able, found.batch) for found in (able[0].predictions if able else ())],
+        insights=list(_told(able)),
+        caveats=list(caveats(one.contender for one in sweeps)),
+    )
+
+
+def _paired(able: Sequence[BatchSweep], batch: int) -> PairRecord:
+    leaders = {by: leader(able, batch, by) for by in PAIRS}
+    return PairRecord.model_validate(
+        {"batch": batch}
+        | {
+            by: {"device": one.contender.label, "compute": one.setting.compute} if one else None
+            for by, one in leaders.items()
+        }
+    )
+
+
+def _swept(one: BatchSweep, wanted: Sequence[Requirement]) -> DeviceSweepRecord | RefusedSweepRecord:
+    label, compute = one.contender.label, one.setting.compute
+    if not one.predictions:
+        return RefusedSweepRecord(device=label, compute=compute, not_supported=one.contender.refused)
+    best, frugal = one.best(wanted), one.most_frugal()
+    return DeviceSweepRecord(
+        device=label,
+        compute=compute,
+        best_batch=best.batch if best else None,
+        least_energy_batch=frugal.batch if frugal else None,
+        batches=[
+            BatchRecord(
+                **device_fields(label, found) | {"batch": found.batch, "batch_efficiency": one.efficiency(found)}
+            )
+            for found in one.predictions
+        ],
+    )
+
+
+def _listed(
+    sweeps: Sequence[BatchSweep], record: SweepRecord
+) -> Iterator[tuple[RunRecord, DeviceRecord | RefusedRecord]]:
+    for one, swept in zip(sweeps, record.sweeps, strict=True):
+        if isinstance(swept, RefusedRecord):
+            yield RunRecord(**run_fields(0, one.setting)), swept
+            continue
+        yield from ((RunRecord(**run_fields(found.batch, one.setting)), found) for found in swept.batches)
 
 
 def _able(sweeps: Sequence[BatchSweep]) -> list[BatchSweep]:
     return [one for one in sweeps if one.predictions]
 
 
-def _listed(sweeps: Sequence[BatchSweep]) -> Iterator[tuple[Any, ...]]:
-    for one in sweeps:
-        label = one.contender.label
-        yield from (listed(label, found, found.batch, one.setting) for found in one.predictions)
-        if not one.predictions:
-            yield listed(label, None, 0, one.setting, one.contender.refused)
-
-
-def _sections(sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement], told: tuple[str, ...]) -> Iterator[Section]:
+def _sections(sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement], record: SweepRecord) -> Iterator[Section]:
     able = _able(sweeps)
     if able:
         yield _best(able, wanted)
     if len(able) > 1:
         yield _pairing(able)
-    if doubts := caveats(one.contender for one in sweeps):
-        yield Prose("Not compared, not known", doubts)
-    if told:
-        yield Prose("Insights", told)
+    if record.caveats:
+        yield Prose("Limitations", tuple(record.caveats))
+    if record.insights:
+        yield Prose("Insights", tuple(record.insights))
     for one in able:
         yield Grid(one.label, Table(COLUMNS, tuple(_rows(one))), _note(one))
     if able:
@@ -181,48 +295,3 @@ def _curves(
         for one in able
     )
     return Curves(heading, "batch", y, curves, y_unit=unit)
-
-
-def _record(
-    work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement], told: tuple[str, ...]
-) -> dict[str, Any]:
-    able = _able(sweeps)
-    run = run_record(0, sweeps[0].setting)
-    return {
-        "schema": SCHEMA,
-        "network": work.name,
-        "storage": sweeps[0].setting.storage,
-        "fused": run["fused"],
-        "launch": run["launch"],
-        "fidelity": run["fidelity"],
-        "requirements": [one.text for one in wanted],
-        "sweeps": [_swept(one, wanted) for one in sweeps],
-        "pairing": [_paired(able, found.batch) for found in (able[0].predictions if able else ())],
-        "insights": list(told),
-        "caveats": list(caveats(one.contender for one in sweeps)),
-    }
-
-
-def _paired(able: Sequence[BatchSweep], batch: int) -> dict[str, Any]:
-    leaders = {by: leader(able, batch, by) for by in PAIRS}
-    named = {
-        by: {"device": one.contender.label, "compute": one.setting.compute} if one else None
-        for by, one in leaders.items()
-    }
-    return {"batch": batch, **named}
-
-
-def _swept(one: BatchSweep, wanted: Sequence[Requirement]) -> dict[str, Any]:
-    if not one.predictions:
-        return {**record(one.contender.label, None, one.contender.refused), "compute": one.setting.compute}
-    best, frugal = one.best(wanted), one.most_frugal()
-    return {
-        "device": one.contender.label,
-        "compute": one.setting.compute,
-        "best_batch": best.batch if best else None,
-        "least_energy_batch": frugal.batch if frugal else None,
-        "batches": [
-            {"batch": found.batch, "batch_efficiency": one.efficiency(found), **record(one.contender.label, found)}
-            for found in one.predictions
-        ],
-    }

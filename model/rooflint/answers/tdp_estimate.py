@@ -1,17 +1,16 @@
-"""The shape of what `rooflint tdp estimate --format json` writes. SI base units are in the names."""
+"""The answer to `rooflint tdp estimate`: the energy of a MAC as a product of factors, power, comparisons and curves."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.record import GradeName
-from rooflint.base.facts import Factor, weakest
+from rooflint.base.facts import Factor, Grade, weakest
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_MAC, OPS_PER_S, WATTS, format_number, format_quantity
 from rooflint.devices.schema import Strict
 from rooflint.energy.tdp import DATAPATH_BITS, Hold, TdpEstimate, compared, over, packed_macs
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
 from rooflint.output.table import Table
 
@@ -26,7 +25,7 @@ class FactorRecord(Strict):
     shown: str
     document: str | None
     where: str | None
-    grade: GradeName | None
+    grade: Grade | None
 
 
 class ArithmeticRecord(Strict):
@@ -36,7 +35,7 @@ class ArithmeticRecord(Strict):
     typical_j_per_mac: float
     high_j_per_mac: float
     said: str
-    grade: GradeName
+    grade: Grade
 
 
 class TdpCaseRecord(Strict):
@@ -61,7 +60,7 @@ class TdpLadderRecord(Strict):
 
     energy_per_mac: list[FactorRecord]
     macs_per_s: list[FactorRecord]
-    grade: GradeName
+    grade: Grade
     arithmetic: ArithmeticRecord
 
 
@@ -72,7 +71,7 @@ class TdpComparisonRecord(Strict):
     estimates: list[TdpCaseRecord]
 
 
-class TdpEstimateRecord(Strict):
+class TdpEstimateRecord(Record):
     """`rooflint tdp estimate -f json`."""
 
     schema_: Annotated[Literal["rooflint.energy.tdp/1"], Field(alias="schema")]
@@ -84,13 +83,7 @@ class TdpEstimateRecord(Strict):
     caveats: list[str]
 
 
-# ---- The answer to `rooflint tdp estimate`: a ladder, figures, comparisons, and curves where ranges were asked for
-
-SCHEMA = "rooflint.energy.tdp/1"
-LISTING = (
-    *("compared", "precision", "circuit", "process", "alus", "macs_per_clock", "clock_hz"),
-    *("energy_j_per_mac", "power_w", "ops_per_s", "ops_per_j", "arithmetic_w"),
-)
+LISTING = ("compared", *TdpCaseRecord.model_fields)
 MOST_CURVES = 12
 """More lines than that are no drawing; their figures are in csv and json."""
 
@@ -110,14 +103,14 @@ WIDTH = "with --hold width the format factors cancel: power is the same in all p
 def answer(estimates: Sequence[TdpEstimate], wanted: Sequence[str]) -> Answer:
     """What was found of all counts and clocks, with the comparisons that are wanted."""
     first = estimates[0]
-    told = caveats(first, wanted)
     comparisons = {by: [one for each in compared(first, by) for one in _alike(each, estimates)] for by in wanted}
+    record = _record(estimates, comparisons, caveats(first, wanted))
     return Answer(
         title=_title(estimates),
         subtitle=f"{first.case.precision}, {first.case.circuit}, {first.case.node}",
-        sections=(*_sections(estimates, comparisons), Prose("What this is", told)),
-        record=_record(estimates, comparisons, told),
-        listing=Table(LISTING, tuple(_listed(estimates, comparisons))),
+        sections=(*_sections(estimates, comparisons), Prose("Limitations", tuple(record.caveats))),
+        record=record,
+        listing=Table.of(LISTING, _listed(record)),
     )
 
 
@@ -243,61 +236,61 @@ def _lines(name: str, ones: Sequence[TdpEstimate], over_alus: bool) -> Iterator[
 
 def _record(
     estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpEstimate]], told: Sequence[str]
-) -> dict[str, Any]:
+) -> TdpEstimateRecord:
     first = estimates[0]
-    return {
-        "schema": SCHEMA,
-        "hold": first.case.hold.value,
-        "estimates": [_case(one) for one in estimates],
-        "ladder": {
-            "energy_per_mac": [_factor(factor) for factor in first.mac.factors],
-            "macs_per_s": [_factor(factor) for factor in first.rate.factors],
-            "grade": weakest(first.mac.facts),
-            "arithmetic": {
-                "low_j_per_mac": first.arithmetic.low,
-                "typical_j_per_mac": first.arithmetic.typical,
-                "high_j_per_mac": first.arithmetic.high,
-                "said": first.arithmetic.said,
-                "grade": first.arithmetic.grade,
-            },
-        },
-        "comparisons": [{"by": by, "estimates": [_case(one) for one in found]} for by, found in comparisons.items()],
-        "caveats": list(told),
-    }
+    return TdpEstimateRecord.build(
+        hold=first.case.hold.value,
+        estimates=[_case(one) for one in estimates],
+        ladder=TdpLadderRecord(
+            energy_per_mac=[_factor(factor) for factor in first.mac.factors],
+            macs_per_s=[_factor(factor) for factor in first.rate.factors],
+            grade=weakest(first.mac.facts),
+            arithmetic=ArithmeticRecord(
+                low_j_per_mac=first.arithmetic.low,
+                typical_j_per_mac=first.arithmetic.typical,
+                high_j_per_mac=first.arithmetic.high,
+                said=first.arithmetic.said,
+                grade=first.arithmetic.grade,
+            ),
+        ),
+        comparisons=[{"by": by, "estimates": [_case(one) for one in found]} for by, found in comparisons.items()],
+        caveats=list(told),
+    )
 
 
-def _factor(factor: Factor) -> dict[str, Any]:
+def _factor(factor: Factor) -> FactorRecord:
     fact = factor.fact
-    return {
-        "name": factor.name,
-        "value": factor.value,
-        "shown": factor.display,
-        "document": fact.source.document if fact else None,
-        "where": fact.where if fact else None,
-        "grade": fact.source.grade if fact else None,
-    }
+    return FactorRecord(
+        name=factor.name,
+        value=factor.value,
+        shown=factor.display,
+        document=fact.source.document if fact else None,
+        where=fact.where if fact else None,
+        grade=fact.source.grade if fact else None,
+    )
 
 
-def _case(one: TdpEstimate) -> dict[str, Any]:
+def _case(one: TdpEstimate) -> TdpCaseRecord:
     case = one.case
-    return {
-        "precision": case.precision,
-        "circuit": case.circuit,
-        "process": case.node,
-        "alus": case.alus,
-        "macs_per_clock": _macs(one),
-        "clock_hz": case.clock_hz,
-        "energy_j_per_mac": one.energy_j_per_mac,
-        "power_w": one.power_w,
-        "ops_per_s": one.ops_per_s,
-        "ops_per_j": one.ops_per_j,
-        "arithmetic_w": one.arithmetic_w,
-    }
+    return TdpCaseRecord(
+        precision=case.precision,
+        circuit=case.circuit,
+        process=case.node,
+        alus=case.alus,
+        macs_per_clock=_macs(one),
+        clock_hz=case.clock_hz,
+        energy_j_per_mac=one.energy_j_per_mac,
+        power_w=one.power_w,
+        ops_per_s=one.ops_per_s,
+        ops_per_j=one.ops_per_j,
+        arithmetic_w=one.arithmetic_w,
+    )
 
 
-def _listed(estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpEstimate]]) -> Iterator[tuple[Any, ...]]:
-    for by, found in {"": estimates, **comparisons}.items():
-        yield from ((by, *_case(one).values()) for one in found)
+def _listed(record: TdpEstimateRecord) -> Iterator[dict[str, Any]]:
+    compared = {"": record.estimates} | {one.by: one.estimates for one in record.comparisons}
+    for by, found in compared.items():
+        yield from ({"compared": by, **dict(one)} for one in found)
 
 
 def _macs(one: TdpEstimate) -> float:

@@ -1,14 +1,11 @@
-"""The shape of what `rooflint tdp registry -f json` writes, exported as JSON Schema for other programs.
-
-SI base units are in the names; null is what nobody knows.
-"""
+"""The answer to `rooflint tdp registry`: which devices can run at their printed peak within their printed power."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Grade
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import (
     HERTZ,
@@ -21,14 +18,12 @@ from rooflint.base.units import (
 )
 from rooflint.devices.hardware import UnsupportedError, working_units
 from rooflint.devices.schema import Strict
-from rooflint.energy.power import VERDICTS, PowerCheck, PowerTerm, UnknownPower
-from rooflint.output.answer import Answer
+from rooflint.energy.power import VERDICTS, PowerCheck, PowerTerm, UnknownPower, Verdict
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
 from rooflint.output.table import Cell, Table
 
 Amount = Annotated[float, Field(ge=0)]
-GradeName = Literal["read", "device", "quoted", "recalled", "estimate"]
-VerdictName = Literal["sustains", "cannot sustain", "undecided"]
 
 
 class PowerSourceRecord(Strict):
@@ -38,7 +33,7 @@ class PowerSourceRecord(Strict):
     value: str
     document: str
     where: str
-    grade: GradeName
+    grade: Grade
 
 
 class PowerRecord(Strict):
@@ -55,7 +50,7 @@ class PowerRecord(Strict):
     typical_w: Amount
     high_w: Amount
     said: str
-    grade: GradeName
+    grade: Grade
     sources: list[PowerSourceRecord]
 
 
@@ -77,8 +72,8 @@ class SustainedRecord(Strict):
     low_ratio: Amount
     ratio: Amount
     high_ratio: Amount
-    verdict: VerdictName
-    grade: GradeName
+    verdict: Verdict
+    grade: Grade
     left_out: list[str]
     j_per_op: Amount
     exhausting_j_per_op: Amount
@@ -89,7 +84,7 @@ class SustainedRecord(Strict):
 
 
 class NotKnownRecord(Strict):
-    """A device, or a load of it, of which nobody can tell; unit and precision are null where it is so of the device."""
+    """A load without a verdict, and why; unit and precision are null where the reason holds for the whole device."""
 
     device: str
     unit: str | None
@@ -97,119 +92,107 @@ class NotKnownRecord(Strict):
     reason: str
 
 
-class TdpRegistryRecord(Strict):
+class TdpRegistryRecord(Record):
     """`rooflint tdp registry -f json`."""
 
     schema_: Annotated[Literal["rooflint.tdp.registry/1"], Field(alias="schema")]
     precision: str | None
     unit: str | None
-    verdicts: dict[VerdictName, int]
+    verdicts: dict[Verdict, int]
     loads: list[SustainedRecord]
     not_known: list[NotKnownRecord]
     caveats: list[str]
 
 
-# ---- What a device sustains, for programs: JSON values in SI base units, null where nobody knows
-
 LISTING = (
-    "device",
-    "unit",
-    "precision",
-    "peak_ops_per_s",
-    "limit_w",
-    "low_w",
-    "typical_w",
-    "high_w",
-    "low_ratio",
-    "ratio",
-    "high_ratio",
-    "verdict",
-    "grade",
-    "exhausting_j_per_op",
-    "clock_hz",
-    "fitting_clock_hz",
-    "left_out",
-    "not_known",
+    *("device", "unit", "precision", "peak_ops_per_s", "limit_w", "low_w", "typical_w", "high_w"),
+    *("low_ratio", "ratio", "high_ratio", "verdict", "grade", "exhausting_j_per_op", "clock_hz", "fitting_clock_hz"),
+    *("left_out", "not_known"),
 )
 """Columns of a list of loads."""
 
 
-def listed(one: PowerCheck | UnknownPower) -> tuple[Cell, ...]:
-    """One row of such a list; what nobody knows has its reason instead of figures."""
-    found = record(one)
-    if isinstance(one, UnknownPower):
-        return (one.device, found["unit"], found["precision"], *(None for _ in LISTING[3:-1]), one.reason)
-    return (*(found[column] for column in LISTING[:-2]), "; ".join(one.left_out) or None, None)
+def listed(one: SustainedRecord | NotKnownRecord) -> dict[str, Cell]:
+    """A row of such a list: figures, or the reason why there are none."""
+    if isinstance(one, NotKnownRecord):
+        known = {"device": one.device, "unit": one.unit, "precision": one.precision, "not_known": one.reason}
+        return dict.fromkeys(LISTING) | known
+    return dict(one) | {"left_out": "; ".join(one.left_out) or None, "not_known": None}
 
 
-def counted(found: Sequence[PowerCheck]) -> dict[str, int]:
+def counted(found: Sequence[PowerCheck]) -> dict[Verdict, int]:
     """How often each verdict was given."""
     return {verdict: sum(one.verdict == verdict for one in found) for verdict in VERDICTS}
 
 
-def record(one: PowerCheck | UnknownPower) -> dict[str, Any]:
-    """Everything that is said of one load."""
-    if isinstance(one, UnknownPower):
-        unit, precision = (one.load.unit, one.load.precision) if one.load else (None, None)
-        return {"device": one.device, "unit": unit, "precision": precision, "reason": one.reason}
+def record(one: PowerCheck) -> SustainedRecord:
+    """Everything that is known of one load."""
     load = one.load
-    return {
-        "device": load.device,
-        "name": load.hardware.name,
-        "kind": load.hardware.kind,
-        "operating_point": load.hardware.mode,
-        "unit": load.unit,
-        "precision": load.precision,
-        "peak_ops_per_s": load.peak_ops_per_s,
-        "limit_w": one.limit_w,
-        "limit": one.limit.path,
-        "low_w": one.low_w,
-        "typical_w": one.typical_w,
-        "high_w": one.high_w,
-        "low_ratio": one.low_ratio,
-        "ratio": one.ratio,
-        "high_ratio": one.high_ratio,
-        "verdict": one.verdict,
-        "grade": one.grade,
-        "left_out": list(one.left_out),
-        "j_per_op": one.j_per_op,
-        "exhausting_j_per_op": one.exhausting_j_per_op,
-        "exhausting_j_per_mac": one.exhausting_j_per_mac,
-        "clock_hz": load.units[0].clock_hz(load.precision),
-        "fitting_clock_hz": one.fitting_clock_hz,
-        "powers": [_power(power) for power in one.powers],
-    }
+    return SustainedRecord.model_validate(
+        {
+            "device": load.device,
+            "name": load.hardware.name,
+            "kind": load.hardware.kind,
+            "operating_point": load.hardware.mode,
+            "unit": load.unit,
+            "precision": load.precision,
+            "peak_ops_per_s": load.peak_ops_per_s,
+            "limit_w": one.limit_w,
+            "limit": one.limit.path,
+            "low_w": one.low_w,
+            "typical_w": one.typical_w,
+            "high_w": one.high_w,
+            "low_ratio": one.low_ratio,
+            "ratio": one.ratio,
+            "high_ratio": one.high_ratio,
+            "verdict": one.verdict,
+            "grade": one.grade,
+            "left_out": list(one.left_out),
+            "j_per_op": one.j_per_op,
+            "exhausting_j_per_op": one.exhausting_j_per_op,
+            "exhausting_j_per_mac": one.exhausting_j_per_mac,
+            "clock_hz": load.units[0].clock_hz(load.precision),
+            "fitting_clock_hz": one.fitting_clock_hz,
+            "powers": [_power(power) for power in one.powers],
+        }
+    )
 
 
-def _power(power: PowerTerm) -> dict[str, Any]:
-    return {
-        "name": power.name,
-        "cause": power.cause,
-        "rate_per_s": power.rate_per_s,
-        "unit": power.unit,
-        "each_low_j": power.each.low,
-        "each_j": power.each.typical,
-        "each_high_j": power.each.high,
-        "low_w": power.low_w,
-        "typical_w": power.typical_w,
-        "high_w": power.high_w,
-        "said": power.each.said,
-        "grade": power.each.grade,
-        "sources": [_source(fact) for fact in power.each.facts],
-    }
+def missing_record(one: UnknownPower) -> NotKnownRecord:
+    """A load without a verdict."""
+    unit, precision = (one.load.unit, one.load.precision) if one.load else (None, None)
+    return NotKnownRecord(device=one.device, unit=unit, precision=precision, reason=one.reason)
 
 
-def _source(fact: Fact) -> dict[str, str]:
-    return {
-        "fact": fact.path,
-        "value": fact.display,
-        "document": fact.source.document,
-        "where": fact.where,
-        "grade": fact.source.grade,
-    }
+def _power(power: PowerTerm) -> PowerRecord:
+    return PowerRecord(
+        name=power.name,
+        cause=power.cause,
+        rate_per_s=power.rate_per_s,
+        unit=power.unit,
+        each_low_j=power.each.low,
+        each_j=power.each.typical,
+        each_high_j=power.each.high,
+        low_w=power.low_w,
+        typical_w=power.typical_w,
+        high_w=power.high_w,
+        said=power.each.said,
+        grade=power.each.grade,
+        sources=[_source(fact) for fact in power.each.facts],
+    )
 
 
-# ---- One device in the answer to `rooflint tdp registry`: loads, parts of the hardest, what would change it
+def _source(fact: Fact) -> PowerSourceRecord:
+    return PowerSourceRecord(
+        fact=fact.path,
+        value=fact.display,
+        document=fact.source.document,
+        where=fact.where,
+        grade=fact.source.grade,
+    )
+
+
+# ---- one device
 
 EACH = {"op": JOULES_PER_OP, "B": JOULES_PER_BYTE, "s": WATTS}
 """In what the cost of an event is written."""
@@ -344,9 +327,8 @@ def sensitivity(one: PowerCheck) -> Iterator[str]:
     )
 
 
-# ---- The answer to `rooflint tdp registry`: which devices can run at their printed peak within their printed power
+# ---- many devices
 
-SCHEMA = "rooflint.tdp.registry/1"
 COLUMNS = ("device", "precision", "limit", "typical", "ratio", "low … high", "verdict")
 MOST_BARS = 12
 """More would be a wall."""
@@ -366,24 +348,24 @@ Found = PowerCheck | UnknownPower
 
 
 def answer(found: Sequence[Found], precision: str = "", unit: str = "") -> Answer:
-    """Loads with what they take, and those of which nobody can tell, with reasons."""
+    """Loads with what they take, and those without a verdict, with reasons."""
     able = [one for one in found if isinstance(one, PowerCheck)]
     missing = [one for one in found if isinstance(one, UnknownPower)]
     worst = hardest_loads(able)
+    records = [record(one) if isinstance(one, PowerCheck) else missing_record(one) for one in found]
     return Answer(
         title=_title(worst, found),
         subtitle=f"the printed peak within the printed power{f', {precision}' if precision else ''}",
         sections=tuple(_sections(able, worst, missing)),
-        record={
-            "schema": SCHEMA,
-            "precision": precision or None,
-            "unit": unit or None,
-            "verdicts": counted(able),
-            "loads": [record(one) for one in able],
-            "not_known": [record(one) for one in missing],
-            "caveats": list(CAVEATS),
-        },
-        listing=Table(LISTING, tuple(listed(one) for one in found)),
+        record=TdpRegistryRecord.build(
+            precision=precision or None,
+            unit=unit or None,
+            verdicts=counted(able),
+            loads=[one for one in records if isinstance(one, SustainedRecord)],
+            not_known=[one for one in records if isinstance(one, NotKnownRecord)],
+            caveats=list(CAVEATS),
+        ),
+        listing=Table.of(LISTING, map(listed, records)),
     )
 
 

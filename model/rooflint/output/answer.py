@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Annotated, Any, Self, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from rooflint.base.errors import RooflintError
 from rooflint.output import table as tables
@@ -21,14 +21,34 @@ class UnknownFormatError(RooflintError):
     """A format that cannot be written; the message names those that can."""
 
 
+class Record(BaseModel):
+    """What `--format json` writes: SI base units in names, null where a value is not known. Its class is its schema."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    schema_: Annotated[str, Field(alias="schema")]
+    """Names the command and the version of this record."""
+
+    @classmethod
+    def build(cls, **values: Any) -> Self:
+        """A record that names its schema. Raises ValidationError where a value is not of its type."""
+        (schema,) = get_args(cls.model_fields["schema_"].annotation)
+        return cls.model_validate({"schema": schema, **values})
+
+    def dump(self) -> dict[str, Any]:
+        """JSON values; optional keys only where they were given."""
+        absent = set(type(self).model_fields) - self.model_fields_set - {"schema_"}
+        return self.model_dump(mode="json", by_alias=True, exclude=absent)
+
+
 @dataclass(frozen=True)
 class Answer(Page):
     """What a command found: printed it is text, in a notebook it is HTML."""
 
-    record: BaseModel | Mapping[str, Any]
-    """What `--format json` writes: SI base units in names, null where a value is not known. Has a JSON Schema."""
+    record: Record | Mapping[str, Any]
+    """For programs; a mapping where the command passes on the content of a file that has a format of its own."""
     listing: Table
-    """What `--format csv` writes: the main table, in SI base units."""
+    """For spreadsheets: the main table, in SI base units."""
 
     def __str__(self) -> str:
         """As the command prints it."""
@@ -39,10 +59,8 @@ class Answer(Page):
 
 
 def as_json(answer: Answer) -> str:
-    """The record; optional keys only where the question asked for them."""
-    record = answer.record
-    if isinstance(record, BaseModel):
-        record = record.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    """The record."""
+    record = answer.record.dump() if isinstance(answer.record, Record) else answer.record
     return json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 

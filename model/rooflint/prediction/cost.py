@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rooflint.cost.economics import (
     break_even_hours,
@@ -38,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Amount:
-    """So much money, time or carbon, with what it rests on; or why there is none."""
+    """An amount of money, time or carbon with its source, or why it is not known."""
 
     name: str
     value: float | None
@@ -149,8 +148,3 @@ def _carbon(found: Prediction, books: Ledgers, place: Place) -> Cited:
 
 def _sentence(*parts: str) -> str:
     return "; ".join(parts)
-
-
-def recorded(amounts: tuple[Amount, ...]) -> list[dict[str, Any]]:
-    """For programs."""
-    return [{"name": one.name, "value": one.value, "unit": one.unit, "said": one.said} for one in amounts]

@@ -29,8 +29,7 @@ Zone = Literal["idle silicon", "sweet spot", "near its limit"]
 class Flag:
     """Something that should make a reader stop."""
 
-    name: str
-    """compute, bandwidth, idle units, padding, memory or power"""
+    name: Literal["compute", "bandwidth", "idle units", "padding", "memory", "power"]
     value: float
     said: str
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from rooflint.answers.compare import breakdown, kernel_map, listing, overview, required, winners, wins
+from rooflint.answers.compare import breakdown, kernel_listing, kernel_map, overview, required, winners, wins
 from rooflint.answers.insights import caveats, insights
 from rooflint.base.units import JOULES, format_quantity
 from rooflint.coefficients.launch_overheads import FREE
@@ -181,7 +181,7 @@ def test_kernels_are_won_alone_or_tied():
 
 def test_the_map_is_listed_in_base_units():
     heat = kernel_map(comparison(*FOUR[:2]).able, "energy")
-    table = listing(heat, "energy")
+    table = kernel_listing(heat, "energy")
     assert table.columns == ("kernel", "xeon-8490h energy_j_per_inference", "h100-sxm5-80gb energy_j_per_inference")
     assert table.rows[0][1:] == heat.values[0]
     assert heat.shown[0][0] == format_quantity(heat.values[0][0], JOULES)

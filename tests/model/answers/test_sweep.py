@@ -76,11 +76,11 @@ def test_models_count_what_is_flagged():
     works = [load_workload(f"torchvision/{name}").at_batch(64) for name in names]
     pairs = [(name, contend(device, work, ENERGIES, setting)) for name, work in zip(names, works, strict=True)]
     found = models(pairs, setting, 64, ("nosuch is unknown",))
-    padded = [said for said in found.record["insights"] if "padding" in said]
+    padded = [said for said in found.record.insights if "padding" in said]
     assert len(padded) == 1
     assert "mobilenet_v2" in padded[0]
-    assert found.record["not_captured"] == ["nosuch is unknown"]
-    assert [row["network"] for row in found.record["networks"]] == list(names)
+    assert found.record.not_captured == ["nosuch is unknown"]
+    assert [row.network for row in found.record.networks] == list(names)
 
 
 # ---- analysis
@@ -127,14 +127,14 @@ def test_alike_kernels_stand_together_and_their_shares_add_up():
 
 def test_the_ends_of_an_energy_are_around_it():
     _, found = analyzed("nvidia/h100-sxm5-80gb")
-    energy = found.record["energy"]
-    assert energy["batch_low_j"] < energy["batch_j"] <= energy["batch_high_j"]
-    for term in energy["terms"]:
-        assert term["each_low_j"] <= term["each_j"] <= term["each_high_j"]
+    energy = found.record.energy
+    assert energy.batch_low_j < energy.batch_j <= energy.batch_high_j
+    for term in energy.terms:
+        assert term.each_low_j <= term.each_j <= term.each_high_j
 
 
 def test_fusion_is_said_as_it_was_asked_for():
     _, found = analyzed("nvidia/t4")
     assert "fused" in found.subtitle
     assert "not fused" not in found.subtitle
-    assert found.record["fused"] is True
+    assert found.record.fused is True

@@ -8,7 +8,11 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from rooflint.answers.record import LISTING, AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
+from rooflint.answers.analyze import AnalyzeRecord
+from rooflint.answers.compare import CompareRecord
+from rooflint.answers.models import ModelsRecord
+from rooflint.answers.record import LISTING
+from rooflint.answers.sweep import SweepRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli import analyze, compare, models, sweep
 from rooflint.coefficients.library import Coefficients

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field, ValidationError
 
-from rooflint.output.answer import Answer, UnknownFormatError, as_csv, as_json, write
+from rooflint.output.answer import Answer, Record, UnknownFormatError, as_csv, as_json, write
 from rooflint.output.markdown import as_fragment, as_markdown
 from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
 from rooflint.output.table import Table
@@ -31,6 +33,29 @@ def markdown(*sections) -> str:
 @given(st.dictionaries(st.text(st.characters(exclude_categories=("Cs",))), JSON, max_size=4))
 def test_json_is_the_record(record):
     assert json.loads(as_json(answer(record=record))) == record
+
+
+class Sample(Record):
+    schema_: Annotated[Literal["rooflint.sample/1"], Field(alias="schema")]
+    latency_s: float | None
+    baseline: str | None = None
+    devices: list[str]
+
+
+def test_a_record_names_its_schema_and_has_optional_keys_only_where_they_are_given():
+    plain = Sample.build(latency_s=None, devices=[])
+    assert json.loads(as_json(answer(record=plain))) == {
+        "schema": "rooflint.sample/1",
+        "latency_s": None,
+        "devices": [],
+    }
+    assert Sample.build(latency_s=1.5, devices=["a"], baseline="b").dump()["baseline"] == "b"
+
+
+@pytest.mark.parametrize("wrong", [{"latency_s": "1"}, {"unknown": 1}])
+def test_a_record_refuses_what_is_not_of_its_shape(wrong):
+    with pytest.raises(ValidationError):
+        Sample.build(**({"latency_s": 1.0, "devices": []} | wrong))
 
 
 def test_json_is_for_people_too():

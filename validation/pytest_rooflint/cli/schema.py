@@ -13,8 +13,11 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from pytest_rooflint.measuring.comparison import CalibrationRecord as MeasureCalibrationRecord
 from pytest_rooflint.measuring.comparison import ComparisonRecord
+from rooflint.answers.analyze import AnalyzeRecord
+from rooflint.answers.compare import CompareRecord
 from rooflint.answers.explain_gemm import GemmRecord
-from rooflint.answers.record import AnalyzeRecord, CompareRecord, ModelsRecord, SweepRecord
+from rooflint.answers.models import ModelsRecord
+from rooflint.answers.sweep import SweepRecord
 from rooflint.answers.tdp_estimate import TdpEstimateRecord
 from rooflint.answers.tdp_registry import TdpRegistryRecord
 from rooflint.base.errors import shown
