@@ -18,12 +18,12 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = {
     "rooflint": (
         "base", "devices", "networks", "mapping", "roofline", "coefficients", "kernels", "energy", "cost", "prediction",
-        "diagnosis", "output", "answers", "cli", "__main__",
+        "diagnosis", "output", "answers", "api", "cli", "__main__",
     ),
     "rooflint_measure": ("record", "identity", "sensors", "stopwatches", "compare"),
     "pytest_rooflint": (
         "golden", "recordings", "suite", "audit", "claims", "mutation", "repair", "measuring", "evidence", "history",
-        "session", "cli", "plugin",
+        "session", "api", "cli", "plugin",
     ),
 }  # fmt: skip
 

@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from rooflint.answers.analyze import answer
+from rooflint.api import predictions as api
+from rooflint.api.devices import registry
 from rooflint.cli import options
-from rooflint.cli.options import Specs
+from rooflint.cli.options import DeviceName, Specs, shape_of
 from rooflint.output.deliver import deliver
-from rooflint.prediction.comparison import contend
 from rooflint.prediction.cost import Ledgers, Place, spending
-from rooflint.prediction.predict import predict
 
 app = typer.Typer(add_completion=False)
 
@@ -18,7 +17,7 @@ app = typer.Typer(add_completion=False)
 @app.command("analyze")
 def analyze_command(
     network: options.Network,
-    device: Annotated[str, typer.Argument(help="Id, alias, unique part, or kind; orin@30w names an operating point.")],
+    device: DeviceName,
     batch: options.Batch = 1,
     precision: options.Compute = "bf16",
     storage: options.Storage = "",
@@ -37,12 +36,15 @@ def analyze_command(
     specs: Specs = None,
 ) -> None:
     """Time, units, energy, memory, money and carbon of a network on a device, down to each kernel."""
-    setting = options.setting_of(precision, storage, fuse, launch, fidelity)
-    registry, energies = options.energies_of(specs)
-    hardware = options.device_of(registry, device, at)
-    work = options.workload_of(network, batch, shape)
-    one = contend(hardware, work, energies, setting)
-    found = one.prediction  # raises with the reason
-    single = None if work.fixed_batch and batch > 1 else predict(hardware, work.at_batch(1), energies, setting)
+    work = api.network(network, shape=shape_of(shape))
+
+    def predicted(samples: int) -> api.Prediction:
+        return api.predict(
+            work, device, precision=precision, batch=samples, storage=storage or None, fuse=fuse, launch=launch,
+            fidelity=fidelity, at=at, specs=specs,
+        )  # fmt: skip
+
+    found = predicted(batch)
+    single = None if work.fixed_batch and batch > 1 else predicted(1)
     place = Place(region, electricity, pue, years, load)
-    deliver(answer(one, setting, single, spending(found, Ledgers.of(registry), place)), form, output)
+    deliver(found.answer(single, spending(found, Ledgers.of(registry(specs)), place)), form, output)

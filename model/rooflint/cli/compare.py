@@ -1,18 +1,22 @@
 """`rooflint compare NETWORK`: which device for this network, why, and what if."""
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from rooflint.answers.compare import MAPPED, Question, answer
+from rooflint.answers.compare import MAPPED
 from rooflint.answers.explanation import METRICS
+from rooflint.api import predictions as api
+from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
-from rooflint.cli.options import Specs
+from rooflint.cli.options import Specs, shape_of
 from rooflint.devices.hardware import Hardware
+from rooflint.devices.select import select_devices
 from rooflint.output.deliver import deliver
-from rooflint.prediction.comparison import WINS, Comparison, Contender, compare, requirements
+from rooflint.prediction.comparison import WINS, Comparison, Contender, requirements
 
 app = typer.Typer(add_completion=False)
 
@@ -55,28 +59,26 @@ def compare_command(
     specs: Specs = None,
 ) -> None:
     """Compare devices on a network: energy, latency, memory, units; who wins, by what factor, and why."""
-    setting = options.setting_of(precision, storage, fuse, launch, fidelity)
     _check(level, metric, sort)
-    wanted = requirements(require)
-    registry, energies = options.energies_of(specs)
-    devices = options.devices_of(registry, hardware if hardware or not explain else explain, at)
-    found = compare(devices, options.workload_of(network, batch, shape), energies, setting)
-
+    found = api.compare(
+        api.network(network, shape=shape_of(shape)), hardware or explain, precision=precision, batch=batch,
+        storage=storage or None, fuse=fuse, launch=launch, fidelity=fidelity, at=at, specs=specs,
+    )  # fmt: skip
     if sort or top:
         found = found.sorted_by(sort or "energy", top)
 
     def named(name: str) -> Contender:
-        return _named(found, options.devices_of(registry, [name], at), name)
+        return _named(found, select_devices(registry(specs), [name], at), name)
 
-    question = Question(
-        level.value,
-        named(baseline) if baseline else None,
-        wanted,
-        (named(explain[0]), named(explain[1])) if explain else None,
-        metric,
-        options.repeated(batch, setting, at),
+    question = replace(
+        found.question,
+        level=level.value,
+        baseline=named(baseline) if baseline else None,
+        wanted=requirements(require),
+        explained=(named(explain[0]), named(explain[1])) if explain else None,
+        metric=metric,
     )
-    deliver(answer(found, question), form, output)
+    deliver(found.answer(question), form, output)
 
 
 def _check(level: Level, metric: str, sort: str) -> None:

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from rooflint.answers.explain_gemm import Question, answer
+from rooflint.api.devices import device as device_named
+from rooflint.api.devices import registry
 from rooflint.base.precision import bytes_per_element, precision
 from rooflint.cli import options
-from rooflint.cli.options import Specs, chosen, registry
+from rooflint.cli.options import Specs
 from rooflint.coefficients.library import Coefficients
 from rooflint.kernels.breakdown import Case
 from rooflint.kernels.chip import chip_of
@@ -35,7 +37,7 @@ def gemm(
     n: Annotated[int, typer.Argument(help="Columns of the result.", min=1)],
     k: Annotated[int, typer.Argument(help="What is summed over.", min=1)],
     hardware: Annotated[str, typer.Option("--hardware", "-d", help="Id, alias, or a part of exactly one id.")],
-    compute: options.Compute = options.DEFAULT_PRECISION,
+    compute: options.Compute = "bf16",
     batch: Annotated[int, typer.Option("--batch", "-b", help="Products of that shape at once.", min=1)] = 1,
     copies: Annotated[
         int, typer.Option(help="Sets of weights that take turns, as in a benchmark; 0: none is left in L2.", min=0)
@@ -50,7 +52,7 @@ def gemm(
 ) -> None:
     """Explain the latency of an m × k by k × n product: tile, split, waves, bytes, power, and which of them binds."""
     name = precision(compute).name
-    device = chosen(hardware, at, specs)
+    device = device_named(hardware, at, specs=specs)
     known = registry(specs)
     file, launches = constants_file(known), Coefficients(known).launches()
     chip, constants = chip_of(device, name, launches), file.constants

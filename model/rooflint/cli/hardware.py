@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from rooflint.api.devices import device as device_named
+from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Grade, weakest
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
-from rooflint.cli.options import Format, Specs, chosen, registry
+from rooflint.cli.options import Format, Specs
 from rooflint.devices.hardware import Hardware, working_peak_ops_per_s, working_units
 from rooflint.output.answer import write
 from rooflint.output.table import Table
@@ -138,7 +140,7 @@ def show(
     specs: Specs = None,
 ) -> None:
     """Every fact of a device with its source, place and grade; other formats than text add file and line."""
-    hardware = chosen(device, at, specs)
+    hardware = device_named(device, at, specs=specs)
     rows = tuple(
         (path, fact.display, fact.source.grade, fact.source.document, fact.where, f"{shown(fact.file)}:{fact.line}")
         for path, fact in hardware.facts.items()

@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from rooflint.answers.models import answer
+from rooflint.api import predictions as api
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
-from rooflint.cli.options import Specs
+from rooflint.cli.options import DeviceName, Specs
+from rooflint.devices.select import select_device
 from rooflint.networks.tables import workload_ids
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import Contender, contend
@@ -17,7 +19,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command("models")
 def models_command(
-    device: Annotated[str, typer.Argument(help="Id, alias, unique part, or kind; orin@30w names an operating point.")],
+    device: DeviceName,
     networks: Annotated[
         list[str] | None, typer.Argument(help="Networks; those with a committed table if none.")
     ] = None,
@@ -33,14 +35,14 @@ def models_command(
     specs: Specs = None,
 ) -> None:
     """Latency, energy, memory and units of many networks on one device."""
-    setting = options.setting_of(precision, storage, fuse, launch, fidelity)
-    registry, energies = options.energies_of(specs)
-    hardware = options.device_of(registry, device, at)
+    setting = api.setting(precision, storage or None, fuse, launch, fidelity)
+    known, energies = api.context(specs)
+    hardware = select_device(known, device, at)
     found: list[tuple[str, Contender]] = []
     refused: list[str] = []
     for name in networks or workload_ids():
         try:
-            one = contend(hardware, options.workload_of(name, batch), energies, setting)
+            one = contend(hardware, api.network(name).at_batch(batch), energies, setting)
         except RooflintError as error:
             refused.append(str(error))
             continue

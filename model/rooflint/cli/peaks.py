@@ -3,36 +3,20 @@
 import json
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from rooflint.api.devices import Quantity
+from rooflint.api.devices import device as device_named
 from rooflint.base.errors import shown
-from rooflint.base.facts import Factor, Ladder, weakest
+from rooflint.base.facts import Factor, weakest
 from rooflint.base.precision import precision as precision_named
-from rooflint.base.precision import rate_unit
-from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
-from rooflint.cli.options import Format, Specs, chosen
-from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError
+from rooflint.cli.options import Format, Specs
 from rooflint.output.answer import write
 from rooflint.output.table import Table
 
 app = typer.Typer(add_completion=False)
-
-
-@dataclass(frozen=True)
-class Rung:
-    """Something that is derived: a peak of a unit in a precision, or a bandwidth."""
-
-    subject: str
-    unit: str
-    """`op/s` or `B/s`."""
-    figure: str
-    """For a reader."""
-    ladder: Ladder
-    sparse: float | None = None
-    """With structured sparsity, where the unit has it."""
 
 
 @app.command()
@@ -44,11 +28,11 @@ def peaks(
     specs: Specs = None,
 ) -> None:
     """Peaks and bandwidths of a device as ladders of facts, cited and graded; json, csv and md add file and line."""
-    hardware = chosen(device, at, specs)
+    hardware = device_named(device, at, specs=specs)
     wanted = precision_named(precision).name if precision else ""
-    rungs = list(_rungs(hardware, wanted))
+    rungs = hardware.peaks(wanted) + ([] if wanted else hardware.bandwidths())
     if wanted and not rungs:
-        hardware.best_unit(wanted)  # raises and says why
+        hardware.best_unit(wanted)  # raises with the reason
     if form == "json":
         typer.echo(json.dumps([_record(rung) for rung in rungs], ensure_ascii=False, indent=2))
         return
@@ -64,54 +48,29 @@ def peaks(
         typer.echo("\n" + textwrap.fill(hardware.notes, 80))
 
 
-def _rungs(hardware: Hardware, wanted: str) -> Iterator[Rung]:
-    """Everything that can be derived, or the peaks of one precision."""
-    for unit in hardware.units.values():
-        for name in unit.precisions:
-            if not wanted or name == wanted:
-                try:
-                    yield _peak(unit, name)
-                except UndisclosedError:
-                    continue  # listed at the end
-    for memory in hardware.memories.values():
-        if memory.has_bandwidth and not wanted:
-            ladder = memory.derivation()
-            yield Rung(memory.name, "B/s", format_quantity(ladder.result, BYTES_PER_S), ladder)
-
-
-def _peak(unit: ComputeUnit, name: str) -> Rung:
-    ladder = unit.derivation(name)
-    figure = format_quantity(ladder.result, OPS_PER_S, unit=rate_unit(name))
-    if f"sparsity.{name}" not in unit.facts:
-        return Rung(f"{unit.name} {name}", "op/s", figure, ladder)
-    sparse = unit.derivation(name, sparse=True).result
-    figure += f" dense, {format_quantity(sparse, OPS_PER_S, unit=rate_unit(name))} sparse"
-    return Rung(f"{unit.name} {name}", "op/s", figure, ladder, sparse)
-
-
-def _record(rung: Rung) -> dict[str, object]:
+def _record(rung: Quantity) -> dict[str, object]:
     """For programs: one object a figure, with its factors inside."""
     keys = ("fact", "document", "where", "grade", "line")
     return {
         "subject": rung.subject,
-        "value": rung.ladder.result,
+        "value": rung.value,
         "unit": rung.unit,
-        "sparse_value": rung.sparse,
-        "formula": rung.ladder.formula,
-        "weakest_grade": weakest(rung.ladder.facts),
+        "sparse_value": rung.sparse.value if rung.sparse else None,
+        "formula": rung.derivation.formula,
+        "weakest_grade": weakest(rung.derivation.facts),
         "factors": [
             {"factor": factor.display, **dict(zip(keys, _citation(factor), strict=True))}
-            for factor in rung.ladder.factors
+            for factor in rung.derivation.factors
         ],
     }
 
 
-def _table(rungs: list[Rung]) -> Table:
+def _table(rungs: list[Quantity]) -> Table:
     columns = ("subject", "value", "unit", "weakest grade", "factor", "fact", "document", "where", "grade", "line")
     rows = [
-        (rung.subject, rung.ladder.result, rung.unit, weakest(rung.ladder.facts), factor.display, *_citation(factor))
+        (rung.subject, rung.value, rung.unit, weakest(rung.derivation.facts), factor.display, *_citation(factor))
         for rung in rungs
-        for factor in rung.ladder.factors
+        for factor in rung.derivation.factors
     ]
     return Table(columns, tuple(rows))
 
@@ -123,11 +82,12 @@ def _citation(factor: Factor) -> tuple[str, str, str, str, str]:
     return fact.path, fact.source.document, fact.where, fact.source.grade, f"{shown(fact.file)}:{fact.line}"
 
 
-def _text(rungs: list[Rung]) -> Iterator[str]:
+def _text(rungs: list[Quantity]) -> Iterator[str]:
     documents: dict[str, int] = {}
     for rung in rungs:
-        yield f"\n{rung.subject:<22} {rung.figure}"
-        for position, factor in enumerate(rung.ladder.factors):
+        figure = f"{rung.text} dense, {rung.sparse.text} sparse" if rung.sparse else rung.text
+        yield f"\n{rung.subject:<22} {figure}"
+        for position, factor in enumerate(rung.derivation.factors):
             yield f"  {'×' if position else ' '} {factor.display:<22} {_source(factor, documents)}".rstrip()
     if documents:
         yield ""

@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from rooflint.answers.sweep import answer
+from rooflint.api import predictions as api
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
-from rooflint.cli.options import Specs
+from rooflint.cli.options import Specs, shape_of
+from rooflint.devices.select import select_devices
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import requirements
 from rooflint.prediction.sweep import BATCHES, sweep
@@ -34,14 +36,14 @@ def sweep_command(
 ) -> None:
     """Latency, throughput and energy over batches: the best batch, and where one device overtakes another."""
     settings = [
-        options.setting_of(name.strip(), storage, fuse, launch, fidelity)
+        api.setting(name.strip(), storage or None, fuse, launch, fidelity)
         for name in precision.split(",")
         if name.strip()
     ]
     wanted = requirements(require)
-    registry, energies = options.energies_of(specs)
-    work = options.workload_of(network, 1, shape)
-    found = sweep(options.devices_of(registry, hardware, at), work, energies, settings, _batches(batches))
+    known, energies = api.context(specs)
+    work = api.network(network, shape=shape_of(shape)).at_batch(1)
+    found = sweep(select_devices(known, hardware, at), work, energies, settings, _batches(batches))
     deliver(answer(work, found, wanted), form, output)
 
 

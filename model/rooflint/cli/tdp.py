@@ -8,10 +8,12 @@ import typer
 
 from rooflint.answers.tdp_estimate import answer
 from rooflint.answers.tdp_registry import answer as tdp_registry_answer
+from rooflint.api.devices import registry
+from rooflint.api.predictions import context
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
-from rooflint.cli.options import Specs, registry
+from rooflint.cli.options import Specs
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
@@ -80,19 +82,19 @@ def registry_command(
     if at and modes:
         raise RooflintError("--at names one operating point and --modes asks for all; want one of the two")
     wanted = precision_named(precision).name if precision else ""
-    registry, energies = options.energies_of(specs)
-    devices = _devices(registry, pattern)
+    known, energies = context(specs)
+    devices = _devices(known, pattern)
     _check_unit(devices, unit)
     points = list(_points(devices, at, modes))
     found = [one for hardware in points for one in survey(hardware, energies, wanted, unit)]
     deliver(tdp_registry_answer(found, wanted, unit), form, output)
 
 
-def _devices(registry: Registry, pattern: str) -> list[Hardware]:
-    ids = registry.match(pattern) if pattern else registry.ids()
+def _devices(known: Registry, pattern: str) -> list[Hardware]:
+    ids = known.match(pattern) if pattern else known.ids()
     if not ids:
-        raise RooflintError(f"no device matches '{pattern}' ({len(registry.ids())} are known)")
-    return [registry.get(name) for name in ids]
+        raise RooflintError(f"no device matches '{pattern}' ({len(known.ids())} are known)")
+    return [known.get(name) for name in ids]
 
 
 def _check_unit(devices: list[Hardware], unit: str) -> None:

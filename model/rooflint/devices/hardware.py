@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Factor, Ladder, Source
@@ -281,7 +281,7 @@ class Hardware:
         having = sorted({name for unit in self.units.values() for name in unit.precisions})
         raise UnsupportedError(f"{self.id} does not support {precision} (has: {', '.join(having) or 'none'})")
 
-    def at(self, mode: str) -> "Hardware":
+    def at(self, mode: str) -> Self:
         """This device at an operating point: a new Hardware with the facts that the point changes.
 
         Raises UnsupportedError with the points that exist.
@@ -290,7 +290,7 @@ class Hardware:
         own = self.facts if self.own_facts is None else self.own_facts
         return replace(self, facts={**own, **overlay}, own_facts=own, mode=mode)
 
-    def with_facts(self, overlay: Facts) -> "Hardware":
+    def with_facts(self, overlay: Facts) -> Self:
         """A copy with some facts replaced or added."""
         own = None if self.own_facts is None else {**self.own_facts, **overlay}
         return replace(self, facts={**self.facts, **overlay}, own_facts=own)

@@ -134,6 +134,17 @@ def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: b
     return _torchvision(name.removeprefix("torchvision/"), whole, where, fresh)
 
 
+def module(source: Any, inputs: Any = None, shapes: Shapes = ()) -> Workload:
+    """The table of a `torch.nn.Module`, for those inputs or inputs of those shapes. Nothing is cached.
+
+    Raises RooflintError for a module that cannot be captured, and where torch is missing.
+    """
+    libraries()  # raises where torch is missing
+    from rooflint.networks.capture.user_model import capture_module  # noqa: PLC0415  # torch only where it is needed
+
+    return capture_module(source, inputs, shapes)
+
+
 def _checked(name: str, shapes: Shapes, most: int | None) -> list[list[int]]:
     """Shapes as lists. Raises RooflintError for one that no tensor has, and for more than `most` of them."""
     if most is not None and len(shapes) > most:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Self
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import weakest
@@ -220,7 +221,7 @@ class Comparison:
         first = self.leaders(by)
         return first[0] if len(first) == 1 else None
 
-    def among(self, chosen: Sequence[Contender]) -> "Comparison":
+    def among(self, chosen: Sequence[Contender]) -> Self:
         """The same with only some of the contenders, in the order in which they are given."""
         labels = [one.label for one in chosen]
 
@@ -236,7 +237,7 @@ class Comparison:
             chosen_of=self.chosen_of or len(self.contenders),
         )
 
-    def sorted_by(self, by: str, top: int | None = None) -> "Comparison":
+    def sorted_by(self, by: str, top: int | None = None) -> Self:
         """The same, best first by a criterion or by balance, cut after `top`; what has no score stands last."""
         scores = [(score_of(one.prediction, by) if one.found else None, one) for one in self.contenders]
         ordered = sorted(scores, key=lambda pair: (pair[0] is None, pair[0] or 0.0))

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
-from rooflint.cli.options import Specs, registry
+from rooflint.cli.options import Specs
 
 if TYPE_CHECKING:
     from pytest_rooflint.audit.account import Finding

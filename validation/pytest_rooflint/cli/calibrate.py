@@ -12,11 +12,12 @@ from rich.progress import Progress as Bar
 
 from pytest_rooflint.cli.calibrate_device import device
 from pytest_rooflint.cli.calibrate_power import power
+from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
 from rooflint.base.units import percent
 from rooflint.cli import options
-from rooflint.cli.options import Specs, registry
+from rooflint.cli.options import Specs
 from rooflint.devices.registry import Registry
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.output.answer import write

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from pytest_rooflint.recordings import files
+from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_whole
 from rooflint.base.precision import bytes_per_element
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
-from rooflint.cli.options import Specs, registry
+from rooflint.cli.options import Specs
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry

@@ -17,11 +17,12 @@ from pytest_rooflint.cli.measure_compare import compare_command
 from pytest_rooflint.measuring import runs
 from pytest_rooflint.measuring.account import account
 from pytest_rooflint.recordings import files
+from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured
 from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
-from rooflint.cli.options import Specs, registry
+from rooflint.cli.options import Specs
 from rooflint.devices.hardware import Hardware
 from rooflint.output.deliver import deliver
 from rooflint_measure.record.recording import Machine, Recording, read, write

@@ -35,6 +35,17 @@ def capture_factory(target: str, shapes: Sequence[Sequence[int]] = ()) -> Worklo
     return capture_scaled(module.eval(), _example(target, module, given, shapes), target)
 
 
+def capture_module(module: Any, inputs: Any = None, shapes: Sequence[Sequence[int]] = ()) -> Workload:
+    """The ops of a module in evaluation mode, called with those inputs or with tensors of those shapes.
+
+    Raises CaptureError, in one sentence, for anything that is not so.
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise CaptureError(f"want a name, a file or a torch.nn.Module, found {type(module).__name__}")
+    name = type(module).__name__
+    return capture_scaled(module, _example(name, module, inputs, shapes), name)
+
+
 def _made(target: str) -> tuple[torch.nn.Module, Any]:
     """The module of a factory, and its example inputs or None."""
     made = _looked_up(target)
@@ -83,7 +94,7 @@ def _example(target: str, module: torch.nn.Module, given: Any, shapes: Sequence[
         inputs = tuple(of_shape(module, shape).arguments[0] for shape in shapes)
         return Example(inputs, int(shapes[0][0]))
     if given is None:
-        raise CaptureError(f"{target}: want a shape of its input, or a factory that returns (module, inputs)")
+        raise CaptureError(f"{target}: want its inputs, or their shape")
     batch = _leading(target, given)
     if isinstance(given, dict):
         return Example((), batch, given)

@@ -1,0 +1,16 @@
+from pytest_rooflint.api import audit as audit
+from pytest_rooflint.api import check as check
+from rooflint.api.columns import Columns as Columns
+from rooflint.api.devices import Device as Device
+from rooflint.api.devices import Quantity as Quantity
+from rooflint.api.devices import device as device
+from rooflint.api.devices import devices as devices
+from rooflint.api.predictions import Comparison as Comparison
+from rooflint.api.predictions import Prediction as Prediction
+from rooflint.api.predictions import compare as compare
+from rooflint.api.predictions import network as network
+from rooflint.api.predictions import networks as networks
+from rooflint.api.predictions import predict as predict
+from rooflint.base.errors import RooflintError as RooflintError
+
+__version__: str

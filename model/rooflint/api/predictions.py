@@ -1,0 +1,235 @@
+"""Networks, predictions and comparisons: the questions of `rooflint analyze` and `rooflint compare` as functions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rooflint.answers import analyze as analyze_answer
+from rooflint.answers import compare as compare_answer
+from rooflint.api.columns import Columns
+from rooflint.api.devices import Specs, registry
+from rooflint.base.errors import RooflintError
+from rooflint.base.precision import precision as precision_named
+from rooflint.coefficients.launch_overheads import FREE, MODES
+from rooflint.coefficients.library import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.devices.select import select_device, select_devices
+from rooflint.energy.model import Energies
+from rooflint.networks import load
+from rooflint.networks.tables import workload_ids
+from rooflint.networks.workload import Workload
+from rooflint.output.answer import Answer
+from rooflint.prediction import comparison
+from rooflint.prediction import predict as prediction
+from rooflint.prediction.predict import FIDELITIES, ROOFLINE, Setting
+
+DEFAULT_PRECISION, DEFAULT_LAUNCH = "bf16", "stream"
+
+T = TypeVar("T")
+
+
+def network(source: Any, inputs: Any = None, *, shape: Sequence[int] = (), fresh: bool = False) -> Workload:
+    """A network as a table of ops.
+
+    Args:
+        source: a network of torchvision (`resnet18`), `package.module:factory`, a `.pt2` file, or a `torch.nn.Module`.
+        inputs: what a module is called with, a tensor or a tuple of them; the first axis of the first is the batch.
+        shape: of the input, batch first, instead of `inputs` or of the network's own.
+        fresh: capture again, whatever is cached.
+
+    Raises RooflintError for a network that is unknown or cannot be captured, and where torch is needed but missing.
+    """
+    shapes = [list(shape)] if shape else []
+    if isinstance(source, Workload):
+        return source
+    if isinstance(source, str | Path):
+        return load.network(str(source), shapes, fresh=fresh)
+    return load.module(source, inputs, shapes)
+
+
+def networks() -> list[str]:
+    """Networks that need no torch. Others are captured once and cached: `network` says what it takes."""
+    return list(workload_ids())
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction(prediction.Prediction):
+    """One network on one device. Latency, energy, memory and bound are attributes; `print(p)` is `rooflint analyze`."""
+
+    setting: Setting = field(default_factory=lambda: Setting(DEFAULT_PRECISION))
+
+    @cached_property
+    def kernels(self) -> Columns:
+        """One row a kernel: ops, bytes_moved, compute_s, memory_s, launch_s, bound, energy_j, units and more."""
+        return Columns.of(self.answer().listing)
+
+    def answer(self, single: prediction.Prediction | None = None, amounts: Sequence[Any] = ()) -> Answer:
+        """What `rooflint analyze` prints of it; `single` is the prediction of one sample, `amounts` its cost."""
+        one = comparison.Contender(self.hardware, self)
+        return analyze_answer.answer(one, self.setting, single, amounts)
+
+    def __str__(self) -> str:
+        return str(self.answer())
+
+    def __repr__(self) -> str:
+        seconds = f"{self.latency_s:.4g} s"
+        return f"<Prediction {self.network.name} on {self.hardware.label}: {seconds}, {self.bound}-bound>"
+
+    def _repr_html_(self) -> str:
+        return self.answer()._repr_html_()
+
+
+@dataclass(frozen=True)
+class Comparison(comparison.Comparison):
+    """One network on several devices, each with a prediction or a reason; `print(c)` is `rooflint compare`."""
+
+    question: compare_answer.Question = field(default_factory=compare_answer.Question)
+
+    @property
+    def columns(self) -> Columns:
+        """One row a device: energy, latency, memory, power and more, in SI base units."""
+        return Columns.of(self.answer().listing)
+
+    def to_pandas(self) -> Any:
+        """One row a device, as a `pandas.DataFrame`. Raises RooflintError where pandas is not installed."""
+        return self.columns.to_pandas()
+
+    def answer(self, question: compare_answer.Question | None = None) -> Answer:
+        """What `rooflint compare` prints of it."""
+        return compare_answer.answer(self, question or self.question)
+
+    def __str__(self) -> str:
+        return str(self.answer())
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {self.network.name} on {', '.join(one.label for one in self.contenders)}>"
+
+    def _repr_html_(self) -> str:
+        return self.answer()._repr_html_()
+
+
+def predict(
+    source: Any,
+    on: "str | Hardware",
+    *,
+    precision: str = DEFAULT_PRECISION,
+    batch: int = 1,
+    storage: str | None = None,
+    fuse: bool = False,
+    launch: str = DEFAULT_LAUNCH,
+    fidelity: str = ROOFLINE,
+    at: str = "",
+    specs: Specs = None,
+) -> Prediction:
+    """A network on a device.
+
+    Args:
+        source: a network, or what `network` takes.
+        on: a device, or its name.
+        precision: of the arithmetic.
+        batch: samples that run together.
+        storage: precision of what is moved; that of the arithmetic if None.
+        fuse: run element-wise ops in the kernels of their producers.
+        launch: how kernels are launched: `stream`, `graph`, or `free` for no overhead.
+        fidelity: `roofline`, or `silicon` for calibrated kernel times where the GPU has the facts that they need.
+        at: operating point, such as `30w`.
+        specs: folders of specs, in front of the packaged ones.
+
+    Raises RooflintError where the device does not compute in that precision, and for unknown names.
+    """
+    chosen = setting(precision, storage, fuse, launch, fidelity)
+    known, energies = context(specs)
+    found = prediction.predict(_hardware(known, on, at), network(source).at_batch(batch), energies, chosen)
+    return _as(Prediction, found, setting=chosen)
+
+
+def compare(
+    source: Any,
+    on: "Iterable[str | Hardware] | None" = None,
+    *,
+    precision: str = DEFAULT_PRECISION,
+    batch: int = 1,
+    storage: str | None = None,
+    fuse: bool = False,
+    launch: str = DEFAULT_LAUNCH,
+    fidelity: str = ROOFLINE,
+    at: str = "",
+    specs: Specs = None,
+) -> Comparison:
+    """A network on several devices, by default one of each kind. Arguments are those of `predict`.
+
+    A device that cannot run the network stays in the comparison, with the reason. Raises RooflintError for unknown
+    names.
+    """
+    chosen = setting(precision, storage, fuse, launch, fidelity)
+    known, energies = context(specs)
+    asked = _all_hardware(known, on, at)
+    found = comparison.compare(asked, network(source).at_batch(batch), energies, chosen)
+    typed = compare_answer.Question(options=repeated_options(batch, chosen, at))
+    return _as(Comparison, found, question=typed)
+
+
+# ---- what the command line shares
+
+
+def setting(
+    precision: str, storage: str | None = None, fuse: bool = False, launch: str = "stream", fidelity: str = ROOFLINE
+) -> Setting:
+    """How a network runs, from names. Raises RooflintError for an unknown one."""
+    if launch not in (*MODES, FREE):
+        raise RooflintError(f"unknown launch mode '{launch}' (known: {', '.join((*MODES, FREE))})")
+    if fidelity not in FIDELITIES:
+        raise RooflintError(f"unknown fidelity '{fidelity}' (known: {', '.join(FIDELITIES)})")
+    kept = precision_named(storage).name if storage else None
+    return Setting(precision_named(precision).name, kept, fuse, launch, fidelity)
+
+
+def repeated_options(batch: int, chosen: Setting, at: str = "") -> str:
+    """The options of a run that differ from the defaults, as a user types them."""
+    options = {
+        "-b": str(batch) if batch > 1 else "",
+        "-p": chosen.compute if chosen.compute != DEFAULT_PRECISION else "",
+        "--storage": chosen.storage or "",
+        "--launch": chosen.launch if chosen.launch != DEFAULT_LAUNCH else "",
+        "--fidelity": chosen.fidelity if chosen.fidelity != ROOFLINE else "",
+        "--at": at,
+    }
+    typed = "".join(f" {name} {value}" for name, value in options.items() if value)
+    return typed + (" --fuse" if chosen.fuse else "")
+
+
+def context(specs: Specs = None) -> tuple[Registry, Energies]:
+    """The devices of some folders and the coefficients of energy; read again when a spec file changes."""
+    found = registry(specs)
+    stamp = tuple(file.stat().st_mtime_ns for root in found.roots for file in sorted(root.rglob("*.yaml")))
+    return _context(found.roots, stamp)
+
+
+@lru_cache(maxsize=8)
+def _context(roots: tuple[Path, ...], stamp: tuple[int, ...]) -> tuple[Registry, Energies]:  # noqa: ARG001
+    found = Registry(roots)
+    return found, Energies(Coefficients(found))
+
+
+def _hardware(among: Registry, on: "str | Hardware", at: str) -> Hardware:
+    if isinstance(on, str):
+        return select_device(among, on, at)
+    return on.at(at) if at else on
+
+
+def _all_hardware(among: Registry, on: "Iterable[str | Hardware] | None", at: str) -> list[Hardware]:
+    if on is None:
+        return select_devices(among, None, at)
+    listed = [on] if isinstance(on, str | Hardware) else list(on)
+    found: list[Hardware] = []
+    for one in listed:
+        found += select_devices(among, [one], at) if isinstance(one, str) else [_hardware(among, one, at)]
+    return list({one.label: one for one in found}.values())
+
+
+def _as(kind: type[T], one: Any, **more: Any) -> T:
+    """The same value with the methods of the API."""
+    return kind(**{each.name: getattr(one, each.name) for each in fields(one)}, **more)

@@ -1,0 +1,58 @@
+"""Devices by the names that people type: an id, an alias, a unique part, a glob or a kind, and `@` an operating point.
+
+The command line and the Python API both ask here.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from rooflint.base.errors import RooflintError
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+
+EXAMPLES = {
+    "cpu": "intel/xeon-8490h",
+    "gpu": "nvidia/h100-sxm5-80gb",
+    "tpu": "google/tpu-v4",
+    "kpu": "stillwater/kpu-t256",
+}
+"""One device of each kind, for a kind that is named and for a question that names no device."""
+
+
+def select_devices(registry: Registry, names: Iterable[str] | None, at: str = "") -> list[Hardware]:
+    """Devices in the order of their names, each once; one of each kind where no name is given.
+
+    Args:
+        registry: the devices there are.
+        names: `t4`, `nvidia/l*`, `gpu`, `agx-orin-64@30w`; one text may hold several, with commas.
+        at: operating point of all devices whose name says none.
+
+    Raises RooflintError for a name that no device has, and for a part that is not unique.
+    """
+    words = [word.strip() for text in names or () for word in text.split(",") if word.strip()] or list(EXAMPLES)
+    found: dict[tuple[str, str | None], Hardware] = {}
+    for word in words:
+        name, _, mode = word.partition("@")
+        for hardware in _named(registry, name):
+            placed = hardware.at(mode or at) if mode or at else hardware
+            found.setdefault((placed.id, placed.mode), placed)
+    return list(found.values())
+
+
+def select_device(registry: Registry, name: str, at: str = "") -> Hardware:
+    """The one device of a name. Raises RooflintError where there is none or several."""
+    found = select_devices(registry, [name], at)
+    if len(found) != 1:
+        raise RooflintError(f"'{name}' names {len(found)} devices; want one")
+    return found[0]
+
+
+def _named(registry: Registry, name: str) -> Iterator[Hardware]:
+    if name.lower() in EXAMPLES:
+        yield registry.get(EXAMPLES[name.lower()])
+    elif any(sign in name for sign in "*?["):
+        matches = registry.match(name)
+        if not matches:
+            raise RooflintError(f"no device matches '{name}' ({len(registry.ids())} are known)")
+        yield from map(registry.get, matches)
+    else:
+        yield registry.find(name)
