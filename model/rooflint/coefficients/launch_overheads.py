@@ -85,4 +85,4 @@ def mode_of(text: str) -> Mode:
     for mode in MODES:
         if mode == text:
             return mode
-    raise UnknownCoefficientError(f"unknown way of launching '{text}' (known: {', '.join(MODES)})")
+    raise UnknownCoefficientError(f"unknown launch mode '{text}' (known: {', '.join(MODES)})")

@@ -209,7 +209,7 @@ def test_the_listing_is_for_spreadsheets():
         (("compare", "resnet18", "--require", "joy<3"), "'joy<3': want energy"),
         (("compare", "resnet18", "--baseline", "t4"), "'t4' is not compared (compared: xeon-8490h"),
         (("compare", "resnet18", "--level", "subgraph", "--metric", "memory"), "kernels have energy and latency"),
-        (("compare", "resnet18", "--launch", "rocket"), "unknown way of launching 'rocket'"),
+        (("compare", "resnet18", "--launch", "rocket"), "unknown launch mode 'rocket'"),
         (("compare", "resnet18", "--input", "1,3,x"), "--input: want sizes with commas"),
         (("compare", "resnet18", "--format", "pdf"), "unknown format 'pdf'"),
         (("analyze", "resnet18", "nvidia/t4"), "nvidia/t4 does not support bf16 (has: "),
@@ -304,5 +304,5 @@ def test_commands_that_look_closer_ask_in_the_same_fidelity():
 
 @pytest.mark.parametrize("question", ["compare resnet18", "analyze resnet18 gpu", "models gpu", "sweep resnet18"])
 def test_a_fidelity_that_there_is_not_is_refused(question):
-    with pytest.raises(RooflintError, match=r"^--fidelity: want roofline or silicon, found 'gold'$"):
+    with pytest.raises(RooflintError, match=r"^unknown fidelity 'gold' \(known: roofline, silicon\)$"):
         run(*question.split(), "--fidelity", "gold")

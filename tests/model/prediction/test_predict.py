@@ -145,7 +145,7 @@ def test_a_launch_of_another_vendor_of_the_kind_is_taken_and_said():
 
 
 def test_a_mode_of_launching_that_there_is_not_is_refused():
-    with pytest.raises(UnknownCoefficientError, match="unknown way of launching 'psychic'"):
+    with pytest.raises(UnknownCoefficientError, match="unknown launch mode 'psychic'"):
         prediction(launch="psychic")
 
 

@@ -221,7 +221,7 @@ def test_every_kernel_pays_for_its_launch():
 
 
 def test_a_way_of_launching_that_there_is_not_is_refused():
-    with pytest.raises(UnknownCoefficientError, match="unknown way of launching 'rocket'"):
+    with pytest.raises(UnknownCoefficientError, match="unknown launch mode 'rocket'"):
         Machines.of([REGISTRY_LATENCY_TABLE.get("nvidia/t4")], Setting("fp16", launch="rocket"), COEFFICIENTS)
 
 
