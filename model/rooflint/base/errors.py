@@ -1,4 +1,4 @@
-"""What a user typed wrong, said in one sentence with the place and the wish."""
+"""Errors that a user can repair, each with its place and what was expected."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class RooflintError(Exception):
-    """Anything that a user can mend; commands print it without a traceback."""
+    """Anything that a user can repair; commands print it without a traceback."""
 
 
 @dataclass(frozen=True, order=True)
@@ -25,7 +25,7 @@ class Problem:
 
 
 class InputError(RooflintError):
-    """A file that was refused, with every problem found in it."""
+    """A file that cannot be used, with every problem found in it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
@@ -38,8 +38,8 @@ def refuse(file: Path, line: int, message: str) -> InputError:
 
 
 def shown(path: Path) -> str:
-    """A path as a reader wants to see it: relative to where they stand, if it is below."""
-    return _relative(path, os.getcwd())  # noqa: PTH109  # a key of the cache, asked for once a line that is printed
+    """A path for a reader: relative to the working directory if it is below it."""
+    return _relative(path, os.getcwd())  # noqa: PTH109  # a key of the cache, read once per printed line
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Facts: a value that was read somewhere, with the source, the place in it, and the line of our file that says so."""
+"""Facts: a value with its source, the place in the source, and the line of the spec file that states it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from rooflint.base.units import Quantity, format_number
 Grade = Literal["read", "device", "quoted", "recalled", "estimate"]
 
 #: Best first. `read` the document was opened; `device` a driver or tool printed it; `quoted` seen quoted in a second
-#: public place; `recalled` named but not reopened; `estimate` someone's judgement.
+#: public place; `recalled` named but not reopened; `estimate` a judgement.
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 
@@ -46,7 +46,7 @@ class Fact:
         return self.quantity.text
 
     def with_value(self, value: float) -> "Fact":
-        """The same fact with another value: what a mutation or a question 'what if' asks for."""
+        """The same fact with another value, for mutations and hypothetical devices."""
         factor = value / self.quantity.value
         unit = self.quantity.text.partition(" ")[2]
         shown = format_number(leading_number(self.quantity.text) * factor, 6)
@@ -67,7 +67,7 @@ def weakest(facts: "tuple[Fact, ...]") -> Grade:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One factor of a derivation, shown as a reader multiplies it: `16 SM`, `2 op/MAC`, `1.3 GHz`."""
+    """One factor of a derivation, as it is printed: `16 SM`, `2 op/MAC`, `1.3 GHz`."""
 
     name: str
     value: float

@@ -1,4 +1,7 @@
-"""What the project around us configures: its golden and specs folders, under pytest's own table of pyproject.toml."""
+"""Files of the project: its settings in pyproject.toml, and atomic writes.
+
+The golden and specs folders stand under pytest's own table. A file is written whole or not at all.
+"""
 
 import os
 import shlex
@@ -31,28 +34,28 @@ def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path
 
 
 def share(option: str, project: Path = Path("pyproject.toml")) -> float | None:
-    """A share that is written in per cent, such as `rooflint_mutation_floor = 95`; None where nobody says it. [1]
+    """A share that is written in per cent, such as `rooflint_mutation_floor = 95`; None where it is not set. [1]
 
     Raises InputError for a project file that cannot be read and for what is not between 0 and 100.
     """
     if not project.is_file():
         return None
     text = _text(project)
-    said = _table(project, text).get(option)
-    if said is None:
+    written = _table(project, text).get(option)
+    if written is None:
         return None
     try:
-        percent = float("nan") if isinstance(said, bool) else float(said)
+        percent = float("nan") if isinstance(written, bool) else float(written)
     except (TypeError, ValueError):
         percent = float("nan")
     if not 0 <= percent <= 100:
-        raise refuse(project, _line(text, option), f"{option}: want per cent between 0 and 100, found '{said}'")
+        raise refuse(project, _line(text, option), f"{option}: want per cent between 0 and 100, found '{written}'")
     return percent / 100
 
 
 def _line(text: str, option: str) -> int:
     """Where an option stands."""
-    return next((number for number, said in enumerate(text.splitlines(), 1) if said.strip().startswith(option)), 1)
+    return next((number for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith(option)), 1)
 
 
 def _text(project: Path) -> str:
@@ -63,7 +66,7 @@ def _text(project: Path) -> str:
 
 
 def _table(project: Path, text: str) -> dict[str, Any]:
-    """pytest's options; empty where the tables are somebody else's."""
+    """pytest's options; empty where the file has none."""
     try:
         here: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -83,13 +86,10 @@ def _names(value: Any) -> list[str] | None:
     return value if isinstance(value, list) and all(isinstance(name, str) for name in value) else None
 
 
-# ---- Files written whole or not at all: a reader sees the old one or the new one, never half of it
-
-
 def write_whole(file: Path, text: str) -> None:
-    """Write UTF-8 with plain newlines beside the place, then move it there; the folder is made where it is missing.
+    """Write UTF-8 with plain newlines to a neighbouring file, then move it there; a missing folder is created.
 
-    Raises OSError where the place cannot be written, UnicodeEncodeError for text that is none; neither leaves a trace.
+    Readers see the old file or the new one. Raises OSError, or UnicodeEncodeError for text that UTF-8 cannot encode.
     """
     write_whole_bytes(file, text.encode())
 

@@ -42,7 +42,7 @@ def state_of(folder: Path) -> dict[str, Any] | None:
 
 
 def base_of(top: Path) -> str:
-    """Where the working tree left the default branch; HEAD where there is none. Raises RevisionError."""
+    """The commit at which the working tree left the default branch; HEAD where there is none. Raises RevisionError."""
     for branch in _default_branches(top):
         try:
             return git(top, "merge-base", "HEAD", branch)
@@ -59,7 +59,7 @@ def _default_branches(top: Path) -> list[str]:
 
 
 def knows(top: Path, commit: str, folder: Path) -> bool:
-    """Whether a folder is of the repository, now or at a commit. Raises RevisionError."""
+    """Whether the repository has a folder, now or at a commit. Raises RevisionError."""
     if not folder.is_relative_to(top):
         return False
     name = folder.relative_to(top).as_posix()
@@ -91,6 +91,6 @@ def _run(folder: Path, *arguments: str) -> bytes:
     except OSError as error:
         raise RevisionError(f"git cannot be run: {error.strerror}") from error
     if result.returncode:
-        said = result.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise RevisionError(f"{folder}: git {arguments[0]}: {said[-1] if said else 'found nothing'}")
+        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise RevisionError(f"{folder}: git {arguments[0]}: {lines[-1] if lines else 'found nothing'}")
     return result.stdout

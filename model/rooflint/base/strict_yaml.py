@@ -1,7 +1,8 @@
-"""YAML at the door: YAML 1.2 scalars, every line number kept, and nothing accepted that a reader could misread.
+"""Strict YAML: YAML 1.2 scalars with their line numbers; nothing is accepted that a reader could misread.
 
-Refused: a key written twice, anchors and aliases (no file needs them, bombs do), tags, several documents, NaN and
-infinities, files that are too large, too deep or not UTF-8.
+Refused: duplicate keys, anchors and aliases (no spec needs them; YAML bombs do), tags, several documents, NaN and
+infinities, files that are too large, too deep or not UTF-8. A value of a file can also be changed in place, with its
+comments, quotes and spaces as they were.
 """
 
 import math
@@ -49,7 +50,7 @@ class Document:
     data: Any
     lines: dict[Path, int] = field(default_factory=dict)
     texts: dict[Path, str] = field(default_factory=dict)
-    """Numbers as they were written, where a digit more says something: `2.00`."""
+    """Numbers as they were written, with their trailing zeros: `2.00`."""
     empty: tuple[Path, ...] = ()
     """Keys and places without a value."""
 
@@ -67,13 +68,13 @@ class Document:
 def load(file: FilePath, *, max_bytes: int = MAX_BYTES) -> Document:
     """Read and parse a file.
 
-    Raises InputError with file and line for everything that the module's text refuses, and for an empty file.
+    Raises InputError with file and line for everything that the module docstring lists, and for an empty file.
     """
     return parse(read_text(file, max_bytes), file)
 
 
 def read_text(file: FilePath, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a UTF-8 file that is not larger than it may be. Raises InputError otherwise."""
+    """The text of a UTF-8 file of at most `max_bytes`. Raises InputError otherwise."""
     try:
         with file.open("rb") as stream:
             raw = stream.read(max_bytes + 1)
@@ -94,7 +95,7 @@ def parse(text: str, file: FilePath) -> Document:
     try:
         data = builder.document()
     except yaml.MarkedYAMLError as error:
-        raise refuse(file, _line_of(error), f"is not YAML: {_said(error)}") from error
+        raise refuse(file, _line_of(error), f"is not YAML: {_text_of(error)}") from error
     except yaml.YAMLError as error:  # a control character, say: no mark
         raise refuse(file, 1, f"is not YAML: {' '.join(str(error).split())}") from error
     if builder.problems:
@@ -107,7 +108,7 @@ def _line_of(error: yaml.MarkedYAMLError) -> int:
     return mark.line + 1 if mark else 1
 
 
-def _said(error: yaml.MarkedYAMLError) -> str:
+def _text_of(error: yaml.MarkedYAMLError) -> str:
     return " ".join(str(part) for part in (error.problem, error.context) if part)
 
 
@@ -176,12 +177,12 @@ class _Builder:
     def _key(self, event: Any) -> str:
         self._plain(event)
         if not isinstance(event, yaml.ScalarEvent):
-            raise refuse(self.file, _line(event), "want a word as key, found a collection")
+            raise refuse(self.file, _line(event), "want a text as key, found a collection")
         return str(event.value)
 
     def _scalar(self, event: Any, path: Path) -> Any:
         text: str = event.value
-        if event.style in _QUOTED or text[:1] in _LETTERS:  # most of what is written is plain words
+        if event.style in _QUOTED or text[:1] in _LETTERS:  # most scalars are plain words
             return text
         if text in _WORDS:
             if _WORDS[text] is None:
@@ -212,14 +213,8 @@ def _number(text: str) -> Any:
     return text
 
 
-# ---- The text of a YAML file with one value changed: its comments, quotes and spaces as they were
-
-#: The parser in Python: its marks count characters, whatever the text is made of.
-_Loader = yaml.SafeLoader
-
-
 class PlaceError(LookupError):
-    """A value that cannot be changed in place, said in one sentence without the file."""
+    """A value that cannot be changed in place; the message does not name the file."""
 
 
 def value_at(text: str, path: Path) -> str:
@@ -240,7 +235,7 @@ def line_of_key(text: str, path: Path) -> int:
     """The line of the key at a path. Raises PlaceError."""
     key = _found(text, path)[2]
     if key is None:
-        raise PlaceError("is no key of a mapping")
+        raise PlaceError("is not a key of a mapping")
     return int(key.start_mark.line) + 1
 
 
@@ -258,7 +253,7 @@ def with_entry_before(text: str, path: Path, entry: str) -> str:
     """
     mapping, _, key = _found(text, path)
     if key is None:
-        raise PlaceError("is no key of a mapping")
+        raise PlaceError("is not a key of a mapping")
     start = key.start_mark
     newline = "\r\n" if "\r\n" in text else "\n"
     joint = ", " if mapping.flow_style else newline + " " * start.column
@@ -268,15 +263,16 @@ def with_entry_before(text: str, path: Path, entry: str) -> str:
 def _scalar(text: str, path: Path) -> Any:
     node = _found(text, path)[1]
     if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">"):
-        raise PlaceError("is no value that stands in one line")
+        raise PlaceError("is not a scalar on one line")
     if node.start_mark.line != node.end_mark.line:
-        raise PlaceError("runs over several lines")
+        raise PlaceError("spans several lines")
     return node
 
 
 def _found(text: str, path: Path) -> tuple[Any, Any, Any]:
     """(collection around it, node, its key or None) of the value at a path."""
-    above, node, key = None, yaml.compose(text, Loader=_Loader), None
+    # marks of SafeLoader count characters, those of libyaml bytes
+    above, node, key = None, yaml.compose(text, Loader=yaml.SafeLoader), None
     for part in path:
         above = node
         key, node = next((pair for pair in _children(above, part)), (None, None))

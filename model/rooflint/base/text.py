@@ -1,4 +1,4 @@
-"""Names for a reader: some of them, and how many more there are."""
+"""Text for a reader: lists of names, counts, and lines of three columns in a terminal."""
 
 import shutil
 import textwrap
@@ -8,7 +8,7 @@ UNKNOWN = "—"
 """What a table shows where a value is not known."""
 
 NAMED = 3
-"""Names that a sentence has room for."""
+"""Names that a sentence lists."""
 
 
 def some(names: Iterable[str]) -> str:
@@ -16,9 +16,6 @@ def some(names: Iterable[str]) -> str:
     listed = list(dict.fromkeys(names))
     more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
     return ", ".join(listed[:NAMED]) + more
-
-
-# ---- Lines of three columns for a terminal: a label, a value, and what there is to say about it
 
 
 def row(label: str, value: str, more: str = "") -> str:
@@ -30,7 +27,7 @@ def row(label: str, value: str, more: str = "") -> str:
 
 
 def wrapped(text: str, head: str, indent: int) -> str:
-    """A path or an id is never broken."""
+    """Lines of the terminal's width; paths and ids are not broken."""
     wrapper = textwrap.TextWrapper(_width(), initial_indent=head, subsequent_indent=" " * indent)
     wrapper.break_long_words = wrapper.break_on_hyphens = False
     return wrapper.fill(text).rstrip()

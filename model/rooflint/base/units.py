@@ -1,4 +1,4 @@
-"""Text with units at the door, plain SI floats inside, text again at the exit.
+"""Units: text with units is parsed to plain SI floats, and floats are formatted as text.
 
 The base units are op, B (byte), s, J, m, USD and g; every other unit is a product of powers of them. 1 MAC = 2 op,
 1 GB = 1e9 B, 1 GiB = 2**30 B. Spelling is exact: "TOPS", "Gbps", "GHZ" and "mb" are refused, because their readers
@@ -114,7 +114,7 @@ _MISSPELT = {
     "w": "W",
     "bits": "bit",
     "bytes": "B",
-    "mac/clock": "MAC (per clock is said by the key)",
+    "mac/clock": "MAC (the key says that it is per clock)",
     "macs": "MAC",
     "kwh": "kWh",
     "$": "USD",
@@ -133,12 +133,12 @@ _MISSPELT = {
 _NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _QUANTITY = re.compile(rf"(?P<number>{_NUMBER})(?:/(?P<divisor>[0-9]{{1,9}}))?(?:\s+(?P<unit>\S.*))?")
 
-#: A small b may be a bit or a byte; which one is the writer's to say.
+#: A small b may be a bit or a byte; the writer has to choose.
 _MISSPELT_BITS = {f"{p}b{rest}": f"{p}bit{rest} or {p}B{rest}" for p in ("k", "M", "G", "T", "") for rest in ("", "/s")}
 
 
 class UnitError(ValueError):
-    """A text that is not a quantity, said in one sentence without a place (the caller knows the place)."""
+    """A text that is not a quantity, said in one sentence without a place (the caller adds it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +181,8 @@ def _parse_atom(atom: str, whole: str) -> tuple[float, Dimension]:
             return _exact(factor, SI_PREFIXES[prefix]), dimension
         if "iec" in prefixes and prefix in IEC_PREFIXES:
             return factor * 2 ** IEC_PREFIXES[prefix], dimension
-    wish = _MISSPELT_BITS.get(whole) or _MISSPELT.get(whole.lower(), _MISSPELT.get(atom.lower()))
-    raise UnitError(f"unknown unit '{whole}'" + (f"; write {wish}" if wish else ""))
+    meant = _MISSPELT_BITS.get(whole) or _MISSPELT.get(whole.lower(), _MISSPELT.get(atom.lower()))
+    raise UnitError(f"unknown unit '{whole}'" + (f"; write {meant}" if meant else ""))
 
 
 def _exact(factor: float, exponent: int) -> float:
@@ -228,8 +228,6 @@ def last_digit(number: str) -> float:
     decimals = len(mantissa.partition(".")[2])
     return float(f"1e{int(exponent or 0) - decimals}")
 
-
-# ---- exit
 
 _SHOWN: dict[Dimension, tuple[str, str]] = {
     OPS: ("op", "si"),
@@ -289,5 +287,5 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """`23.4 %`: a share for a reader, in three digits."""
+    """`23.4 %`: a share in three digits."""
     return f"{100 * share:.3g} %"

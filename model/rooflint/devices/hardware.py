@@ -1,4 +1,4 @@
-"""Hardware as the model sees it: frozen values built from flat facts, and the derivations that a reader can check."""
+"""Hardware: a device built from flat facts, its units and memories, and the derivations of peaks and bandwidths."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -59,11 +59,11 @@ class ComputeUnit:
         """A fact of this unit. Raises UndisclosedError or UnsupportedError where there is none."""
         if path in self.facts:
             return self.facts[path]
-        self.refuse_hidden(path)
+        self.refuse_undisclosed(path)
         raise UnsupportedError(self._missing(path))
 
-    def refuse_hidden(self, path: str) -> None:
-        """Raise UndisclosedError where the spec says that nobody can know this fact."""
+    def refuse_undisclosed(self, path: str) -> None:
+        """Raise UndisclosedError where the spec lists this fact as undisclosed."""
         for prefix, reason in self.undisclosed.items():
             if not prefix or f"{path}.".startswith(f"{prefix}."):
                 raise UndisclosedError(f"{self.name}.{path} is undisclosed: {reason}")
@@ -94,7 +94,7 @@ class ComputeUnit:
         return self.fact(f"sparsity.{precision}").value
 
     def derivation(self, precision: str, *, sparse: bool = False) -> Ladder:
-        """The peak as the factors that a reader multiplies. [op/s]
+        """The peak as its factors. [op/s]
 
         groups × per group × MAC/clock × 2 op/MAC × clock, dense; `sparse` adds the sparsity factor.
         """
@@ -151,7 +151,7 @@ class Memory:
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
-        """bus × rate per pin, or the bandwidth that is all there is. [B/s]"""
+        """bus × rate per pin, or the stated bandwidth. [B/s]"""
         return self.derivation().result
 
     def derivation(self) -> Ladder:
@@ -271,13 +271,13 @@ class Hardware:
     def best_unit(self, precision: str) -> ComputeUnit:
         """The unit with the highest dense peak in a precision.
 
-        Raises UnsupportedError where no unit computes in it (never a fallback), UndisclosedError where nobody can tell.
+        Raises UnsupportedError where no unit computes in it (never a fallback), UndisclosedError where that is unknown.
         """
         able = [unit for unit in self.units.values() if precision in unit.precisions]
         if able:
             return max(able, key=lambda unit: unit.peak_ops_per_s(precision))
         for unit in self.units.values():
-            unit.refuse_hidden(f"macs_per_clock.{precision}")
+            unit.refuse_undisclosed(f"macs_per_clock.{precision}")
         having = sorted({name for unit in self.units.values() for name in unit.precisions})
         raise UnsupportedError(f"{self.id} does not support {precision} (has: {', '.join(having) or 'none'})")
 
@@ -300,13 +300,10 @@ def _related(one: str, two: str) -> bool:
     return one.startswith(two) or two.startswith(one)
 
 
-def _pick(things: Mapping[str, T], name: str, complaint: str) -> T:
+def _pick(things: Mapping[str, T], name: str, problem: str) -> T:
     if name in things:
         return things[name]
-    raise UnsupportedError(f"{complaint} '{name}' (has: {', '.join(things) or 'none'})")
-
-
-# ---- Processor: which units of a device the arithmetic of a network runs on
+    raise UnsupportedError(f"{problem} '{name}' (has: {', '.join(things) or 'none'})")
 
 
 def working_units(hardware: Hardware, compute: str) -> tuple[ComputeUnit, ...]:
@@ -314,7 +311,7 @@ def working_units(hardware: Hardware, compute: str) -> tuple[ComputeUnit, ...]:
 
     Of a GPU that of its thread groups alone: the CPU cores and the DLAs of a module are other processors. Of a tile
     array all tiles that compute in the precision. Of any other device the unit with the highest peak.
-    Raises UnsupportedError where none computes in it (never a fallback), UndisclosedError where nobody can tell.
+    Raises UnsupportedError where none computes in it (never a fallback), UndisclosedError where it is not disclosed.
     """
     own = [unit for unit in hardware.units.values() if _schedules_warps(hardware, unit)]
     if hardware.kind == "gpu" and own:
@@ -340,7 +337,7 @@ def _best(hardware: Hardware, own: list[ComputeUnit], compute: str) -> ComputeUn
     if able:
         return max(able, key=lambda unit: unit.peak_ops_per_s(compute))
     for unit in own:
-        unit.refuse_hidden(f"macs_per_clock.{compute}")
+        unit.refuse_undisclosed(f"macs_per_clock.{compute}")
     elsewhere = any(compute in unit.precisions for unit in hardware.units.values())
     having = sorted({name for unit in own for name in unit.precisions})
     where = f" on its {own[0].group}" if elsewhere else ""

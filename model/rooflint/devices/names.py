@@ -1,7 +1,7 @@
-"""Designations: which devices a name in somebody's table means, decided on whole words and never on parts of them.
+"""Designations: which devices a name in a table means, decided by whole words and never by parts of them.
 
 `l4` is not the L40S and `a100` not the A1000. A name may say less than an id does (no form factor, no memory size);
-then it means several devices, and whoever asks is told which.
+then it means several devices.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import cached_property
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 
-#: Words that people put around a product's name; none of them tells two devices apart.
+#: Words around a product's name that do not tell two devices apart.
 _NOISE = frozenset(
     {
         *("nvidia", "amd", "intel", "google", "apple", "aws", "amazon", "huawei", "qualcomm", "stillwater", "hailo"),
@@ -22,7 +22,7 @@ _NOISE = frozenset(
     }
 )
 MOST_WORDS = 40
-"""Words of a name that are read; nobody's product has more."""
+"""Words of a name that are read; no product name has more."""
 SHORTEST = 3
 """Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
 _FORM = re.compile(r"sxm\d*|pcie|nvl|oam")
@@ -59,7 +59,7 @@ def required(hardware: Hardware) -> tuple[str, ...]:
 
 
 def squeezed(name: str) -> str:
-    """A name without what nobody spells alike: case, spaces, hyphens, brackets."""
+    """A name without what spellings differ in: case, spaces, hyphens, brackets."""
     return re.sub(r"[^a-z0-9+.]", "", _FOOTNOTE.sub(" ", name.lower()))
 
 

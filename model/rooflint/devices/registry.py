@@ -1,7 +1,7 @@
 """The registry: spec files to Hardware, with inheritance from architectures, over one or several roots.
 
 A root is a folder with `hardware/`, `architectures/` and `workloads/` below it. The packaged specs are the last root,
-so that somebody else's repository can define its own devices and still speak of ours.
+so that another repository can define its own devices and still use the packaged ones.
 """
 
 import difflib
@@ -39,7 +39,7 @@ class Registry:
 
     roots: tuple[Path, ...] = (PACKAGED,)
     texts: Mapping[Path, str] = field(default_factory=dict, repr=False, hash=False)
-    """What some files would say, instead of what they say."""
+    """Texts that replace those of some files."""
     _loaded: dict[str, Hardware] = field(default_factory=dict, repr=False, compare=False)
     _architectures: dict[str, "Architecture"] = field(default_factory=dict, repr=False, compare=False)
 
@@ -79,7 +79,7 @@ class Registry:
         return self._loaded[device]
 
     def readable(self) -> Iterator[Hardware]:
-        """Every device that can be read; a broken spec is somebody else's red, a name that is no id everybody's."""
+        """Every device that can be read; none where a file name is not an id."""
         try:
             names = self.ids()
         except InputError:
@@ -107,14 +107,14 @@ class Registry:
             return False
 
     def with_fact(self, fact: Fact, other: Fact, holders: Iterable[str] | None = None) -> "Registry":
-        """The same registry, in which one line of one file says something else; `holders` where they are known."""
+        """The same registry with another fact in one line of one file; `holders` where they are known."""
         held = frozenset(self.holders(fact) if holders is None else holders)
         twin = _Planted(self.roots, origin=self, fact=fact, other=other, held=held)
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
         return twin
 
     def with_texts(self, texts: Mapping[Path, str]) -> "Registry":
-        """The same registry, read anew where some files say something else."""
+        """The same registry with other texts of some files."""
         twin = Registry(self.roots, {**self.texts, **texts})
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
         changed = {name for name, file in self.architecture_files.items() if file in texts}
@@ -127,7 +127,7 @@ class Registry:
         return twin
 
     def find(self, name: str) -> Hardware:
-        """The device that a person means: an id, an alias, or a part of exactly one id.
+        """The device of an id, an alias, or a part of exactly one id.
 
         Raises AmbiguousDeviceError or UnknownDeviceError.
         """
@@ -139,7 +139,7 @@ class Registry:
         raise UnknownDeviceError(f"unknown device '{name}'{_nearest(name, self.files)}")
 
     def match(self, name: str) -> list[str]:
-        """Ids that a person may mean: exactly one id or alias, else a glob, else all with that part or those words."""
+        """Ids that a name may mean: exactly one id or alias, else a glob, else all with that part or those words."""
         wanted = name.strip().lower()
         if wanted in self.files:
             return [wanted]
@@ -185,7 +185,7 @@ class Registry:
 
 @dataclass(frozen=True, kw_only=True)
 class _Planted(Registry):
-    """A registry with another fact in one line; what holds it is changed when it is asked for."""
+    """A registry with another fact in one line; the devices that hold it are changed on demand."""
 
     origin: Registry
     fact: Fact
@@ -234,7 +234,7 @@ class Architecture:
 
 
 def _groups(*specs: SharedSpec) -> dict[str, str]:
-    """What each unit is grouped in; a unit that nobody says it of is still one."""
+    """What each unit is grouped in; `group` where the spec does not say."""
     found = {name: "group" for spec in specs for name in spec.units}
     return found | {name: unit.group for spec in specs for name, unit in spec.units.items() if unit.group}
 
@@ -289,14 +289,14 @@ def _operating_points(spec: HardwareSpec, document: Document) -> dict[str, Facts
 
 
 def _ids_below(folder: Path) -> dict[str, Path]:
-    """Ids of a section of a root. Raises InputError for two files with one id and for a name that is no id."""
+    """Ids of a section of a root. Raises InputError for two files with one id and for a name that is not an id."""
     found: dict[str, Path] = {}
     for file in sorted((*folder.rglob("*.yaml"), *folder.rglob("*.yml"))):
         name = file.relative_to(folder).with_suffix("").as_posix()
         if not _ID.fullmatch(name):
             raise refuse(file, 1, f"'{name}' is not an id: want lower-case words joined by '-' below {folder.name}/")
         if name in found:
-            raise refuse(file, 1, f"id '{name}' is ambiguous: {found[name].name} defines it, too")
+            raise refuse(file, 1, f"id '{name}' is ambiguous: {found[name].name} also defines it")
         found[name] = file
     return found
 
@@ -336,8 +336,6 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near[:3])}?" if near else f" ({len(names)} are known)"
 
 
-# ---- Files of facts of one section over all roots: the first root that speaks of a thing wins, however files are nam
-
 S = TypeVar("S", bound=SourcedSpec)
 
 
@@ -358,11 +356,11 @@ class LayeredFiles(Generic[S]):
     section: str
     model: type[S]
     problems: Callable[[FactFile[S]], Iterator[Problem]]
-    """What a file says that cannot be true, beyond its shape."""
+    """Contradictions in a file, beyond its shape."""
     _read: dict[Path, FactFile[S]] = field(default_factory=dict, repr=False, compare=False)
 
     def files(self, root: Path) -> list[Path]:
-        """Files of one root. Raises InputError for a file whose name is no id."""
+        """Files of one root. Raises InputError for a file whose name is not an id."""
         return [file.resolve() for file in Registry((root,)).files_of(self.section).values()]
 
     def read(self, file: Path) -> FactFile[S]:

@@ -1,6 +1,6 @@
 """The shape of spec files: what may stand in them, with which unit, and in which window.
 
-The models here are checked once, at the door, and exported as JSON Schema so that editors complete and check the YAML.
+Files are checked against these models when they are read; JSON Schemas for editors are exported from them.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class RawFact:
 
 @dataclass(frozen=True, slots=True)
 class FactKind:
-    """What a fact of one kind must look like."""
+    """Unit and window of a kind of fact."""
 
     what: str
     dimension: Dimension
@@ -64,12 +64,12 @@ class FactKind:
     example: str
     whole: bool = False
     unit: str | None = None
-    """What its unit must end with, where another of its dimension would be misread: MAC and not op, bit and not B."""
+    """What its unit must end with, where another unit of its dimension would be misread: MAC, not op; bit, not B."""
     shown: float | None = None
     """One of that unit in base units, where a prefix is part of it: 8e-12 for pJ/bit."""
 
     def read(self, raw: Any) -> RawFact:
-        """Turn the YAML value into a RawFact. Raises PydanticCustomError with the wish."""
+        """Turn the YAML value into a RawFact. Raises PydanticCustomError with what was expected."""
         if not (isinstance(raw, list) and len(raw) == 3):
             raise self._error(f"want [value, source, where], found {_found(raw)}")
         value, source, where = raw
@@ -84,18 +84,18 @@ class FactKind:
 
     def _quantity(self, value: Any) -> Quantity:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self._error(f"want {self._wanted()}, found {_found(value)}")
+            raise self._error(f"want {self._expected()}, found {_found(value)}")
         try:
             quantity = parse_quantity(value)
         except UnitError as error:
-            raise self._error(f"want {self._wanted()}: {error}") from error
+            raise self._error(f"want {self._expected()}: {error}") from error
         return self._checked(quantity)
 
     def _checked(self, quantity: Quantity) -> Quantity:
         text = quantity.text
         bare = self.dimension == DIMENSIONLESS and " " in text
         if quantity.dimension != self.dimension or bare or (self.unit and not self._spelt(text)):
-            raise self._error(f"want {self._wanted()}, found '{text}'")
+            raise self._error(f"want {self._expected()}, found '{text}'")
         if quantity.value <= 0:
             raise self._error(f"want a value above zero, found '{text}'")
         scale = OPS_PER_MAC if self.unit == "MAC" else 1.0
@@ -114,7 +114,7 @@ class FactKind:
         unit = str(self.unit)
         return text.endswith(unit if "/" in unit and not self.shown else f" {unit}")
 
-    def _wanted(self) -> str:
+    def _expected(self) -> str:
         if self.dimension == DIMENSIONLESS:
             return f"{self.what} such as {self.example}"
         return f"{self.what} in {self.unit or NAMES[self.dimension]} such as {self.example}"
@@ -139,12 +139,12 @@ def _found(raw: Any) -> str:
     return "nothing" if raw is None else f"'{raw}'" if isinstance(raw, str) else str(raw)
 
 
-def fact_of(wish: FactKind) -> Any:
-    """The annotated type of a fact that is read as a wish says."""
-    item = {"type": ["string", "number"], "description": f"{wish.what}, such as {wish.example}"}
+def fact_of(kind: FactKind) -> Any:
+    """The annotated type of a fact of a kind."""
+    item = {"type": ["string", "number"], "description": f"{kind.what}, such as {kind.example}"}
     schema = {
         "type": "array",
-        "description": f"{wish.what}: [value, source, where]",
+        "description": f"{kind.what}: [value, source, where]",
         "prefixItems": [
             item,
             {"type": "string", "description": "key in this file's sources"},
@@ -152,9 +152,9 @@ def fact_of(wish: FactKind) -> Any:
         ],
         "minItems": 3,
         "maxItems": 3,
-        "examples": [[wish.example, "wp", "table 3"]],
+        "examples": [[kind.example, "wp", "table 3"]],
     }
-    return Annotated[RawFact, BeforeValidator(wish.read), WithJsonSchema(schema)]
+    return Annotated[RawFact, BeforeValidator(kind.read), WithJsonSchema(schema)]
 
 
 Count = fact_of(FactKind("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
@@ -187,7 +187,7 @@ Text = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
 class Strict(BaseModel):
-    """Unknown keys are refused, values are not converted."""
+    """A model that refuses unknown keys and converts no values."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -202,7 +202,7 @@ class SourceSpec(Strict):
 
 
 class SourcedSpec(Strict):
-    """What files of facts about other things than devices have in common."""
+    """What spec files other than those of devices have in common."""
 
     name: Text
     sources: dict[Word, SourceSpec]

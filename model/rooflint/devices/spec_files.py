@@ -1,4 +1,4 @@
-"""What a device must say, so that nothing of it is silently underivable, and no override silently without effect."""
+"""Spec files: read strictly to flat facts, and checked for missing, contradictory and ineffective facts."""
 
 import difflib
 import re
@@ -19,27 +19,27 @@ from rooflint.devices.schema import READERS, RawFact, SharedSpec, SourcedSpec, S
 
 SECTIONS = ("units", "memories", "caches")
 
-#: Facts that are said of a group, by its name.
+#: Facts of a group, by its name.
 PER_GROUP = ("full_die", "resident_warps", "warp_threads", "warp_schedulers", "special_function_units")
 
 
 def incomplete(hardware: Hardware, declared: set[str], document: Document) -> Iterator[Problem]:
-    """Units that nobody can derive or whose silicon has fewer groups, memories with half a bandwidth, idle modes."""
+    """Problems of a device: underivable units, more groups than silicon, half a bandwidth, overrides without effect."""
     modes = (hardware.at(mode) for mode in hardware.operating_points)
-    yield from dict.fromkeys(problem for device in (hardware, *modes) for problem in _crowded(device))
-    yield from _uncounted(hardware)
+    yield from dict.fromkeys(problem for device in (hardware, *modes) for problem in _too_many_groups(device))
+    yield from _unknown_groups(hardware)
     for name, unit in hardware.units.items():
         for key in ("groups", "per_group", "clock", "macs_per_clock"):
             hidden = any(_covers(path, f"units.{name}.{key}") for path in hardware.undisclosed)
             if not hidden and not any(path.split(".")[0] == key for path in unit.facts):
                 who = (
-                    "neither the device nor its architecture says it"
+                    "neither the device nor its architecture states it"
                     if hardware.architecture
-                    else "the file does not say it"
+                    else "the file does not state it"
                 )
                 yield document.problem(
                     ("units", name),
-                    f"units.{name}.{key}: is missing: {who}; add the fact, or say under 'undisclosed' why nobody can",
+                    f"units.{name}.{key}: is missing: {who}; add the fact, or give the reason under 'undisclosed'",
                 )
         for path in unit.facts:
             key, _, precision = path.partition(".")
@@ -50,13 +50,13 @@ def incomplete(hardware: Hardware, declared: set[str], document: Document) -> It
             yield document.problem(("memories", name), f"memories.{name}: {wrong}")
     for path in hardware.undisclosed:
         if not _leads_somewhere(path, declared):
-            yield document.problem(("undisclosed", path), f"undisclosed: '{path}' is no path of this device")
+            yield document.problem(("undisclosed", path), f"undisclosed: '{path}' is not a path of this device")
     for mode, overlay in hardware.operating_points.items():
-        for path, message in _idle(hardware, declared, mode, overlay):
+        for path, message in _ineffective(hardware, declared, mode, overlay):
             yield document.problem(("operating_points", mode, path), f"operating point '{mode}' {message}")
 
 
-def _crowded(hardware: Hardware) -> Iterator[Problem]:
+def _too_many_groups(hardware: Hardware) -> Iterator[Problem]:
     """Units with more groups than the silicon has."""
     for name, unit in hardware.units.items():
         full, groups = hardware.full_groups(unit.group), unit.facts.get("groups")
@@ -68,8 +68,8 @@ def _crowded(hardware: Hardware) -> Iterator[Problem]:
             )
 
 
-def _uncounted(hardware: Hardware) -> Iterator[Problem]:
-    """A full die, or warps, of what no unit is grouped in."""
+def _unknown_groups(hardware: Hardware) -> Iterator[Problem]:
+    """Facts of a group that no unit is grouped in."""
     known = dict.fromkeys(unit.group for unit in hardware.units.values())
     for path, fact in hardware.facts.items():
         section, _, group = path.partition(".")
@@ -78,12 +78,12 @@ def _uncounted(hardware: Hardware) -> Iterator[Problem]:
 
 
 def empty(declared: set[str], hardware: Hardware, document: Document) -> Iterator[Problem]:
-    """Memories and caches that are named and say nothing; units are told what they lack."""
+    """Memories and caches without a fact; those of units are listed by `incomplete`."""
     for path in sorted(declared):
         section, name = path.split(".")
         hidden = any(_covers(other, path) for other in hardware.undisclosed)
         if section != "units" and not hidden and not any(fact.startswith(f"{path}.") for fact in hardware.facts):
-            yield document.problem((section, name), f"{path}: has no fact; say something of it or remove it")
+            yield document.problem((section, name), f"{path}: has no fact; add one or remove it")
 
 
 def _covers(path: str, whole: str) -> bool:
@@ -94,14 +94,14 @@ def _covers(path: str, whole: str) -> bool:
 def _wrong_bandwidth(memory: Memory) -> str | None:
     keys = set(memory.facts)
     if "bandwidth" in keys and keys & {"bus", "pin_rate"}:
-        return "says bandwidth and bus or pin_rate; keep bus and pin_rate, the bandwidth follows from them"
+        return "states bandwidth and bus or pin_rate; keep bus and pin_rate, the bandwidth follows from them"
     if keys & {"bus", "pin_rate"} and not memory.has_bandwidth:
         return "want bus and pin_rate together"
     return None
 
 
-def _idle(hardware: Hardware, declared: set[str], mode: str, overlay: Facts) -> Iterator[tuple[str, str]]:
-    """(path, message) of overrides that would not do what they say."""
+def _ineffective(hardware: Hardware, declared: set[str], mode: str, overlay: Facts) -> Iterator[tuple[str, str]]:
+    """(path, message) of overrides without effect."""
     there = hardware.at(mode)
     for path in overlay:
         words = path.split(".")
@@ -114,7 +114,7 @@ def _idle(hardware: Hardware, declared: set[str], mode: str, overlay: Facts) -> 
             own = [other for other in hardware.facts if other.startswith(f"{section}.clock_of.")]
             left = [other.rpartition(".")[2] for other in own if other not in overlay]
             if left:
-                yield path, f"sets {path}, but {', '.join(left)} has a clock of its own there; set that, too"
+                yield path, f"sets {path}, but {', '.join(left)} has a clock of its own there; set that as well"
 
 
 def _leads_somewhere(path: str, declared: set[str]) -> bool:
@@ -126,8 +126,6 @@ def _leads_somewhere(path: str, declared: set[str]) -> bool:
     )
     return known and (words[0] not in SECTIONS or len(words) < 2 or ".".join(words[:2]) in declared)
 
-
-# ---- Reading spec files: strictly, every problem at once and in our words, then flat facts with sources and lines
 
 _TYPED_PEAK = re.compile(r"peak|tops|flops|ops_per_s", re.IGNORECASE)
 
@@ -148,7 +146,7 @@ def read_spec(file: Path, model: type[S], text: str | None = None) -> tuple[Docu
 
 
 def refuse_empty(document: Document) -> None:
-    """Half a line is no way to say that there is nothing. Raises InputError for keys without a value."""
+    """Raise InputError for keys without a value."""
     problems = [
         document.problem(path, f"{'.'.join(map(str, path))}: has no value; give it one or remove the key")
         for path in document.empty
@@ -167,7 +165,7 @@ def _as_written(value: Any, document: Document, path: strict_yaml.Path = ()) -> 
 
 
 def problems_of(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
-    """What pydantic found, in our words and with lines."""
+    """What pydantic found, as problems with lines."""
     return [_problem(detail, document, model) for detail in error.errors(include_url=False)]
 
 
@@ -197,13 +195,13 @@ def _short(value: Any) -> str:
 def _unknown_key(path: tuple[str | int, ...], model: type[BaseModel]) -> str:
     key = str(path[-1])
     if _TYPED_PEAK.search(key):
-        return f"'{key}' types a peak; peaks are derived from facts, and what a vendor printed is a claim in golden/"
+        return f"'{key}' states a peak; peaks are derived from facts, and a vendor's figure is a claim in golden/"
     near = difflib.get_close_matches(key, _keys_at(path[:-1], model), n=1, cutoff=0.6)
     return f"unknown key '{'.'.join(map(str, path))}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 
 def _keys_at(path: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
-    """Keys that the model knows at a path; none where the path leads through free words into nothing."""
+    """Keys that the model has at a path; none where it has no such path."""
     here: Any = model
     for part in path:
         if _is_model(here):

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.kernels import convolution, pointwise
-from rooflint.networks.flow import ELEMENTWISE
-from rooflint.networks.ops import MOVES, POOLS, REDUCTIONS
+from rooflint.networks.ops import FUSES, MOVES, POOLS, REDUCTIONS
 from rooflint.networks.workload import Workload
 
 Way = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
@@ -36,7 +35,7 @@ FITTED_ON = "bf16"
 NORMS = frozenset({"batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"})
 SOFTMAX = frozenset({"softmax", "log_softmax"})
 
-STREAMS = frozenset({*ELEMENTWISE, *NORMS, *SOFTMAX, *POOLS.values(), *REDUCTIONS, "vector_norm", *MOVES})
+STREAMS = frozenset({*FUSES, *NORMS, *SOFTMAX, *POOLS.values(), *REDUCTIONS, "vector_norm", *MOVES})
 """Kinds that read their operands from one end to the other and do little with them. What picks, sorts or samples reads
 in another order, so nobody says that it takes the ramp."""
 

@@ -1,4 +1,7 @@
-"""Flow: which op reads the result of which. Rows are known by their position in the table."""
+"""Data flow of a network, and fusion: which op reads the result of which, and which ops run in one kernel.
+
+Rows are known by their position in the table. What a kernel hands on inside of itself never reaches memory.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,16 +9,16 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
 
-from rooflint.networks.ops import Op
+from rooflint.networks.ops import FUSES, Op
 
 INPUT = -1
 """Stands among the rows for the input of the network, which may consist of several tensors."""
 
 
 class Misfit(NamedTuple):
-    """What a table cannot have, and at which row, where there is one."""
+    """What is wrong with a data flow, and at which row, where there is one."""
 
-    wish: str
+    message: str
     row: int | None = None
 
 
@@ -31,7 +34,7 @@ class Flow:
     """Elements of the input, for the whole batch."""
     elements_constant: int | None = None
     """Elements of all constants that the rows read, weights above all: each once, however many rows read it, and whole,
-    where a row picks from it. None where nobody knows."""
+    where a row picks from it. None where it is not known."""
 
     @classmethod
     def chain(cls, length: int, elements_input: int, elements_constant: int | None = None) -> Self:
@@ -73,7 +76,7 @@ class Flow:
         return max((row for row, read in enumerate(self.reads) if INPUT in read), default=INPUT)
 
     def misfits(self, rows: int) -> Iterator[Misfit]:
-        """What of it no table with that many rows can have."""
+        """What is wrong with it as the data flow of a table with that many rows."""
         if len(self.reads) != rows:
             yield Misfit(f"want what each of {rows} ops reads, found {len(self.reads)}")
         for row, read in enumerate(self.reads):
@@ -89,41 +92,6 @@ def _ascends(rows: tuple[int, ...], below: int) -> bool:
     """Whether rows stand in ascending order, from INPUT to the last one above `below`."""
     whole = (INPUT - 1, *rows, below)
     return all(first < second for first, second in pairwise(whole))
-
-
-# ---- Fusion: which ops run in one kernel, so that what they hand on never reaches memory
-
-ELEMENTWISE: dict[str, str] = {
-    **dict.fromkeys(
-        ("add", "sub", "rsub", "mul", "div", "neg", "reciprocal", "pow", "abs", "sign", "remainder", "floor_divide"),
-        "arithmetic on the elements of one place",
-    ),
-    **dict.fromkeys(("addcmul", "addcdiv", "lerp"), "arithmetic on three elements of one place"),
-    **dict.fromkeys(
-        ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "atan", "tanh", "erf"),
-        "a function of one element",
-    ),
-    **dict.fromkeys(("floor", "ceil", "round", "trunc", "isnan"), "a function of one element"),
-    **dict.fromkeys(
-        ("relu", "relu6", "hardtanh", "leaky_relu", "prelu", "clamp", "clamp_min", "clamp_max", "sigmoid", "silu"),
-        "an activation: a function of one element, PReLU with a constant of its channel",
-    ),
-    **dict.fromkeys(
-        ("elu", "mish", "softplus", "hardsigmoid", "hardswish", "gelu"),
-        "an activation: a function of one element",
-    ),
-    **dict.fromkeys(("maximum", "minimum", "where", "masked_fill"), "a choice between the elements of one place"),
-    **dict.fromkeys(("eq", "ne", "gt", "ge", "lt", "le"), "a comparison of the elements of one place"),
-    **dict.fromkeys(("and", "or", "xor"), "bits of the elements of one place"),
-    **dict.fromkeys(
-        (f"{way}_{word}" for way in ("logical", "bitwise") for word in ("and", "or", "xor", "not")),
-        "bits of the elements of one place",
-    ),
-    "batch_norm": "at inference its mean and variance are constants: a scale and a shift of each channel",
-    **dict.fromkeys(("quantize", "dequantize"), "a cast of one element"),
-}
-"""Kinds whose every element of the result needs only the elements of its own place, and why. All others start a kernel:
-norms, softmax and reductions need elements of other places, pools a window, cat and pad change places."""
 
 
 @dataclass(frozen=True)
@@ -156,13 +124,13 @@ class _Kernels:
         self.streams = {place: self._stream(place, flow.elements_input) for place in self.rows}
 
     def _stream(self, place: int, elements_input: int) -> set[int]:
-        """Results that an element-wise op goes through in step; a kernel reads them once, however many of it want them.
+        """Results that an element-wise op reads element by element; a kernel reads each of them once.
 
-        Empty where the op reads fewer elements than its operands have: of one, nobody knows which, it reads a slice.
+        Empty where the op reads fewer elements than its operands have: it reads a slice of an unknown one.
         """
         row = self.rows[place]
         sizes = {at: elements_input if at == INPUT else self.rows[at].elements_out for at in self.reads[place]}
-        if row.kind not in ELEMENTWISE or row.elements_in < sum(sizes.values()):
+        if row.kind not in FUSES or row.elements_in < sum(sizes.values()):
             return set()
         return {at for at, size in sizes.items() if size == row.elements_out}
 
@@ -173,7 +141,7 @@ class _Kernels:
             return False
         ahead, row = self.rows.pop(last), self.rows[place]
         streams, mine = self.streams.pop(last), self.streams[place]
-        if last not in mine:  # of some it reads a slice, so nobody knows what it shares
+        if last not in mine:  # it reads a slice of some, so what it shares is not known
             mine = set()
         self.rows[place] = _joined(ahead, row, saved=len(streams & mine) * row.elements_out)
         self.streams[place] = (streams | mine) - {last}
@@ -186,7 +154,7 @@ class _Kernels:
     def _fits(self, place: int, last: int) -> bool:
         row, ahead = self.rows[place], self.rows[last]
         return (
-            row.kind in ELEMENTWISE
+            row.kind in FUSES
             and last not in self.kept
             and self.readers[last] == {place}
             and row.elements_out == ahead.elements_out <= row.elements_in  # fewer in: it reads a slice, stretched

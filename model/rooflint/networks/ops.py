@@ -1,4 +1,8 @@
-"""Op: one row of a workload's table. Its fields are the columns, in the order of the committed files."""
+"""Op: one row of a workload's table, and what one ATen op costs, from the shapes of its arguments.
+
+A new op is one line here: a name in one of the sets and tables, or a function under `@_formula`. Whether it joins the
+kernel of the op that it reads from follows from the same table (`FUSES`).
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -41,11 +45,8 @@ TABLE = ("op_names", "kinds", *QUANTITIES)
 """The same as they are called in a Workload."""
 
 
-# ---- What one ATen op costs, from the shapes of its arguments
-
-
 class UnknownOpError(RooflintError):
-    """An op that computes, but that nobody has taught us to count."""
+    """An op that computes and whose cost is not known here."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ IOU_OPS = 13
 NMS_RIVALS = 1000
 """Boxes of its own class that a box is compared with at most: what the detectors of torchvision cut their lists to."""
 
-#: Ops an element of the result; exponential, logarithm, error function and tangents are one op each.
+#: Ops an element of the result, which needs only the elements of its own place, as with batch norm at inference, whose
+#: mean and variance are constants. Exponential, logarithm, error function and tangents are one op each.
 ELEMENTWISE = {
     **dict.fromkeys(("add", "sub", "rsub", "mul", "div", "neg", "reciprocal", "pow", "abs", "sign", "remainder"), 1),
     **dict.fromkeys(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "atan", "tanh", "erf"), 1),
@@ -134,7 +136,7 @@ ELEMENTWISE = {
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "floor_divide", "isnan"), 1),
     **dict.fromkeys(("eq", "ne", "gt", "ge", "lt", "le"), 1),
     **dict.fromkeys(("and", "or", "xor"), 1),
-    **dict.fromkeys((f"{way}_{word}" for way in ("logical", "bitwise") for word in ("and", "or", "xor", "not")), 1),
+    **dict.fromkeys((f"{how}_{word}" for how in ("logical", "bitwise") for word in ("and", "or", "xor", "not")), 1),
     **dict.fromkeys(("hardtanh", "relu6", "clamp", "leaky_relu", "prelu"), 2),  # ReLU6: two comparisons
     **dict.fromkeys(("addcmul", "addcdiv", "lerp"), 3),
     "sigmoid": 4,  # negate, exponential, add, divide
@@ -142,14 +144,19 @@ ELEMENTWISE = {
     "softplus": 3,  # exponential, add, logarithm
     "hardsigmoid": 4,  # add, clamp (2), divide
     "hardswish": 5,  # hardsigmoid, multiply
+    **dict.fromkeys(("batch_norm", "_native_batch_norm_legit_no_training"), NORM_OPS),
+    "quantize": 5,  # scale, round, shift, clamp (2)
+    "dequantize": 2,  # shift, scale
+}
+
+#: Ops an element of the result, which needs elements of other places: a row, a channel, neighbours.
+ROWWISE = {
     **dict.fromkeys(("softmax", "_softmax", "log_softmax", "_log_softmax"), SOFTMAX_OPS),
-    **dict.fromkeys(("batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"), NORM_OPS),
-    **dict.fromkeys(("_native_batch_norm_legit_no_training", "native_layer_norm", "native_group_norm"), NORM_OPS),
+    **dict.fromkeys(("layer_norm", "group_norm", "instance_norm", "rms_norm"), NORM_OPS),
+    **dict.fromkeys(("native_layer_norm", "native_group_norm"), NORM_OPS),
     "upsample_bilinear2d": BILINEAR_OPS,
     "upsample_trilinear3d": 15,  # eight products, seven additions
     "upsample_bicubic2d": 35,  # five rows of four products and three additions
-    "quantize": 5,  # scale, round, shift, clamp (2)
-    "dequantize": 2,  # shift, scale
 }
 
 #: Ops that go by another name where a graph was decomposed.
@@ -160,40 +167,62 @@ ALIASES = {
 }  # fmt: skip
 
 
+FUSES = frozenset({ALIASES.get(op, op) for op in ELEMENTWISE} | {"gelu"})
+"""Kinds that run in the kernel of the op whose result they read. All others start a kernel: norms, softmax and
+reductions need elements of other places, pools a window, cat and pad change places."""
+
+
 def is_free(op: str, arguments: Arguments, out: Tensor) -> bool:
     """Whether an op costs nothing at all, and so gets no row; a pad by nothing is one."""
     return op in FREE or (op == "pad" and arguments["self"].shape == out.shape)
 
 
 def cost(op: str, arguments: Arguments, out: Tensor) -> Cost:
-    """The price of the ATen op of that name (`conv2d`; in-place names without their underscore).
+    """What the ATen op of that name costs (`conv2d`; in-place names without their underscore).
 
     Raises UnknownOpError for an op that no table has.
     """
     kind = ALIASES.get(op, op)
     if op in _FORMULAS:
         return _FORMULAS[op](arguments, out)
-    if op in ELEMENTWISE:
-        return Cost(kind, ELEMENTWISE[op] * out.numel)
+    if op in ELEMENTWISE or op in ROWWISE:
+        return Cost(kind, (ELEMENTWISE | ROWWISE)[op] * out.numel)
     if op in MOVES or op in PICKS:
         return Cost(kind)
     if op in POOLS:
         return Cost(POOLS[op])
     if op in REDUCTIONS:
         return Cost(op, out.numel if "other" in arguments else arguments["self"].numel)
-    raise UnknownOpError(f"unknown op {op}: teach rooflint.networks.ops what it costs; an op is never counted as zero")
+    raise UnknownOpError(f"unknown op {op}: add its cost to rooflint.networks.ops; an op is never counted as zero")
 
 
+Formula = Callable[[Arguments, Tensor], Cost]
+_FORMULAS: dict[str, Formula] = {}
+
+
+def _formula(*ops: str) -> Callable[[Formula], Formula]:
+    """The cost of ops that no table can hold, by their arguments and their result."""
+
+    def enter(formula: Formula) -> Formula:
+        _FORMULAS.update(dict.fromkeys(ops, formula))
+        return formula
+
+    return enter
+
+
+@_formula("gelu")
 def _gelu(arguments: Arguments, out: Tensor) -> Cost:
     """Exact: scale, erf, add, two products. In its tanh form: cube (2), scale, add, scale, tanh, add, two products."""
     return Cost("gelu", (9 if arguments.get("approximate") == "tanh" else 5) * out.numel)
 
 
+@_formula("linalg_vector_norm")
 def _vector_norm(arguments: Arguments, _out: Tensor) -> Cost:
     """Square and add for each element of the argument."""
     return Cost("vector_norm", 2 * arguments["self"].numel)
 
 
+@_formula("sort", "argsort", "topk")
 def _sort(arguments: Arguments, _out: Tensor) -> Cost:
     """A comparison for each level of a merge or of a heap; `topk` keeps a heap of k."""
     whole = arguments["self"]
@@ -202,6 +231,7 @@ def _sort(arguments: Arguments, _out: Tensor) -> Cost:
     return Cost("topk" if "k" in arguments else "sort", whole.numel * max(kept - 1, 0).bit_length())
 
 
+@_formula("grid_sampler", "grid_sampler_2d")
 def _grid_sampler(arguments: Arguments, out: Tensor) -> Cost:
     """Bilinear for each element; for each position the scaled coordinates (6), their floors (2) and weights (4)."""
     if arguments.get("interpolation_mode"):
@@ -209,11 +239,13 @@ def _grid_sampler(arguments: Arguments, out: Tensor) -> Cost:
     return Cost("grid_sample", BILINEAR_OPS * out.numel + 12 * (out.numel // out.shape[1]))
 
 
+@_formula("roi_align")
 def _roi_align(arguments: Arguments, out: Tensor) -> Cost:
     """The mean of sampling² bilinear samples for each element."""
     return Cost("roi_align", arguments["sampling"] ** 2 * (BILINEAR_OPS + 1) * out.numel)
 
 
+@_formula("batched_nms")
 def _nms(arguments: Arguments, _out: Tensor) -> Cost:
     """A sort by score, then every pair of boxes; a box has NMS_RIVALS of its own class at most."""
     boxes = arguments["boxes"].shape[0]
@@ -221,16 +253,19 @@ def _nms(arguments: Arguments, _out: Tensor) -> Cost:
     return Cost("nms", IOU_OPS * pairs + boxes * max(boxes - 1, 0).bit_length())
 
 
+@_formula("every")
 def _filter(_arguments: Arguments, _out: Tensor) -> Cost:
     """Rows that pass a threshold; the comparison is an op of its own."""
     return Cost("filter")
 
 
+@_formula("linear")
 def _linear(arguments: Arguments, out: Tensor) -> Cost:
     n, k = arguments["weight"].shape
     return Cost("linear", 0, out.numel // n, n, k, 1)
 
 
+@_formula("conv1d", "conv2d", "conv3d")
 def _conv(arguments: Arguments, out: Tensor) -> Cost:
     """Output positions × channels of a group × window of a group; weight (c_out, c_in / groups, *window)."""
     c_out, *window = arguments["weight"].shape
@@ -239,21 +274,25 @@ def _conv(arguments: Arguments, out: Tensor) -> Cost:
     return Cost(kind, 0, out.numel // c_out, c_out // groups, math.prod(window), groups)
 
 
+@_formula("convolution")
 def _convolution(arguments: Arguments, out: Tensor) -> Cost:
     """Either kind, as a decomposed graph has it."""
     return _conv_transpose(arguments, out) if arguments.get("transposed") else _conv(arguments, out)
 
 
+@_formula("addmm")
 def _addmm(arguments: Arguments, out: Tensor) -> Cost:
     """A matrix product that starts at a bias."""
     return _matmul({"self": arguments["mat1"], "mat2": arguments["mat2"]}, out)
 
 
+@_formula("baddbmm")
 def _baddbmm(arguments: Arguments, out: Tensor) -> Cost:
     """A stack of matrix products that start at a bias."""
     return _matmul({"self": arguments["batch1"], "mat2": arguments["batch2"]}, out)
 
 
+@_formula("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def _conv_transpose(arguments: Arguments, _out: Tensor) -> Cost:
     """Every input position feeds a whole window; weight (c_in, c_out / groups, *window)."""
     c_in, *window = arguments["weight"].shape
@@ -262,6 +301,7 @@ def _conv_transpose(arguments: Arguments, _out: Tensor) -> Cost:
     return Cost(kind, 0, arguments["input"].numel // c_in, math.prod(window), c_in // groups, groups)
 
 
+@_formula("scaled_dot_product_attention")
 def _attention(arguments: Arguments, _out: Tensor) -> Cost:
     """Q·Kᵀ and P·V as one product of depth E + E_v; scores are scaled, masked where there is a mask, and softmaxed.
 
@@ -273,6 +313,7 @@ def _attention(arguments: Arguments, _out: Tensor) -> Cost:
     return Cost("attention", heads * length * source * ops_per_score, length, source, query[-1] + value[-1], heads)
 
 
+@_formula("matmul", "mm", "bmm")
 def _matmul(arguments: Arguments, _out: Tensor) -> Cost:
     """(stack, m, k)·(stack, k, n) with axes named …ax and …xb; a vector has the axis x alone."""
     left, right = arguments["self"], arguments.get("other", arguments.get("mat2"))
@@ -282,6 +323,7 @@ def _matmul(arguments: Arguments, _out: Tensor) -> Cost:
     return _contraction(left, left_axes, right, right_axes, stack + "ab")
 
 
+@_formula("einsum")
 def _einsum(arguments: Arguments, _out: Tensor) -> Cost:
     tensors, equation = arguments["tensors"], arguments["equation"].replace(" ", "")
     inputs, _, result = equation.partition("->")
@@ -312,24 +354,3 @@ def _contraction(left: Tensor, left_axes: str, right: Tensor, right_axes: str, k
         k=math.prod(lhs[axis] for axis in shared if axis not in kept),
         groups=math.prod(lhs[axis] for axis in shared if axis in kept),
     )
-
-
-_FORMULAS: dict[str, Callable[[Arguments, Tensor], Cost]] = {
-    "linear": _linear,
-    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _conv),
-    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _conv_transpose),
-    **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
-    "convolution": _convolution,
-    "addmm": _addmm,
-    "baddbmm": _baddbmm,
-    "einsum": _einsum,
-    "scaled_dot_product_attention": _attention,
-    "gelu": _gelu,
-    "linalg_vector_norm": _vector_norm,
-    **dict.fromkeys(("sort", "argsort", "topk"), _sort),
-    "grid_sampler": _grid_sampler,
-    "grid_sampler_2d": _grid_sampler,
-    "roi_align": _roi_align,
-    "batched_nms": _nms,
-    "every": _filter,
-}

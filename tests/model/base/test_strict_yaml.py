@@ -242,7 +242,7 @@ def test_an_empty_file_is_refused(text):
 
 
 def test_a_collection_as_key_is_refused():
-    assert problems("a: 1\n? [b]\n: 2") == [(2, "want a word as key, found a collection")]
+    assert problems("a: 1\n? [b]\n: 2") == [(2, "want a text as key, found a collection")]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_a_file_of_brackets_is_refused_and_does_not_kill_the_interpreter(tmp_pat
     file = tmp_path / "deep.yaml"
     file.write_text("[" * 100_000, encoding="utf-8")
     code = (
-        "import sys; from pathlib import Path; from rooflint import errors, strict_yaml\n"
+        "import sys; from pathlib import Path; from rooflint.base import errors, strict_yaml\n"
         "try: strict_yaml.load(Path(sys.argv[1]))\n"
         "except errors.InputError: print('refused')"
     )
@@ -455,9 +455,9 @@ def test_windows_lines_stay_windows_lines():
         (("units", "vector"), "has no 'units.vector'"),
         (("claims", 7, "expect"), "has no"),
         (("claims", "expect"), "has no"),
-        (("units",), "is no value that stands in one line"),
-        (("notes",), "is no value that stands in one line"),
-        (("long",), "runs over several lines"),
+        (("units",), "is not a scalar on one line"),
+        (("notes",), "is not a scalar on one line"),
+        (("long",), "spans several lines"),
     ],
 )
 def test_what_cannot_be_changed_in_place_is_said_so(path, message):
@@ -466,9 +466,9 @@ def test_what_cannot_be_changed_in_place_is_said_so(path, message):
 
 
 def test_an_entry_needs_a_key_to_stand_before():
-    with pytest.raises(PlaceError, match="no key"):
+    with pytest.raises(PlaceError, match="is not a key"):
         with_entry_before(SPEC, ("claims", 0), "sparse: true")
-    with pytest.raises(PlaceError, match="no key"):
+    with pytest.raises(PlaceError, match="is not a key"):
         line_of_key(SPEC, ("claims", 0))
 
 

@@ -112,7 +112,7 @@ def test_numbers_that_yaml_read_already_are_taken_as_they_are():
         ("w", "W"),
         ("bits", "bit"),
         ("MACs", "MAC"),
-        ("MAC/clock", "MAC (per clock is said by the key)"),
+        ("MAC/clock", "MAC (the key says that it is per clock)"),
         ("$/h", "USD/h"),
         ("usd", "USD"),
         ("kwh", "kWh"),

@@ -265,7 +265,7 @@ def test_two_files_of_one_id_are_refused(specs):
     second = specs.write("acme/one", DEVICE, suffix=".yml")
     with pytest.raises(InputError) as caught:
         specs.registry().get("acme/one")
-    assert caught.value.problems == (Problem(second, 1, "id 'acme/one' is ambiguous: one.yaml defines it, too"),)
+    assert caught.value.problems == (Problem(second, 1, "id 'acme/one' is ambiguous: one.yaml also defines it"),)
 
 
 def test_two_architecture_files_of_one_id_are_refused(specs):
@@ -273,7 +273,7 @@ def test_two_architecture_files_of_one_id_are_refused(specs):
     second = specs.write("acme/arch", ARCHITECTURE, "architectures", suffix=".yml")
     with pytest.raises(InputError) as caught:
         specs.registry().architecture("acme/arch")
-    assert caught.value.problems == (Problem(second, 1, "id 'acme/arch' is ambiguous: arch.yaml defines it, too"),)
+    assert caught.value.problems == (Problem(second, 1, "id 'acme/arch' is ambiguous: arch.yaml also defines it"),)
 
 
 @pytest.mark.parametrize("name", ["acme/H100", "acme/h100 sxm", "acme/-h100", "acme/h_100"])
@@ -371,7 +371,7 @@ def test_what_is_wrong_in_an_architecture_is_said_of_its_file(specs):
 # ----------------------------------------------------------------------------------------------------- what is complete
 
 
-ADD = "add the fact, or say under 'undisclosed' why nobody can"
+ADD = "add the fact, or give the reason under 'undisclosed'"
 FACTS = {
     "groups": "[2, wp, p]",
     "per_group": "[4, wp, p]",
@@ -384,14 +384,14 @@ FACTS = {
 def test_a_unit_without_one_of_its_factors_is_refused(refused, key):
     others = ", ".join(f"{name}: {fact}" for name, fact in FACTS.items() if name != key)
     assert refused(f"units:\n  tc: {{group: SM, {others}}}  # here\n") == [
-        f"units.tc.{key}: is missing: the file does not say it; {ADD}"
+        f"units.tc.{key}: is missing: the file does not state it; {ADD}"
     ]
 
 
 def test_a_unit_is_refused_where_neither_device_nor_architecture_completes_it(specs, refused):
     specs.write("acme/arch", ARCHITECTURE, "architectures")
     assert refused("architecture: acme/arch\nunits:\n  tc: {groups: [2, wp, p]}  # here\n") == [
-        f"units.tc.clock: is missing: neither the device nor its architecture says it; {ADD}"
+        f"units.tc.clock: is missing: neither the device nor its architecture states it; {ADD}"
     ]
 
 
@@ -404,7 +404,7 @@ def test_a_unit_that_only_the_architecture_names_must_be_completed_too(specs):
 
 @pytest.mark.parametrize("unit", ["{}", "{circuit: tensor_core}", "{group: SM}"])
 def test_a_unit_without_any_fact_is_refused_and_does_not_vanish(refused, unit):
-    sentences = [f"units.tc.{key}: is missing: the file does not say it; {ADD}" for key in FACTS]
+    sentences = [f"units.tc.{key}: is missing: the file does not state it; {ADD}" for key in FACTS]
     assert refused(f"units:\n  tc: {unit}  # here\n") == sorted([*sentences])
 
 
@@ -457,9 +457,7 @@ def test_a_full_die_counts_what_units_are_grouped_in(refused):
 
 @pytest.mark.parametrize("section", ["memories", "caches"])
 def test_a_memory_or_cache_without_any_fact_is_refused_and_does_not_vanish(refused, section):
-    assert refused(f"{section}:\n  m: {{}}  # here\n") == [
-        f"{section}.m: has no fact; say something of it or remove it"
-    ]
+    assert refused(f"{section}:\n  m: {{}}  # here\n") == [f"{section}.m: has no fact; add one or remove it"]
 
 
 def test_what_a_vendor_does_not_disclose_need_not_be_there(specs):
@@ -490,7 +488,7 @@ def test_an_undisclosed_path_hides_itself_and_not_what_begins_with_its_letters(s
 @pytest.mark.parametrize("path", ["units.tc.clok", "units.tpu.clock", "frobnicate"])
 def test_an_undisclosed_path_that_leads_nowhere_is_refused(refused, path):
     assert refused(UNIT + f"undisclosed:\n  {path}: because  # here\n") == [
-        f"undisclosed: '{path}' is no path of this device"
+        f"undisclosed: '{path}' is not a path of this device"
     ]
 
 
@@ -528,7 +526,7 @@ def test_half_a_bandwidth_is_refused(refused, half):
 )
 def test_a_bandwidth_that_is_said_and_derived_is_refused(refused, facts):
     assert refused(f"memories:\n  m: {{bandwidth: [160 GB/s, wp, p], {facts}}}  # here\n") == [
-        "memories.m: says bandwidth and bus or pin_rate; keep bus and pin_rate, the bandwidth follows from them"
+        "memories.m: states bandwidth and bus or pin_rate; keep bus and pin_rate, the bandwidth follows from them"
     ]
 
 

@@ -82,7 +82,7 @@ def test_an_architecture_has_no_tdp(specs):
     assert problem.message.startswith("unknown key 'tdp'")
 
 
-TYPED = "types a peak; peaks are derived from facts, and what a vendor printed is a claim in golden/"
+TYPED = "states a peak; peaks are derived from facts, and a vendor's figure is a claim in golden/"
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from rooflint.base.precision import bytes_per_element
 from rooflint.kernels import decode, gemm, prefill
 from rooflint.kernels.attention import attention
 from rooflint.kernels.shapes import shapes
-from rooflint.networks.flow import ELEMENTWISE
+from rooflint.networks.ops import FUSES
 
-STREAMED = {*ELEMENTWISE, "layer_norm", "softmax", "max_pool", "avg_pool", "cat"}
+STREAMED = {*FUSES, "layer_norm", "softmax", "max_pool", "avg_pool", "cat"}
 
 
 def slow_network_s(work, chip, shared, storage, element_bytes, gap_s):

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
-from rooflint.networks.flow import ELEMENTWISE, INPUT, Flow
-from rooflint.networks.ops import ALIASES, Op
-from rooflint.networks.ops import ELEMENTWISE as COUNTED
+from rooflint.networks.flow import INPUT, Flow
+from rooflint.networks.ops import ALIASES, ELEMENTWISE, FUSES, ROWWISE, Op
 from rooflint.networks.tables import load_workload
 from rooflint.networks.workload import Workload, WorkloadError, conv2d, gemm, matrix_op, mlp
 from rooflint.roofline import estimate
@@ -226,8 +225,9 @@ STARTS_A_KERNEL = {
 
 
 def test_every_op_that_is_counted_by_element_is_elementwise_or_says_why_not():
-    assert set(ELEMENTWISE) | set(STARTS_A_KERNEL) == {ALIASES.get(op, op) for op in COUNTED} | {"gelu"}
-    assert not set(ELEMENTWISE) & set(STARTS_A_KERNEL)
+    assert set(STARTS_A_KERNEL) == {ALIASES.get(op, op) for op in ROWWISE}
+    assert {ALIASES.get(op, op) for op in ELEMENTWISE} | {"gelu"} == FUSES
+    assert not FUSES & set(STARTS_A_KERNEL)
 
 
 # ----------------------------------------------------------------------------------------------------------------- laws
@@ -309,6 +309,6 @@ def test_what_could_join_has_joined(graph):
     readers = flow.readers()
     for row, read in zip(rows, flow.reads, strict=True):
         last = max(read, default=INPUT)
-        if row.kind in ELEMENTWISE and last != INPUT and row.elements_in >= row.elements_out:
+        if row.kind in FUSES and last != INPUT and row.elements_in >= row.elements_out:
             same_size = rows[last].elements_out == row.elements_out
             assert len(readers[last]) > 1 or last in flow.returns or not same_size
