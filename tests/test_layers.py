@@ -33,7 +33,7 @@ BELOW = {
     "rooflint_measure": {"rooflint"},
     "rooflint_calibration": {"rooflint", "rooflint_measure"},
     "rooflint_report": {"rooflint"},
-    "pytest_rooflint": {"rooflint", "rooflint_measure", "rooflint_calibration"},
+    "pytest_rooflint": {"rooflint", "rooflint_measure", "rooflint_calibration", "rooflint_report"},
 }
 
 #: What a stopwatch may know of the model: how to write and to name, nothing of what a device should reach.

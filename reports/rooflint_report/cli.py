@@ -1,54 +1,14 @@
-"""Writing a file so that a reader sees the old one or the new one, never half of it."""
+"""`rooflint report`: from an evidence file to the two files of a report."""
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rooflint.base.files import write_whole
 from rooflint_report.evidence import EvidenceError, load_evidence
 from rooflint_report.page import render_html
 from rooflint_report.summary import render_summary
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write beside the target, then rename over it; the folder is made where it is missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """Return the mask of this process; reading it means setting it, so it is put back at once."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-# ---- From an evidence file to the two files of a report
-
-__all__ = ["EvidenceError", "render"]
-
-
-def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
-    """Write both, and return each with its size in bytes."""
-    content = load_evidence(evidence)
-    texts = {html: render_html(content), summary: render_summary(content)}
-    for path, text in texts.items():
-        write_atomically(path, text)
-    return [(path, len(text.encode())) for path, text in texts.items()]
-
-
-# ---- `rooflint report`: render an evidence file
 
 app = typer.Typer(add_completion=False)
 
@@ -65,8 +25,6 @@ def report(
 
     Status 0 says that both were written, red or green; 2, that the evidence cannot be read or a file not be written.
     """
-    from rooflint_report.evidence import EvidenceError  # noqa: PLC0415  # `rooflint --help` does without
-
     try:
         written = render(
             evidence, html or evidence.with_name("report.html"), summary or evidence.with_name("summary.md")
@@ -79,6 +37,15 @@ def report(
         raise typer.Exit(2) from None
     for path, size in written:
         typer.echo(f"{path}  {_size(size)}")
+
+
+def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
+    """Write both, and return each with its size in bytes."""
+    content = load_evidence(evidence)
+    texts = {html: render_html(content), summary: render_summary(content)}
+    for path, text in texts.items():
+        write_whole(path, text)
+    return [(path, len(text.encode())) for path, text in texts.items()]
 
 
 def _size(length: int) -> str:

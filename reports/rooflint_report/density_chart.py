@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from rooflint_report.axis import LogAxis
-from rooflint_report.evidence import SiliconBins, SiliconColumn, SiliconDensity
+from rooflint_report.findings import SiliconBins, SiliconColumn, SiliconDensity
 from rooflint_report.html import engineering
 
 BIN = 2
@@ -59,7 +59,7 @@ class Frame:
     @property
     def reach(self) -> int:
         """From the middle of the plane below to its edge. [px]"""
-        return BIN * math.floor(math.log10(self.bins["farthest"]) * self.bins["ratio_per_decade"])
+        return BIN * math.floor(math.log10(self.bins.farthest) * self.bins.ratio_per_decade)
 
     @property
     def middle(self) -> int:
@@ -84,7 +84,7 @@ class Frame:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Pixels from the left or from the bottom, and the time there."""
-        ends = self.low / self.bins["per_decade"], self.high / self.bins["per_decade"]
+        ends = self.low / self.bins.per_decade, self.high / self.bins.per_decade
         axis = LogAxis(*ends, 0, self.side)
         return [(axis.at(tick), engineering(tick, "s")) for tick in axis.ticks(4)]
 
@@ -101,18 +101,18 @@ class Frame:
     @property
     def near(self) -> list[str]:
         """Paths of what is still near, either way."""
-        return [self._level(1 + self.bins["near"]), self._level(1 - self.bins["near"])]
+        return [self._level(1 + self.bins.near), self._level(1 - self.bins.near)]
 
     def _level(self, ratio: float) -> str:
         """A ratio as a line above, cut at the square's edges, and as one below."""
-        up = BIN * math.log10(ratio) * self.bins["per_decade"]
+        up = BIN * math.log10(ratio) * self.bins.per_decade
         start, end = (0.0, up) if up >= 0 else (-up, 0.0)
         last = self.side - abs(up)
         above = f"M{LEFT + start:.1f} {self.bottom - end:.1f}l{last:.1f} {-last:.1f}"
         return f"{above}M{LEFT} {self.middle - self._rise(ratio):.1f}h{self.side}"
 
     def _rise(self, ratio: float) -> float:
-        return BIN * math.log10(ratio) * self.bins["ratio_per_decade"]
+        return BIN * math.log10(ratio) * self.bins.ratio_per_decade
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,13 @@ class Picture:
 
 def ratio_of(bins: SiliconBins) -> int:
     """Bins of times above that a bin below is as wide as."""
-    return max(1, bins["per_decade"] // bins["under_per_decade"])
+    return max(1, bins.per_decade // bins.under_per_decade)
 
 
 def frame_of(densities: Sequence[SiliconDensity], bins: SiliconBins) -> Frame:
     """Axes on which all of them have a place."""
-    columns = [column for one in densities for column in one["times"]]
-    ends = [end for one in columns for end in (one["x"], one["x"] + 1, one["y"], one["y"] + len(one["counts"]))]
+    columns = [column for one in densities for column in one.times]
+    ends = [end for one in columns for end in (one.x, one.x + 1, one.y, one.y + len(one.counts))]
     wide = ratio_of(bins)
     low, high = min(ends, default=0) - MARGIN, max(ends, default=0) + MARGIN
     return Frame(bins, wide * (low // wide), wide * -(-high // wide))
@@ -143,10 +143,8 @@ def picture(density: SiliconDensity, frame: Frame) -> Picture:
     wide = ratio_of(frame.bins)
     return Picture(
         density,
-        _paths(density["times"], LEFT - BIN * frame.low + BIN // 2, BIN, frame.bottom + BIN * frame.low),
-        _paths(
-            density["ratios"], LEFT - frame.under * (frame.low // wide) + frame.under // 2, frame.under, frame.middle
-        ),
+        _paths(density.times, LEFT - BIN * frame.low + BIN // 2, BIN, frame.bottom + BIN * frame.low),
+        _paths(density.ratios, LEFT - frame.under * (frame.low // wide) + frame.under // 2, frame.under, frame.middle),
     )
 
 
@@ -154,8 +152,8 @@ def _paths(columns: Iterable[SiliconColumn], left: int, width: int, bottom: int)
     """Upright strokes, as wide as a bin; those of a step follow each other in one path."""
     paths = [""] * STEPS
     for column in columns:
-        for start, length, number in _runs(column["counts"]):
-            x, y = left + width * column["x"], bottom - BIN * (column["y"] + start)
+        for start, length, number in _runs(column.counts):
+            x, y = left + width * column.x, bottom - BIN * (column.y + start)
             paths[number] += f"M{x} {y}v{-BIN * length}"
     return paths
 

@@ -1,187 +1,90 @@
-"""evidence.json: its shape, and the door through which it is read."""
+"""evidence.json as typed records: the harness writes them, the report reads them.
 
+JSON Schema (`rooflint schema`) and the key listing of docs/evidence.md are generated from these classes and from those
+of `verdicts`, `findings` and `differences`. Every `display` is formatted text; values are in SI base units.
+"""
+
+import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from pydantic import Field, ValidationError
 
-SCHEMA = "rooflint-evidence/1"
+from rooflint_report.differences import Delta, Mutation
+from rooflint_report.findings import Measured, Power, Silicon
+from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
 
-Outcome = Literal["pass", "fail", "xfail", "not validated here", "undecided"]
+SCHEMA: Literal["rooflint-evidence/1"] = "rooflint-evidence/1"
 
 
 class EvidenceError(Exception):
     """The file cannot be rendered; the message is one sentence that begins with its path."""
 
 
-class Commit(TypedDict):
+# ---- the run
+
+
+class Commit(Record):
     """The state of the repository that ran."""
 
     commit: str
     branch: str | None
     dirty: bool
+    """Whether there were uncommitted changes."""
 
 
-class Run(TypedDict):
-    """When, how and on which commit the suite ran; `duration_s` in seconds."""
+class Run(Record):
+    """When, how and on which commit the suite ran."""
 
     started: str
+    """ISO 8601, in UTC."""
     duration_s: float
     command: str
     exit_status: int
+    """pytest's."""
     git: Commit | None
     versions: dict[str, str | None]
+    """Of rooflint, Python, pytest and NumPy."""
     ci: dict[str, Any] | None
+    """GITHUB_* variables; null outside CI."""
 
 
-Counts = TypedDict(
-    "Counts",
-    {
-        "pass": int,
-        "fail": int,
-        "xfail": int,
-        "not validated here": int,
-        "undecided": int,
-        "uncorroborated": int,
-        "claims": int,
-        "devices": int,
-        "replays": NotRequired[int],
-        "loose": NotRequired[int],
-        "stale": NotRequired[int],
-    },
-)
+class Counts(Record):
+    """Claims by outcome, and what else the run counted."""
+
+    pass_: int
+    fail: int
+    xfail: int
+    not_validated_here: int = Field(validation_alias="not validated here", serialization_alias="not validated here")
+    undecided: int
+    uncorroborated: int
+    """Claims that pass without a second document that agrees."""
+    loose: int = 0
+    """Tolerances wider than printed digits justify."""
+    stale: int = 0
+    """Loose tolerances that are wider than the figure needs."""
+    replays: int = 0
+    problems: int = 0
+    claims: int
+    devices: int
+
+    def of(self, outcome: str) -> int:
+        """Claims with an outcome."""
+        return int(getattr(self, {"pass": "pass_"}.get(outcome, outcome.replace(" ", "_"))))
 
 
-class Problem(TypedDict):
-    """A closed-world failure or a file that cannot be read."""
+class Problem(Record):
+    """A file that cannot be read, or something that the suite as a whole lacks."""
 
     what: str
     file: str | None
     line: int | None
 
 
-class Source(TypedDict):
-    """Who printed a figure, and where."""
-
-    document: str
-    where: str | None
-    grade: str | None
+# ---- devices
 
 
-class Expected(TypedDict):
-    """What the source printed; `value`, `low`, `high` in SI, `display` with its unit."""
-
-    text: str
-    value: float | None
-    low: float | None
-    high: float | None
-    display: str
-    source: Source | None
-
-
-class Stale(TypedDict):
-    """Why a tolerance is wider than it has to be, and what to write; empty where it can go."""
-
-    text: str
-    write: str
-
-
-class Tolerance(TypedDict):
-    """How far from the printed figure still agrees; `printed` is what the digits alone allow."""
-
-    kind: str
-    text: str
-    why: str | None
-    printed: NotRequired[str]
-    loose: NotRequired[bool]
-    stale: NotRequired[Stale | None]
-
-
-class Obtained(TypedDict):
-    """What the model derives, with the product that yields it; `details` are lines of a red one."""
-
-    value: float | None
-    display: str
-    formula: str | None
-    details: NotRequired[list[str]]
-
-
-class Involved(TypedDict):
-    """A fact that a verdict rests on."""
-
-    path: str
-    display: str
-    grade: str | None
-    document: str | None
-    where: str | None
-    file: str | None
-    line: int | None
-
-
-class Cause(TypedDict):
-    """A ranked explanation of a ratio; its repair, where it was tried out, mends reds and breaks greens."""
-
-    text: str
-    factor: float | None
-    factor_text: str | None
-    file: str | None
-    line: int | None
-    repair: str | None
-    mends: NotRequired[int | None]
-    breaks: NotRequired[int | None]
-
-
-Place = TypedDict(
-    "Place",
-    {
-        "file": str,
-        "line": int | None,
-        "path": str,
-        "from": str,
-        "to": str | None,
-        "mends": int,
-        "breaks": int,
-        "reds": int,
-        "ids": list[str],
-    },
-)
-
-
-class Verdict(TypedDict):
-    """One claim met by the model."""
-
-    id: str
-    nodeid: str
-    outcome: Outcome
-    kind: str
-    subject: str
-    hardware: str | None
-    others: list[str]
-    unit: str | None
-    precision: str | None
-    at: str | None
-    file: str
-    line: int
-    note: str | None
-    reason: str | None
-    until: NotRequired[str | None]
-    corroborated: bool
-    replay: bool
-    expected: Expected | None
-    tolerance: Tolerance | None
-    obtained: Obtained | None
-    ratio: float | None
-    ratio_text: str | None
-    slack: float | None
-    facts: list[Involved]
-    causes: list[Cause]
-    rerun: str
-    headline: NotRequired[str]
-    sparse: NotRequired[bool]
-
-
-class Document(TypedDict):
+class Document(Record):
     """A source as a device lists it."""
 
     document: str
@@ -189,42 +92,45 @@ class Document(TypedDict):
     url: str | None
 
 
-class Factor(TypedDict):
-    """One rung of a ladder; a convention such as 2 op/MAC has no source."""
+class Factor(Record):
+    """One factor of a derivation; a convention such as 2 op/MAC has no source."""
 
     name: str
     display: str
     path: str | None
     source: str | None
+    """Key of a document of the device."""
     grade: str | None
     where: str | None
     file: str | None
     line: int | None
 
 
-class Published(TypedDict):
-    """A figure that a golden file holds against a derived one."""
+class Published(Record):
+    """A figure that a golden file compares with a derived one."""
 
     display: str
     document: str | None
     grade: str | None
     where: str | None
     sparse: bool
-    kind: NotRequired[str]
+    kind: str
+    """Kind of the claim."""
     outcome: Outcome
-    corroborated: NotRequired[bool]
+    corroborated: bool
     ratio: float | None
     file: str
     line: int
 
 
-class Peak(TypedDict):
-    """Dense peak of one unit at one precision; `value` in op/s."""
+class Peak(Record):
+    """Dense peak of one unit at one precision."""
 
     unit: str
     precision: str
     at: str | None
     value: float | None
+    """[op/s]"""
     display: str
     sparse_display: str | None
     formula: str | None
@@ -233,7 +139,7 @@ class Peak(TypedDict):
     published: list[Published]
 
 
-class Memory(TypedDict):
+class Memory(Record):
     """One memory of a device."""
 
     name: str
@@ -241,32 +147,24 @@ class Memory(TypedDict):
     capacity_display: str | None
     formula: str | None
     factors: list[Factor]
+    weakest_grade: str | None = None
     published: list[Published]
 
 
-class Fact(TypedDict):
-    """Any other fact of a device."""
+class Fact(Record):
+    """A fact of a device that no derivation shows, or one that an operating point changes."""
 
     path: str
     display: str
     source: str | None
+    """Key of a document of the device."""
     grade: str | None
     where: str | None
-    file: str | None
-    line: int | None
+    file: str | None = None
+    line: int | None = None
 
 
-class Override(TypedDict):
-    """A fact that an operating point changes."""
-
-    path: str
-    display: str
-    source: str | None
-    grade: str | None
-    where: str | None
-
-
-class PointPeak(TypedDict):
+class PointPeak(Record):
     """A peak at an operating point."""
 
     unit: str
@@ -274,22 +172,22 @@ class PointPeak(TypedDict):
     display: str
 
 
-class OperatingPoint(TypedDict):
+class OperatingPoint(Record):
     """A power mode or the like."""
 
     name: str
-    overrides: list[Override]
+    overrides: list[Fact]
     peaks: list[PointPeak]
 
 
-class Undisclosed(TypedDict):
+class Undisclosed(Record):
     """What the vendor does not say."""
 
     path: str
     reason: str
 
 
-class Device(TypedDict):
+class Device(Record):
     """One device with all its facts and what follows from them."""
 
     id: str
@@ -304,6 +202,7 @@ class Device(TypedDict):
     notes: str | None
     file: str
     sources: dict[str, Document]
+    """Documents by their short keys."""
     peaks: list[Peak]
     memories: list[Memory]
     facts: list[Fact]
@@ -311,8 +210,8 @@ class Device(TypedDict):
     undisclosed: list[Undisclosed]
 
 
-class Cell(TypedDict):
-    """Claims of one kind on one precision of one device; `none` is a blind spot."""
+class Cell(Record):
+    """Claims of one kind on one precision of one device."""
 
     hardware: str
     precision: str
@@ -320,520 +219,95 @@ class Cell(TypedDict):
     claims: int
     corroborated: int
     outcome: Outcome | Literal["none"]
+    """The worst of the cell; `none` is a blind spot."""
 
 
-class Assumption(TypedDict):
+# ---- replays
+
+
+class Assumption(Record):
     """What a replayed document assumes, beside the sourced fact."""
 
     what: str
     assumed: str
     sourced: str | None
     factor: float | None
+    """Assumed over sourced."""
     factor_text: str | None
     parts: list[str]
+    """Factors that the factor is the product of."""
     source: Source | None
     why: str | None
 
 
-class Figure(TypedDict):
+class Figure(Record):
     """A printed figure, replayed under the document's assumptions and derived from sourced facts."""
 
     what: str
+    kind: str = ""
     printed: str
     replayed: str | None
     sourced: str | None
     factor_text: str | None
+    """Replayed over sourced."""
     outcome: Outcome
+    file: str | None = None
+    line: int | None = None
 
 
-class Replay(TypedDict):
-    """A device as a document assumed it, with the figures that follow; devices of one document share a `group`."""
+class Replay(Record):
+    """A device as a document assumed it, with the figures that follow."""
 
     id: str
     title: str
-    label: NotRequired[str]
-    group: NotRequired[str]
+    label: str
+    group: str
+    """Devices of one document share it."""
     file: str
     line: int
     document: str | None
     hardware: str | None
-    at: NotRequired[str | None]
+    at: str | None
     assumptions: list[Assumption]
     figures: list[Figure]
 
 
-class MutantCounts(TypedDict):
-    """Mutants by what became of them."""
+# ---- the whole
 
-    mutants: int
-    killable: int
-    killed: int
-    survived: int
-    within_digits: int
-    uncorroborated: int
-    equivalent: int
-    killed_besides: int
-    unseen: int
 
+class Evidence(Record):
+    """Everything about a run."""
 
-class MutantClass(MutantCounts):
-    """A class of slips."""
-
-    name: str
-    says: str
-    refused: int
-
-
-class MutatedSubject(MutantCounts):
-    """A spec file whose facts were set wrong; `score` is a share."""
-
-    id: str
-    file: str
-    score: float | None
-
-
-class MutatedFact(MutantCounts):
-    """A fact that was set wrong."""
-
-    subject: str
-    at: str | None
-    path: str
-    file: str
-    line: int
-    display: str
-    would_kill: str | None
-
-
-Survivor = TypedDict(
-    "Survivor",
-    {
-        "subject": str,
-        "at": str | None,
-        "path": str,
-        "file": str,
-        "line": int,
-        "display": str,
-        "class": str,
-        "text": str,
-        "mutated": str,
-        "ratio": float,
-        "would_kill": str,
-    },
-)
-
-
-class Gross(TypedDict):
-    """Errors of two and more on what corroborated peaks and bandwidths rest on."""
-
-    mutants: int
-    killed: int
-
-
-class Mutation(TypedDict):
-    """How much of the specs could be wrong without a red claim; `score` and `floor` are shares."""
-
-    score: float | None
-    floor: float | None
-    holds: bool | None
-    definitions: dict[str, str]
-    counts: MutantCounts
-    gross: Gross
-    classes: list[MutantClass]
-    subjects: list[MutatedSubject]
-    facts: list[MutatedFact]
-    survivors: list[Survivor]
-
-
-class Shift(TypedDict):
-    """By what factor a quantity moved, of how many predictions; no ends where one side knows nothing or zero."""
-
-    word: str
-    rows: int
-    low: float | None
-    high: float | None
-    factor: str
-
-
-class Moved(Shift):
-    """What one quantity of one device did; `together` says how several changes act."""
-
-    device: str
-    of: int
-    knowledge: list[str]
-    together: str
-
-
-class Changed(TypedDict):
-    """A fact, a trait or a file that is another on the new side, and what it moves alone."""
-
-    what: str
-    text: str
-    file: str | None
-    line: int | None
-    source: str
-    alone: str
-    devices: list[str]
-    moves: list[Shift]
-
-
-class Compared(TypedDict):
-    """One side of the comparison."""
-
-    label: str
-    commit: str | None
-
-
-class MovedCounts(TypedDict):
-    """How much moved."""
-
-    predictions: int
-    devices: int
-
-
-class PowerLimit(TypedDict):
-    """What a device is rated for, by the fact that says it; `value` in W."""
-
-    path: str
-    value: float
-    display: str
-
-
-class PowerThen(TypedDict):
-    """The load of a point that is hardest to sustain, on one side."""
-
-    unit: str
-    precision: str
-    limit: PowerLimit
-    verdict: Literal["sustains", "cannot sustain", "undecided"]
-    ratio: float
-    ratio_display: str
-    ends_display: str
-
-
-class PowerAlone(TypedDict):
-    """What a change, by its position among all of them, makes of that load alone."""
-
-    change: int
-    new: PowerThen | None
-
-
-class PowerMoved(TypedDict):
-    """A point of which the power over its limit is another; null where a side cannot tell."""
-
-    device: str
-    at: str | None
-    old: PowerThen | None
-    new: PowerThen | None
-    alone: list[PowerAlone]
-    said: str
-
-
-class Delta(TypedDict):
-    """What moved between two states of the specs."""
-
-    schema: Literal["rooflint-delta/1"]
-    old: Compared
-    new: Compared
-    said: str
-    also: list[str]
-    moved: MovedCounts
-    changes: list[Changed]
-    moves: list[Moved]
-    power: NotRequired[list[PowerMoved]]
-
-
-class PowerLoad(TypedDict):
-    """The load of a device at a point that is hardest to sustain; ratios of its power to the limit."""
-
-    device: str
-    at: str | None
-    unit: str
-    precision: str
-    limit: PowerLimit
-    low_ratio: float
-    ratio: float
-    high_ratio: float
-    ratio_display: str
-    ends_display: str
-    verdict: Literal["sustains", "cannot sustain", "undecided"]
-    left_out: list[str]
-    exhausting_display: str
-    fitting_clock_display: str
-    unknown: int
-
-
-class PowerNotKnown(TypedDict):
-    """A device at a point of which nobody can tell, and why."""
-
-    device: str
-    at: str | None
-    reason: str
-
-
-class Power(TypedDict):
-    """Whether devices hold their printed peak within their printed power."""
-
-    schema: Literal["rooflint-power/1"]
-    said: list[str]
-    loads: list[PowerLoad]
-    not_known: list[PowerNotKnown]
-    caveats: list[str]
-
-
-class Named(TypedDict):
-    """A fact of a machine, or a library with its version."""
-
-    name: str
-    display: str
-
-
-class LeftOut(TypedDict):
-    """What was asked for and could not be measured."""
-
-    what: str
-    why: str
-
-
-class TakenRecording(TypedDict):
-    """A recording: what was measured when, on which machine, under which conditions."""
-
-    device: str
-    at: str | None
-    file: str
-    machine: str
-    taken: str
-    command: str
-    facts: list[Named]
-    software: list[Named]
-    left_out: list[LeftOut]
-    conditions: str
-
-
-class MeasuredRow(TypedDict):
-    """One measurement beside its prediction; `size` is the edge of a cube with as many MAC."""
-
-    device: str
-    at: str | None
-    file: str
-    line: int
-    name: str
-    what: str
-    precision: str | None
-    library: str
-    size: float | None
-    best_s: float
-    best_display: str
-    median_display: str
-    spread_display: str
-    samples: int
-    disturbed: int
-    conditions: str
-    outcome: Literal["pass", "fail", "undecided"]
-    why: str
-    rate_display: str
-    efficiency: float | None
-    efficiency_display: str
-    predicted_s: float | None
-    predicted_display: str
-    bound: str | None
-    ratio_display: str
-    power_w: float | None
-    idle_w: float | None
-    power_display: str
-    idle_display: str
-    energy_display: str
-    per_w_display: str
-
-
-class Measured(TypedDict):
-    """What stopwatches recorded, held against the model."""
-
-    schema: Literal["rooflint-measured/1"]
-    said: list[str]
-    recordings: list[TakenRecording]
-    rows: list[MeasuredRow]
-    how: str
-
-
-class SiliconClaim(TypedDict):
-    """What is claimed of latencies on silicon, whether or not it could be decided."""
-
-    subject: str
-    bound: str
-    file: str
-    line: int
-
-
-class SiliconErrors(TypedDict):
-    """How far latencies are off on the rows of a claim, beside the plain roofline."""
-
-    regime: str
-    rows: int
-    error: float
-    error_display: str
-    lean_display: str
-    roofline_display: str
-    roofline_lean_display: str
-    bound_display: str
-    outcome: Outcome
-    file: str
-    line: int
-
-
-class SiliconScore(SiliconErrors):
-    """Of a family that the constants have not seen."""
-
-    topic: str
-    precision: str
-    family: str
-    devices: list[str]
-
-
-class SiliconPublished(SiliconErrors):
-    """Of a table that others published."""
-
-    table: str
-    title: str
-    device: str
-    op: str
-    precision: str
-    document: str
-    timing: str
-
-
-class SiliconWhole(TypedDict):
-    """A claim of all devices together."""
-
-    subject: str
-    outcome: Outcome
-    obtained: str
-    expected: str
-    formula: str
-
-
-_Fineness = Annotated[int, Field(gt=0, le=200)]
-"""Bins a decade."""
-
-_Place = Annotated[int, Field(ge=-10_000, le=10_000)]
-"""Number of a bin; what lies farther out is no time."""
-
-
-class SiliconBins(TypedDict):
-    """Bins: how many a decade of time, of ratio, and of the time that ratios lie over; the farthest ratio."""
-
-    per_decade: _Fineness
-    ratio_per_decade: _Fineness
-    under_per_decade: _Fineness
-    farthest: Annotated[float, Field(gt=1, le=1e6)]
-    near: Annotated[float, Field(gt=0, lt=1)]
-
-
-class SiliconColumn(TypedDict):
-    """Counts of bins above each other; `y` is the number of the first."""
-
-    x: _Place
-    y: _Place
-    counts: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=20_000)]
-
-
-class SiliconDensity(TypedDict):
-    """Predicted over measured times of a device, and their ratio, as counts of bins."""
-
-    device: str
-    name: str
-    family: str
-    rows: int
-    near_display: str
-    times: list[SiliconColumn]
-    ratios: list[SiliconColumn]
-
-
-SiliconWorst = TypedDict(
-    "SiliconWorst",
-    {
-        "family": str,
-        "device": str,
-        "shape": str,
-        "measured_display": str,
-        "predicted_display": str,
-        "ratio": float,
-        "ratio_display": str,
-        "bound": str,
-        "kernel": str,
-        "around": int,
-        "around_display": str,
-        "like": str,
-        "try": str,
-    },
-)
-
-
-class Why(TypedDict):
-    """Something, and a reason."""
-
-    what: str
-    why: str
-
-
-class SiliconMissing(TypedDict):
-    """Devices without a latency on silicon, by the reason."""
-
-    why: str
-    devices: list[str]
-
-
-class SiliconNotKnown(TypedDict):
-    """Of which ops, devices and tables nothing is said."""
-
-    ops: list[Why]
-    gpus: list[SiliconMissing]
-    of: int
-    others: int
-    tables: list[Why]
-
-
-class Silicon(TypedDict):
-    """Latencies on silicon, held against measurements that their constants have not seen."""
-
-    schema: Literal["rooflint-silicon/1"]
-    said: list[str]
-    how: str
-    why_not: list[str]
-    claimed: list[SiliconClaim]
-    measurements: str | None
-    scores: list[SiliconScore]
-    published: list[SiliconPublished]
-    whole: list[SiliconWhole]
-    bins: SiliconBins
-    densities: list[SiliconDensity]
-    worst: list[SiliconWorst]
-    waits: dict[str, str]
-    left_out: list[Why]
-    not_known: SiliconNotKnown
-    caveats: list[str]
-
-
-class Evidence(TypedDict):
-    """All that a report knows."""
-
-    schema: Literal["rooflint-evidence/1"]
+    schema_: Literal["rooflint-evidence/1"]
     run: Run
-    machine: dict[str, Any]
+    machine: dict[str, str | int | None]
+    """system, release, machine, cpu, cores, python."""
     counts: Counts
     problems: list[Problem]
-    places: NotRequired[list[Place]]
+    places: list[Place] = Field(default_factory=list)
+    """Repairs that were tried, best first."""
     verdicts: list[Verdict]
     devices: list[Device]
     coverage: list[Cell]
     replays: list[Replay]
-    power: NotRequired[Power]
-    measured: NotRequired[Measured]
-    silicon: NotRequired[Silicon]
-    mutation: NotRequired[Mutation]
-    delta: NotRequired[Delta]
+    power: Power | None = None
+    measured: Measured | None = None
+    silicon: Silicon | None = None
+    mutation: Mutation | None = None
+    """Only after `rooflint check --mutate` or `rooflint mutate --evidence FILE`."""
+    delta: Delta | None = None
+    """Only after `rooflint check --against REVISION` or `rooflint diff --evidence FILE`."""
 
 
-_ADAPTER = TypeAdapter(Evidence)
+def plain(found: Record) -> dict[str, Any]:
+    """A record as JSON data, without sections that the run has not."""
+    absent = {name for name in ("mutation", "delta") if getattr(found, name, ...) is None}
+    return found.model_dump(mode="json", by_alias=True, exclude=absent)
+
+
+def as_json(found: Record) -> str:
+    """A record as a JSON document. Raises ValueError for a number that JSON does not have."""
+    return json.dumps(plain(found), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def load_evidence(path: Path) -> Evidence:
@@ -843,7 +317,7 @@ def load_evidence(path: Path) -> Evidence:
     except OSError as error:
         raise EvidenceError(f"{path}: cannot be read ({error.strerror}); the golden suite writes it") from None
     try:
-        return _ADAPTER.validate_json(content, strict=True)
+        return Evidence.model_validate_json(content, strict=True)
     except ValidationError as error:
         raise EvidenceError(f"{path}: {_sentence(error)}") from None
 

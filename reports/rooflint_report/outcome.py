@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooflint_report.evidence import Evidence, Place, Verdict
+from rooflint_report.evidence import Evidence
+from rooflint_report.verdicts import Verdict
 
 MARKS = {"pass": "✓", "fail": "✗", "xfail": "≠", "undecided": "?", "not validated here": "–", "none": "○"}
 SHORT = {"pass": "ok", "fail": "no", "xfail": "xf", "undecided": "un", "not validated here": "nv", "none": "bl"}
@@ -25,44 +26,41 @@ class Headline:
 
 def headline(evidence: Evidence) -> Headline:
     """Say how the run went; an interrupted or an empty run is never green."""
-    counts, status = evidence["counts"], evidence["run"]["exit_status"]
-    claims = counted(counts["claims"], "claim")
+    counts, status = evidence.counts, evidence.run.exit_status
+    claims = counted(counts.claims, "claim")
     if complaint := _complaint(evidence):
         ending = f", and pytest {_ENDINGS[status]} (status {status})" if status in _ENDINGS else ""
         return Headline("Red", f"{complaint}{ending}.")
     if status in _ENDINGS:
         return Headline("Incomplete", f"pytest {_ENDINGS[status]} (status {status}) after {claims}.")
-    if not counts["claims"]:
+    if not counts.claims:
         return Headline("Empty", "no claim was checked, and an empty run shows nothing.")
     if status:
         return Headline("Red", f"every claim holds, but the run ended with status {status}: another test failed.")
     rest = [
-        f"{grouped(counts['xfail'])} known to disagree" if counts["xfail"] else "",
-        f"{grouped(counts['undecided'])} undecided" if counts["undecided"] else "",
-        f"{grouped(counts['not validated here'])} not validated here" if counts["not validated here"] else "",
+        f"{grouped(counts.xfail)} known to disagree" if counts.xfail else "",
+        f"{grouped(counts.undecided)} undecided" if counts.undecided else "",
+        f"{grouped(counts.not_validated_here)} not validated here" if counts.not_validated_here else "",
     ]
     return Headline(
-        "Green", "; ".join([f"{grouped(counts['pass'])} of {claims} hold, none fails", *filter(None, rest)]) + "."
+        "Green", "; ".join([f"{grouped(counts.pass_)} of {claims} hold, none fails", *filter(None, rest)]) + "."
     )
 
 
 def worst_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Farthest from 1 on a log scale first; a ratio of zero, infinity or NaN is farther than any, no ratio is last."""
-    return sorted(verdicts, key=lambda v: -_distance(v["ratio"]))
+    return sorted(verdicts, key=lambda v: -_distance(v.ratio))
 
 
 def tally(verdicts: Iterable[Verdict]) -> list[tuple[str, int]]:
     """(outcome, how many), worst first, without the outcomes that do not occur."""
-    count: Counter[str] = Counter(v["outcome"] for v in verdicts)
+    count: Counter[str] = Counter(v.outcome for v in verdicts)
     return [(outcome, count[outcome]) for outcome in WORST_FIRST if count[outcome]]
 
 
 def claimed(verdict: Verdict) -> str:
     """Say what is claimed, without the device: `peak tensor_core int8 with sparsity at 30w`."""
-    if "headline" in verdict:
-        return verdict["headline"].replace(f" of {verdict['hardware']}", "", 1)
-    at = f" at {verdict['at']}" if verdict["at"] else ""
-    return f"{verdict['kind']} {verdict['subject']}{at}"
+    return verdict.headline.replace(f" of {verdict.hardware}", "", 1)
 
 
 def grouped(number: int) -> str:
@@ -101,7 +99,7 @@ def tied_factors(formula: str) -> str:
 
 def _complaint(evidence: Evidence) -> str:
     """Word the red part of the sentence, or nothing."""
-    fails, problems, claims = evidence["counts"]["fail"], len(evidence["problems"]), evidence["counts"]["claims"]
+    fails, problems, claims = evidence.counts.fail, len(evidence.problems), evidence.counts.claims
     parts = [
         f"{grouped(fails)} of {counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
         f"{counted(problems, 'problem')} in the files" if problems else "",
@@ -114,51 +112,3 @@ def _distance(ratio: float | None) -> float:
     if ratio is None:
         return -1.0
     return abs(math.log(ratio)) if math.isfinite(ratio) and ratio > 0 else math.inf
-
-
-# ---- Places: lines of a file that the run repaired on trial, and the reds that turned green
-
-
-@dataclass(frozen=True)
-class Witness:
-    """A device, or a golden file about none, whose red claims name a place; the anchor is that of the farthest."""
-
-    name: str
-    anchor: str | None
-    reds: int
-
-
-def witnesses(place: Place, fails: list[tuple[str, Verdict]]) -> list[Witness]:
-    """Who names a place, most reds first; `fails` with their anchors, farthest first. An unknown id leads nowhere."""
-    named, left, found = set(place["ids"]), set(place["ids"]), dict[str, Witness]()
-    for anchor, verdict in fails:
-        if verdict["nodeid"] in named:
-            left.discard(verdict["nodeid"])
-            name = verdict["hardware"] or verdict["file"]
-            first = found.get(name, Witness(name, anchor, 0))
-            found[name] = Witness(name, first.anchor, first.reds + 1)
-    return sorted(found.values(), key=lambda w: -w.reds) + [Witness(name, None, 1) for name in sorted(left)]
-
-
-def mended(mends: int, reds: int | None = None) -> str:
-    """Say how many reds a repair turns green: `25 of 27 reds turn green`."""
-    if not mends:
-        return "no red turns green"
-    if mends == reds:
-        return "the one red turns green" if reds == 1 else f"all {counted(reds, 'red')} turn green"
-    what = counted(mends, "red") if reds is None else f"{mends} of {counted(reds, 'red')}"
-    return f"{what} {'turns' if mends == 1 else 'turn'} green"
-
-
-def broken(breaks: int, mends: int | None) -> str:
-    """Go on with what the repair costs: `and nothing turns red`, `but 3 greens turn red`."""
-    if not breaks:
-        return "and nothing turns red"
-    return f"{'but' if mends else 'and'} {counted(breaks, 'green')} {'turns' if breaks == 1 else 'turn'} red"
-
-
-def tried(mends: int | None, breaks: int | None) -> str:
-    """Say what the repair of a cause did; nothing where it was not tried out."""
-    if mends is None:
-        return ""
-    return mended(mends) if breaks is None else f"{mended(mends)} {broken(breaks, mends)}"

@@ -1,42 +1,37 @@
 """The Markdown summary: what a reader of a pull request needs before opening the page."""
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import mutation, outcome, silicon
-from rooflint_report import outcome as place
+from rooflint_report import outcome
 from rooflint_report.evidence import Evidence
 from rooflint_report.html import code, escaped
-from rooflint_report.matrix import coverage_matrix
+from rooflint_report.page import FILTERS, GLOBALS
+from rooflint_report.sections import SECTIONS, Page, coverage
 
 LIMIT_BYTES = 60_000
 
 
-def render_summary(evidence: Evidence) -> str:
-    """Markdown below 60 kB; the worst reds first, as many as fit."""
-    fails = outcome.worst_first(v for v in evidence["verdicts"] if v["outcome"] == "fail")
-    view = {
-        "headline": outcome.headline(evidence),
-        "fails": fails,
-        "places": evidence.get("places", []),
-        "blind": coverage_matrix(evidence).blind,
-        "silicon_topics": silicon.topics(evidence["silicon"]["scores"]) if "silicon" in evidence else [],
-        "silicon_tables": _products(evidence),
-    }
+def render_summary(evidence: Evidence | Mapping[str, Any]) -> str:
+    """Markdown below 60 kB; the farthest failures first, as many as fit."""
+    page = Page.of(Evidence.model_validate(evidence))
+    failures, *others = [(section, section.view(page)) for section in SECTIONS]
     template = _environment().get_template("summary.md.j2")
     for shown in (40, 20, 10, 5, 2, 0):
-        text = template.render(evidence | view, shown=shown)
+        text = template.render(
+            page=page,
+            evidence=page.evidence,
+            headline=outcome.headline(page.evidence),
+            blind=coverage.blind(page.evidence),
+            sections=[pair for pair in (*others, failures) if pair[1] is not None],
+            shown=shown,
+        )
         if len(text.encode()) < LIMIT_BYTES:
             break
     return text
-
-
-def _products(evidence: Evidence) -> list[silicon.Topic]:
-    """Tables of matrix products that others published; the page has the other ops, too."""
-    if "silicon" not in evidence:
-        return []
-    return silicon.tables([one for one in evidence["silicon"]["published"] if one["op"] == "gemm"])
 
 
 @cache
@@ -51,16 +46,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
-        "claimed": outcome.claimed,
-        "code": code,
-        "grouped": outcome.grouped,
-        "ratio": outcome.ratio_text,
-        "deviation": outcome.deviation,
-        "mended": place.mended,
-        "broken": place.broken,
-        "percent": mutation.percent,
-        "share_of": mutation.share_of,
-    }
-    environment.globals |= {"marks": outcome.MARKS, "tried": place.tried}
+    environment.filters |= FILTERS | {"code": code}
+    environment.globals |= GLOBALS
     return environment

@@ -1,8 +1,10 @@
 """Evidence as a run of the golden suite writes it: a few real devices, every outcome, and text that means no good."""
 
 import copy
+import json
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -84,6 +86,12 @@ DEVICES: dict[str, tuple[Any, ...]] = {
 def make_evidence() -> Callable[..., Record]:
     """`make_evidence(devices=66, red=True, nasty=False)` returns evidence of that many devices."""
     return build
+
+
+@pytest.fixture
+def objects() -> Callable[[Any], Any]:
+    """JSON data as objects: what a test gives of a record is all that its code may read."""
+    return lambda data: json.loads(json.dumps(data), object_hook=lambda found: SimpleNamespace(**found))
 
 
 @pytest.fixture

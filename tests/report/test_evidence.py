@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rooflint_report import EvidenceError, load_evidence
+from rooflint_report.evidence import Evidence, plain
 
 
 @pytest.fixture
@@ -27,13 +28,24 @@ def refusal(tmp_path):
 def test_a_run_is_read_as_written(tmp_path, evidence):
     file = tmp_path / "evidence.json"
     file.write_text(json.dumps(evidence), encoding="utf-8")
-    assert load_evidence(file) == evidence
+    assert load_evidence(file) == Evidence.model_validate(evidence)
+
+
+def test_what_is_read_is_written_with_the_same_keys(evidence):
+    def lost(before, after):
+        if isinstance(before, dict):
+            return before.keys() - after.keys() or [found for key in before if (found := lost(before[key], after[key]))]
+        if isinstance(before, list):
+            return [found for pair in zip(before, after, strict=True) if (found := lost(*pair))]
+        return [] if before == after else [before]
+
+    assert not lost(evidence, plain(Evidence.model_validate(evidence)))
 
 
 def test_a_newer_writer_may_say_more(tmp_path, evidence):
     file = tmp_path / "evidence.json"
     file.write_text(json.dumps(evidence | {"ledger": {"moved": 1}}), encoding="utf-8")
-    assert load_evidence(file) == evidence
+    assert load_evidence(file) == Evidence.model_validate(evidence)
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -54,7 +66,7 @@ def test_an_older_writer_need_not_know_places(tmp_path, evidence, without):
             cause.pop("breaks", None)
     file = tmp_path / "evidence.json"
     file.write_text(json.dumps(older), encoding="utf-8")
-    assert load_evidence(file) == older
+    assert load_evidence(file) == Evidence.model_validate(older)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", "pass", b"\xff\xfe{}", '{"a": "\\ud800"}'])

@@ -177,7 +177,17 @@ def test_a_red_card_says_all_that_the_red_test_said(evidence):
 def test_red_comes_before_everything_else(evidence):
     page = render_html(evidence)
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections == ["red", "open", "coverage", "slips", "moved", "slack", "devices", "disputed", "legend"]
+    assert sections == [
+        "failures",
+        "unsettled",
+        "coverage",
+        "mutation",
+        "moved",
+        "slack",
+        "devices",
+        "disputed",
+        "legend",
+    ]
 
 
 def test_the_farthest_red_comes_first(evidence):
@@ -189,14 +199,14 @@ def test_the_best_repair_stands_above_all_reds(evidence):
     read = Reader(render_html(evidence))
     sentence = "With 110\u00a0CU written instead of 220\u00a0CU at model/rooflint/specs/hardware/amd/mi250x.yaml:15"
     visible = re.sub(r"[^\S\u00a0]+", " ", "".join(text for path, text in read.texts if "style" not in path))
-    assert f"{sentence}, 2 of 3 reds turn green and nothing turns red." in visible
+    assert f"{sentence}, 2 of 3 failing claims pass and no other claim fails." in visible
     assert visible.index(sentence) < visible.index("Problems in the files") < visible.index("Every failing claim")
 
 
 def test_a_place_without_a_better_value_says_so(evidence):
     visible = Reader(render_html(evidence)).visible
-    assert "With anything else than 64 MAC at " in visible
-    assert "ampere-ga10b.yaml:23, 1 of 3 reds turns green but 4 greens turn red." in visible
+    assert "With a value other than 64 MAC at " in visible
+    assert "ampere-ga10b.yaml:23, 1 of 3 failing claims passes but 4 passing claims fail." in visible
 
 
 def test_a_place_leads_to_the_reds_that_name_it(evidence):
@@ -206,12 +216,12 @@ def test_a_place_leads_to_the_reds_that_name_it(evidence):
 
 def test_a_cause_tells_what_its_repair_did(evidence):
     visible = Reader(render_html(evidence)).visible
-    assert visible.count("tried out: 2 reds turn green and nothing turns red") == 2
+    assert visible.count("with it, 2 failing claims pass and no other claim fails") == 2
 
 
 def test_the_report_computes_no_place_of_its_own(evidence, without):
     page = render_html(without(evidence, "places"))
-    assert "One place" not in page
+    assert "One repair" not in page
     assert page.count('<article class="card"') == 3
 
 
@@ -219,7 +229,7 @@ def test_many_places_are_cut_after_a_dozen(evidence):
     evidence["places"] = evidence["places"][:1] * 20
     page = render_html(evidence)
     assert page.count("written instead of") == 12
-    assert "8 more places did less" in page
+    assert "8 more repairs did less" in page
 
 
 def test_problems_are_red(evidence):
@@ -322,7 +332,7 @@ def test_a_dozen_disagreements_are_in_sight_and_the_rest_is_folded(evidence):
         verdict |= {"outcome": "xfail", "ratio": 2.0 + number, "until": "2027-11-30"}
     page = render_html(evidence)
     known = sum(v["outcome"] == "xfail" for v in evidence["verdicts"])
-    assert f"<summary>the other {known - 12}, not as far apart</summary>" in page
+    assert f"<summary>the other {known - 12}, closer to the expected figure</summary>" in page
     opened, folded = page.split('<details class="rest">')[0], page.split('<details class="rest">')[1]
     assert "21.000" in opened.split('<tr><th scope="row">')[-12]
     assert folded.split("</details>")[0].count('<tr><th scope="row">') == known - 12

@@ -32,9 +32,9 @@ def test_a_red_has_ratio_cause_and_lines(evidence):
 def test_the_best_repair_comes_before_the_reds(evidence):
     text = render_summary(evidence)
     place = "- With **110 CU** written instead of **220 CU** at `model/rooflint/specs/hardware/amd/mi250x.yaml:15`"
-    assert f"{place} (`units.matrix_core.groups`), **2 of 3 reds turn green** and nothing turns red\n" in text
-    assert text.index(place) < text.index("### Red")
-    assert "repair: 110 CU; tried out: 2 reds turn green and nothing turns red\n" in text
+    assert f"{place} (`units.matrix_core.groups`), **2 of 3 failing claims pass** and no other claim fails\n" in text
+    assert text.index(place) < text.index("### Failures")
+    assert "repair: 110 CU; with it, 2 failing claims pass and no other claim fails\n" in text
 
 
 def test_evidence_without_places_has_none(evidence, without):

@@ -91,7 +91,7 @@ def test_many_breaches_are_counted_and_not_listed(one, monkeypatch):
 def test_a_law_is_neither_corroboration_nor_coverage_nor_a_kill(acme, one):
     verdict = one("monotone: latency batch")
     assert not verdict.corroborated
-    assert verdict.row()["others"] == []
+    assert verdict.obtained.others == ()
     (problem,) = [str(problem) for problem in acme.suite().world_problems() if "acme/k1" in str(problem)]
     assert "has no claim in any golden file" in problem
 

@@ -11,46 +11,12 @@ import pytest
 from pytest_rooflint.evidence import build
 from pytest_rooflint.suite.suite import Suite
 from rooflint.devices.registry import PACKAGED
+from rooflint_report.differences import Share
+from rooflint_report.evidence import Evidence, plain
+from rooflint_report.verdicts import Verdict, Why
 
 TINY = Path(__file__).parents[1] / "tiny"
 REPLAYS = Path(__file__).parents[3] / "golden" / "replays"
-
-#: Schema rooflint-evidence/1. A report reads these; a key more or less is another version of the schema.
-KEYS = {
-    "": "schema run machine counts problems places verdicts devices coverage replays power measured silicon",
-    "run": "started duration_s command exit_status git versions ci",
-    "run.versions": "rooflint python pytest numpy",
-    "machine": "system release machine cpu cores python",
-    "counts": "pass|fail|xfail|not validated here|undecided|uncorroborated|loose|stale|claims|devices|replays|problems",
-    "problems.0": "what file line",
-    "verdicts.1": "id nodeid outcome kind subject hardware architecture others unit precision sparse at per headline"
-    " file line note reason until corroborated replay expected tolerance obtained ratio ratio_text slack facts causes"
-    " rerun duration_s",
-    "verdicts.1.expected": "text value low high display source",
-    "verdicts.1.expected.source": "document where grade",
-    "verdicts.1.tolerance": "kind text why printed loose stale",
-    "verdicts.1.obtained": "value display formula details",
-    "verdicts.1.facts.0": "path display grade document where file line",
-    "verdicts.1.causes.0": "text factor factor_text file line path current repair mends breaks",
-    "places.0": "file line path from to mends breaks reds ids",
-    "devices.0": "id name kind architecture scope die process tdp launched notes file sources peaks memories facts"
-    " operating_points undisclosed",
-    "devices.0.sources.brief": "document grade url",
-    "devices.0.peaks.0": "unit precision at value display sparse_display formula factors weakest_grade published",
-    "devices.0.peaks.0.factors.0": "name display path source grade where file line",
-    "devices.0.peaks.0.published.0": "display document grade where sparse kind outcome corroborated ratio file line",
-    "devices.0.memories.0": "name bandwidth_display capacity_display formula factors weakest_grade published",
-    "devices.0.facts.0": "path display source grade where file line",
-    "devices.0.operating_points.0": "name overrides peaks",
-    "devices.0.operating_points.0.overrides.0": "path display source grade where file line",
-    "devices.0.operating_points.0.peaks.0": "unit precision display",
-    "devices.0.undisclosed.0": "path reason",
-    "coverage.0": "hardware precision kind claims corroborated outcome",
-    "replays.0": "id title label group file line document hardware at assumptions figures",
-    "replays.0.assumptions.0": "what assumed sourced factor factor_text parts source why",
-    "replays.0.assumptions.0.source": "document where grade",
-    "replays.0.figures.0": "what kind printed replayed sourced factor_text outcome file line",
-}
 
 REPLAY = """\
 title: An old log
@@ -86,23 +52,8 @@ def full(red_run):
     return json.loads((red_run / "evidence.json").read_text(encoding="utf-8"))
 
 
-def at(document, path):
-    """The node at a dotted path; a number is a position."""
-    for step in path.split(".") if path else ():
-        document = document[int(step)] if step.isdigit() else document[step]
-    return document
-
-
-def test_the_keys_are_those_of_the_schema_version(full):
-    assert full["schema"] == "rooflint-evidence/1"
-    wanted = {path: set(keys.split("|") if "|" in keys else keys.split()) for path, keys in KEYS.items()}
-    assert {path: set(at(full, path)) for path in KEYS} == wanted
-
-
-def test_every_verdict_has_the_same_keys(full):
-    wanted = set(KEYS["verdicts.1"].split())
-    assert len(full["verdicts"]) > 5
-    assert all(set(row) == wanted for row in full["verdicts"])
+def test_the_evidence_is_what_its_records_say(full):
+    assert plain(Evidence.model_validate_json(json.dumps(full), strict=True)) == full
 
 
 def test_counts_are_those_of_the_verdicts(full):
@@ -179,9 +130,9 @@ def test_two_documents_under_one_key_stay_two(acme):
     built = build.build(
         acme.suite(), [], [], started=datetime.datetime.now(tz=datetime.UTC), duration_s=0, command="", exit_status=0
     )
-    (device,) = built["devices"]
-    factors = {factor["name"]: factor for factor in device["peaks"][0]["factors"]}
-    documents = {name: device["sources"][factors[name]["source"]]["document"] for name in ("groups", "macs_per_clock")}
+    (device,) = built.devices
+    factors = {factor.name: factor for factor in device.peaks[0].factors}
+    documents = {name: device.sources[factors[name].source].document for name in ("groups", "macs_per_clock")}
     assert documents == {"groups": "Acme K1 brief", "macs_per_clock": "Acme A1 architecture manual"}
 
 
@@ -229,9 +180,9 @@ def test_the_shipped_replays_have_a_row_for_each_label(repository):
     built = build.build(
         suite, [], [], started=datetime.datetime.now(tz=datetime.UTC), duration_s=0, command="", exit_status=0
     )
-    assert {replay["label"] for replay in built["replays"]} == labels
+    assert {replay.label for replay in built.replays} == labels
     assert labels >= {"CPU", "GPU", "TPU", "KPU", "GPU-before", "TPU-before"}
-    assert all(row["what"] for replay in built["replays"] for row in replay["assumptions"])
+    assert all(row.what for replay in built.replays for row in replay.assumptions)
 
 
 # ---- conditions
@@ -269,9 +220,10 @@ def test_the_order_in_which_workers_report_does_not_matter(full, red_run, monkey
     now = datetime.datetime.now(tz=datetime.UTC)
 
     def built(rows):
-        return build.build(suite, rows, full["problems"], started=now, duration_s=0, command="", exit_status=1)
+        verdicts = [Verdict.model_validate(row) for row in rows]
+        return build.build(suite, verdicts, full["problems"], started=now, duration_s=0, command="", exit_status=1)
 
-    assert built(rows)["places"]
+    assert built(rows).places
     assert built(rows) == built(rows[::-1])
 
 
@@ -321,7 +273,7 @@ def test_a_unit_whose_clock_nobody_discloses_has_no_peak_and_is_listed(tiny):
 
 def test_evidence_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     file = tmp_path / "deep" / "evidence.json"
-    build.write(file, {"schema": "first"})
+    build.write(file, Why(what="first", why=""))
 
     def breaks(self, target):
         raise OSError("disk full")
@@ -329,8 +281,8 @@ def test_evidence_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", breaks)
         with pytest.raises(OSError, match="disk full"):
-            build.write(file, {"schema": "second"})
-    assert json.loads(file.read_text(encoding="utf-8")) == {"schema": "first"}
+            build.write(file, Why(what="second", why=""))
+    assert json.loads(file.read_text(encoding="utf-8")) == {"what": "first", "why": ""}
     assert list(file.parent.iterdir()) == [file]
 
 
@@ -338,7 +290,7 @@ def test_evidence_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_evidence_is_never_json_that_a_browser_cannot_read(tmp_path, value):
     file = tmp_path / "evidence.json"
     with pytest.raises(ValueError, match="not JSON compliant"):
-        build.write(file, {"ratio": value})
+        build.write(file, Share(change=0, low=value, high=None))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,27 +8,16 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.energy.power import survey
 
-KEYS = {
-    "": "schema said verdicts loads not_known caveats",
-    "load": "device at unit precision limit typical_display low_ratio ratio high_ratio ratio_display ends_display"
-    " verdict left_out exhausting_j_per_op exhausting_display fitting_clock_hz fitting_clock_display known unknown",
-    "limit": "path value display",
-    "not_known": "device at reason",
-}
-
 
 def power_of(repository):
     suite = repository.suite()
-    return power([suite.registry.get(name) for name in suite.devices()], suite.registry)
+    return power([suite.registry.get(name) for name in suite.devices()], suite.registry).model_dump(by_alias=True)
 
 
 def test_a_run_says_it_of_each_device_at_each_point(tiny):
     found = tiny.evidence("-k", "count")["power"]
     assert found["schema"] == "rooflint-power/1"
-    assert set(found) == set(KEYS[""].split())
     assert [(load["device"], load["at"]) for load in found["loads"]] == [("acme/x1", "low"), ("acme/x1", None)]
-    assert all(set(load) == set(KEYS["load"].split()) for load in found["loads"])
-    assert set(found["loads"][0]["limit"]) == set(KEYS["limit"].split())
     assert found["not_known"] == []
     assert sum(found["verdicts"].values()) == 2
 
@@ -67,7 +56,6 @@ def test_a_point_without_an_answer_says_why(small, line, reason):
     small.edit("specs/hardware/acme/x1.yaml", line, "")
     found = power_of(small)
     assert found["not_known"][0] == {"device": "acme/x1", "at": None, "reason": reason}
-    assert all(set(row) == set(KEYS["not_known"].split()) for row in found["not_known"])
     # the mode has a limit of its own, and no process of its own
     assert len(found["loads"]) + len(found["not_known"]) == 2
     assert len(found["loads"]) == (reason == "no power limit is known")
@@ -84,7 +72,7 @@ def test_a_file_of_energies_that_cannot_be_read_is_a_reason(small):
 def test_a_repository_without_devices_has_no_loads(repository):
     suite = repository.suite()
     found = power([], suite.registry)
-    assert (found["loads"], found["not_known"], found["said"]) == ([], [], [])
+    assert (found.loads, found.not_known, found.said) == ([], [], [])
 
 
 def test_every_shipped_device_has_a_load_or_a_reason_at_each_point(shipped_suite):
@@ -92,10 +80,10 @@ def test_every_shipped_device_has_a_load_or_a_reason_at_each_point(shipped_suite
     devices = [registry.get(name) for name in shipped_suite.devices()]
     found = power(devices, registry)
     points = {(one.id, mode) for one in devices for mode in (None, *one.operating_points)}
-    loads = [(load["device"], load["at"]) for load in found["loads"]]
-    missing = {(row["device"], row["at"]) for row in found["not_known"]}
+    loads = [(load.device, load.at) for load in found.loads]
+    missing = {(row.device, row.at) for row in found.not_known}
     assert len(loads) == len(set(loads))
     assert set(loads) | missing == points
     assert not set(loads) & missing
-    ratios = [load["ratio"] for load in found["loads"]]
+    ratios = [load.ratio for load in found.loads]
     assert ratios == sorted(ratios, reverse=True)

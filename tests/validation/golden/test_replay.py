@@ -8,6 +8,7 @@ import pytest
 
 from pytest_rooflint.claims.figure import sourced, sourced_order
 from pytest_rooflint.evidence.replays import assumptions
+from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden.replay import FIGURES, WhichOpError, fraction, op_of, uses
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
@@ -81,7 +82,7 @@ def test_every_printed_figure_comes_out_under_its_assumptions(log, file):
     assert len(verdicts) > 0
     assert red(verdicts) == set()
     assert not any(verdict.corroborated for verdict in verdicts.values())
-    assert all(verdict.row()["replay"] for verdict in verdicts.values())
+    assert all(record(verdict).replay for verdict in verdicts.values())
 
 
 @pytest.mark.parametrize(
@@ -202,13 +203,13 @@ def test_a_fact_of_the_device_that_the_assumptions_replace_does_not_matter(log):
 def test_each_assumption_stands_beside_the_sourced_fact_with_the_factor(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     claims = suite.read(log.root / LOG).claims
-    rows = {row["what"]: row for row in assumptions(suite.assumed(claims[0])["GPU"], "int8", "fp32")}
+    rows = {row.what: row for row in assumptions(suite.assumed(claims[0])["GPU"], "int8", "fp32")}
     rate = rows["units.tensor_core.macs_per_clock.int8"]
-    assert (rate["assumed"], rate["sourced"]) == ("64 MAC", "512 MAC")
-    assert (rate["factor"], rate["factor_text"]) == (0.125, "1/8")
-    assert rate["source"]["grade"] == "estimate"
-    assert "Volta" in rate["why"]
-    assert (rows["ops_per_mac"]["factor_text"], rows["storage"]["factor_text"]) == ("1/2", "4")
+    assert (rate.assumed, rate.sourced) == ("64 MAC", "512 MAC")
+    assert (rate.factor, rate.factor_text) == (0.125, "1/8")
+    assert rate.source.grade == "estimate"
+    assert "Volta" in rate.why
+    assert (rows["ops_per_mac"].factor_text, rows["storage"].factor_text) == ("1/2", "4")
     # 16 of 8 SMs × 64 of 512 MAC × 650 of 612 MHz × 1 of 2 op
     peak = rows["peak tensor_core int8"]
     assert peak["factor"] == pytest.approx(2 / 8 * 650 / 612 / 2)
@@ -223,18 +224,18 @@ def test_each_assumption_stands_beside_the_sourced_fact_with_the_factor(log):
 def test_a_bandwidth_that_was_typed_stands_beside_the_derived_one(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     one = suite.assumed(suite.read(log.root / LOG).claims[0])["CPU"]
-    (row,) = [row for row in assumptions(one, "int8", "fp32") if row["what"] == "memories.lpddr5.bandwidth"]
+    (row,) = [row for row in assumptions(one, "int8", "fp32") if row.what == "memories.lpddr5.bandwidth"]
     # 51.2 of 256 bit × 6.398 Gbit/s / 8 = 204.7 GB/s at 30 W
-    assert row["assumed"] == "51.2 GB/s"
-    assert row["factor"] == pytest.approx(51.2 / (256 * 6.398 / 8))
+    assert row.assumed == "51.2 GB/s"
+    assert row.factor == pytest.approx(51.2 / (256 * 6.398 / 8))
 
 
 def test_what_has_no_counterpart_has_no_factor(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     one = suite.assumed(suite.read(log.root / LOG).claims[0])["GPU"]
-    (row,) = [row for row in assumptions(one, "int8", "fp32") if row["what"] == "launch_overhead"]
-    assert row["assumed"] == "10 us"
-    assert (row["sourced"], row["factor"], row["factor_text"], row["source"]) == (None, None, None, None)
+    (row,) = [row for row in assumptions(one, "int8", "fp32") if row.what == "launch_overhead"]
+    assert row.assumed == "10 us"
+    assert (row.sourced, row.factor, row.factor_text, row.source) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(("batch", "printed", "computed"), [(8, 0.25, 0.061), (16, 0.50, 0.073), (64, 0.80, 0.100)])
@@ -263,12 +264,12 @@ def test_the_order_by_the_documented_facts_stands_beside_the_replayed_one(log):
 def test_a_precision_that_was_taken_for_another_is_said(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     one = suite.assumed(suite.read(log.root / RESNET).claims[0])["KPU"]
-    rows = {row["what"]: row for row in assumptions(one, "fp32", "fp32")}
-    assert (rows["compute"]["assumed"], rows["compute"]["sourced"]) == ("fp32 at the rate of int8", "int8")
-    assert rows["storage"]["factor_text"] == "4"  # their 4 bytes beside the one of an INT8 network
+    rows = {row.what: row for row in assumptions(one, "fp32", "fp32")}
+    assert (rows["compute"].assumed, rows["compute"].sourced) == ("fp32 at the rate of int8", "int8")
+    assert rows["storage"].factor_text == "4"  # their 4 bytes beside the one of an INT8 network
     assert "peak int8_tile + matrix_tile int8" in rows
-    assert rows["counted_energy.per_op"]["assumed"] == "0.09 pJ/op"
-    assert "slip of ten" in rows["counted_energy.per_op"]["why"]
+    assert rows["counted_energy.per_op"].assumed == "0.09 pJ/op"
+    assert "slip of ten" in rows["counted_energy.per_op"].why
 
 
 @pytest.mark.parametrize(("text", "value"), [("8/16", 0.5), (1, 1.0), ("0.75", 0.75)])
@@ -360,7 +361,7 @@ def test_a_convention_that_cannot_be_is_red_and_never_a_traceback(replayed, conv
     verdict = replayed("unit: mac_array", f"unit: mac_array\n    conventions: {conventions}")["figure-latency-OLD"]
     assert verdict.outcome == "fail"
     assert verdict.reason
-    json.dumps(verdict.row(), allow_nan=False)
+    json.dumps(record(verdict).model_dump(mode="json"), allow_nan=False)
 
 
 @pytest.mark.parametrize("key", ["compute", "storage"])
@@ -546,8 +547,8 @@ def test_a_layout_is_set_beside_that_of_the_hardware(acme):
     acme.write("golden/old.yaml", PACKED.replace("LAYOUT", "packed").replace("UNITS", "8").replace("SHARE", "100 %"))
     suite = acme.suite()
     assumed = suite.assumed(suite.read(acme.root / "golden/old.yaml").claims[0])["OLD"]
-    (row,) = [row for row in assumptions(assumed, "int8", "int8") if row["what"] == "layout"]
-    assert (row["assumed"], row["sourced"], row["factor"]) == ("packed", "spread", None)
+    (row,) = [row for row in assumptions(assumed, "int8", "int8") if row.what == "layout"]
+    assert (row.assumed, row.sourced, row.factor) == ("packed", "spread", None)
 
 
 def test_the_documented_device_is_laid_out_as_hardware_deals_it(acme):

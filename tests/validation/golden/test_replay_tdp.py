@@ -112,13 +112,13 @@ def test_the_node_of_the_documented_device_has_its_own_energy(table):
 
 def test_the_factor_of_the_table_stands_beside_that_of_the_text(table):
     circuits = Coefficients(Registry()).circuits().facts
-    rows = {row["what"]: row for row in assumptions(assumed(table)["H100"], "fp16", "fp16", circuits)}
+    rows = {row.what: row for row in assumptions(assumed(table)["H100"], "fp16", "fp16", circuits)}
     circuit = rows["counted_power.circuit"]
-    assert (circuit["assumed"], circuit["sourced"]) == ("0.80", "0.85")
-    assert circuit["factor"] == pytest.approx(0.80 / 0.85)
-    assert rows["counted_power.overhead"]["factor"] == 1
-    assert rows["counted_power.vector_share"]["sourced"] is None
-    assert rows["units.tensor_core.macs_per_clock.fp16"]["factor_text"] == "1/2"
+    assert (circuit.assumed, circuit.sourced) == ("0.80", "0.85")
+    assert circuit.factor == pytest.approx(0.80 / 0.85)
+    assert rows["counted_power.overhead"].factor == 1
+    assert rows["counted_power.vector_share"].sourced is None
+    assert rows["units.tensor_core.macs_per_clock.fp16"].factor_text == "1/2"
 
 
 def test_the_tables_own_tensor_rate_is_half_of_what_the_vendor_prints(table):

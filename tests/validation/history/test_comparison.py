@@ -22,6 +22,8 @@ from rooflint.energy.model import Energies
 from rooflint.networks.tables import Captured, write_table
 from rooflint.networks.workload import Workload, mlp
 from rooflint.prediction.ledger import QUANTITIES, Key, Ledger, Row, record, tables, write_ledger
+from rooflint_report.differences import Delta
+from rooflint_report.evidence import plain
 
 nan = float("nan")
 
@@ -140,7 +142,7 @@ def write_layer(repository, widths: list[int]) -> None:
 def diffed(repository, old: str | None = "HEAD", new: str | None = None):
     roots = [(repository.root / "specs").resolve()]
     with opened(old, roots, repository.root) as before, opened(new, roots, repository.root) as after:
-        return summary(compare(before, after))
+        return plain(summary(compare(before, after)))
 
 
 def of(found, quantity="latency_s", device="acme/x1"):
@@ -530,8 +532,8 @@ def test_another_tdp_moves_no_prediction_and_the_power_over_it(acme):
     assert power["new"]["ratio"] == pytest.approx(power["old"]["ratio"] / 2)
     assert power["alone"] == [{"change": 0, "new": power["new"]}]
     assert found["also"] == ["another power over its limit at 1 point, every verdict as before"]
-    assert power["said"] in as_text(found).replace("\n  ", " ")
-    assert f"- {power['said']}" in as_md(found)
+    assert power["said"] in as_text(Delta.model_validate(found)).replace("\n  ", " ")
+    assert f"- {power['said']}" in as_md(Delta.model_validate(found))
 
 
 def test_another_verdict_is_said_first(acme):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pytest_rooflint.evidence.recordings import measured
+from rooflint_report.evidence import plain
 
 CLAIM = "measured: rate <= peak"
 KEYS = {
@@ -24,7 +25,7 @@ def rows(bench):
     def found(*measurements, claim=CLAIM, **facts):
         bench.record(*measurements, **facts)
         bench.claim(claim)
-        return measured(bench.repository.suite())["rows"]
+        return plain(measured(bench.repository.suite()))["rows"]
 
     return found
 
@@ -32,7 +33,7 @@ def rows(bench):
 def test_the_keys_are_those_of_the_schema(bench, make):
     bench.record(make.gemm(30e12))
     bench.claim(CLAIM)
-    found = measured(bench.repository.suite())
+    found = plain(measured(bench.repository.suite()))
     assert found["schema"] == "rooflint-measured/1"
     assert set(found) == set(KEYS[""].split())
     assert set(found["recordings"][0]) == set(KEYS["recordings.0"].split())
@@ -87,17 +88,17 @@ def test_a_recording_that_is_refused_is_not_shown(bench, make):
     bench.record(make.gemm(30e12), device="another machine")
     bench.claim(CLAIM)
     bench.repository.write("golden/measured/acme/k1/broken.json", "{")
-    found = measured(bench.repository.suite())
+    found = plain(measured(bench.repository.suite()))
     assert (found["recordings"], found["rows"], found["said"]) == ([], [], [])
 
 
 def test_a_recording_without_claims_is_not_shown(bench, make):
     bench.record(make.gemm(30e12))
-    assert measured(bench.repository.suite())["recordings"] == []
+    assert plain(measured(bench.repository.suite()))["recordings"] == []
 
 
 def test_a_suite_without_recordings_says_how_to_make_one(acme):
-    found = measured(acme.suite())
+    found = plain(measured(acme.suite()))
     assert found["rows"] == []
     assert found["how"].startswith("rooflint measure record writes a recording")
 
@@ -105,6 +106,6 @@ def test_a_suite_without_recordings_says_how_to_make_one(acme):
 def test_the_counts_are_one_sentence(bench, make):
     bench.record(make.gemm(30e12), make.gemm(50e12, shape=(8192, 8192, 8192)))
     bench.claim(CLAIM)
-    assert measured(bench.repository.suite())["said"] == [
+    assert plain(measured(bench.repository.suite()))["said"] == [
         "2 measurements of 1 device: 1 within their bounds, 1 beyond them"
     ]

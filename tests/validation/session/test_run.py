@@ -1,6 +1,8 @@
 """GitHub annotations: workflow commands that GitHub reads as they were meant, the worst ten first."""
 
+import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,7 +10,8 @@ from pytest_rooflint.session.run import LIMIT, worst
 
 
 def row(ratio=0.5, **more):
-    return {
+    """A verdict of which an annotation reads this much."""
+    found = {
         "outcome": "fail",
         "ratio": ratio,
         "ratio_text": None if ratio is None else f"{ratio:g}",
@@ -21,6 +24,7 @@ def row(ratio=0.5, **more):
         "reason": None,
         **more,
     }
+    return json.loads(json.dumps(found), object_hook=lambda data: SimpleNamespace(**data))
 
 
 def test_an_annotation_names_file_line_what_was_claimed_and_the_factor():
@@ -57,7 +61,7 @@ def test_a_problem_of_the_world_may_have_no_file():
 
 @pytest.mark.parametrize("outcome", ["pass", "xfail", "not validated here", "undecided"])
 def test_only_red_claims_are_annotated(outcome):
-    assert list(worst([{"outcome": outcome}], [])) == []
+    assert list(worst([row(outcome=outcome)], [])) == []
 
 
 def test_far_above_is_as_bad_as_far_below():

@@ -8,12 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.claim import Claim, ClaimSource, Xfail
 from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.golden.kinds import Kind, Obtained
 from pytest_rooflint.suite.judge import judge
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS
+from rooflint_report.evidence import as_json
 
 TODAY = datetime.date(2026, 11, 20)
 DOCUMENT = ClaimSource(None, "A data sheet", "read", "p. 1")
@@ -72,7 +74,7 @@ def test_no_finite_number_is_red(judged, value):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_no_finite_number_still_makes_valid_json(judged, value):
-    assert json.loads(json.dumps(judged(gigabytes(value)).row(), allow_nan=False))["outcome"] == "fail"
+    assert json.loads(as_json(record(judged(gigabytes(value)))))["outcome"] == "fail"
 
 
 def test_a_zero_is_not_near_anything(judged):

@@ -1,10 +1,9 @@
 """`rooflint diff`: which predictions changed between two states of the specs, and which fact changed them."""
 
-import json
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,6 +17,8 @@ from rooflint.base.files import configured, write_whole
 from rooflint.base.git import base_of
 from rooflint.cli.options import Specs
 from rooflint.devices.registry import PACKAGED
+from rooflint_report.differences import Delta
+from rooflint_report.evidence import as_json
 
 app = typer.Typer(add_completion=False)
 
@@ -82,7 +83,7 @@ def roots_of(specs: list[Path] | None) -> tuple[Path, ...]:
     return tuple(folder.resolve() for folder in given) or (PACKAGED.resolve(),)
 
 
-def _found(old: str | None, new: str | None, roots: tuple[Path, ...]) -> dict[str, Any]:
+def _found(old: str | None, new: str | None, roots: tuple[Path, ...]) -> Delta:
     here = Path.cwd()
     with ExitStack() as stack:
         before = stack.enter_context(opened(old or base_of(repository(here)), roots, here))
@@ -98,9 +99,9 @@ def _form(output: Path | None) -> Form:
     return _SUFFIXES[output.suffix]
 
 
-def _written(found: dict[str, Any], form: Form, everything: bool) -> str:
+def _written(found: Delta, form: Form, everything: bool) -> str:
     if form == Form.JSON:
-        return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        return as_json(found)
     write = as_md if form == Form.MD else as_text
     return write(found, None if everything else MOST)
 
@@ -112,9 +113,9 @@ def _write(output: Path, text: str) -> None:
         raise DiffError(f"{output}: cannot be written: {error.strerror}") from error
 
 
-def _moved_over(found: dict[str, Any], factor: float) -> bool:
+def _moved_over(found: Delta, factor: float) -> bool:
     """Whether a prediction moved by more than a factor, up or down, or is not known any more."""
     return any(
-        move["unknown"] or (move["low"] is not None and max(move["high"], 1 / move["low"]) > factor)
-        for move in found["moves"]
+        move.unknown or (move.low is not None and move.high is not None and max(move.high, 1 / move.low) > factor)
+        for move in found.moves
     )

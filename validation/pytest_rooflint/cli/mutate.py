@@ -1,12 +1,11 @@
 """`rooflint mutate`: how much of the specs could be wrong without a claim turning red."""
 
 import fnmatch
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,6 +19,8 @@ from pytest_rooflint.mutation.text import as_md, as_text, percent
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, share
+from rooflint_report.differences import Mutation
+from rooflint_report.evidence import as_json
 
 FLOOR = "rooflint_mutation_floor"
 
@@ -67,7 +68,7 @@ def mutate(
     if evidence:
         add(evidence, "mutation", found)
     typer.echo(_written(found, form, most), nl=False)
-    if found["holds"] is False:
+    if found.holds is False:
         raise typer.Exit(1)
 
 
@@ -127,22 +128,22 @@ def _progress(total: int) -> Iterator[Progress]:
         yield advance
 
 
-def _written(found: dict[str, Any], form: Form, most: int | None) -> str:
+def _written(found: Mutation, form: Form, most: int | None) -> str:
     """The score in a format; what there is to say of the floor at the end."""
     if form == Form.JSON:
-        return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
-    write: Callable[[dict[str, Any], int | None], str] = as_md if form == Form.MD else as_text
+        return as_json(found)
+    write: Callable[[Mutation, int | None], str] = as_md if form == Form.MD else as_text
     said = _said(found)
     return write(found, most) + (f"\n{said}\n" if said else "")
 
 
-def _said(found: dict[str, Any]) -> str:
+def _said(found: Mutation) -> str:
     """What the floor asks for."""
-    score, floor, gross = found["score"], found["floor"], found["gross"]
-    if found["holds"] is False and gross["killed"] < gross["mutants"]:
-        lost = gross["mutants"] - gross["killed"]
+    score, floor, gross = found.score, found.floor, found.gross
+    if found.holds is False and gross.killed < gross.mutants:
+        lost = gross.mutants - gross.killed
         return f"red: {lost} of ×2 and more on corroborated peaks and bandwidths go unnoticed; none may"
-    if found["holds"] is False:
+    if found.holds is False:
         return f"red: the score {percent(score)} is below the floor of {percent(floor)}"
     if floor is not None and percent(score) != percent(floor):
         return f"the floor can be raised to {percent(score).removesuffix(' %')} ({FLOOR})"

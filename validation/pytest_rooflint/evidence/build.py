@@ -1,4 +1,4 @@
-"""Evidence: everything that reports read, one JSON document with a versioned schema, from verdicts and facts only."""
+"""Evidence: everything that the report reads, as one JSON document, from verdicts and facts only."""
 
 import datetime
 import json
@@ -15,81 +15,83 @@ from pytest_rooflint.evidence.power import power
 from pytest_rooflint.evidence.recordings import measured
 from pytest_rooflint.evidence.replays import replays
 from pytest_rooflint.evidence.silicon import silicon
-from pytest_rooflint.golden.expect import counts as counts_of_slack
+from pytest_rooflint.evidence.verdicts import places
 from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.trial import places
-from pytest_rooflint.suite.verdict import is_lonely
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_whole
 from rooflint.base.git import state_of
 from rooflint.devices.hardware import Hardware
 from rooflint_measure.identity.machine import fingerprint
-
-SCHEMA = "rooflint-evidence/1"
+from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Evidence, Problem, Run, as_json, plain
+from rooflint_report.verdicts import Outcome, Record, Verdict
 
 #: Worst first: a cell of the coverage matrix shows the first of these that any of its claims has.
-_WORST = ("fail", "undecided", "xfail", "not validated here", "pass")
-
-Row = Mapping[str, Any]
+_WORST: tuple[Outcome, ...] = ("fail", "undecided", "xfail", "not validated here", "pass")
 
 
-def write(file: Path, evidence: Row) -> None:
+def write(file: Path, evidence: Record) -> None:
     """Write it whole or not at all."""
-    write_whole(file, json.dumps(evidence, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    write_whole(file, as_json(evidence))
 
 
-def add(file: Path, key: str, found: Row) -> None:
-    """Put what was found later into the evidence of a run. Raises RooflintError for a file that is none."""
+def add(file: Path, key: str, found: Record) -> None:
+    """Put what was found later into the evidence of a run. Raises RooflintError for a file that is not evidence."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-        document[key] = found
+        document[key] = plain(found)
     except (OSError, ValueError, TypeError) as error:
         raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
-    write(file, document)
+    write_whole(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def build(
     suite: Suite,
-    rows: Sequence[Row],
-    problems: Sequence[Row],
+    verdicts: Sequence[Verdict],
+    problems: Sequence[Mapping[str, Any]],
     *,
     started: datetime.datetime,
     duration_s: float,
     command: str,
     exit_status: int,
-) -> dict[str, Any]:
+) -> Evidence:
     """The document."""
     hardware = list(_readable(suite))
-    rows = sorted(rows, key=lambda row: (row["file"], row["line"], row["id"]))  # workers report in any order
+    verdicts = sorted(verdicts, key=lambda one: (one.file, one.line, one.id))  # workers report in any order
     problems = sorted(problems, key=lambda problem: (str(problem["file"]), problem["line"] or 0, problem["what"]))
-    return {
-        "schema": SCHEMA,
-        "run": {
-            "started": started.isoformat(timespec="seconds"),
-            "duration_s": round(duration_s, 3),
-            "command": command,
-            "exit_status": exit_status,
-            "git": state_of(Path.cwd()),
-            "versions": {
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("rooflint", "pytest", "numpy")},
-            },
-            "ci": _ci(),
-        },
-        "machine": fingerprint(),
-        "counts": _counts(rows, problems, hardware),
-        "problems": problems,
-        "places": places(rows),
-        "verdicts": rows,
-        "devices": [
-            device(one, [row for row in rows if row["hardware"] == one.id and not row["replay"]]) for one in hardware
+    return Evidence(
+        schema_=SCHEMA,
+        run=_run(started, duration_s, command, exit_status),
+        machine=fingerprint(),
+        counts=_counts(verdicts, problems, hardware),
+        problems=[Problem(**problem) for problem in problems],
+        places=places(verdicts),
+        verdicts=verdicts,
+        devices=[
+            device(one, [claim for claim in verdicts if claim.hardware == one.id and not claim.replay])
+            for one in hardware
         ],
-        "coverage": list(_coverage(rows)),
-        "replays": [replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, rows)],
-        "power": power(hardware, suite.registry),
-        "measured": measured(suite),
-        "silicon": silicon(suite, rows, hardware),
-    }
+        coverage=list(_coverage(verdicts)),
+        replays=[replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, verdicts)],
+        power=power(hardware, suite.registry),
+        measured=measured(suite),
+        silicon=silicon(suite, verdicts, hardware),
+    )
+
+
+def _run(started: datetime.datetime, duration_s: float, command: str, exit_status: int) -> Run:
+    commit = state_of(Path.cwd())
+    return Run(
+        started=started.isoformat(timespec="seconds"),
+        duration_s=round(duration_s, 3),
+        command=command,
+        exit_status=exit_status,
+        git=Commit(**commit) if commit else None,
+        versions={
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("rooflint", "pytest", "numpy")},
+        },
+        ci=_ci(),
+    )
 
 
 def _readable(suite: Suite) -> Iterator[Hardware]:
@@ -100,17 +102,23 @@ def _readable(suite: Suite) -> Iterator[Hardware]:
             continue  # a red closed world names it
 
 
-def _counts(rows: Sequence[Row], problems: Sequence[Row], hardware: Sequence[Hardware]) -> dict[str, int]:
-    outcomes = Counter(row["outcome"] for row in rows)
-    return {
-        **{outcome: outcomes.get(outcome, 0) for outcome in _WORST},
-        "uncorroborated": sum(map(is_lonely, rows)),
-        **counts_of_slack(rows),
-        "replays": sum(row["replay"] for row in rows),
-        "problems": len(problems),
-        "claims": len(rows),
-        "devices": len(hardware),
-    }
+def _counts(verdicts: Sequence[Verdict], problems: Sequence[object], hardware: Sequence[Hardware]) -> Counts:
+    outcomes = Counter(one.outcome for one in verdicts)
+    tolerances = [one.tolerance for one in verdicts if one.tolerance]
+    return Counts(
+        pass_=outcomes["pass"],
+        fail=outcomes["fail"],
+        xfail=outcomes["xfail"],
+        not_validated_here=outcomes["not validated here"],
+        undecided=outcomes["undecided"],
+        uncorroborated=sum(one.uncorroborated for one in verdicts),
+        loose=sum(one.loose for one in tolerances),
+        stale=sum(one.stale is not None for one in tolerances),
+        replays=sum(one.replay for one in verdicts),
+        problems=len(problems),
+        claims=len(verdicts),
+        devices=len(hardware),
+    )
 
 
 # ---- conditions of the run
@@ -125,23 +133,18 @@ def _ci() -> dict[str, str] | None:
 # ---- coverage
 
 
-def _coverage(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    cells: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        devices = (
-            [row["hardware"]]
-            if row["hardware"]
-            else sorted({other.partition("@")[0] for other in row["others"] if "/" in other})
-        )
-        for name in devices if not row["replay"] else ():
-            cells[name, row["precision"] or "—", row["kind"]].append(row)
+def _coverage(verdicts: Sequence[Verdict]) -> Iterator[Cell]:
+    cells: dict[tuple[str, str, str], list[Verdict]] = defaultdict(list)
+    for one in verdicts:
+        for name in one.devices if not one.replay else ():
+            cells[name, one.precision or "—", one.kind].append(one)
     for (name, precision, kind), claims in sorted(cells.items()):
-        outcomes = {row["outcome"] for row in claims}
-        yield {
-            "hardware": name,
-            "precision": precision,
-            "kind": kind,
-            "claims": len(claims),
-            "corroborated": sum(row["corroborated"] for row in claims),
-            "outcome": next(outcome for outcome in _WORST if outcome in outcomes),
-        }
+        outcomes = {one.outcome for one in claims}
+        yield Cell(
+            hardware=name,
+            precision=precision,
+            kind=kind,
+            claims=len(claims),
+            corroborated=sum(one.corroborated for one in claims),
+            outcome=next(outcome for outcome in _WORST if outcome in outcomes),
+        )

@@ -1,9 +1,9 @@
-"""One measurement in the evidence: beside its prediction, with its conditions and how it stands."""
+"""Measurements in the evidence: each beside its prediction by the roofline, with its conditions and its outcome."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import cbrt
-from typing import Any
+from typing import Any, Literal
 
 from pytest_rooflint.claims.efficiency import reached
 from pytest_rooflint.golden import workloads
@@ -31,6 +31,8 @@ from rooflint.base.units import (
     percent,
 )
 from rooflint_measure.record.measurement import Energy, Gemm, Network, Stream, Unavailable
+from rooflint_report.findings import Measured, MeasuredRow, Named, TakenRecording
+from rooflint_report.verdicts import Why
 
 SPEED = ("rate <= peak", "bandwidth <= peak", "latency >= roofline")
 """Laws of which one that is kept makes a measurement green."""
@@ -39,41 +41,41 @@ BESIDE = ("macs = op table", "power <= limit")
 """Laws that can only make it red."""
 
 
-def rows_of(one: Taken, asked: Asked, at: str | None) -> Iterator[dict[str, Any]]:
+def rows_of(one: Taken, asked: Asked, at: str | None) -> Iterator[MeasuredRow]:
     """Of every measurement that says something of a device."""
     for row in one.rows():
         if isinstance(row.subject, Gemm | Stream | Network):
             yield _row(row, asked, at)
 
 
-def _row(row: Row, asked: Asked, at: str | None) -> dict[str, Any]:
+def _row(row: Row, asked: Asked, at: str | None) -> MeasuredRow:
     samples = row.measurement.samples
     outcome, why = _standing(row, asked)
-    return {
-        "device": asked.hardware.id,
-        "at": at,
-        "file": shown(row.taken.file),
-        "line": row.line,
-        "name": row.measurement.name,
-        "kind": row.subject.kind,
-        "what": _what(row.subject),
-        "precision": row.precision,
-        "library": row.subject.library,
-        "size": cbrt(row.subject.macs / row.subject.batch) if isinstance(row.subject, Gemm) else None,
-        "best_s": samples.best_s,
-        "best_display": format_quantity(samples.best_s, SECONDS),
-        "median_s": samples.median_s,
-        "median_display": format_quantity(samples.median_s, SECONDS),
-        "spread_display": percent(samples.spread),
-        "samples": len(samples.seconds),
-        "disturbed": len(reasons(samples, asked.despite)),
-        "conditions": conditions([row]),
-        "outcome": outcome,
-        "why": why,
+    return MeasuredRow(
+        device=asked.hardware.id,
+        at=at,
+        file=shown(row.taken.file),
+        line=row.line,
+        name=row.measurement.name,
+        kind=row.subject.kind,
+        what=_what(row.subject),
+        precision=row.precision,
+        library=row.subject.library,
+        size=cbrt(row.subject.macs / row.subject.batch) if isinstance(row.subject, Gemm) else None,
+        best_s=samples.best_s,
+        best_display=format_quantity(samples.best_s, SECONDS),
+        median_s=samples.median_s,
+        median_display=format_quantity(samples.median_s, SECONDS),
+        spread_display=percent(samples.spread),
+        samples=len(samples.seconds),
+        disturbed=len(reasons(samples, asked.despite)),
+        conditions=conditions([row]),
+        outcome=outcome,
+        why=why,
         **_reached(row, asked),
         **_predicted(row, asked),
         **_power(row),
-    }
+    )
 
 
 def _what(subject: Gemm | Stream | Network) -> str:
@@ -89,7 +91,7 @@ def _what(subject: Gemm | Stream | Network) -> str:
             return ", ".join([f"{subject.name} batch {subject.batch}", *subject.settings])
 
 
-def _standing(row: Row, asked: Asked) -> tuple[str, str]:
+def _standing(row: Row, asked: Asked) -> tuple[Literal["pass", "fail", "undecided"], str]:
     """Outcome and reason: red where a law is broken, green where one of speed is kept, undecided elsewhere."""
     fast, beside = ([one for name in laws for one in findings((row,), LAWS[name], asked)] for laws in (SPEED, BESIDE))
     too_fast = [one for one in fast if one.state == "breaks"][:1]  # two laws of speed say the same
@@ -97,7 +99,7 @@ def _standing(row: Row, asked: Asked) -> tuple[str, str]:
         return "fail", "; ".join(map(_sentence, broken))
     if any(one.state == "keeps" for one in fast):
         return "pass", ""
-    return "undecided", fast[0].said if fast else "nothing is known to hold it against"
+    return "undecided", fast[0].said if fast else "no figure to compare it with"
 
 
 def _sentence(broken: Finding) -> str:
@@ -189,24 +191,21 @@ def _range(rows: Sequence[Row], name: str, dimension: Dimension, unit: str = "")
     return low if low == high else f"{low} … {high}"
 
 
-# ---- Measurements in the evidence: each beside what the model predicts, with its conditions and how it stands
-
-SCHEMA = "rooflint-measured/1"
+# ---- all recordings of a suite
 
 HOW = "rooflint measure record writes a recording of this machine; docs/recordings.md says where it goes."
 
 
-def measured(suite: Suite) -> dict[str, Any]:
+def measured(suite: Suite) -> Measured:
     """All recordings of a suite that are of a known device, and every measurement of them that says something of it."""
     found = list(_recordings(suite))
     rows = [row for one, asked, at in found for row in rows_of(one, asked, at)]
-    return {
-        "schema": SCHEMA,
-        "said": list(_said(rows, found)),
-        "recordings": [_recording(one, asked, at) for one, asked, at in found],
-        "rows": rows,
-        "how": HOW,
-    }
+    return Measured(
+        said=list(_said(rows, found)),
+        recordings=[_recording(one, asked, at) for one, asked, at in found],
+        rows=rows,
+        how=HOW,
+    )
 
 
 Read = tuple[Taken, Asked, str | None]
@@ -242,11 +241,11 @@ def _asked(suite: Suite, device: str, at: str | None, claims: Sequence[Claim]) -
     )
 
 
-def _said(rows: Sequence[Mapping[str, Any]], found: Sequence[Read]) -> Iterator[str]:
+def _said(rows: Sequence[MeasuredRow], found: Sequence[Read]) -> Iterator[str]:
     if not rows:
         return
     devices = {asked.hardware.id for _, asked, _ in found}
-    counts = Counter(row["outcome"] for row in rows)
+    counts = Counter[str](row.outcome for row in rows)
     words = {"pass": "within their bounds", "fail": "beyond them", "undecided": "undecided"}
     states = ", ".join(f"{counts[outcome]} {word}" for outcome, word in words.items() if counts[outcome])
     yield f"{counted(len(rows), 'measurement')} of {counted(len(devices), 'device')}: {states}"
@@ -255,18 +254,18 @@ def _said(rows: Sequence[Mapping[str, Any]], found: Sequence[Read]) -> Iterator[
 # ---- recordings
 
 
-def _recording(one: Taken, asked: Asked, at: str | None) -> dict[str, Any]:
+def _recording(one: Taken, asked: Asked, at: str | None) -> TakenRecording:
     recording = one.recording
     machine = recording.machine
-    return {
-        "device": asked.hardware.id,
-        "at": at,
-        "file": shown(one.file),
-        "machine": machine.device,
-        "taken": recording.taken.isoformat(timespec="minutes"),
-        "command": recording.command,
-        "facts": [{"name": name, "display": str(value)} for name, value in machine.facts.items()],
-        "software": [{"name": name, "display": value} for name, value in machine.software.items()],
-        "left_out": [{"what": what, "why": why} for what, why in recording.left_out.items()],
-        "conditions": conditions([*one.rows()]),
-    }
+    return TakenRecording(
+        device=asked.hardware.id,
+        at=at,
+        file=shown(one.file),
+        machine=machine.device,
+        taken=recording.taken.isoformat(timespec="minutes"),
+        command=recording.command,
+        facts=[Named(name=name, display=str(value)) for name, value in machine.facts.items()],
+        software=[Named(name=name, display=value) for name, value in machine.software.items()],
+        left_out=[Why(what=what, why=why) for what, why in recording.left_out.items()],
+        conditions=conditions([*one.rows()]),
+    )

@@ -1,7 +1,6 @@
-"""What a replay assumes, beside what is documented, with the factor between them: rows for the report."""
+"""Replays in the evidence: each assumption beside the sourced fact, each figure as printed, replayed and sourced."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.replay import Assumed, subject_of, uses
@@ -16,11 +15,11 @@ from rooflint.devices.hardware import Facts
 from rooflint.diagnosis.causes import ratio_text
 from rooflint.energy.model import Energies
 from rooflint.mapping.allocate import LAYOUTS
+from rooflint_report.evidence import Assumption, Figure, Replay
+from rooflint_report.verdicts import Source, Verdict
 
 
-def assumptions(
-    assumed: Assumed, precision: str, storage: str, circuits: Facts | None = None
-) -> Iterator[dict[str, Any]]:
+def assumptions(assumed: Assumed, precision: str, storage: str, circuits: Facts | None = None) -> Iterator[Assumption]:
     """Each assumption beside the sourced fact, with the factor between them; last the peak, with the factor's parts.
 
     Factors of a formula stand beside those of `circuits`, where these are given.
@@ -28,12 +27,12 @@ def assumptions(
     parts = []
     for dotted in assumed.spec.facts:
         row = _row(assumed, dotted)
-        if row["factor"] not in (None, 1) and dotted.startswith(tuple(f"units.{name}." for name in assumed.units)):
-            parts.append(f"{row['factor_text']} ({dotted.split('.', 2)[2]})")
+        if row.factor not in (None, 1) and dotted.startswith(tuple(f"units.{name}." for name in assumed.units)):
+            parts.append(f"{row.factor_text} ({dotted.split('.', 2)[2]})")
         yield row
     for row in _conventions(assumed, precision, storage):
-        if row["what"] == "ops_per_mac":
-            parts.append(f"{row['factor_text']} (a MAC counted as one op)")
+        if row.what == "ops_per_mac":
+            parts.append(f"{row.factor_text} (a MAC counted as one op)")
         yield row
     for name, fact in assumed.formulas.facts.items():
         documented = (circuits or {}).get(_path_of_factor(assumed, name, precision))
@@ -48,7 +47,7 @@ def assumptions(
     yield _peak_row(assumed, precision, parts)
 
 
-def _row(assumed: Assumed, dotted: str) -> dict[str, Any]:
+def _row(assumed: Assumed, dotted: str) -> Assumption:
     taken, documented = assumed.hardware.facts[dotted], assumed.sourced.facts.get(dotted)
     if dotted.endswith(".bandwidth") and documented is None:
         memory = assumed.sourced.memory(dotted.split(".")[1])
@@ -74,20 +73,24 @@ def _path_of_factor(assumed: Assumed, parameter: str, precision: str) -> str:
 
 def _beside(
     assumed: Assumed, what: str, taken: str, sourced: str | None, factor: float | None, fact: Fact | None
-) -> dict[str, Any]:
-    return {
-        "what": what,
-        "assumed": taken,
-        "sourced": sourced,
-        "factor": factor,
-        "factor_text": None if factor is None else ratio_text(factor),
-        "parts": [],
-        "source": {"document": fact.source.document, "where": fact.where, "grade": fact.source.grade} if fact else None,
-        "why": assumed.spec.why.get(what),
-    }
+) -> Assumption:
+    return Assumption(
+        what=what,
+        assumed=taken,
+        sourced=sourced,
+        factor=factor,
+        factor_text=None if factor is None else ratio_text(factor),
+        parts=[],
+        source=_source(fact) if fact else None,
+        why=assumed.spec.why.get(what),
+    )
 
 
-def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[dict[str, Any]]:
+def _source(fact: Fact) -> Source:
+    return Source(document=fact.source.document, where=fact.where, grade=fact.source.grade)
+
+
+def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[Assumption]:
     if "ops_per_mac" in assumed.conventions:
         yield _beside(
             assumed,
@@ -117,7 +120,7 @@ def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[dic
         )
 
 
-def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> dict[str, Any]:
+def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> Assumption:
     taken = assumed.peak_ops_per_s(precision)
     documented, meant = assumed.sourced_peak(precision), assumed.precision(precision)
     fact = assumed.typed_peak
@@ -129,72 +132,72 @@ def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> dict[str, A
         taken / documented,
         None,
     )
-    return {**row, "what": f"peak {assumed.spec.unit} {meant}", "parts": parts, "why": assumed.spec.why.get("peak")}
+    update = {"what": f"peak {assumed.spec.unit} {meant}", "parts": parts, "why": assumed.spec.why.get("peak")}
+    return row.model_copy(update=update)
 
 
-# ---- A replay in the evidence: every assumption beside the sourced fact, every figure as printed, replayed and sourc
-
-Row = Mapping[str, Any]
+# ---- the replay with its figures
 
 
-def replays(golden: Golden, suite: Suite, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def replays(golden: Golden, suite: Suite, verdicts: Sequence[Verdict]) -> Iterator[Replay]:
     """Each assumed device of a golden file."""
-    mine = {row["id"]: row for row in rows if row["file"] == shown(golden.file)}
+    mine = {one.id: one for one in verdicts if one.file == shown(golden.file)}
     try:
         assumed = suite.assumed(golden.claims[0])
     except RooflintError:
         return  # the claims of the file are red and say why
     for label, one in assumed.items():
         claims = [claim for claim in golden.claims if label in uses(claim)]
-        yield {
-            "id": f"{golden.file.stem}-{label}",
-            "title": f"{golden.title or golden.file.stem}: {label}",
-            "label": label,
-            "group": golden.title or golden.file.stem,
-            "file": shown(golden.file),
-            "line": golden.document.line(("given", label)),
-            "document": golden.spec.source.document if golden.spec.source else None,
-            "hardware": one.sourced.id,
-            "at": one.spec.at,
-            "assumptions": _assumptions(golden, one, suite),
-            "figures": [_figure(claim, mine[claim.id], one, suite) for claim in claims if claim.id in mine],
-        }
+        yield Replay(
+            id=f"{golden.file.stem}-{label}",
+            title=f"{golden.title or golden.file.stem}: {label}",
+            label=label,
+            group=golden.title or golden.file.stem,
+            file=shown(golden.file),
+            line=golden.document.line(("given", label)),
+            document=golden.spec.source.document if golden.spec.source else None,
+            hardware=one.sourced.id,
+            at=one.spec.at,
+            assumptions=_assumptions(golden, one, suite),
+            figures=[_figure(claim, mine[claim.id], one, suite) for claim in claims if claim.id in mine],
+        )
 
 
-def _assumptions(golden: Golden, one: Assumed, suite: Suite) -> list[dict[str, Any]]:
+def _assumptions(golden: Golden, one: Assumed, suite: Suite) -> list[Assumption]:
     compute = golden.spec.compute or "fp32"
     try:
         circuits = Coefficients(suite.registry).circuits().facts
         return list(assumptions(one, compute, golden.spec.storage or compute, circuits))
     except RooflintError as error:
         return [
-            {
-                "what": "peak",
-                "assumed": str(error),
-                "sourced": None,
-                "factor": None,
-                "factor_text": None,
-                "parts": [],
-                "source": None,
-                "why": None,
-            }
+            Assumption(
+                what="peak",
+                assumed=str(error),
+                sourced=None,
+                factor=None,
+                factor_text=None,
+                parts=[],
+                source=None,
+                why=None,
+            )
         ]
 
 
-def _figure(claim: Claim, row: Row, one: Assumed, suite: Suite) -> dict[str, Any]:
+def _figure(claim: Claim, verdict: Verdict, one: Assumed, suite: Suite) -> Figure:
     sourced, factor = _sourced_figure(claim, one, suite)
-    obtained = row["obtained"]
-    return {
-        "what": claim.subject,
-        "kind": row["kind"],
-        "printed": row["expected"]["text"],
-        "replayed": obtained["display"] if obtained else row["reason"],
-        "sourced": sourced,
-        "factor_text": ratio_text(obtained["value"] / factor) if factor and obtained else None,
-        "outcome": row["outcome"],
-        "file": row["file"],
-        "line": row["line"],
-    }
+    expected, obtained = verdict.expected, verdict.obtained
+    replayed = obtained.value if obtained else None
+    return Figure(
+        what=claim.subject,
+        kind=verdict.kind,
+        printed=expected.text if expected else "",
+        replayed=obtained.display if obtained else verdict.reason,
+        sourced=sourced,
+        factor_text=ratio_text(replayed / factor) if factor and replayed is not None else None,
+        outcome=verdict.outcome,
+        file=verdict.file,
+        line=verdict.line,
+    )
 
 
 def _sourced_figure(claim: Claim, one: Assumed, suite: Suite) -> tuple[str | None, float | None]:

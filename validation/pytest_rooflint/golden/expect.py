@@ -7,10 +7,8 @@ not. Every value with a unit or a decimal point is uncertain by half a unit of i
 
 import math
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
 
 from rooflint.base.facts import leading_number
 from rooflint.base.units import Dimension, UnitError, format_number, parse_quantity
@@ -283,20 +281,10 @@ def _rounded_up(value: float) -> str:
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted()), ROUND_CEILING).normalize():f}"
 
 
-def counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many verdict rows are loose, and how many of them stale."""
-    tolerances = [row["tolerance"] for row in rows if row["tolerance"]]
-    return {
-        "loose": sum(bool(tolerance["loose"]) for tolerance in tolerances),
-        "stale": sum(bool(tolerance["stale"]) for tolerance in tolerances),
-    }
-
-
-def sentence(rows: Iterable[Mapping[str, Any]]) -> str | None:
-    """What a run says of it in one line; None where every tolerance is that of the print."""
-    found = counts(rows)
-    if not found["loose"]:
+def sentence(loose: int, stale: int) -> str | None:
+    """How many tolerances of a run are loose, in one line; None where none is."""
+    if not loose:
         return None
-    loose = f"{found['loose']} claims are" if found["loose"] > 1 else "1 claim is"
-    stale_ones = f", {found['stale']} of them wider than needed" if found["stale"] else ""
-    return f"{loose} looser than printed digits justify{stale_ones}"
+    claims = f"{loose} claims are" if loose > 1 else "1 claim is"
+    wider = f", {stale} of them wider than needed" if stale else ""
+    return f"{claims} looser than printed digits justify{wider}"

@@ -25,6 +25,7 @@ from rooflint.diagnosis.causes import Case, Cause, Span
 if TYPE_CHECKING:
     from pytest_rooflint.golden.replay import Assumed
     from rooflint.networks.workload import Workload  # NumPy, which most kinds do without
+    from rooflint_report.verdicts import Prediction
 
 DIVISOR = "divisor"
 """Name of the term that stands below the line of a quotient."""
@@ -105,6 +106,8 @@ class Obtained:
     """Of a red one, those that its ladders do not show."""
     written: Callable[[float], str] | None = None
     """How a value is shown, where its dimension does not say it: `12 %`, `900 inferences/s`."""
+    prediction: "Prediction | None" = None
+    """Of a claim about calibrated kernel times: on what it was decided, with the errors."""
 
     def shown(self, value: float | None = None, digits: int = 4) -> str:
         """A value of this kind for a reader."""

@@ -1,14 +1,30 @@
-"""What moved, in sentences: formatted once, for the terminal, the evidence and the report."""
+"""What moved, in sentences and as a record: formatted once, for the terminal, the evidence and the report."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from pytest_rooflint.evidence.power import limit
 from pytest_rooflint.history.changes import Change, FileChange, Said
 from pytest_rooflint.history.comparison import Comparison, Effect, Move, PowerMove, Share
 from pytest_rooflint.history.side import Side
-from rooflint.answers.tdp_registry import ends, ratio_shown, watts
+from rooflint.answers.tdp_registry import ends, ratio_shown
 from rooflint.energy.power import PowerCheck
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS
+from rooflint_report import differences
+from rooflint_report.differences import (
+    BothWays,
+    Combination,
+    Compared,
+    Delta,
+    LeftOut,
+    Matrix,
+    Moved,
+    MovedCounts,
+    PowerAlone,
+    PowerMoved,
+    PowerThen,
+    Shift,
+)
 
 #: The quantities of the ledger as they are spoken of.
 WORDS: Mapping[str, str] = {
@@ -26,70 +42,70 @@ _NAMED = 6
 """Devices that a sentence names."""
 
 
-def headline(found: Mapping[str, Any]) -> str:
+def headline(old: Side, new: Side, predictions: int, moved: MovedCounts) -> str:
     """How much moved, between what, of how many."""
-    old, new, moved = found["old"]["label"], found["new"]["label"], found["moved"]
-    of = f"of {_grouped(found['matrix']['predictions'])} predictions"
-    if not moved["predictions"]:
-        return f"nothing moved between {old} and {new}: {of}, none"
-    devices = counted(moved["devices"], "device")
-    return f"{_grouped(moved['predictions'])} {of} moved between {old} and {new}, on {devices}"
+    of = f"of {_grouped(predictions)} predictions"
+    if not moved.predictions:
+        return f"nothing moved between {old.label} and {new.label}: {of}, none"
+    devices = counted(moved.devices, "device")
+    return f"{_grouped(moved.predictions)} {of} moved between {old.label} and {new.label}, on {devices}"
 
 
-def others(found: Mapping[str, Any]) -> Iterator[str]:
+def others(
+    names: Mapping[str, BothWays], power: Sequence[PowerMoved], recited: int, left_out: Sequence[LeftOut]
+) -> Iterator[str]:
     """What appeared, vanished or was left out."""
-    for noun, key in (("device", "devices"), ("operating point", "points"), ("network", "networks")):
-        for fate, names in found[key].items():
-            if names:
-                yield f"{counted(len(names), noun)} {fate}: {', '.join(names)}"
-    if found["power"]:
-        other = sum(_verdict(one["old"]) != _verdict(one["new"]) for one in found["power"])
+    for noun, both in names.items():
+        for word, listed in (("appeared", both.appeared), ("vanished", both.vanished)):
+            if listed:
+                yield f"{counted(len(listed), noun)} {word}: {', '.join(listed)}"
+    if power:
+        other = sum(_verdict(one.old) != _verdict(one.new) for one in power)
         said = f", at {other} with another verdict" if other else ", every verdict as before"
-        yield f"another power over its limit at {counted(len(found['power']), 'point')}{said}"
-    if found["recited"]:
-        yield f"{counted(found['recited'], 'fact')} with the same value cited from another place"
-    for one in found["left_out"]:
-        yield str(one["said"])
+        yield f"another power over its limit at {counted(len(power), 'point')}{said}"
+    if recited:
+        yield f"{counted(recited, 'fact')} with the same value cited from another place"
+    yield from (one.said for one in left_out)
 
 
-def alone(change: Mapping[str, Any]) -> str:
+def alone(effect: Effect, moves: Sequence[Shift]) -> str:
     """What a change moves by itself."""
-    if change["untried"]:
-        return f"not tried alone: {change['untried']}"
-    power = f"; power over its limit at {counted(change['powers'], 'point')}" if change["powers"] else ""
-    if not change["predictions"]:
-        return f"alone moves no prediction{_of(change['devices'])}{power}"
-    said = [f"{one['word']} {' and '.join(parts(one)) or 'from or to nothing'}" for one in change["moves"]]
-    return (
-        f"alone moves {counted(change['predictions'], 'prediction')}{_of(change['devices'])}: {', '.join(said)}{power}"
-    )
+    if effect.untried or effect.alone is None:
+        return f"not tried alone: {effect.untried}"
+    power = f"; power over its limit at {counted(len(effect.power), 'point')}" if effect.power else ""
+    predictions = effect.alone.predictions
+    if not predictions:
+        return f"alone moves no prediction{_of(effect.holders)}{power}"
+    said = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in moves]
+    return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(said)}{power}"
 
 
-def power_said(move: Mapping[str, Any]) -> str:
+def power_said(device: str, at: str | None, old: PowerThen | None, new: PowerThen | None) -> str:
     """`nvidia/t4: tensor_core int4 0.50 → 1.46 of its limit, sustains → cannot sustain`."""
-    old, new = move["old"], move["new"]
-    subject = f"{move['device']} at {move['at']}" if move["at"] else move["device"]
+    subject = f"{device} at {at}" if at else device
     if old is None or new is None:
         known = old or new
-        told = f"{known['ratio_display']} of its limit, {known['verdict']}"
+        if known is None:
+            return f"{subject}: not known"
+        told = f"{known.ratio_display} of its limit, {known.verdict}"
         return f"{subject}: {_hard(known)} {told}, {'newly' if old is None else 'no longer'} known"
     load = _hard(new) if _hard(old) == _hard(new) else f"{_hard(old)} → {_hard(new)}"
-    ratio = f"{old['ratio_display']} → {new['ratio_display']} of its limit"
-    verdict = " → ".join(dict.fromkeys((old["verdict"], new["verdict"])))
+    ratio = f"{old.ratio_display} → {new.ratio_display} of its limit"
+    verdict = " → ".join(dict.fromkeys((old.verdict, new.verdict)))
     return f"{subject}: {load} {ratio}, {verdict}"
 
 
-def _verdict(load: Mapping[str, Any] | None) -> str | None:
-    return load["verdict"] if load else None
+def _verdict(load: PowerThen | None) -> str | None:
+    return load.verdict if load else None
 
 
-def _hard(load: Mapping[str, Any]) -> str:
-    return f"{load['unit']} {load['precision']}"
+def _hard(load: PowerThen) -> str:
+    return f"{load.unit} {load.precision}"
 
 
-def parts(move: Mapping[str, Any]) -> list[str]:
+def parts(move: Shift) -> list[str]:
     """Factor and knowledge of a move, as far as there is something to say."""
-    return [*filter(None, [move["factor"]]), *move["knowledge"]]
+    return [*filter(None, [move.factor]), *move.knowledge]
 
 
 def _of(devices: Sequence[str]) -> str:
@@ -99,10 +115,10 @@ def _of(devices: Sequence[str]) -> str:
     return f" of {named}" + (f" and {len(devices) - _NAMED} more devices" if len(devices) > _NAMED else "")
 
 
-def source(change: Mapping[str, Any]) -> str:
-    """The source of the new value, or of the one that is gone; empty for what is no fact."""
-    said = change["new"] or change["old"]
-    return f"{said['document']}, {said['where']} ({said['grade']})" if said and said["document"] else ""
+def source(change: Change | FileChange) -> str:
+    """The source of the new value, or of the one that is gone; empty for what is not a fact."""
+    found = None if isinstance(change, FileChange) else change.new or change.old
+    return f"{found.document}, {found.where} ({found.grade})" if found and found.document else ""
 
 
 def span(low: float | None, high: float | None) -> str:
@@ -136,53 +152,53 @@ def _grouped(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-# ---- The comparison as plain data, for programs, for the evidence and for whoever writes it down
-
-SCHEMA = "rooflint-delta/1"
+# ---- The comparison as a record, for programs, for the evidence and for the renderings
 
 _MANY = 4
 """Shares that a sentence names."""
 
 
-def summary(found: Comparison) -> dict[str, Any]:
+def summary(found: Comparison) -> Delta:
     """What moved, and what moved it."""
     before, after = {name for name, _ in found.old.points}, {name for name, _ in found.new.points}
-    effects = [_effect(effect) for effect in found.effects]
-    plain = {
-        "schema": SCHEMA,
-        "old": _side(found.old),
-        "new": _side(found.new),
-        "matrix": {
-            "predictions": found.cells,
-            "devices": len(before & after),
-            "networks": sorted(frozenset(found.old.networks) & frozenset(found.new.networks)),
-            "precisions": list(PRECISIONS),
-            "runs": [{"batch": batch, "fused": fused} for batch, fused in RUNS],
-        },
-        "moved": {"predictions": found.difference.predictions, "devices": len({one.device for one in found.moves})},
-        "devices": _both_ways(before, after),
-        "points": _both_ways(_points(found.old, before & after), _points(found.new, before & after)),
-        "networks": _both_ways(found.old.networks, found.new.networks),
-        "recited": found.recited,
-        "left_out": [
-            {"side": side, "said": said}
-            for side, one in (("old", found.old), ("new", found.new))
-            for said in one.left_out
-        ],
-        "changes": effects,
-        "moves": [_move(found, move, effects) for move in found.moves],
-        "power": [_power(found, move) for move in found.power],
-    }
-    return {**plain, "said": headline(plain), "also": list(others(plain))}
+    moved = MovedCounts(predictions=found.difference.predictions, devices=len({one.device for one in found.moves}))
+    devices = _both_ways(before, after)
+    points = _both_ways(_points(found.old, before & after), _points(found.new, before & after))
+    networks = _both_ways(found.old.networks, found.new.networks)
+    left_out = [*(_left_out("old", found.old)), *(_left_out("new", found.new))]
+    power = [_power(found, move) for move in found.power]
+    names = {"device": devices, "operating point": points, "network": networks}
+    return Delta(
+        old=Compared(label=found.old.label, commit=found.old.commit),
+        new=Compared(label=found.new.label, commit=found.new.commit),
+        matrix=Matrix(
+            predictions=found.cells,
+            devices=len(before & after),
+            networks=sorted(frozenset(found.old.networks) & frozenset(found.new.networks)),
+            precisions=list(PRECISIONS),
+            runs=[Combination(batch=batch, fused=fused) for batch, fused in RUNS],
+        ),
+        moved=moved,
+        devices=devices,
+        points=points,
+        networks=networks,
+        recited=found.recited,
+        left_out=left_out,
+        changes=[_effect(effect) for effect in found.effects],
+        moves=[_move(found, move) for move in found.moves],
+        power=power,
+        said=headline(found.old, found.new, found.cells, moved),
+        also=list(others(names, power, found.recited, left_out)),
+    )
 
 
-def _side(side: Side) -> dict[str, Any]:
-    return {"label": side.label, "commit": side.commit}
+def _left_out(name: Literal["old", "new"], side: Side) -> list[LeftOut]:
+    return [LeftOut(side=name, said=said) for said in side.left_out]
 
 
-def _both_ways(old: Iterable[str], new: Iterable[str]) -> dict[str, list[str]]:
+def _both_ways(old: Iterable[str], new: Iterable[str]) -> BothWays:
     before, after = frozenset(old), frozenset(new)
-    return {"appeared": sorted(after - before), "vanished": sorted(before - after)}
+    return BothWays(appeared=sorted(after - before), vanished=sorted(before - after))
 
 
 def _points(side: Side, devices: set[str]) -> list[str]:
@@ -193,18 +209,18 @@ def _points(side: Side, devices: set[str]) -> list[str]:
 # ---- changes
 
 
-def _effect(effect: Effect) -> dict[str, Any]:
-    said = _of_file(effect.change) if isinstance(effect.change, FileChange) else _of_fact(effect.change)
-    tried = effect.alone
-    plain = {
-        **said,
-        "devices": list(effect.holders),
-        "predictions": None if tried is None else tried.predictions,
-        "untried": effect.untried,
-        "moves": [] if tried is None else _overall(tried.moves()),
-        "powers": len(effect.power),
-    }
-    return {**plain, "source": source(plain), "alone": alone(plain)}
+def _effect(effect: Effect) -> differences.Change:
+    moves = [] if effect.alone is None else _overall(effect.alone.moves())
+    return differences.Change(
+        **(_of_file(effect.change) if isinstance(effect.change, FileChange) else _of_fact(effect.change)),
+        devices=list(effect.holders),
+        predictions=None if effect.alone is None else effect.alone.predictions,
+        untried=effect.untried,
+        moves=moves,
+        powers=len(effect.power),
+        source=source(effect.change),
+        alone=alone(effect, moves),
+    )
 
 
 def _of_fact(change: Change) -> dict[str, Any]:
@@ -230,11 +246,12 @@ def _value(said: Said | None) -> str:
     return said.text if said else "nothing"
 
 
-def _said(said: Said | None) -> dict[str, Any] | None:
+def _said(said: Said | None) -> differences.Said | None:
     if said is None:
         return None
-    names = ("text", "file", "line", "document", "where", "grade")
-    return {name: getattr(said, name) for name in names}
+    return differences.Said(
+        text=said.text, file=said.file, line=said.line, document=said.document, where=said.where, grade=said.grade
+    )
 
 
 def _of_file(change: FileChange) -> dict[str, Any]:
@@ -250,7 +267,7 @@ def _of_file(change: FileChange) -> dict[str, Any]:
     }
 
 
-def _overall(moves: Sequence[Move]) -> list[dict[str, Any]]:
+def _overall(moves: Sequence[Move]) -> list[Shift]:
     """By quantity, over all devices."""
     found = []
     for quantity in QUANTITIES:
@@ -258,15 +275,15 @@ def _overall(moves: Sequence[Move]) -> list[dict[str, Any]]:
         if of_it:
             low, high = _ends((move.low, move.high) for move in of_it)
             found.append(
-                {
-                    "quantity": quantity,
-                    "word": WORDS[quantity],
-                    "rows": sum(move.rows for move in of_it),
-                    "low": low,
-                    "high": high,
-                    "factor": span(low, high),
-                    "knowledge": knowledge(sum(move.known for move in of_it), sum(move.unknown for move in of_it)),
-                }
+                Shift(
+                    quantity=quantity,
+                    word=WORDS[quantity],
+                    rows=sum(move.rows for move in of_it),
+                    low=low,
+                    high=high,
+                    factor=span(low, high),
+                    knowledge=knowledge(sum(move.known for move in of_it), sum(move.unknown for move in of_it)),
+                )
             )
     return found
 
@@ -279,61 +296,71 @@ def _ends(pairs: Iterable[tuple[float | None, float | None]]) -> tuple[float | N
 # ---- moves
 
 
-def _move(found: Comparison, move: Move, effects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _move(found: Comparison, move: Move) -> Moved:
     shares = found.shares(move)
-    return {
-        "device": move.device,
-        "quantity": move.quantity,
-        "word": WORDS[move.quantity],
-        "rows": move.rows,
-        "of": move.of,
-        "low": move.low,
-        "high": move.high,
-        "factor": span(move.low, move.high),
-        "known": move.known,
-        "unknown": move.unknown,
-        "knowledge": knowledge(move.known, move.unknown),
-        "alone": [{"change": share.effect, "low": share.low, "high": share.high} for share in shares],
-        "together": _together(found, move, shares, effects),
-    }
+    return Moved(
+        device=move.device,
+        quantity=move.quantity,
+        word=WORDS[move.quantity],
+        rows=move.rows,
+        of=move.of,
+        low=move.low,
+        high=move.high,
+        factor=span(move.low, move.high),
+        known=move.known,
+        unknown=move.unknown,
+        knowledge=knowledge(move.known, move.unknown),
+        alone=[differences.Share(change=share.effect, low=share.low, high=share.high) for share in shares],
+        together=_together(found, move, shares),
+    )
 
 
-def _together(found: Comparison, move: Move, shares: Sequence[Share], effects: Sequence[Mapping[str, Any]]) -> str:
+def _together(found: Comparison, move: Move, shares: Sequence[Share]) -> str:
     """How several changes work together; empty where one does it all."""
     whole = found.multiplies(move)
     if not shares or (len(shares) == 1 and whole):
         return ""
-    each = [f"{span(share.low, share.high)} ({effects[share.effect]['path']})" for share in shares[:_MANY]]
+    each = [f"{span(share.low, share.high)} ({_path(found.effects[share.effect])})" for share in shares[:_MANY]]
     more = f" and {len(shares) - _MANY} more" if len(shares) > _MANY else ""
     sentence = f"together {span(move.low, move.high)}, alone {' and '.join(each)}{more}"
     return sentence if whole else f"{sentence}; the rest is interplay"
 
 
+def _path(effect: Effect) -> str:
+    return effect.change.name if isinstance(effect.change, FileChange) else effect.change.path
+
+
 # ---- power
 
 
-def _power(found: Comparison, move: PowerMove) -> dict[str, Any]:
+def _power(found: Comparison, move: PowerMove) -> PowerMoved:
     """The hardest load of a point on both sides, and what each change makes of it alone."""
-    device, at = move.point
-    plain = {"device": device, "at": at or None, "old": _load(move.old), "new": _load(move.new)}
-    alone = [
-        {"change": position, "new": _load(one.new)}
-        for position, effect in enumerate(found.effects)
-        for one in effect.power
-        if one.point == move.point
-    ]
-    return {**plain, "alone": alone, "said": power_said(plain)}
+    device, at = move.point[0], move.point[1] or None
+    old, new = _load(move.old), _load(move.new)
+    return PowerMoved(
+        device=device,
+        at=at,
+        old=old,
+        new=new,
+        alone=[
+            PowerAlone(change=position, new=_load(one.new))
+            for position, effect in enumerate(found.effects)
+            for one in effect.power
+            if one.point == move.point
+        ],
+        said=power_said(device, at, old, new),
+    )
 
 
-def _load(one: PowerCheck | None) -> dict[str, Any] | None:
+def _load(one: PowerCheck | None) -> PowerThen | None:
     if one is None:
         return None
-    return {
-        "unit": one.load.unit,
-        "precision": one.load.precision,
-        "limit": {"path": one.limit.path, "value": one.limit_w, "display": watts(one.limit_w)},
-        "verdict": one.verdict,
-        "ratio": one.ratio,
-        "ratio_display": ratio_shown(one.ratio),
-        "ends_display": ends(one),
-    }
+    return PowerThen(
+        unit=one.load.unit,
+        precision=one.load.precision,
+        limit=limit(one),
+        verdict=one.verdict,
+        ratio=one.ratio,
+        ratio_display=ratio_shown(one.ratio),
+        ends_display=ends(one),
+    )

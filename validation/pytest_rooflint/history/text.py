@@ -1,13 +1,11 @@
 """What moved, for a terminal of 80 columns and for a page of Markdown."""
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from pytest_rooflint.history.summary import parts
 from rooflint.output.table import Table, as_markdown
-
-Summary = Mapping[str, Any]
+from rooflint_report.differences import Change, Delta, Moved
 
 WIDTH = 80
 MOST = 40
@@ -19,49 +17,49 @@ _WHOLE = ("latency_s", "energy_j", "peak_memory_bytes")
 """Quantities of which the text says how several changes work together; the waits only divide a latency up."""
 
 
-def as_text(found: Summary, most: int | None = MOST) -> str:
+def as_text(found: Delta, most: int | None = MOST) -> str:
     """What changed first, each with what it moves alone, then the moves; None for all of them."""
-    moves = found["moves"][:most]
-    lines = [line for said in (found["said"], *found["also"]) for line in _wrapped(said)]
-    for change in found["changes"]:
+    moves = found.moves[:most]
+    lines = [line for said in (found.said, *found.also) for line in _wrapped(said)]
+    for change in found.changes:
         lines += ["", *_change(change)]
     if moves:
         lines += ["", *_grid(moves)]
     lines += _rest(found, moves)
-    if powers := found["power"][:most]:
+    if powers := (found.power or [])[:most]:
         lines += [
             "",
             "printed peak within printed power",
-            *(line for one in powers for line in _wrapped(one["said"], 2)),
+            *(line for one in powers for line in _wrapped(one.said, 2)),
         ]
     for move in moves:
-        if move["together"] and move["quantity"] in _WHOLE:
-            lines += ["", *_wrapped(f"{move['device']} {move['word']}: {move['together']}")]
+        if move.together and move.quantity in _WHOLE:
+            lines += ["", *_wrapped(f"{move.device} {move.word}: {move.together}")]
     return "\n".join(lines) + "\n"
 
 
-def _rest(found: Summary, shown: list[Any]) -> list[str]:
-    hidden = len(found["moves"]) - len(shown)
+def _rest(found: Delta, shown: list[Moved]) -> list[str]:
+    hidden = len(found.moves) - len(shown)
     return [f"… and {hidden} more (--all)"] if hidden else []
 
 
-def _change(change: Mapping[str, Any]) -> Iterator[str]:
+def _change(change: Change) -> Iterator[str]:
     yield _place(change)
-    for said in filter(None, (change["text"], change["source"], change["alone"])):
+    for said in filter(None, (change.text, change.source, change.alone)):
         yield from _wrapped(said, 2)
 
 
-def _place(change: Mapping[str, Any]) -> str:
-    return f"{change['file']}:{change['line']}" if change["line"] else str(change["file"])
+def _place(change: Change) -> str:
+    return f"{change.file}:{change.line}" if change.line else str(change.file)
 
 
-def _grid(moves: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _grid(moves: Iterable[Moved]) -> Iterator[str]:
     head = _COLUMNS.format("device", "quantity", "moved")
     yield f"{head}factor"
     for move in moves:
         first, *more = parts(move) or [""]
-        rows = f"{move['rows']}/{move['of']}"
-        yield f"{_COLUMNS.format(move['device'], move['word'], rows)}{first}".rstrip()
+        rows = f"{move.rows}/{move.of}"
+        yield f"{_COLUMNS.format(move.device, move.word, rows)}{first}".rstrip()
         yield from (" " * len(head) + said for said in more)
 
 
@@ -72,26 +70,23 @@ def _wrapped(text: str, indent: int = 0) -> list[str]:
     )
 
 
-def as_md(found: Summary, most: int | None = MOST) -> str:
+def as_md(found: Delta, most: int | None = MOST) -> str:
     """A heading, what changed, and the table of moves."""
-    moves = found["moves"][:most]
-    blocks = ["## What moved", "\n".join(f"- {said}" for said in (found["said"], *found["also"]))]
-    if found["changes"]:
+    moves = found.moves[:most]
+    blocks = ["## What moved", "\n".join(f"- {said}" for said in (found.said, *found.also))]
+    if found.changes:
         head = ("where", "change", "source", "alone")
-        rows = ((_place(one), one["text"], one["source"], one["alone"]) for one in found["changes"])
+        rows = ((_place(one), one.text, one.source, one.alone) for one in found.changes)
         blocks.append(as_markdown(Table(head, tuple(rows))).rstrip("\n"))
     if moves:
         blocks.append(as_markdown(_moves(moves)).rstrip("\n"))
     blocks += _rest(found, moves)
-    if powers := found["power"][:most]:
-        blocks += ["Printed peak within printed power:", "\n".join(f"- {one['said']}" for one in powers)]
+    if powers := (found.power or [])[:most]:
+        blocks += ["Printed peak within printed power:", "\n".join(f"- {one.said}" for one in powers)]
     return "\n\n".join(blocks) + "\n"
 
 
-def _moves(moves: Iterable[Mapping[str, Any]]) -> Table:
+def _moves(moves: Iterable[Moved]) -> Table:
     head = ("device", "quantity", "moved", "of", "factor", "together")
-    rows = (
-        (move["device"], move["word"], move["rows"], move["of"], ", ".join(parts(move)), move["together"])
-        for move in moves
-    )
+    rows = ((move.device, move.word, move.rows, move.of, ", ".join(parts(move)), move.together) for move in moves)
     return Table(head, tuple(rows))

@@ -11,6 +11,7 @@ from pytest_rooflint.mutation.operators import CLASSES
 from pytest_rooflint.mutation.outcome import Fate, Group, Mutant, Subject
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
+from rooflint_report import differences
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def _of_unit(subject: Subject, name: str, field: str, precision: str | None = No
     return f"peak: {name} {precision or next(iter(unit.precisions), '')}".rstrip()
 
 
-# ---- The mutation score as plain data: what the evidence holds, and what every rendering of it is made from
+# ---- The mutation score as a record: what the evidence holds, and what every rendering of it is made from
 
 #: Every word of the counts, as the documents say it.
 DEFINITIONS = {
@@ -225,24 +226,24 @@ DEFINITIONS = {
 }
 
 
-def summary(result: Result, baseline: Baseline, floor: float | None = None) -> dict[str, Any]:
-    """The document. `floor` and `score` are shares, 1 is all."""
-    return {
-        "score": result.tally.score,
-        "floor": floor,
-        "holds": holds(result, floor),
-        "definitions": DEFINITIONS,
-        "counts": {**_counts(result.tally), "refused": sum(result.refused.values())},
-        "gross": {"mutants": len(result.gross), "killed": len(result.gross) - len(result.gross_survivors)},
-        "classes": list(_classes(result)),
-        "subjects": list(_subjects(result)),
-        "facts": [_fact(subject, fact, rows) for subject, fact, rows in result.by_fact()],
-        "survivors": [_survivor(row, baseline) for row in _listed(result)],
-    }
+def summary(result: Result, baseline: Baseline, floor: float | None = None) -> differences.Mutation:
+    """The score with all counts. `floor` and `score` are shares, 1 is all."""
+    return differences.Mutation(
+        score=result.tally.score,
+        floor=floor,
+        holds=holds(result, floor),
+        definitions=DEFINITIONS,
+        counts=differences.AllMutants(refused=sum(result.refused.values()), **_counts(result.tally)),
+        gross=differences.Gross(mutants=len(result.gross), killed=len(result.gross) - len(result.gross_survivors)),
+        classes=list(_classes(result)),
+        subjects=list(_subjects(result)),
+        facts=[_fact(subject, fact, rows) for subject, fact, rows in result.by_fact()],
+        survivors=[_survivor(row, baseline) for row in _listed(result)],
+    )
 
 
 def holds(result: Result, floor: float | None) -> bool | None:
-    """Whether the score is on its floor and no gross mutant survives; None where nobody set a floor."""
+    """Whether the score is on its floor and no gross mutant survives; None without a floor."""
     if floor is None:
         return None
     score = result.tally.score
@@ -254,41 +255,36 @@ def _listed(result: Result) -> list[Row]:
     return [*(row for row in result.gross_survivors if not row.survived), *result.survivors]
 
 
-def _counts(tally: Tally) -> dict[str, Any]:
+def _counts(tally: Tally) -> dict[str, int]:
     return {**asdict(tally), "survived": tally.survived}
 
 
-def _classes(result: Result) -> Iterator[dict[str, Any]]:
+def _classes(result: Result) -> Iterator[differences.MutantClass]:
     found = result.by(lambda row: row.mutant.slip.name)
     for name, says in CLASSES.items():
         if name in found or result.refused.get(name):
-            counted = found.get(name, Tally())
-            yield {"name": name, "says": says, **_counts(counted), "refused": result.refused.get(name, 0)}
+            counts = _counts(found.get(name, Tally()))
+            yield differences.MutantClass(name=name, says=says, refused=result.refused.get(name, 0), **counts)
 
 
-def _subjects(result: Result) -> Iterator[dict[str, Any]]:
+def _subjects(result: Result) -> Iterator[differences.MutatedSubject]:
     """Devices and architectures, those first in which most goes unseen."""
     found = result.by(lambda row: shown(row.subject.hardware.file))
     ids = {shown(row.subject.hardware.file): row.subject for row in result.rows}
     for file, counted in sorted(found.items(), key=lambda item: (-item[1].unseen / item[1].mutants, item[0])):
-        yield {
-            "id": ids[file].id,
-            "architecture": ids[file].is_architecture,
-            "file": file,
-            **_counts(counted),
-            "score": counted.score,
-        }
+        subject = ids[file]
+        yield differences.MutatedSubject(
+            id=subject.id, architecture=subject.is_architecture, file=file, score=counted.score, **_counts(counted)
+        )
 
 
-def _fact(subject: Subject, fact: Fact, rows: Sequence[Row]) -> dict[str, Any]:
-    counted = tally(rows)
+def _fact(subject: Subject, fact: Fact, rows: Sequence[Row]) -> differences.MutatedFact:
     unseen = [row for row in rows if row.unseen]
-    return {
-        **_place(subject, fact),
-        **_counts(counted),
-        "unseen_classes": list(dict.fromkeys(row.mutant.slip.name for row in unseen)),
-        "would_kill": wanted(subject, fact) if unseen else None,
-    }
+    return differences.MutatedFact(
+        unseen_classes=list(dict.fromkeys(row.mutant.slip.name for row in unseen)),
+        would_kill=wanted(subject, fact) if unseen else None,
+        **{**_place(subject, fact), **_counts(tally(rows))},
+    )
 
 
 def _place(subject: Subject, fact: Fact) -> dict[str, Any]:
@@ -302,13 +298,13 @@ def _place(subject: Subject, fact: Fact) -> dict[str, Any]:
     }
 
 
-def _survivor(row: Row, baseline: Baseline) -> Mapping[str, Any]:
+def _survivor(row: Row, baseline: Baseline) -> differences.Survivor:
     slip = row.mutant.slip
-    return {
+    return differences.Survivor(
+        class_=slip.name,
+        text=slip.text,
+        mutated=slip.fact.display,
+        ratio=row.mutant.ratio,
+        would_kill=wish(row, baseline),
         **_place(row.subject, row.mutant.fact),
-        "class": slip.name,
-        "text": slip.text,
-        "mutated": slip.fact.display,
-        "ratio": row.mutant.ratio,
-        "would_kill": wish(row, baseline),
-    }
+    )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pytest_rooflint.repair import golden_repair
 from pytest_rooflint.repair.proposal import Key, Plan, Proposal, Refusal, State
@@ -15,6 +15,9 @@ from pytest_rooflint.repair.spec_repair import Repairs
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, shown
 from rooflint.base.files import write_whole
+
+if TYPE_CHECKING:
+    from rooflint_report.verdicts import Verdict
 
 
 def plan(suite: Suite, ids: Mapping[Key, str], root: Path, *, excuses: bool = True) -> Plan:
@@ -134,9 +137,9 @@ class Place:
         return f"cd {root} && git apply {Path(os.path.relpath(self.file, self.root)).as_posix()}"
 
 
-def write(suite: Suite, rows: Iterable[Mapping[str, Any]], place: Place, *, excuses: bool) -> list[str]:
+def write(suite: Suite, verdicts: "Iterable[Verdict]", place: Place, *, excuses: bool) -> list[str]:
     """Write the patch, if there is anything to propose, and say what was done. Raises OSError."""
-    reds = [row for row in rows if row["outcome"] == "fail"]
+    reds = [one for one in verdicts if one.outcome == "fail"]
     if not reds:
         _forget(place.file)
         return ["nothing to propose: no claim of this run is red"]
@@ -148,9 +151,9 @@ def write(suite: Suite, rows: Iterable[Mapping[str, Any]], place: Place, *, excu
     return [f"{totals(found)} Read them, then: {place.command}", *_changes(found), *_writing_reasons(found)]
 
 
-def _places(suite: Suite, reds: Iterable[Mapping[str, Any]], folder: Path) -> dict[Key, str]:
+def _places(suite: Suite, reds: "Iterable[Verdict]", folder: Path) -> dict[Key, str]:
     """Red claims by their places, whatever process judged them."""
-    wanted = {(Path(folder, row["file"]).resolve(), row["id"]): row["nodeid"] for row in reds}
+    wanted = {(Path(folder, one.file).resolve(), one.id): one.nodeid for one in reds}
     found: dict[Key, str] = {}
     for file in suite.files:
         try:

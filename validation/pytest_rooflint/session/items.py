@@ -161,8 +161,8 @@ class Guard:
     def gather(self, report: pytest.TestReport) -> None:
         """Note a claim that somebody skipped, and a red one that was not counted."""
         self.skipped += getattr(report, "rooflint_skipped", [])
-        row = getattr(report, "rooflint_verdict", None)
-        red = bool(row and row["outcome"] == "fail") or bool(getattr(report, "rooflint_problems", []))
+        brief = getattr(report, "rooflint_brief", None)
+        red = bool(brief and brief["outcome"] == "fail") or bool(getattr(report, "rooflint_problems", []))
         self.hidden += red and report.outcome != "failed"
 
     def sentences(self) -> Iterator[str]:

@@ -5,8 +5,10 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,40 +16,38 @@ from pytest_rooflint.golden import expect
 from pytest_rooflint.session import items
 from pytest_rooflint.session.items import SUITE, TRIAL, VERDICT, ClaimItem, GoldenFile, GoldenFolder, ProblemItem
 from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.trial import Trial, sentences
-from pytest_rooflint.suite.verdict import is_lonely
+from pytest_rooflint.suite.trial import Trial
+from pytest_rooflint.suite.verdict import Brief
+
+if TYPE_CHECKING:
+    from rooflint_report.verdicts import Cause, Verdict
 
 LIMIT = 10
 
 
-def worst(rows: Sequence[Mapping[str, Any]], problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def worst(verdicts: "Sequence[Verdict]", problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Workflow commands, the largest factor first; a file that cannot be read is worse than any factor."""
     found = [(math.inf, _problem(problem)) for problem in problems]
-    found += [(_distance(row), _claim(row)) for row in rows if row["outcome"] == "fail"]
+    found += [(_distance(one.ratio), _claim(one)) for one in verdicts if one.outcome == "fail"]
     yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
 
 
-def _distance(row: Mapping[str, Any]) -> float:
-    ratio = row["ratio"]
+def _distance(ratio: float | None) -> float:
     return abs(math.log(ratio)) if ratio and math.isfinite(ratio) and ratio > 0 else math.inf
 
 
-def _claim(row: Mapping[str, Any]) -> str:
-    cause = _cause(row["causes"][0]) if row["causes"] else ""
-    obtained = f", obtained {row['obtained']['display']}" if row["obtained"] else ""
-    ratio = f", ratio {row['ratio_text']}" if row["ratio_text"] else ""
-    reason = f"; {row['reason']}" if row["reason"] else ""
-    return _command(
-        row["file"],
-        row["line"],
-        row["headline"],
-        f"expected {row['expected']['display']}{obtained}{ratio}{cause}{reason}",
-    )
+def _claim(one: "Verdict") -> str:
+    cause = _cause(one.causes[0]) if one.causes else ""
+    expected = f"expected {one.expected.display}" if one.expected else ""
+    obtained = f", obtained {one.obtained.display}" if one.obtained else ""
+    ratio = f", ratio {one.ratio_text}" if one.ratio_text else ""
+    reason = f"; {one.reason}" if one.reason else ""
+    return _command(one.file, one.line, one.headline, f"{expected}{obtained}{ratio}{cause}{reason}")
 
 
-def _cause(cause: Mapping[str, Any]) -> str:
-    mend = f" ({cause['file']}:{cause['line']}: write {cause['repair']})" if cause["repair"] else ""
-    return f"; {cause['text']}{mend}"
+def _cause(cause: "Cause") -> str:
+    mend = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
+    return f"; {cause.text}{mend}"
 
 
 def _problem(problem: Mapping[str, Any]) -> str:
@@ -86,7 +86,9 @@ class Run:
                 if not folder.is_dir():
                     raise pytest.UsageError(f"{name}: want a folder, found nothing at {folder}")
         self.suite = Suite.of(golden, specs, _options(config))
-        self.rows: list[dict[str, Any]] = []
+        self.briefs: list[Brief] = []
+        self.found: list[dict[str, Any]] = []
+        """Verdicts as plain data: of failing claims, of all where evidence is written."""
         self.problems: list[dict[str, Any]] = []
         self.proposed: list[str] = []
         self.guard = items.Guard(self.suite)
@@ -126,10 +128,11 @@ class Run:
         report = yield
         if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
             verdict = item.stash[VERDICT]
-            whole = verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence")
-            report.rooflint_verdict = (
-                {**verdict.row(), "duration_s": round(call.duration, 6)} if whole else verdict.brief()
-            )
+            report.rooflint_brief = asdict(verdict.brief())
+            if verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence"):
+                from pytest_rooflint.evidence.verdicts import record  # noqa: PLC0415
+
+                report.rooflint_verdict = record(verdict, round(call.duration, 6)).model_dump(mode="json")
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
         items.mark(item, call, report)
@@ -137,8 +140,10 @@ class Run:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather, where the whole run is seen."""
-        if row := getattr(report, "rooflint_verdict", None):
-            self.rows.append(row)
+        if brief := getattr(report, "rooflint_brief", None):
+            self.briefs.append(Brief(**brief))
+        if found := getattr(report, "rooflint_verdict", None):
+            self.found.append(found)
         self.problems += getattr(report, "rooflint_problems", [])
         self.guard.gather(report)
 
@@ -150,20 +155,14 @@ class Run:
             return
         for sentence in self.guard.sentences():
             self._note(sentence, session)
-        undecided = self.rows and all(row["outcome"] == "not validated here" for row in self.rows)
+        undecided = self.briefs and all(one.outcome == "not validated here" for one in self.briefs)
         if undecided and session.exitstatus == pytest.ExitCode.OK:
             self._note("every claim was skipped; nothing was validated", session)
         if (patch := self.config.getoption("--rooflint-propose")) is not None:
             self._propose(patch, session)
         target = self.config.getoption("--rooflint-evidence")
         if target:
-            from pytest_rooflint.evidence import build  # noqa: PLC0415  # only where it is written
-
-            file = Path(self.config.invocation_params.dir, target)
-            try:
-                build.write(file, self._evidence(int(session.exitstatus)))
-            except OSError as error:
-                self._note(f"{target}: no evidence written: {error.strerror}", session)
+            self._write(target, session)
 
     def _propose(self, target: str, session: pytest.Session) -> None:
         """The patch, on whose account nothing turns green."""
@@ -173,7 +172,7 @@ class Run:
         place = plan.Place(folder, root, Path(folder, target) if target else root / plan.DEFAULT)
         excuses = not self.config.getoption("runxfail", default=False)
         try:
-            self.proposed = plan.write(self.suite, self.rows, place, excuses=excuses)
+            self.proposed = plan.write(self.suite, self.verdicts, place, excuses=excuses)
         except OSError as error:
             self._note(f"{place.file}: no patch written: {error.strerror}", session)
 
@@ -186,30 +185,35 @@ class Run:
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
 
-    def _evidence(self, exit_status: int) -> dict[str, Any]:
-        from pytest_rooflint.evidence import build  # noqa: PLC0415
+    def _write(self, target: str, session: pytest.Session) -> None:
+        """The evidence of the run."""
+        from pytest_rooflint.evidence import build  # noqa: PLC0415  # only where it is written
 
-        return build.build(
-            self.suite,
-            self.rows,
-            self.problems,
-            started=self.started,
-            duration_s=time.monotonic() - self.clock,
-            command=" ".join(("pytest", *map(str, self.config.invocation_params.args))),
-            exit_status=exit_status,
-        )
+        try:
+            found = build.build(
+                self.suite,
+                self.verdicts,
+                self.problems,
+                started=self.started,
+                duration_s=time.monotonic() - self.clock,
+                command=" ".join(("pytest", *map(str, self.config.invocation_params.args))),
+                exit_status=int(session.exitstatus),
+            )
+            build.write(Path(self.config.invocation_params.dir, target), found)
+        except OSError as error:
+            self._note(f"{target}: no evidence written: {error.strerror}", session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Count what pytest cannot know, and annotate on GitHub."""
-        if not self.rows and not self.problems:
+        if not self.briefs and not self.problems:
             return
-        if lonely := sum(map(is_lonely, self.rows)):
+        if alone := sum(one.uncorroborated for one in self.briefs):
             terminalreporter.write_line(
-                f"{lonely} of {len(self.rows)} claims are uncorroborated: no second document backs them"
+                f"{alone} of {len(self.briefs)} claims are uncorroborated: no second document backs them"
             )
-        if said := expect.sentence(self.rows):
+        if said := expect.sentence(sum(one.loose for one in self.briefs), sum(one.stale for one in self.briefs)):
             terminalreporter.write_line(said)
-        for line in sentences(self.rows):
+        for line in self._repairs():
             terminalreporter.write_line(line, bold=True)
         for line in self.proposed:
             terminalreporter.write_line(line)
@@ -217,5 +221,22 @@ class Run:
             if problem["file"] is None:
                 terminalreporter.write_line(problem["what"], red=True)
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in worst(self.rows, self.problems):
+            for line in worst(self.verdicts, self.problems):
                 terminalreporter.write_line(line)
+
+    @cached_property
+    def verdicts(self) -> "list[Verdict]":
+        """Those that were found, as typed records; asked for when all are there."""
+        if not self.found:
+            return []
+        from rooflint_report.verdicts import Verdict  # noqa: PLC0415  # pydantic models: only where something is read
+
+        return [Verdict.model_validate(one) for one in self.found]
+
+    def _repairs(self) -> list[str]:
+        """Repairs that several failing claims ask for."""
+        if not self.verdicts:
+            return []
+        from pytest_rooflint.evidence.verdicts import sentences  # noqa: PLC0415
+
+        return [*sentences(self.verdicts)]

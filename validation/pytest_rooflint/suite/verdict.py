@@ -1,12 +1,11 @@
-"""Verdicts: one object that is the assertion text, the JUnit properties, the annotation and the evidence row."""
+"""Verdicts: one object that is the assertion text, the JUnit properties and what a run counts."""
 
 import math
 import os
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.expect import Stale, is_loose, stale
@@ -181,88 +180,33 @@ class Verdict:
         }
         return list(pairs.items())
 
-    def brief(self) -> dict[str, Any]:
-        """The little that a run needs to count a verdict that nobody will read."""
-        return {
-            "outcome": self.outcome,
-            "corroborated": self.corroborated,
-            "replay": self.claim.is_replay,
-            "tolerance": {"loose": self.loose, "stale": self.stale is not None},
-        }
-
-    def row(self) -> dict[str, Any]:
-        """The evidence row: plain data."""
-        claim, expectation, obtained = self.claim, self.claim.expectation, self.obtained
-        return {
-            "id": claim.id,
-            "nodeid": self.nodeid,
-            "outcome": self.outcome,
-            "kind": claim.kind,
-            "subject": claim.subject,
-            "hardware": claim.hardware,
-            "architecture": claim.architecture,
-            "others": list(obtained.others) if obtained else [],
-            "unit": obtained.unit if obtained else None,
-            "precision": obtained.precision if obtained else None,
-            "sparse": bool(claim.option("sparse")),
-            "per": claim.option("per"),
-            "at": claim.mode_of(claim.hardware or ""),
-            "headline": self.headline,
-            "file": shown(claim.file),
-            "line": claim.line,
-            "note": claim.note,
-            "reason": self.reason,
-            "until": claim.xfail.until.isoformat() if claim.xfail else None,
-            "corroborated": self.corroborated,
-            "replay": claim.is_replay,
-            "expected": self._expected_row(),
-            "tolerance": None
-            if expectation is None
-            else {
-                "kind": expectation.tolerance,
-                "text": expectation.tolerance_text,
-                "why": claim.why,
-                "printed": (expectation.digits or expectation).tolerance_text,
-                "loose": self.loose,
-                "stale": self.stale and {"text": self.stale.text, "write": self.stale.write},
-            },
-            "obtained": None
-            if obtained is None
-            else {
-                "value": obtained.value if math.isfinite(obtained.value) else None,
-                "display": self.obtained_display,
-                "formula": obtained.formula,
-                "details": [line.strip() for line in obtained.details.splitlines()],
-            },
-            "ratio": self.ratio,
-            "ratio_text": self.ratio_text,
-            "slack": self._slack(),
-            "facts": [_fact_row(fact) for fact in dict.fromkeys(self.facts)],
-            "causes": [_cause_row(cause) for cause in self.causes],
-            "rerun": self.rerun,
-        }
-
-    def _slack(self) -> float | None:
+    @property
+    def slack(self) -> float | None:
+        """How far from failing: 1 in the middle of the tolerance, 0 at its edge; None without a figure. [1]"""
         expectation, obtained = self.claim.expectation, self.obtained
         if expectation is None or obtained is None or not math.isfinite(obtained.value):
             return None
         return expectation.slack(obtained.value)
 
-    def _expected_row(self) -> Mapping[str, Any] | None:
-        expectation, source = self.claim.expectation, self.claim.source
-        return {
-            "text": expectation.text if expectation else self.expected_display,
-            "value": expectation.value if expectation else None,
-            "low": expectation.low if expectation else None,
-            "high": expectation.high if expectation else None,
-            "display": self.expected_display,
-            "source": {"document": source.document, "where": source.where, "grade": source.grade} if source else None,
-        }
+    def brief(self) -> "Brief":
+        """The little that a run needs to count it."""
+        return Brief(self.outcome, self.corroborated, self.claim.is_replay, self.loose, self.stale is not None)
 
 
-def is_lonely(row: Mapping[str, Any]) -> bool:
-    """Whether a row counts as uncorroborated: it passes, no second document agrees, and it is no history."""
-    return bool(row["outcome"] == "pass" and not row["corroborated"] and not row["replay"])
+@dataclass(frozen=True)
+class Brief:
+    """What a run counts of a verdict."""
+
+    outcome: Outcome
+    corroborated: bool
+    replay: bool
+    loose: bool
+    stale: bool
+
+    @property
+    def uncorroborated(self) -> bool:
+        """Whether it passes, no second document agrees, and it is not a replay."""
+        return self.outcome == "pass" and not self.corroborated and not self.replay
 
 
 def _last(fact: Fact) -> str:
@@ -283,30 +227,3 @@ def _tried(cause: Cause) -> str:
     mends = f"{cause.mends} red claim{'s' if cause.mends != 1 else ''} would turn green"
     breaks = f"{cause.breaks} green one{'s' if cause.breaks != 1 else ''} red" if cause.breaks else "none red"
     return f" ({mends}, {breaks})"
-
-
-def _fact_row(fact: Fact) -> dict[str, Any]:
-    return {
-        "path": fact.path,
-        "display": fact.display,
-        "grade": fact.source.grade,
-        "document": fact.source.document,
-        "where": fact.where,
-        "file": shown(fact.file),
-        "line": fact.line,
-    }
-
-
-def _cause_row(cause: Cause) -> dict[str, Any]:
-    return {
-        "text": cause.text,
-        "factor": cause.factor,
-        "factor_text": cause.factor_text,
-        "file": shown(cause.fact.file) if cause.fact else None,
-        "line": cause.fact.line if cause.fact else None,
-        "path": cause.fact.path if cause.fact else None,
-        "current": cause.fact.display if cause.fact else None,
-        "repair": cause.repair,
-        "mends": cause.mends,
-        "breaks": cause.breaks,
-    }

@@ -24,6 +24,7 @@ from rooflint_calibration.package import PUBLISHED
 from rooflint_calibration.published import Published
 from rooflint_calibration.sample import REGIMES
 from rooflint_calibration.score import Score, score
+from rooflint_report.verdicts import Prediction
 
 NAME = "published"
 
@@ -81,6 +82,20 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         others=(one.table.spec.device,),
         details="\n".join(
             (*_nearer(one), *_beaten(one.table, one.impossible), *_worst(one.table, one.predicted_s, one.rows))
+        ),
+        prediction=Prediction(
+            topic=one.table.spec.op,
+            family=None,
+            table=one.table.slug,
+            regime=one.regime,
+            devices=[one.table.spec.device],
+            rows=one.found.rows,
+            error=one.found.mape,
+            bias=one.found.bias,
+            roofline_error=one.plain.mape,
+            roofline_bias=one.plain.bias,
+            error_bound=claim.option("error"),
+            bias_bound=claim.option("bias"),
         ),
     )
 

@@ -9,9 +9,11 @@ from pytest_rooflint.claims.predictions.why import Reason, reason
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Obtained
 from rooflint.base.units import DIMENSIONLESS
+from rooflint_calibration.plain import roofline_s
 from rooflint_calibration.score import Score, score
 from rooflint_calibration.tested import Tested, of_family
 from rooflint_calibration.topics import TOPICS, measured_devices
+from rooflint_report.verdicts import Prediction
 
 BOUNDS = ("error", "bias")
 
@@ -38,7 +40,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     """Predict what was measured. Raises NotInstalledError where the measurements are not installed."""
     name, family, regime = claim.subject.split()
     ones = of_family(context.registry, name, family, regime, rows_of(claim))
-    found = scored(ones)
+    found, plain = scored(ones), roofline(ones)
     error, bias = share(claim, "error"), share(claim, "bias")
     devices = tuple(one.rows.device for one in ones)
     holds = found.mape <= error and abs(found.bias) <= bias
@@ -54,6 +56,20 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         others=devices,
         details=why.details,
         causes=why.causes,
+        prediction=Prediction(
+            topic=name,
+            family=family,
+            table=None,
+            regime=regime,
+            devices=list(devices),
+            rows=found.rows,
+            error=found.mape,
+            bias=found.bias,
+            roofline_error=plain.mape,
+            roofline_bias=plain.bias,
+            error_bound=claim.option("error"),
+            bias_bound=claim.option("bias"),
+        ),
     )
 
 
@@ -61,4 +77,12 @@ def scored(ones: Sequence[Tested]) -> Score:
     """Of all devices together."""
     return score(
         np.concatenate([one.predicted_s() for one in ones]), np.concatenate([one.rows.seconds for one in ones])
+    )
+
+
+def roofline(ones: Sequence[Tested]) -> Score:
+    """Errors of the plain roofline on the same rows."""
+    return score(
+        np.concatenate([roofline_s(one.rows.topic, one.rows.sizes, one.chip) for one in ones]),
+        np.concatenate([one.rows.seconds for one in ones]),
     )

@@ -1,0 +1,286 @@
+"""What changes as typed records: mutants that no claim notices, and what moved between two states of the specs."""
+
+from typing import Literal
+
+from rooflint_report.findings import PowerLimit, Sustains
+from rooflint_report.verdicts import Record
+
+# ---- mutation score
+
+
+class MutantCounts(Record):
+    """Mutants by outcome; docs/mutation.md defines the words."""
+
+    mutants: int
+    killable: int
+    killed: int
+    survived: int
+    within_digits: int
+    uncorroborated: int
+    equivalent: int
+    killed_besides: int
+    """Killed by uncorroborated claims only."""
+    unseen: int
+
+
+class AllMutants(MutantCounts):
+    """All mutants of the run."""
+
+    refused: int
+    """Errors that the schema refuses."""
+
+
+class MutantClass(AllMutants):
+    """Mutants of one mutation operator."""
+
+    name: str
+    says: str
+
+
+class MutatedSubject(MutantCounts):
+    """Mutants of one spec file."""
+
+    id: str
+    architecture: bool
+    file: str
+    score: float | None
+    """Killed over killable."""
+
+
+class MutatedPlace(Record):
+    """The fact that was mutated."""
+
+    subject: str
+    at: str | None
+    path: str
+    file: str
+    line: int
+    display: str
+
+
+class MutatedFact(MutantCounts, MutatedPlace):
+    """Mutants of one fact."""
+
+    unseen_classes: list[str]
+    would_kill: str | None
+    """The claim that would notice."""
+
+
+class Survivor(MutatedPlace):
+    """A killable mutant that no claim notices."""
+
+    class_: str
+    text: str
+    mutated: str
+    ratio: float
+    would_kill: str
+
+
+class Gross(Record):
+    """Mutants of a factor of 2 or more on facts that corroborated peaks and bandwidths rest on."""
+
+    mutants: int
+    killed: int
+
+
+class Mutation(Record):
+    """The mutation score of the specs."""
+
+    score: float | None
+    """Killed over killable; null if nothing is killable."""
+    floor: float | None
+    """The least score that the project asks for."""
+    holds: bool | None
+    """Whether the score is on its floor and no gross mutant survives; null without a floor."""
+    definitions: dict[str, str]
+    counts: AllMutants
+    gross: Gross
+    classes: list[MutantClass]
+    subjects: list[MutatedSubject]
+    """Those with most unseen mutants first."""
+    facts: list[MutatedFact]
+    survivors: list[Survivor]
+    """Farthest off first."""
+
+
+# ---- what moved
+
+
+class Compared(Record):
+    """One side of the comparison."""
+
+    label: str
+    commit: str | None
+    """null for what is not a revision."""
+
+
+class Combination(Record):
+    """A setting that all predictions were made at."""
+
+    batch: int
+    fused: bool
+
+
+class Matrix(Record):
+    """The predictions that both sides have, supported or not."""
+
+    predictions: int
+    devices: int
+    networks: list[str]
+    precisions: list[str]
+    runs: list[Combination]
+
+
+class MovedCounts(Record):
+    """How much moved."""
+
+    predictions: int
+    devices: int
+
+
+class BothWays(Record):
+    """Names that only one side has."""
+
+    appeared: list[str]
+    vanished: list[str]
+
+
+class LeftOut(Record):
+    """A device that cannot be read on one side."""
+
+    side: Literal["old", "new"]
+    said: str
+
+
+class Said(Record):
+    """A fact on one side."""
+
+    text: str
+    file: str | None
+    line: int | None
+    document: str | None
+    where: str | None
+    grade: str | None
+
+
+class Shift(Record):
+    """By what factor a quantity moved."""
+
+    quantity: str
+    word: str
+    """The quantity, for a reader."""
+    rows: int
+    """Predictions that moved."""
+    low: float | None
+    """Least factor; null if one side is zero or unknown."""
+    high: float | None
+    factor: str
+    knowledge: list[str]
+    """How many predictions only one side knows."""
+
+
+class Change(Record):
+    """A fact, a trait or a file that differs on the new side, and what it moves alone."""
+
+    what: Literal["fact", "trait", "file"]
+    path: str
+    at: str | None
+    old: Said | None
+    new: Said | None
+    file: str | None
+    line: int | None
+    text: str
+    devices: list[str]
+    predictions: int | None
+    """Predictions that it moves alone; null if that was not tried."""
+    untried: str | None
+    """Why it was not tried alone."""
+    moves: list[Shift]
+    """What it moves alone, over all its devices."""
+    powers: int
+    """Points whose power over the limit it moves alone."""
+    source: str
+    alone: str
+    """What it moves alone, in a sentence."""
+
+
+class Share(Record):
+    """What one change makes of a move alone."""
+
+    change: int
+    """Position in `changes`."""
+    low: float | None
+    high: float | None
+
+
+class Moved(Shift):
+    """By what factor a quantity of one device moved."""
+
+    device: str
+    of: int
+    """Predictions of the device."""
+    known: int
+    """Predictions that only the new side knows."""
+    unknown: int
+    """Predictions that only the old side knows."""
+    alone: list[Share]
+    together: str
+    """How several changes act together."""
+
+
+class PowerThen(Record):
+    """The load of a point that is hardest to sustain, on one side."""
+
+    unit: str
+    precision: str
+    limit: PowerLimit
+    verdict: Sustains
+    ratio: float
+    ratio_display: str
+    ends_display: str
+
+
+class PowerAlone(Record):
+    """What one change makes of that load alone."""
+
+    change: int
+    """Position in `changes`."""
+    new: PowerThen | None
+
+
+class PowerMoved(Record):
+    """A point whose power over its limit moved."""
+
+    device: str
+    at: str | None
+    old: PowerThen | None
+    """null where this side has no answer."""
+    new: PowerThen | None
+    alone: list[PowerAlone]
+    said: str
+
+
+class Delta(Record):
+    """What moved between two states of the specs."""
+
+    schema_: Literal["rooflint-delta/1"] = "rooflint-delta/1"
+    old: Compared
+    new: Compared
+    matrix: Matrix
+    moved: MovedCounts
+    devices: BothWays
+    points: BothWays
+    """Operating points of devices that both sides have."""
+    networks: BothWays
+    recited: int
+    """Facts with the same value from another place."""
+    left_out: list[LeftOut]
+    changes: list[Change]
+    moves: list[Moved]
+    """Farthest first."""
+    power: list[PowerMoved] | None = None
+    """Another verdict first, then the farthest; null in older evidence."""
+    said: str
+    """The whole in a sentence."""
+    also: list[str]
+    """What appeared, vanished or was left out."""

@@ -1,0 +1,34 @@
+"""Sections of the report in reading order: each is one module here, one template of its name, and one line below."""
+
+from rooflint_report.sections import (
+    coverage,
+    devices,
+    disputed,
+    failures,
+    legend,
+    measured,
+    moved,
+    mutation,
+    power,
+    silicon,
+    slack,
+    unsettled,
+)
+from rooflint_report.sections.section import Page, Section
+
+SECTIONS: tuple[Section, ...] = (
+    Section("failures", "Failures", failures.view),
+    Section("unsettled", "Open", unsettled.view),
+    Section("coverage", "Coverage", coverage.view),
+    Section("mutation", "Mutation", mutation.view),
+    Section("moved", "Moved", moved.view),
+    Section("slack", "Slack", slack.view),
+    Section("devices", "Devices", devices.view),
+    Section("power", "Power", power.view),
+    Section("measured", "Measured", measured.view),
+    Section("silicon", "Silicon", silicon.view),
+    Section("disputed", "Disputed", disputed.view),
+    Section("legend", "Legend", legend.view),
+)
+
+__all__ = ["SECTIONS", "Page", "Section"]

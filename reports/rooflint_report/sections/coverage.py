@@ -1,0 +1,94 @@
+"""The coverage matrix: devices down, kinds of claims and precisions across."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from rooflint_report.evidence import Cell, Device, Evidence, Memory
+from rooflint_report.sections.section import Page
+
+KINDS = ("peak", "bandwidth", "capacity", "breakpoint", "attainable", "count", "ratio", "sparsity", "clocks", "tdp")
+PRECISIONS = (
+    *("fp64", "fp32", "tf32", "bf16", "fp16", "fp16_acc16", "fp8", "fp8_acc16", "fp6", "fp4"),
+    *("int32", "int16", "int8", "int4", "int1"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One device: a cell per column, None where the device has nothing to claim."""
+
+    id: str
+    device: Device | None
+    cells: list[Cell | None]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Columns as (kind, its precisions), rows grouped by vendor."""
+
+    columns: list[tuple[str, list[str]]]
+    vendors: list[tuple[str, list[Row]]]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The matrix with links to failing claims."""
+
+    matrix: Matrix
+    fails: dict[tuple[str, str, str], str]
+    """Anchor of the farthest failing claim by device, kind and precision."""
+
+    def is_blind(self, cell: Cell) -> bool:
+        """Whether no published figure is compared with it."""
+        return cell.outcome == "none" or not cell.claims
+
+
+def view(page: Page) -> Coverage:
+    """The matrix is always there."""
+    fails = {(v.hardware or "", v.kind, v.precision or "—"): anchor for anchor, v in reversed(page.fails)}
+    return Coverage(coverage_matrix(page.evidence), fails)
+
+
+def coverage_matrix(evidence: Evidence) -> Matrix:
+    """Arrange the coverage; rows follow the order of the devices, then whatever else has claims."""
+    devices = {device.id: device for device in evidence.devices}
+    cells = {(c.hardware, c.kind, c.precision): c for c in evidence.coverage}
+    for device in evidence.devices:
+        for kind, precision in blind_spots(device):
+            cells.setdefault((device.id, kind, precision), _unclaimed(device, kind, precision))
+    pairs = sorted({(kind, precision) for _, kind, precision in cells}, key=_column_order)
+    names = [*devices, *sorted({hardware for hardware, _, _ in cells} - set(devices))]
+    rows = [Row(name, devices.get(name), [cells.get((name, *pair)) for pair in pairs]) for name in names]
+    return Matrix(
+        columns=[(kind, [p for _, p in group]) for kind, group in groupby(pairs, key=lambda pair: pair[0])],
+        vendors=[(vendor, list(group)) for vendor, group in groupby(rows, key=lambda row: row.id.partition("/")[0])],
+    )
+
+
+def blind(evidence: Evidence) -> int:
+    """How many derived quantities have no claim."""
+    return sum(len(blind_spots(device)) for device in evidence.devices)
+
+
+def blind_spots(device: Device) -> list[tuple[str, str]]:
+    """List derived quantities without a claim, as (kind, precision)."""
+    peaks = [("peak", p.precision) for p in device.peaks if not p.published and not p.at]
+    return peaks + [("bandwidth", "—") for m in device.memories if m.bandwidth_display and not _claimed(m)]
+
+
+def _claimed(memory: Memory) -> bool:
+    return any(p.kind == "bandwidth" for p in memory.published)
+
+
+def _unclaimed(device: Device, kind: str, precision: str) -> Cell:
+    name = device.id
+    return Cell(hardware=name, kind=kind, precision=precision, claims=0, corroborated=0, outcome="none")
+
+
+def _column_order(pair: tuple[str, str]) -> tuple[int, str, int, str]:
+    kind, precision = pair
+    return _rank(kind, KINDS), kind, _rank(precision, PRECISIONS), precision
+
+
+def _rank(name: str, order: tuple[str, ...]) -> int:
+    return order.index(name) if name in order else len(order)

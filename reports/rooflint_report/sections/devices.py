@@ -1,0 +1,245 @@
+"""Devices: a sheet each, with its peaks as ladders, its other facts and its documents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import PurePosixPath
+
+from rooflint_report.axis import DecadeAxis, decade_axis
+from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published
+from rooflint_report.outcome import tally
+from rooflint_report.sections.coverage import blind_spots
+from rooflint_report.sections.section import Page
+from rooflint_report.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Row:
+    """Facts that differ in the last step of their path only: `units.tensor_core.sparsity. bf16, fp16`."""
+
+    path: str
+    fact: Fact
+    lines: list[int]
+
+    @property
+    def span(self) -> str:
+        """Lines as a reader looks them up: 24, 24-29, or 24, 27."""
+        if not self.lines:
+            return ""
+        first, last = self.lines[0], self.lines[-1]
+        if last - first == len(self.lines) - 1:
+            return str(first) if first == last else f"{first}–{last}"
+        return ", ".join(map(str, self.lines))
+
+
+def rows(facts: list[Fact]) -> list[Row]:
+    """Merge neighbours that agree in all but the last step of their path and the line."""
+    return [_row(list(group)) for _, group in groupby(facts, key=_likeness)]
+
+
+def _likeness(fact: Fact) -> tuple[str | None, ...]:
+    parent = fact.path.rpartition(".")[0] or fact.path
+    return parent, fact.display, fact.source, fact.grade, fact.where, fact.file
+
+
+def _row(facts: list[Fact]) -> Row:
+    parent = facts[0].path.rpartition(".")[0]
+    steps = [fact.path.rpartition(".")[2] for fact in facts]
+    path = facts[0].path if len(facts) == 1 else f"{parent}. {', '.join(steps)}"
+    return Row(path, facts[0], sorted({fact.line for fact in facts if fact.line}))
+
+
+# ---- Ladders: the peaks of one unit share most of their rungs, so the shared ones are written once
+
+
+@dataclass(frozen=True)
+class Step:
+    """One peak with the rungs that are its own."""
+
+    peak: Peak
+    own: list[Factor]
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """One unit at one operating point; a step's own rung stands in for the shared one of its name."""
+
+    unit: str
+    at: str | None
+    shared: list[Factor]
+    steps: list[Step]
+
+
+def ladders(peaks: list[Peak]) -> list[Ladder]:
+    """Peaks grouped by unit and operating point, in the order in which these first occur."""
+    order = list(dict.fromkeys((p.unit, p.at) for p in peaks))
+    ranked = sorted(peaks, key=lambda p: order.index((p.unit, p.at)))
+    return [_ladder(*key, list(group)) for key, group in groupby(ranked, key=lambda p: (p.unit, p.at))]
+
+
+def _ladder(unit: str, at: str | None, peaks: list[Peak]) -> Ladder:
+    """Share what most peaks of the unit stand on; never a rate per clock, it belongs to its precision."""
+    names = dict.fromkeys(f.name for p in peaks for f in p.factors if f.name != "macs_per_clock")
+    common = [_most_common([f for p in peaks for f in p.factors if f.name == name]) for name in names]
+    shared = [factor for factor, count in common if 2 * count > len(peaks)]
+    return Ladder(unit, at, shared, [Step(p, [f for f in p.factors if f not in shared]) for p in peaks])
+
+
+def _most_common(factors: list[Factor]) -> tuple[Factor, int]:
+    """Find the factor that occurs most often, and say how often."""
+    best = max(factors, key=factors.count)
+    return best, factors.count(best)
+
+
+# ---- The documents of one device, each listed once and cited by a short key
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A document under its key; `fact` if the spec names it, otherwise only golden claims do."""
+
+    key: str
+    document: Document
+    fact: bool
+
+
+class Register:
+    """Keys of the spec's own sources, then c1, c2, … for documents that only claims cite."""
+
+    def __init__(self, device: Device, verdicts: list[Verdict]) -> None:
+        self.entries: dict[str, Entry] = {}
+        self._by_document: dict[str, Entry] = {}
+        for key, document in device.sources.items():
+            self._add(key, document, fact=True)
+        for document in _claimed(device, verdicts):
+            if document.document not in self._by_document:
+                self._add(self._free_key(), document, fact=False)
+
+    def of_key(self, key: str | None) -> Entry | None:
+        """Find the entry that a fact names."""
+        return self.entries.get(key or "")
+
+    def of_document(self, document: str | None) -> Entry | None:
+        """Find the entry of a document that a claim names."""
+        return self._by_document.get(document or "")
+
+    def _add(self, key: str, document: Document, *, fact: bool) -> None:
+        entry = Entry(key, document, fact)
+        self.entries[key] = entry
+        self._by_document.setdefault(document.document, entry)
+
+    def _free_key(self) -> str:
+        number = sum(not entry.fact for entry in self.entries.values()) + 1
+        while f"c{number}" in self.entries:
+            number += 1
+        return f"c{number}"
+
+
+def _claimed(device: Device, verdicts: list[Verdict]) -> list[Document]:
+    """Documents that claims on the device cite, in the order of the claims."""
+    cited = [(p.document, p.grade) for p in _published(device)]
+    sources = [v.expected.source for v in verdicts if v.expected]
+    cited += [(source.document, source.grade) for source in sources if source]
+    return [Document(document=document, grade=grade, url=None) for document, grade in cited if document]
+
+
+# ---- One sheet per device: its evidence, arranged for reading
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What the page shows of one device."""
+
+    device: Device
+    anchor: str
+    register: Register
+    ladders: list[Ladder]
+    tally: list[tuple[str, int]]
+    facts: list[Row]
+    others: list[Verdict]
+    golden: list[str]
+    blind: int
+    uncorroborated: int
+    traits: list[str]
+
+    @property
+    def generation(self) -> str | None:
+        """The architecture without its vendor, which the device's id names already."""
+        return self.device.architecture and self.device.architecture.rpartition("/")[2]
+
+    def place(self, file: str | None, line: int | str | None) -> str:
+        """`:14` in the device's own spec, `hopper-gh100:23` in another file."""
+        if not file:
+            return ""
+        stem = "" if file == self.device.file else PurePosixPath(file).stem
+        return f"{stem}:{line}" if line else stem
+
+    def other_files(self) -> list[str]:
+        """Files beside its own that its facts come from."""
+        device = self.device
+        derived = [*(peak.factors for peak in device.peaks), *(memory.factors for memory in device.memories)]
+        files = [factor.file for factors in derived for factor in factors] + [fact.file for fact in device.facts]
+        return [file for file in dict.fromkeys(files) if file and file != device.file]
+
+
+@dataclass(frozen=True)
+class View:
+    """All sheets."""
+
+    sheets: list[Sheet]
+    homeless: list[Verdict]
+    """Verdicts that belong to no device: architectures, orderings."""
+    decades: DecadeAxis
+    """Of all peaks."""
+
+
+def view(page: Page) -> View:
+    """The section says so where the evidence names no device."""
+    evidence = page.evidence
+    decades = decade_axis(peak.value for device in evidence.devices for peak in device.peaks)
+    return View(sheets(evidence, page.devices), homeless(evidence), decades)
+
+
+def sheets(evidence: Evidence, anchors: Mapping[str, str]) -> list[Sheet]:
+    """Make a sheet for every device, in the order of the evidence."""
+    claims: dict[str, list[Verdict]] = {device.id: [] for device in evidence.devices}
+    for verdict in evidence.verdicts:
+        if not verdict.replay:
+            claims.get(verdict.hardware or "", []).append(verdict)
+    return [_sheet(device, claims[device.id], anchors[device.id]) for device in evidence.devices]
+
+
+def homeless(evidence: Evidence) -> list[Verdict]:
+    """Verdicts that belong to no device: architectures, orderings."""
+    ids = {device.id for device in evidence.devices}
+    return [v for v in evidence.verdicts if v.hardware not in ids and not v.replay]
+
+
+def _sheet(device: Device, verdicts: list[Verdict], anchor: str) -> Sheet:
+    counts, blind = tally(verdicts), len(blind_spots(device))
+    traits = [outcome for outcome, _ in counts if outcome != "pass"]
+    return Sheet(
+        device=device,
+        anchor=anchor,
+        register=Register(device, verdicts),
+        ladders=ladders(device.peaks),
+        tally=counts,
+        facts=rows(device.facts),
+        others=_others(device, verdicts),
+        golden=list(dict.fromkeys(v.file for v in verdicts)),
+        blind=blind,
+        uncorroborated=sum(v.outcome == "pass" and not v.corroborated for v in verdicts),
+        traits=[t.replace(" ", "-") for t in traits] + ["blind"] * bool(blind),
+    )
+
+
+def _others(device: Device, verdicts: list[Verdict]) -> list[Verdict]:
+    """Claims that do not already stand beside a peak or a memory."""
+    shown = {(p.file, p.line) for p in _published(device)}
+    return [v for v in verdicts if (v.file, v.line) not in shown]
+
+
+def _published(device: Device) -> list[Published]:
+    """Figures that stand beside a peak or a memory."""
+    figures = [*(peak.published for peak in device.peaks), *(memory.published for memory in device.memories)]
+    return [figure for several in figures for figure in several]

@@ -1,0 +1,90 @@
+"""Failures: repairs that were tried, problems in the files, and every failing claim as a card."""
+
+from dataclasses import dataclass
+
+from rooflint_report.axis import ruler_ticks
+from rooflint_report.evidence import Problem
+from rooflint_report.outcome import counted
+from rooflint_report.sections.section import Page
+from rooflint_report.verdicts import Place, Verdict
+
+MOST_LINES = 16
+"""Details of a failing verdict that its card shows."""
+
+WITH_FACTS = 50
+"""Cards that list the facts of a device that has a sheet of its own."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A device, or a golden file about none, whose failing claims name a place; the anchor is that of the farthest."""
+
+    name: str
+    anchor: str | None
+    claims: int
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What failed, and what would mend it."""
+
+    places: list[tuple[Place, list[Witness]]]
+    problems: list[Problem]
+    fails: list[tuple[str, Verdict]]
+    most_lines: int = MOST_LINES
+    with_facts: int = WITH_FACTS
+
+    @property
+    def count(self) -> int:
+        """Failing claims and problems."""
+        return len(self.fails) + len(self.problems)
+
+    @property
+    def ticks(self) -> list[int]:
+        """Of the ruler of ratios."""
+        return ruler_ticks()
+
+
+def view(page: Page) -> Failures | None:
+    """None where nothing failed."""
+    evidence = page.evidence
+    if not page.fails and not evidence.problems:
+        return None
+    places = [(place, witnesses(place, page.fails)) for place in evidence.places]
+    return Failures(places, evidence.problems, page.fails)
+
+
+def witnesses(place: Place, fails: list[tuple[str, Verdict]]) -> list[Witness]:
+    """Who names a place, most claims first; `fails` with their anchors, farthest first. Unknown ids have no anchor."""
+    named, left, found = set(place.ids), set(place.ids), dict[str, Witness]()
+    for anchor, verdict in fails:
+        if verdict.nodeid in named:
+            left.discard(verdict.nodeid)
+            name = verdict.hardware or verdict.file
+            first = found.get(name, Witness(name, anchor, 0))
+            found[name] = Witness(name, first.anchor, first.claims + 1)
+    return sorted(found.values(), key=lambda w: -w.claims) + [Witness(name, None, 1) for name in sorted(left)]
+
+
+def mended(mends: int, fails: int | None = None) -> str:
+    """How many failing claims a repair turns green: `25 of 27 failing claims pass`."""
+    if not mends:
+        return "no failing claim passes"
+    if mends == fails:
+        return "the one failing claim passes" if fails == 1 else f"all {counted(mends, 'failing claim')} pass"
+    what = counted(mends, "failing claim") if fails is None else f"{mends} of {counted(fails, 'failing claim')}"
+    return f"{what} {'passes' if mends == 1 else 'pass'}"
+
+
+def broken(breaks: int, mends: int | None) -> str:
+    """What the repair costs: `and no other fails`, `but 3 passing claims fail`."""
+    if not breaks:
+        return "and no other claim fails"
+    return f"{'but' if mends else 'and'} {counted(breaks, 'passing claim')} {'fails' if breaks == 1 else 'fail'}"
+
+
+def tried(mends: int | None, breaks: int | None) -> str:
+    """What the repair of a cause did; empty where it was not tried."""
+    if mends is None:
+        return ""
+    return mended(mends) if breaks is None else f"{mended(mends)} {broken(breaks, mends)}"

@@ -1,0 +1,81 @@
+"""What moved since a base: the delta of a run, arranged for a reader."""
+
+import math
+from dataclasses import dataclass
+
+from rooflint_report.differences import Change, Delta, Moved, Shift
+from rooflint_report.sections.section import Page
+
+FARTHEST = 25
+"""Moves that are in sight; the rest is folded."""
+
+MOST = 400
+"""Moves that a page shows at all; the evidence has every one."""
+
+OCTAVES = 2.0
+"""From the middle of the scale to its ends: a quarter and four times."""
+
+WIDTH, HEIGHT = 120, 12
+"""Of the drawing of a range of factors."""
+
+_LEAST = 3.0
+"""Width of a range that would be too narrow to see."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The delta with what a page shows of it."""
+
+    delta: Delta
+    facts: list[Change]
+    files: list[Change]
+    """Files that every device may rest on."""
+    farthest: list[Moved]
+    others: list[Moved]
+    hidden: int
+
+
+@dataclass(frozen=True)
+class View:
+    """The section; `found` is None where the run was not compared with anything."""
+
+    found: Moves | None
+
+    def extent(self, shift: Shift) -> tuple[float, float] | None:
+        """Where a range of factors lies in the drawing."""
+        return extent(shift)
+
+
+def view(page: Page) -> View:
+    """The section says so where the run was not compared with anything."""
+    return View(moves_of(page.evidence.delta) if page.evidence.delta else None)
+
+
+def moves_of(delta: Delta) -> Moves:
+    """Arrange what moved."""
+    moves = delta.moves
+    return Moves(
+        delta,
+        [one for one in delta.changes if one.what != "file"],
+        [one for one in delta.changes if one.what == "file"],
+        moves[:FARTHEST],
+        moves[FARTHEST:MOST],
+        len(moves[MOST:]),
+    )
+
+
+def extent(shift: Shift) -> tuple[float, float] | None:
+    """Where the range of factors lies in the drawing: (left, width); None where there is none."""
+    if not shift.low or not shift.high:
+        return None
+    left, right = _place(shift.low), _place(shift.high)
+    if right - left < _LEAST:
+        middle = (left + right) / 2
+        left, right = middle - _LEAST / 2, middle + _LEAST / 2
+    return round(left, 1), round(right - left, 1)
+
+
+def _place(factor: float) -> float:
+    """A factor on the scale of octaves; what is beyond its ends stands at them."""
+    octaves = max(-OCTAVES, min(OCTAVES, math.log2(factor)))
+    return WIDTH / 2 * (1 + octaves / OCTAVES)

@@ -1,0 +1,149 @@
+"""Power: whether devices sustain their printed peak within their printed power."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rooflint_report.axis import LogAxis, drawable, log_axis
+from rooflint_report.differences import Change, Delta, PowerMoved, PowerThen
+from rooflint_report.findings import Power, PowerLoad
+from rooflint_report.sections.section import Page
+
+IN_SIGHT = 25
+"""Loads that are in sight; the rest is folded."""
+
+MOST = 200
+"""Moved powers that a page shows; the evidence has every one."""
+
+NAMED = 4
+"""Changes that a row names."""
+
+WIDTH, MIDDLE = 240, 9
+"""Of the drawing of an interval, and the height of its line. [px]"""
+
+EDGE = 8
+"""So near to its ends a figure would be cut. [px]"""
+
+TICKS = 8
+
+MARKS = {"sustains": "●", "cannot sustain": "◆", "undecided": "○"}
+"""One shape a verdict, in the drawing and before the word."""
+
+CIRCLE = "m-4 0a4 4 0 1 1 8 0a4 4 0 1 1-8 0z"
+
+SHAPES = {"sustains": CIRCLE, "cannot sustain": "m-5 0l5-5 5 5-5 5z", "undecided": CIRCLE}
+"""The same as paths, from the middle of the shape."""
+
+CLASSES = {"sustains": "can", "cannot sustain": "not", "undecided": "may"}
+
+
+@dataclass(frozen=True)
+class MovedPower:
+    """One point whose power over its limit moved since the base."""
+
+    point: str
+    moved: PowerMoved
+    alone: list[tuple[Change, PowerThen | None]]
+    """Each change that moves it alone, with what it makes of it."""
+    more: int
+    """Changes that do so, too, and are not named."""
+
+
+@dataclass(frozen=True)
+class MovedPowers:
+    """What moved since a base."""
+
+    since: str
+    rows: list[MovedPower]
+    hidden: int
+
+
+@dataclass(frozen=True)
+class Powers:
+    """The power of a run with what a page shows of it."""
+
+    power: Power
+    axis: LogAxis
+    in_sight: list[PowerLoad]
+    folded: list[PowerLoad]
+    not_known: list[tuple[str, list[str]]]
+    """Reasons with the points that they are given for, the most frequent first."""
+    moved: MovedPowers | None
+    """None where the run was not compared with an earlier state."""
+
+    marks: Mapping[str, str] = field(default_factory=lambda: MARKS)
+    classes: Mapping[str, str] = field(default_factory=lambda: CLASSES)
+
+    @property
+    def limit_x(self) -> float:
+        """Where the power is the limit. [px]"""
+        return self.axis.at(1.0)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and figures of the axis; 1 is among them unless it stands at an end."""
+        values = sorted({*self.axis.ticks(TICKS), 1.0})
+        places = [(self.axis.at(value), f"{value:g}") for value in values]
+        return [(x, text) for x, text in places if EDGE <= x <= WIDTH - EDGE]
+
+    @property
+    def unanswered(self) -> int:
+        """How many points have no answer."""
+        return len({point for _, points in self.not_known for point in points})
+
+    @property
+    def partly(self) -> int:
+        """Of how many points some loads are not known."""
+        return sum(load.unknown > 0 for load in self.power.loads)
+
+    def line(self, load: PowerLoad) -> str:
+        """From the lowest to the highest power."""
+        return f"M{self._x(load.low_ratio):g} {MIDDLE}H{self._x(load.high_ratio):g}"
+
+    def mark(self, load: PowerLoad) -> str:
+        """The shape of the verdict at the typical power."""
+        return f"M{self._x(load.ratio):g} {MIDDLE}{SHAPES[load.verdict]}"
+
+    def _x(self, ratio: float) -> float:
+        """Nothing at all has no logarithm; it stands at the left end."""
+        return self.axis.at(ratio) if drawable(ratio) else self.axis.start
+
+
+def view(page: Page) -> Powers | None:
+    """None where an older run has no such evidence."""
+    return powers_of(page.evidence.power, page.evidence.delta) if page.evidence.power else None
+
+
+def powers_of(power: Power, delta: Delta | None) -> Powers:
+    """Arrange it."""
+    loads = power.loads
+    ratios = [end for load in loads for end in (load.low_ratio, load.ratio, load.high_ratio)]
+    axis = log_axis([1.0, *ratios], 0, WIDTH)
+    return Powers(power, axis, loads[:IN_SIGHT], loads[IN_SIGHT:], _by_reason(power), _moved(delta))
+
+
+def _moved(delta: Delta | None) -> MovedPowers | None:
+    if delta is None or delta.power is None:
+        return None
+    rows = [_row(one, delta.changes) for one in delta.power[:MOST]]
+    return MovedPowers(delta.old.label, rows, len(delta.power[MOST:]))
+
+
+def _row(one: PowerMoved, changes: Sequence[Change]) -> MovedPower:
+    alone = [(changes[each.change], each.new) for each in one.alone if each.change < len(changes)]
+    return MovedPower(point(one.device, one.at), one, alone[:NAMED], len(alone[NAMED:]))
+
+
+def _by_reason(power: Power) -> list[tuple[str, list[str]]]:
+    points: dict[str, list[str]] = {}
+    for one in power.not_known:
+        points.setdefault(one.reason, []).append(point(one.device, one.at))
+    return sorted(points.items(), key=_most_first)
+
+
+def _most_first(group: tuple[str, Sequence[str]]) -> int:
+    return -len(group[1])
+
+
+def point(device: str, at: str | None) -> str:
+    """`nvidia/t4`, `stillwater/kpu-t64 at 3w`."""
+    return f"{device} at {at}" if at else device

@@ -1,0 +1,218 @@
+"""Verdicts as typed records, and what all records of the evidence share."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Outcome = Literal["pass", "fail", "xfail", "not validated here", "undecided"]
+
+
+class Record(BaseModel):
+    """Immutable; a key that is a word of Python has an underscore behind it here, and none in JSON."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        alias_generator=lambda name: name.removesuffix("_"),
+    )
+
+
+class Source(Record):
+    """The document that printed a figure."""
+
+    document: str
+    where: str | None
+    """Page, table or section."""
+    grade: str | None
+    """How it was read: read, device, quoted, recalled, estimate."""
+
+
+class Why(Record):
+    """Something that is missing, and the reason."""
+
+    what: str
+    why: str
+
+
+class Expected(Record):
+    """What the source printed."""
+
+    text: str
+    """As the golden file has it."""
+    value: float | None
+    low: float | None
+    """Lower edge of the tolerance."""
+    high: float | None
+    """Upper edge of the tolerance."""
+    display: str
+    source: Source | None
+
+
+class Stale(Record):
+    """Why a tolerance is wider than it has to be."""
+
+    text: str
+    write: str
+    """What to write instead; empty where the tolerance can go."""
+
+
+class Tolerance(Record):
+    """How far from the printed figure still agrees."""
+
+    kind: str
+    """printed digits, truncated, stated or exact."""
+    text: str
+    why: str | None
+    """The stated reason."""
+    printed: str = ""
+    """What the printed digits alone allow."""
+    loose: bool = False
+    """Whether it is wider than printed digits justify."""
+    stale: Stale | None = None
+
+
+class Obtained(Record):
+    """What the model derives."""
+
+    value: float | None
+    display: str
+    formula: str | None
+    """The product that yields it."""
+    details: list[str] = Field(default_factory=list)
+    """Further lines of a failing verdict."""
+
+
+class Involved(Record):
+    """A fact that a verdict rests on."""
+
+    path: str
+    display: str
+    grade: str | None
+    document: str | None
+    where: str | None
+    file: str | None
+    line: int | None
+
+
+class Cause(Record):
+    """A candidate cause of a ratio, with its repair."""
+
+    text: str
+    factor: float | None
+    factor_text: str | None
+    file: str | None
+    line: int | None
+    path: str | None = None
+    """The fact."""
+    current: str | None = None
+    """The fact as it is."""
+    repair: str | None
+    """What to write instead."""
+    mends: int | None = None
+    """Claims that pass once the repair is applied in memory; null if it was not tried."""
+    breaks: int | None = None
+    """Claims that fail once the repair is applied."""
+
+
+class Place(Record):
+    """A repair that was tried, with the failing claims that name it."""
+
+    file: str | None
+    line: int | None
+    path: str | None
+    from_: str | None
+    to: str | None
+    mends: int
+    """Failing claims that pass with the repair."""
+    breaks: int
+    """Passing claims that fail with the repair."""
+    reds: int
+    """All failing claims of the run."""
+    ids: list[str]
+    """Node ids of the claims that name it."""
+
+
+class Prediction(Record):
+    """What a `prediction` claim was decided on: errors of calibrated kernel times beside measured ones."""
+
+    topic: str
+    """Kind of op, by its key."""
+    family: str | None
+    """The devices that the constants were fitted without; null for a published table."""
+    table: str | None
+    """The published table; null for measurements of a package."""
+    regime: str
+    devices: list[str]
+    rows: int
+    error: float
+    """Mean of |predicted / measured - 1|."""
+    bias: float
+    """Geometric mean of predicted / measured, less 1."""
+    roofline_error: float
+    """The same of the plain roofline, on the same rows."""
+    roofline_bias: float
+    error_bound: str
+    """The error that the claim allows."""
+    bias_bound: str
+
+
+class Verdict(Record):
+    """One claim and what the model says about it."""
+
+    id: str
+    nodeid: str
+    outcome: Outcome
+    kind: str
+    subject: str
+    hardware: str | None
+    architecture: str | None = None
+    others: list[str]
+    """Further devices that the claim is about, with their operating points."""
+    unit: str | None
+    precision: str | None
+    sparse: bool = False
+    per: str | None = None
+    """A part of the device, such as one of two dies."""
+    at: str | None
+    """Operating point."""
+    headline: str
+    """What is claimed, in one line."""
+    file: str
+    line: int
+    note: str | None
+    reason: str | None
+    """Why it failed without a figure, is expected to fail, or was not validated here."""
+    until: str | None = None
+    """The day on which an expected failure expires."""
+    corroborated: bool
+    """Whether a second, independent document agrees."""
+    replay: bool
+    """Whether it replays the assumptions of a document instead of sourced facts."""
+    expected: Expected | None
+    tolerance: Tolerance | None
+    obtained: Obtained | None
+    prediction: Prediction | None = None
+    ratio: float | None
+    """Obtained over expected."""
+    ratio_text: str | None
+    slack: float | None
+    """1 in the middle of the tolerance, 0 at its edge, below 0 outside."""
+    facts: list[Involved]
+    causes: list[Cause]
+    """Likeliest first."""
+    rerun: str
+    """The command that runs just this claim again."""
+    duration_s: float | None = None
+
+    @property
+    def uncorroborated(self) -> bool:
+        """Whether it passes, no second document agrees, and it is not a replay."""
+        return self.outcome == "pass" and not self.corroborated and not self.replay
+
+    @property
+    def devices(self) -> list[str]:
+        """Ids of the devices that it is about."""
+        if self.hardware:
+            return [self.hardware]
+        return sorted({other.partition("@")[0] for other in self.others if "/" in other})

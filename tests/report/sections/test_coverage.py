@@ -1,0 +1,57 @@
+"""The coverage matrix: its order, and the blind spots in it."""
+
+from rooflint_report.evidence import Device, Evidence
+from rooflint_report.sections import coverage
+
+
+def matrix(record):
+    return coverage.coverage_matrix(Evidence.model_validate(record))
+
+
+def test_columns_go_by_kind_then_precision(evidence):
+    columns = matrix(evidence).columns
+    assert [kind for kind, _ in columns] == ["peak", "bandwidth", "capacity", "breakpoint", "count", "tdp"]
+    peaks = dict(columns)["peak"]
+    assert peaks[:5] == ["fp64", "fp32", "tf32", "bf16", "fp16"]
+    assert peaks[-2:] == ["int4", "int1"]
+
+
+def test_rows_follow_the_devices_by_vendor(evidence):
+    vendors = matrix(evidence).vendors
+    assert [vendor for vendor, _ in vendors][:3] == ["nvidia", "amd", "google"]
+    assert [row.id for _, rows in vendors for row in rows] == [device["id"] for device in evidence["devices"]]
+
+
+def test_every_row_has_every_column(evidence):
+    found = matrix(evidence)
+    width = sum(len(precisions) for _, precisions in found.columns)
+    assert {len(row.cells) for _, rows in found.vendors for row in rows} == {width}
+
+
+def test_a_claimed_name_without_a_device_still_has_a_row(evidence):
+    evidence["coverage"].append(evidence["coverage"][0] | {"hardware": "nvidia/unknown"})
+    last = matrix(evidence).vendors[-1][1][-1]
+    assert (last.id, last.device) == ("nvidia/unknown", None)
+
+
+def test_an_unknown_kind_and_precision_go_last(evidence):
+    evidence["coverage"].append(evidence["coverage"][0] | {"kind": "zeal", "precision": "fp3"})
+    assert matrix(evidence).columns[-1] == ("zeal", ["fp3"])
+
+
+def test_a_peak_without_a_claim_is_a_blind_spot(evidence):
+    # both of the H100's bf16 rates are derived; no published figure is compared with them
+    assert coverage.blind_spots(Device(**evidence["devices"][0])) == [("peak", "bf16"), ("peak", "bf16")]
+
+
+def test_a_capacity_does_not_vouch_for_a_bandwidth(evidence):
+    device = evidence["devices"][2]
+    memory = device["memories"][0]
+    memory["published"] = [p for p in memory["published"] if p["kind"] == "capacity"]
+    assert memory["published"]
+    assert coverage.blind_spots(Device(**device)) == [("bandwidth", "—")]
+
+
+def test_no_devices_is_an_empty_matrix(empty):
+    assert matrix(empty).columns == []
+    assert matrix(empty).vendors == []

@@ -1,0 +1,62 @@
+"""Failures: what a repair that was tried did, in words, and which devices name it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from rooflint_report.sections.failures import Witness, broken, mended, tried, witnesses
+
+
+@pytest.mark.parametrize(
+    ("mends", "reds", "text"),
+    [
+        (25, 27, "25 of 27 failing claims pass"),
+        (1, 27, "1 of 27 failing claims passes"),
+        (27, 27, "all 27 failing claims pass"),
+        (1, 1, "the one failing claim passes"),
+        (0, 27, "no failing claim passes"),
+        (25, None, "25 failing claims pass"),
+        (1, None, "1 failing claim passes"),
+    ],
+)
+def test_what_turns_green(mends, reds, text):
+    assert mended(mends, reds) == text
+
+
+@pytest.mark.parametrize(
+    ("breaks", "mends", "text"),
+    [
+        (0, 25, "and no other claim fails"),
+        (1, 25, "but 1 passing claim fails"),
+        (3, 25, "but 3 passing claims fail"),
+        (3, 0, "and 3 passing claims fail"),
+    ],
+)
+def test_what_turns_red(breaks, mends, text):
+    assert broken(breaks, mends) == text
+
+
+@pytest.mark.parametrize(
+    ("mends", "breaks", "text"),
+    [
+        (None, None, ""),
+        (None, 0, ""),
+        (2, None, "2 failing claims pass"),
+        (2, 1, "2 failing claims pass but 1 passing claim fails"),
+    ],
+)
+def test_a_repair_that_was_not_tried_out_says_nothing(mends, breaks, text):
+    assert tried(mends, breaks) == text
+
+
+def test_devices_name_a_place_and_claims_without_one_by_their_file():
+    def red(nodeid, hardware):
+        return f"#{nodeid}", SimpleNamespace(nodeid=nodeid, hardware=hardware, file=nodeid.partition("::")[0])
+
+    fails = [red("a.yaml::x", None), red("b.yaml::x", "nvidia/t4"), red("b.yaml::y", "nvidia/t4"), red("c::z", "e/f")]
+    place = SimpleNamespace(ids=["b.yaml::y", "b.yaml::x", "a.yaml::x", "gone::x"])
+    assert witnesses(place, fails) == [
+        Witness("nvidia/t4", "#b.yaml::x", 2),
+        Witness("a.yaml", "#a.yaml::x", 1),
+        Witness("gone::x", None, 1),
+    ]

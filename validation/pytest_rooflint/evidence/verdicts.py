@@ -1,0 +1,173 @@
+"""A verdict in the evidence: the claim, what was expected and obtained, the facts it rests on, candidate causes."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from pytest_rooflint.golden.claim import ClaimSource
+from pytest_rooflint.suite.verdict import Verdict
+from rooflint.base.errors import shown
+from rooflint.base.facts import Fact
+from rooflint.diagnosis.causes import Cause
+from rooflint_report import verdicts
+
+
+def record(verdict: Verdict, duration_s: float | None = None) -> verdicts.Verdict:
+    """The verdict as a typed record."""
+    claim, obtained = verdict.claim, verdict.obtained
+    return verdicts.Verdict(
+        id=claim.id,
+        nodeid=verdict.nodeid,
+        outcome=verdict.outcome,
+        kind=claim.kind,
+        subject=claim.subject,
+        hardware=claim.hardware,
+        architecture=claim.architecture,
+        others=list(obtained.others) if obtained else [],
+        unit=obtained.unit if obtained else None,
+        precision=obtained.precision if obtained else None,
+        sparse=bool(claim.option("sparse")),
+        per=claim.option("per"),
+        at=claim.mode_of(claim.hardware or ""),
+        headline=verdict.headline,
+        file=shown(claim.file),
+        line=claim.line,
+        note=claim.note,
+        reason=verdict.reason,
+        until=claim.xfail.until.isoformat() if claim.xfail else None,
+        corroborated=verdict.corroborated,
+        replay=claim.is_replay,
+        expected=_expected(verdict),
+        tolerance=_tolerance(verdict),
+        obtained=_obtained(verdict),
+        prediction=obtained.prediction if obtained else None,
+        ratio=verdict.ratio,
+        ratio_text=verdict.ratio_text,
+        slack=verdict.slack,
+        facts=[_fact(fact) for fact in dict.fromkeys(verdict.facts)],
+        causes=[_cause(cause) for cause in verdict.causes],
+        rerun=verdict.rerun,
+        duration_s=duration_s,
+    )
+
+
+def _expected(verdict: Verdict) -> verdicts.Expected:
+    expectation = verdict.claim.expectation
+    return verdicts.Expected(
+        text=expectation.text if expectation else verdict.expected_display,
+        value=expectation.value if expectation else None,
+        low=expectation.low if expectation else None,
+        high=expectation.high if expectation else None,
+        display=verdict.expected_display,
+        source=_source(verdict.claim.source) if verdict.claim.source else None,
+    )
+
+
+def _source(source: ClaimSource) -> verdicts.Source:
+    return verdicts.Source(document=source.document, where=source.where, grade=source.grade)
+
+
+def _tolerance(verdict: Verdict) -> verdicts.Tolerance | None:
+    expectation, stale = verdict.claim.expectation, verdict.stale
+    if expectation is None:
+        return None
+    return verdicts.Tolerance(
+        kind=expectation.tolerance,
+        text=expectation.tolerance_text,
+        why=verdict.claim.why,
+        printed=(expectation.digits or expectation).tolerance_text,
+        loose=verdict.loose,
+        stale=verdicts.Stale(text=stale.text, write=stale.write) if stale else None,
+    )
+
+
+def _obtained(verdict: Verdict) -> verdicts.Obtained | None:
+    obtained = verdict.obtained
+    if obtained is None:
+        return None
+    return verdicts.Obtained(
+        value=obtained.value if math.isfinite(obtained.value) else None,
+        display=verdict.obtained_display,
+        formula=obtained.formula,
+        details=[line.strip() for line in obtained.details.splitlines()],
+    )
+
+
+def _fact(fact: Fact) -> verdicts.Involved:
+    return verdicts.Involved(
+        path=fact.path,
+        display=fact.display,
+        grade=fact.source.grade,
+        document=fact.source.document,
+        where=fact.where,
+        file=shown(fact.file),
+        line=fact.line,
+    )
+
+
+def _cause(cause: Cause) -> verdicts.Cause:
+    fact = cause.fact
+    return verdicts.Cause(
+        text=cause.text,
+        factor=cause.factor,
+        factor_text=cause.factor_text,
+        file=shown(fact.file) if fact else None,
+        line=fact.line if fact else None,
+        path=fact.path if fact else None,
+        current=fact.display if fact else None,
+        repair=cause.repair,
+        mends=cause.mends,
+        breaks=cause.breaks,
+    )
+
+
+# ---- Repairs that several failing claims ask for
+
+
+def places(found: Iterable[verdicts.Verdict]) -> list[verdicts.Place]:
+    """Repairs that the causes of failing claims ask for, best first: most mended, nothing broken."""
+    fails = [verdict for verdict in found if verdict.outcome == "fail"]
+    causes: dict[tuple[str | int | None, ...], verdicts.Cause] = {}
+    ids: dict[tuple[str | int | None, ...], list[str]] = {}
+    for verdict in fails:
+        for cause in verdict.causes:
+            if cause.repair is not None and cause.mends is not None:
+                key = (cause.file, cause.line, cause.path, cause.repair)
+                causes.setdefault(key, cause)
+                ids.setdefault(key, []).append(verdict.nodeid)
+    listed = [_place(cause, ids[key], len(fails)) for key, cause in causes.items()]
+    return sorted(listed, key=lambda place: (place.breaks > 0, -place.mends, -len(place.ids)))
+
+
+def _place(cause: verdicts.Cause, ids: list[str], fails: int) -> verdicts.Place:
+    return verdicts.Place(
+        file=cause.file,
+        line=cause.line,
+        path=cause.path,
+        from_=cause.current,
+        to=cause.repair,
+        mends=cause.mends or 0,
+        breaks=cause.breaks or 0,
+        reds=fails,
+        ids=ids,
+    )
+
+
+def sentences(found: Sequence[verdicts.Verdict], most: int = 3) -> Iterator[str]:
+    """The best repairs, one line each; only such as mend more than one claim and break none.
+
+    Repairs that mend the same claims stand in one line: the figures do not decide between them.
+    """
+    groups: dict[tuple[int | str, ...], list[verdicts.Place]] = {}
+    for place in places(found):
+        if place.mends > 1 and not place.breaks:
+            groups.setdefault((place.mends, *sorted(place.ids)), []).append(place)
+    for group in list(groups.values())[:most]:
+        mended, fails = group[0].mends, group[0].reds
+        # a run of a part of the claims has fewer failures than the repair, which is tried on all of them, mends
+        of = f"{mended} of {fails}" if mended <= fails else f"{mended}"
+        mends = f"{of} red claims turn green, and none turns red, with "
+        yield mends + ", or with ".join(_change(place) for place in group)
+
+
+def _change(place: verdicts.Place) -> str:
+    return f"{place.to} instead of {place.from_} at {place.file}:{place.line}  {place.path}"
