@@ -12,12 +12,13 @@ of a node are what was published for that node.
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from rooflint.base.errors import InputError, refuse, shown
+from rooflint.base.errors import InputError, shown
+from rooflint.base.memo import known, memoised
 from rooflint.base.strict_yaml import Document
 from rooflint.coefficients.checks import event_problems, problems, size_of
 from rooflint.coefficients.energies import Circuits, Events, MemoryEnergy, Process
@@ -49,8 +50,6 @@ class Coefficients:
     """Files of the registry's roots; the first root that has an id wins."""
 
     registry: Registry
-    _read: dict[Path, tuple[Document, EnergySpec, Facts]] = field(default_factory=dict, repr=False, compare=False)
-    _sections: dict[str, Mapping[str, Path]] = field(default_factory=dict, repr=False, compare=False)
 
     def ids(self, section: str) -> list[str]:
         """Names of all nodes (`process`), memories (`memory`) or kinds of processor (`events`).
@@ -61,7 +60,7 @@ class Coefficients:
 
     def check(self, file: Path) -> None:
         """Read a file of one of the sections, or a single one, for what is wrong with it. Raises InputError."""
-        self._load(file, _shape(file))
+        self._read(file, _shape(file))
 
     def files(self, root: Path) -> list[Path]:
         """Files of one root. Raises InputError for a file whose name is no id."""
@@ -72,35 +71,37 @@ class Coefficients:
 
     def facts(self, file: Path) -> Facts:
         """All facts of a file of one of the sections, or of a single one. Raises InputError."""
-        return self._load(file, _shape(file))[2]
+        return self._read(file, _shape(file))[2]
 
     def with_facts(self, file: Path, facts: Facts) -> "Coefficients":
         """The same, where a file's facts at some of its paths are others. Raises InputError."""
-        document, spec, own = self._load(file, _shape(file))
-        return replace(self, _read={**self._read, file: (document, spec, {**own, **facts})})
+        document, spec, own = self._read(file, _shape(file))
+        twin = Coefficients(self.registry)
+        known(twin, "_read").update(known(self, "_read") | {(file, _shape(file)): (document, spec, {**own, **facts})})
+        return twin
 
     def process(self, node: str) -> Process:
         """The node of that name, `4 nm` or `4nm`. Raises UnknownCoefficientError or InputError."""
         name = "".join(node.split())
         file = self._file("process", name)
-        document, spec, facts = self._load(file, ProcessSpec)
+        document, spec, facts = self._read(file, ProcessSpec)
         return Process(name, spec, document, facts)
 
     def memory(self, kind: str) -> MemoryEnergy:
         """The memory of that name, `hbm3`. Raises UnknownCoefficientError or InputError."""
         file = self._file("memory", kind)
-        document, spec, facts = self._load(file, MemoryEnergySpec)
+        document, spec, facts = self._read(file, MemoryEnergySpec)
         return MemoryEnergy(kind, spec, document, facts)
 
     def circuits(self) -> Circuits:
         """The circuit factors of the first root that has some. Raises UnknownCoefficientError or InputError."""
-        document, spec, facts = self._load(self._single("circuits"), CircuitsSpec)
+        document, spec, facts = self._read(self._single("circuits"), CircuitsSpec)
         return Circuits(spec, document, facts)
 
     def events(self, kind: str) -> Events:
         """What processors of that kind spend on control, `gpu`. Raises UnknownCoefficientError or InputError."""
         file = self._file("events", kind)
-        document, spec, facts = self._load(file, EventsSpec)
+        document, spec, facts = self._read(file, EventsSpec)
         return Events(kind, spec, document, facts)
 
     def idle_share(self, kind: str, state: str | None = None) -> Range:
@@ -112,7 +113,7 @@ class Coefficients:
 
     def launches(self) -> Launches:
         """The launch overheads of the first root that has some. Raises UnknownCoefficientError or InputError."""
-        document, spec, facts = self._load(self._single("launches"), LaunchesSpec)
+        document, spec, facts = self._read(self._single("launches"), LaunchesSpec)
         return Launches(spec, document, facts)
 
     def launch_overhead(self, hardware: Hardware, mode: str) -> Range | None:
@@ -130,24 +131,22 @@ class Coefficients:
         raise UnknownCoefficientError(f"no {name}.yaml in {', '.join(map(shown, self.registry.roots))}")
 
     def _file(self, section: str, name: str) -> Path:
-        if section not in self._sections:
-            self._sections[section] = self.registry.files_of(section)
-        files = self._sections[section]
+        files = self._section(section)
         if name not in files:
             thing = "kind of processor" if section == "events" else section
             raise UnknownCoefficientError(f"unknown {thing} '{name}'{_near(name, files)}")
         return files[name]
 
-    def _load(self, file: Path, model: type[E]) -> tuple[Document, E, Facts]:
-        if file not in self._read:
-            document, read = read_spec(file, model, self.registry.texts.get(file))
-            flat = flatten(read, document)
-            if found := [*problems(read, document, flat), *event_problems(read, document, flat)]:
-                raise InputError(found)
-            self._read[file] = document, read, flat
-        document, spec, facts = self._read[file]
-        if not isinstance(spec, model):
-            raise refuse(file, 1, f"want a {model.__name__}")
+    @memoised
+    def _section(self, section: str) -> Mapping[str, Path]:
+        return self.registry.files_of(section)
+
+    @memoised
+    def _read(self, file: Path, model: type[E]) -> tuple[Document, E, Facts]:
+        document, spec = read_spec(file, model, self.registry.texts.get(file))
+        facts = flatten(spec, document)
+        if found := [*problems(spec, document, facts), *event_problems(spec, document, facts)]:
+            raise InputError(found)
         return document, spec, facts
 
 

@@ -5,11 +5,11 @@ SRAM and DRAM each in its own way, and the result is graded as an estimate says.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from dataclasses import dataclass
+from functools import cached_property
 
 from rooflint.base.facts import Fact
+from rooflint.base.memo import memoised
 from rooflint.coefficients.checks import size_of
 from rooflint.coefficients.energies import Process
 from rooflint.coefficients.library import Coefficients
@@ -23,22 +23,6 @@ RELATIVES = {"fp64": "fp32", "tf32": "fp32", "fp8": "fp16", "int4": "int8"}
 """Formats without a printed energy, and the format that theirs follows from by the factor of circuits.yaml."""
 
 
-Method = Callable[..., Coefficient]
-
-
-def kept(method: Method) -> Method:
-    """A method of NodeEnergies that is worked out once for the same arguments."""
-
-    @wraps(method)
-    def once(self: "NodeEnergies", *arguments: str) -> Coefficient:
-        key = (method.__name__, *arguments)
-        if key not in self._known:
-            self._known[key] = method(self, *arguments)
-        return self._known[key]
-
-    return once
-
-
 @dataclass(frozen=True)
 class NodeEnergies:
     """Coefficients at one process node. Raises UnknownCoefficientError where nobody says enough."""
@@ -46,14 +30,13 @@ class NodeEnergies:
     coefficients: Coefficients
     node: str
     """`4nm`"""
-    _known: dict[tuple[str, ...], Coefficient] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def process(self) -> Process:
         """What documents say of this very node."""
         return self.coefficients.process(self.node)
 
-    @kept
+    @memoised
     def arithmetic(self, precision: str) -> Coefficient:
         """Half of a multiply and an add: what the circuits of an op cost, without anything around them. [J/op]"""
         own = _multiply_add(self.process, precision)
@@ -68,7 +51,7 @@ class NodeEnergies:
         factor = self._format(precision).times(1 / self._format(relative).typical)
         return self.arithmetic(relative).times(factor, f"{precision} as {factor.typical:g} × {relative} at {self.node}")
 
-    @kept
+    @memoised
     def operation(self, precision: str, circuit: str) -> Coefficient:
         """An op with its datapath: registers, local wires and clocks of a unit of that circuit. [J/op]
 
@@ -81,7 +64,7 @@ class NodeEnergies:
         around = of_fact(facts["overhead"], "overhead")
         return base.times(self._format(precision)).times(dense).times(around, f"{precision} op in a {circuit}")
 
-    @kept
+    @memoised
     def datapath(self, precision: str, circuit: str) -> Coefficient:
         """What an op costs beyond its arithmetic: from nothing to what the power estimate says. [J/op]"""
         whole, bare = self.operation(precision, circuit), self.arithmetic(precision)
@@ -89,7 +72,7 @@ class NodeEnergies:
         said = f"the rest of a {whole.said} at {self.node}"
         return Coefficient(0.0, rest, max(rest, whole.high - bare.low), said, (*whole.facts, *bare.facts))
 
-    @kept
+    @memoised
     def sram(self, array: str) -> Coefficient:
         """A byte read from an array: `kib8`, `kib32`, `mib1`. [J/B]
 
@@ -110,7 +93,7 @@ class NodeEnergies:
         said = f"{array} array between {PRINTED} and {OLDER}"
         return Coefficient(printed.low, typical, older.high, said, (*printed.facts, *older.facts))
 
-    @kept
+    @memoised
     def logic(self, reference: str) -> Coefficient:
         """Energy of logic at this node over that at a reference node. [1]
 

@@ -6,9 +6,10 @@ then it means several devices.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 
+from rooflint.base.memo import memoised
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 
@@ -54,7 +55,12 @@ def words(name: str) -> tuple[str, ...]:
 
 def required(hardware: Hardware) -> tuple[str, ...]:
     """The words of an id without which a name does not mean it; variants of one product share them."""
-    own = words(hardware.id.rpartition("/")[2].replace("plus", "+"))
+    return _required(hardware.id)
+
+
+@cache
+def _required(device: str) -> tuple[str, ...]:
+    own = words(device.rpartition("/")[2].replace("plus", "+"))
     return tuple(word for word in own if _tells(word)) or tuple(own)
 
 
@@ -68,15 +74,10 @@ class Designations:
     """The names of every device of a registry."""
 
     registry: Registry
-    _found: dict[str, Meaning] = field(default_factory=dict, repr=False, compare=False)
 
+    @memoised
     def meaning(self, name: str) -> Meaning:
         """Which devices a name means: its id or a declared alias exactly, else the words of an id."""
-        if name not in self._found:
-            self._found[name] = self._meaning(name)
-        return self._found[name]
-
-    def _meaning(self, name: str) -> Meaning:
         declared = self._declared.get(squeezed(name), ())
         if declared:
             return Meaning(name, declared)

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.facts import Fact
+from rooflint.base.memo import known, memoised
 from rooflint.base.strict_yaml import Document
 from rooflint.devices.hardware import Facts, Hardware
 from rooflint.devices.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec
@@ -40,8 +41,6 @@ class Registry:
     roots: tuple[Path, ...] = (PACKAGED,)
     texts: Mapping[Path, str] = field(default_factory=dict, repr=False, hash=False)
     """Texts that replace those of some files."""
-    _loaded: dict[str, Hardware] = field(default_factory=dict, repr=False, compare=False)
-    _architectures: dict[str, "Architecture"] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, roots: Iterable[Path]) -> "Registry":
@@ -70,13 +69,12 @@ class Registry:
         """Ids of all devices, or of those that one root defines."""
         return list(self.files) if root is None else sorted(_ids_below(root / "hardware"))
 
+    @memoised
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
-        if device not in self._loaded:
-            if device not in self.files:
-                raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
-            self._loaded[device] = self._load(device, self.files[device])
-        return self._loaded[device]
+        if device not in self.files:
+            raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
+        return self._load(device, self.files[device])
 
     def readable(self) -> Iterator[Hardware]:
         """Every device that can be read; none where a file name is not an id."""
@@ -118,12 +116,11 @@ class Registry:
         twin = Registry(self.roots, {**self.texts, **texts})
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
         changed = {name for name, file in self.architecture_files.items() if file in texts}
-        twin._architectures.update((name, one) for name, one in self._architectures.items() if name not in changed)
-        twin._loaded.update(
-            (name, one)
-            for name, one in self._loaded.items()
-            if one.file not in texts and one.architecture not in changed
-        )
+        same = {key: one for key, one in known(self, "architecture").items() if key[0] not in changed}
+        known(twin, "architecture").update(same)
+        devices = known(self, "get").items()
+        kept = {key: one for key, one in devices if one.file not in texts and one.architecture not in changed}
+        known(twin, "get").update(kept)
         return twin
 
     def find(self, name: str) -> Hardware:
@@ -157,15 +154,14 @@ class Registry:
             return ()
         return (hardware.name, *hardware.aliases)
 
+    @memoised
     def architecture(self, name: str) -> "Architecture":
         """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
-        if name not in self._architectures:
-            if name not in self.architecture_files:
-                raise UnknownDeviceError(f"unknown architecture '{name}'{_nearest(name, self.architecture_files)}")
-            file = self.architecture_files[name]
-            document, spec = read_spec(file, ArchitectureSpec, self.texts.get(file))
-            self._architectures[name] = Architecture(name, spec, document, flatten(spec, document))
-        return self._architectures[name]
+        if name not in self.architecture_files:
+            raise UnknownDeviceError(f"unknown architecture '{name}'{_nearest(name, self.architecture_files)}")
+        file = self.architecture_files[name]
+        document, spec = read_spec(file, ArchitectureSpec, self.texts.get(file))
+        return Architecture(name, spec, document, flatten(spec, document))
 
     def _load(self, device: str, file: Path) -> Hardware:
         document, spec = read_spec(file, HardwareSpec, self.texts.get(file))
@@ -192,13 +188,11 @@ class _Planted(Registry):
     other: Fact
     held: frozenset[str]
 
+    @memoised
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
-        if device not in self.held:
-            return self.origin.get(device)
-        if device not in self._loaded:
-            self._loaded[device] = _replaced(self.origin.get(device), self.fact, self.other)
-        return self._loaded[device]
+        device_now = self.origin.get(device)
+        return _replaced(device_now, self.fact, self.other) if device in self.held else device_now
 
     def architecture(self, name: str) -> "Architecture":
         """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
@@ -357,21 +351,19 @@ class LayeredFiles(Generic[S]):
     model: type[S]
     problems: Callable[[FactFile[S]], Iterator[Problem]]
     """Contradictions in a file, beyond its shape."""
-    _read: dict[Path, FactFile[S]] = field(default_factory=dict, repr=False, compare=False)
 
     def files(self, root: Path) -> list[Path]:
         """Files of one root. Raises InputError for a file whose name is not an id."""
         return [file.resolve() for file in Registry((root,)).files_of(self.section).values()]
 
+    @memoised
     def read(self, file: Path) -> FactFile[S]:
         """A file with its facts. Raises InputError with everything that is wrong with it."""
-        if file not in self._read:
-            document, spec = read_spec(file, self.model, self._texts.get(file.resolve()))
-            found = FactFile(spec, document, flatten(spec, document))
-            if wrong := list(self.problems(found)):
-                raise InputError(wrong)
-            self._read[file] = found
-        return self._read[file]
+        document, spec = read_spec(file, self.model, self._texts.get(file.resolve()))
+        found = FactFile(spec, document, flatten(spec, document))
+        if wrong := list(self.problems(found)):
+            raise InputError(wrong)
+        return found
 
     def layers(self) -> Iterator[list[FactFile[S]]]:
         """The files of each root, first root first. Raises InputError."""

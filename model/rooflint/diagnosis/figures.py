@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rooflint.base.facts import Fact, Factor, Ladder
+from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import (
     BYTES,
@@ -117,13 +118,10 @@ def show(quantity: str, value: float, precision: str | None = None) -> str:
     return format_quantity(value, QUANTITIES[quantity], digits=4, unit=unit)
 
 
+@memoised
 def figures(hardware: Hardware) -> tuple[Figure, ...]:
     """All figures of a device, of its parts, and at its operating points."""
-    known = vars(hardware)  # kept beside its cached properties: an audit asks for them thousands of times
-    if "figures" not in known:
-        known["figures"] = tuple(_all(hardware))
-    found: tuple[Figure, ...] = known["figures"]
-    return found
+    return tuple(_all(hardware))
 
 
 def _all(hardware: Hardware) -> Iterator[Figure]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from rooflint.base.memo import memoised
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.devices.hardware import Hardware, UnsupportedError
 from rooflint.devices.names import required
@@ -89,18 +90,13 @@ class Identifier:
     """What documents print of a device besides its derived figures, by id."""
     refuted: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
     """Figures that documents print wrongly, each with the reason, by id."""
-    _figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict, repr=False, compare=False)
-    _known: dict[tuple[Asked, str, tuple[str, ...]], list[Explanation]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
 
     # ---- what agrees
 
+    @memoised
     def of(self, device: str) -> tuple[Figure, ...]:
         """All figures of a device."""
-        if device not in self._figures:
-            self._figures[device] = (*figures(self.registry.get(device)), *self.printed.get(device, ()))
-        return self._figures[device]
+        return (*figures(self.registry.get(device)), *self.printed.get(device, ()))
 
     def fitting(self, asked: Asked, device: str) -> list[Figure]:
         """The figures of a device that are what is asked for; several where the field uses one word for them."""
@@ -146,14 +142,12 @@ class Identifier:
                 if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
                     yield _rated(printed, _joined(one, distortion))
 
+    @memoised
     def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> list[Explanation]:
         """What one error alone would give, whatever the number: the same for every row that asks the same."""
-        key = (asked, device, meant)
-        if key not in self._known:
-            fitting = self.fitting(asked, device)
-            own = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
-            self._known[key] = [*own, *self._foreign(asked, device, meant), *self._substituted(fitting)]
-        return self._known[key]
+        fitting = self.fitting(asked, device)
+        own = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
+        return [*own, *self._foreign(asked, device, meant), *self._substituted(fitting)]
 
     def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Explanation]:
         """The figure after each error of known factor; wild ones are tried on the first figure only."""
@@ -208,7 +202,7 @@ class Identifier:
         """The same figure of devices that are not meant."""
         own = self.registry.get(device)
         for other in self._readable:
-            distance = self._distance(own, other)
+            distance = _distance(own, other)
             if other.id not in meant and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
                 yield from self._of_other(asked, other, distance)
 
@@ -263,17 +257,6 @@ class Identifier:
     @cached_property
     def _readable(self) -> tuple[Hardware, ...]:
         return tuple(self.registry.readable())
-
-    @cached_property
-    def _distances(self) -> dict[tuple[str, str], float]:
-        """Filled as they are asked for: how likely a figure of the second is taken for one of the first."""
-        return {}
-
-    def _distance(self, own: Hardware, other: Hardware) -> float:
-        key = (own.id, other.id)
-        if key not in self._distances:
-            self._distances[key] = _distance(own, other)
-        return self._distances[key]
 
     def _line(self, hardware: Hardware) -> Iterator[Hardware]:
         """Other devices of the same line of dies: of GA102 and GA104, not of GA100, not of GA10B."""

@@ -1,10 +1,11 @@
 """EnergyModel: what the energies of one device rest on, each coefficient worked out once for all devices."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
+from rooflint.base.memo import memoised
 from rooflint.coefficients.energies import Events, MemoryEnergy
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
@@ -32,46 +33,44 @@ class Energies:
     """Coefficients of all nodes and memories, and the constants of silicon, each worked out once."""
 
     coefficients: Coefficients
-    _nodes: dict[str, NodeEnergies] = field(default_factory=dict, repr=False, compare=False)
-    _events: dict[str, Events] = field(default_factory=dict, repr=False, compare=False)
-    _memories: dict[str, Coefficient] = field(default_factory=dict, repr=False, compare=False)
-    _costs: dict[tuple[str, str, str], Coefficient] = field(default_factory=dict, repr=False, compare=False)
 
     def node(self, hardware: Hardware) -> NodeEnergies:
-        """Those of a device's process. Raises EnergyError for a device whose process nobody says."""
+        """Those of a device's process node. Raises EnergyError for a device whose node is not known."""
         if "process" not in hardware.facts:
             raise EnergyError(f"{hardware.id}: no process node is known, so no energy")
-        name = "".join(hardware.facts["process"].display.split())
-        return self._nodes.setdefault(name, NodeEnergies(self.coefficients, name))
+        return self._node("".join(hardware.facts["process"].display.split()))
 
+    @memoised
+    def _node(self, name: str) -> NodeEnergies:
+        return NodeEnergies(self.coefficients, name)
+
+    @memoised
     def events(self, kind: str) -> Events:
-        """What processors of a kind spend on control. Raises UnknownCoefficientError."""
-        if kind not in self._events:
-            self._events[kind] = self.coefficients.events(kind)
-        return self._events[kind]
+        """Energies of control of a kind of processor. Raises UnknownCoefficientError."""
+        return self.coefficients.events(kind)
 
-    def event(self, hardware: Hardware, events: Events, name: str) -> Coefficient:
-        """An event at the device's node; a figure without a node stands as it is. [J]
+    def event(self, hardware: Hardware, kind: str, name: str) -> Coefficient:
+        """An event of a kind of processor at the device's node; a figure without a node is taken as it is. [J]
 
-        Raises EnergyError for a device whose process nobody says, or UnknownCoefficientError.
+        Raises EnergyError for a device whose node is not known, or UnknownCoefficientError.
         """
-        node = self.node(hardware)
-        key = (node.node, events.id, name)
-        if key not in self._costs:
-            each, printed = of_range(events.energy(name)), events.node(name)
-            self._costs[key] = each if printed is None else node.control(each, printed)
-        return self._costs[key]
+        return self._event(self.node(hardware), kind, name)
+
+    @memoised
+    def _event(self, node: NodeEnergies, kind: str, name: str) -> Coefficient:
+        events = self.events(kind)
+        each, printed = of_range(events.energy(name)), events.node(name)
+        return each if printed is None else node.control(each, printed)
 
     @cached_property
     def silicon(self) -> Constants:
         """What latencies on silicon rest on. Raises InputError, or RooflintError where no root has it."""
         return constants_file(self.coefficients.registry).constants
 
+    @memoised
     def access(self, memory: str) -> Coefficient:
         """An access to a memory outside the chip. [J/B]. Raises UnknownCoefficientError."""
-        if memory not in self._memories:
-            self._memories[memory] = _access(self.coefficients.memory(memory))
-        return self._memories[memory]
+        return _access(self.coefficients.memory(memory))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from rooflint.base.facts import Fact, Grade, weakest
 from rooflint.base.precision import bytes_per_element, precision
-from rooflint.coefficients.energies import Events
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_range
 from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies, EnergyError, EnergyModel, idle_w
@@ -192,36 +191,34 @@ def _core(model: EnergyModel) -> Coefficient:
     The measured one has its own operation in it, a light one: 0.1 pJ of 148 and more.
     """
     events = model.energies.events("cpu")
-    simple = _event(model, events, "instruction")
+    simple = _event(model, "instruction")
     measured = of_range(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
     found = Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
     return found.as_estimate()  # of another core than this one
 
 
 def _of_gpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
-    events = model.energies.events("gpu")
     macs, others = (column.astype(np.float64) for column in (work.macs, work.other_ops))
     rate = _macs_of_lane(model)
     if model.unit.circuit == "tensor_core":
         steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(model.compute).bits > 8])), others
     else:
         steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
-    each = _event(model, events, "instruction")  # operands are in it, so of a warp only scheduling is added
+    each = _event(model, "instruction")  # operands are in it, so of a warp only scheduling is added
     yield Term("instructions", "control", steps + lanes, "instruction", each)
     width = model.hardware.facts[f"warp_threads.{model.unit.group}"].value  # without it there is no allocation either
     warps = np.ceil(lanes / width) + np.ceil(steps * LANES_OF_STEP / width)
-    yield Term("warp scheduling", "control", warps, "warp instruction", _event(model, events, "schedule"))
+    yield Term("warp scheduling", "control", warps, "warp instruction", _event(model, "schedule"))
     requests = np.ceil(inside / (width * LANE_BYTES))
-    yield Term("coherence", "control", requests, "request", _event(model, events, "coherence"))
+    yield Term("coherence", "control", requests, "request", _event(model, "coherence"))
 
 
 def _of_tpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
     """No instruction and no coherence: a cell's neighbours hand it what it needs."""
-    events = model.energies.events("tpu")
     weights, rows, sums = _array_feed(work, allocation)
-    yield Term("weights into the array", "memory", weights, "element", _event(model, events, "weight_shift"))
-    yield Term("rows into the array", "memory", rows, "element", _event(model, events, "activation"))
-    both = _event(model, events, "accumulator_write").plus(_event(model, events, "accumulator_read"))
+    yield Term("weights into the array", "memory", weights, "element", _event(model, "weight_shift"))
+    yield Term("rows into the array", "memory", rows, "element", _event(model, "activation"))
+    both = _event(model, "accumulator_write").plus(_event(model, "accumulator_read"))
     yield Term("accumulators", "memory", sums, "sum", both)
 
 
@@ -242,17 +239,16 @@ def _fed(part: Part, work: Workload) -> tuple[Counts, Counts, Counts]:
 
 def _of_kpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
     """What is read from the chip's memory enters an array, as often as it is read."""
-    events = model.energies.events("kpu")
-    yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(model, events, "tracking"))
+    yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(model, "tracking"))
     leaving = work.elements_out.astype(np.float64)
     entering = inside / bytes_per_element(model.storage) - leaving
-    yield Term("injection", "memory", entering, "element", _event(model, events, "injection"))
-    yield Term("extraction", "memory", leaving, "element", _event(model, events, "extraction"))
+    yield Term("injection", "memory", entering, "element", _event(model, "injection"))
+    yield Term("extraction", "memory", leaving, "element", _event(model, "extraction"))
 
 
-def _event(model: EnergyModel, events: Events, name: str) -> Coefficient:
-    """An event at the device's node; a figure without a node stands as it is. [J]"""
-    return model.energies.event(model.hardware, events, name)
+def _event(model: EnergyModel, name: str) -> Coefficient:
+    """An event of the device's kind of processor at its node. [J]"""
+    return model.energies.event(model.hardware, model.hardware.kind, name)
 
 
 Tell = Callable[[EnergyModel, Workload, Allocation, Counts], Iterator[Term]]

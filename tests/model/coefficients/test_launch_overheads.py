@@ -48,9 +48,7 @@ def test_nothing_is_made_up_where_nothing_is_published(asked):
 
 def test_an_unknown_way_of_launching_is_refused_even_where_the_device_has_its_own(asked):
     for extra in ("", "launch_overhead: [7 us, a, p. 9]\n"):
-        with pytest.raises(
-            UnknownCoefficientError, match=rf"unknown launch mode 'lazy' \(known: {', '.join(MODES)}\)"
-        ):
+        with pytest.raises(UnknownCoefficientError, match=rf"unknown launch mode 'lazy' \(known: {', '.join(MODES)}\)"):
             asked("lazy", extra=extra)
 
 
