@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.engine import cores
-from pytest_rooflint.mutation.outcome import Group, Mutant, fates, groups
+from pytest_rooflint.mutation.outcome import Group, Mutant, groups, outcomes
 from pytest_rooflint.suite.judge import outcome_of
 from pytest_rooflint.suite.suite import Suite
 
@@ -48,17 +48,17 @@ def plain(mutants: list[Mutant], baseline: Baseline) -> float:
     """Seconds a mutant when every claim is asked."""
     started = time.perf_counter()
     for mutant in mutants:
-        registry = baseline.suite.registry.with_fact(mutant.fact, mutant.slip.fact)
+        registry = baseline.suite.registry.with_fact(mutant.fact, mutant.mutation.fact)
         suite = replace(baseline.suite, registry=registry)
-        for stand in baseline.stands:
-            outcome_of(stand.claim, suite)
+        for judged in baseline.claims:
+            outcome_of(judged.claim, suite)
     return (time.perf_counter() - started) / len(mutants)
 
 
 def ours(sample: list[Group], baseline: Baseline) -> float:
     """Seconds a mutant of the engine."""
     started = time.perf_counter()
-    count = sum(len(list(fates(group, baseline))) for group in sample)
+    count = sum(len(list(outcomes(group, baseline))) for group in sample)
     return (time.perf_counter() - started) / count
 
 

@@ -29,7 +29,7 @@ def mutate(small):
 
 @pytest.fixture
 def loose(small):
-    """A bandwidth that is allowed 4 % although four digits are printed, so that small slips of its facts survive."""
+    """A bandwidth with a tolerance of 4 % although four digits are printed: small errors of its facts survive."""
     small.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 102.4 GB/s ± 4 %, why: measured}")
     small.edit(GOLDEN, BREAKPOINT, "")
     return small
@@ -76,13 +76,17 @@ def test_each_fact_says_what_goes_unseen_and_what_would_notice(mutate):
 
 def test_a_survivor_names_its_line_and_the_claim_that_would_kill_it(loose, mutate):
     _, found = document(mutate)
-    slip = next(one for one in found["survivors"] if one["mutated"] == "6.5 Gbit/s")
+    mutation = next(one for one in found["survivors"] if one["mutated"] == "6.5 Gbit/s")
     line = loose.line(SPEC, "pin_rate")
-    assert (slip["file"], slip["line"], slip["path"]) == (SPEC, line, "memories.lpddr5.pin_rate")
-    assert (slip["display"], slip["class"], slip["text"]) == ("6.4 Gbit/s", "digit", "the last digit is off by one")
+    assert (mutation["file"], mutation["line"], mutation["path"]) == (SPEC, line, "memories.lpddr5.pin_rate")
+    assert (mutation["display"], mutation["class"], mutation["text"]) == (
+        "6.4 Gbit/s",
+        "digit",
+        "the last digit is off by one",
+    )
     claim = loose.line(GOLDEN, "bandwidth")
     # 0.05 of 102.4 is 0.049 %
-    assert slip["would_kill"] == (
+    assert mutation["would_kill"] == (
         f"bandwidth: lpddr5 at {GOLDEN}:{claim}, if it allowed the ±0.049 % of its printed digits and not ±4 %"
     )
 
@@ -107,7 +111,7 @@ def test_survivors_are_listed_as_many_as_asked_for(loose, mutate):
 def test_markdown_is_a_table(loose, mutate):
     _, text = mutate("--format=md", "--survivors=all")
     assert text.startswith("## Mutation score\n\n- mutation score ")
-    assert "| class | mutants | killable | killed | survived | within digits | uncorroborated | equivalent |" in text
+    assert "| operator | mutants | killable | killed | survived | within digits | uncorroborated | equivalent |" in text
     assert re.search(r"^\| all \| \d+ \| ", text, re.MULTILINE)
     assert (
         f"| {SPEC}:{loose.line(SPEC, 'pin_rate')} | memories.lpddr5.pin_rate | 6.4 Gbit/s | 6.5 Gbit/s | digit |"
@@ -122,7 +126,7 @@ def test_a_score_below_the_floor_is_red_and_lists_survivors(loose, mutate):
     status, text = mutate("--floor=100")
     assert status == 1
     assert "\nsurvivor " in text
-    assert re.search(r"^red: the score [\d.]+ % is below the floor of 100 %$", text, re.MULTILINE)
+    assert re.search(r"^failed: the score [\d.]+ % is below the floor of 100 %$", text, re.MULTILINE)
 
 
 def test_a_score_on_its_floor_is_green(mutate):
@@ -160,14 +164,14 @@ def test_a_gross_survivor_is_red_whatever_the_score(mutate, monkeypatch):
 
     def blind(group, baseline):
         for mutant, found in zip(group.mutants, honest(group, baseline), strict=True):
-            hidden = mutant.fact.path.endswith("bus") and mutant.slip.fact.display == "256 bit"
+            hidden = mutant.fact.path.endswith("bus") and mutant.mutation.fact.display == "256 bit"
             yield outcome.replace(found, killed_by=None) if hidden else found
 
-    honest = outcome.fates
-    monkeypatch.setattr("pytest_rooflint.mutation.engine.fates", blind)
+    honest = outcome.outcomes
+    monkeypatch.setattr("pytest_rooflint.mutation.engine.outcomes", blind)
     status, text = mutate("--floor=50", "--no-cache")
     assert status == 1
-    assert "red: 1 of ×2 and more on corroborated peaks and bandwidths go unnoticed; none may" in text
+    assert "failed: 1 mutant of ×2 and more on corroborated peaks and bandwidths is not caught" in text
     assert "128 bit → 256 bit" in text
 
 
@@ -209,7 +213,7 @@ def test_the_score_is_added_to_evidence_and_nothing_else_changes(small, mutate):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--only=nobody/*"], r"--only: no device or architecture is like 'nobody/\*'"),
+        (["--only=nobody/*"], r"--only: no device or architecture matches 'nobody/\*'"),
         (["--class=typo"], r"--class: unknown 'typo' \(known: sparse-for-dense, "),
         (["--survivors=few"], "--survivors: want a number or all, found 'few'"),
         (["--golden=nowhere"], "nowhere: want a folder, found none"),
@@ -263,7 +267,7 @@ def test_a_red_suite_ends_with_two_and_one_sentence(small):
     small.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5")
     result = small.script("rooflint", "mutate")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("a red suite has no mutation score; first mend golden/x1.yaml:")
+    assert result.stderr.startswith("a failing suite has no mutation score; first fix golden/x1.yaml:")
     assert result.stderr.count("\n") == 1
     assert not (small.root / ".rooflint").exists()
 

@@ -39,7 +39,7 @@ def found(three):
         store = Store(three.root / folder, baseline)
         new = {group.subject.id for group in all_groups if store.get(group) is None}
         result = run(baseline, all_groups, range(len(all_groups)), store=store, **options)
-        return {all_groups[position].subject.id: fates for position, fates in result.items()}, new
+        return {all_groups[position].subject.id: outcomes for position, outcomes in result.items()}, new
 
     return ask
 
@@ -83,7 +83,7 @@ def test_an_order_ties_its_devices_together(found, three):
 
 
 def test_a_value_that_slips_are_taken_from_is_a_dependency(found, three):
-    # X2 becomes a sibling of X3 and its figures slips of X3's
+    # X2 becomes a sibling of X3 and its figures mutations of X3
     text = three.read(SPEC.format(2)).replace("kind: npu\n", "kind: npu\narchitecture: acme/die\n")
     three.write(SPEC.format(2), text)
     found()
@@ -103,7 +103,9 @@ def test_the_store_is_none_of_gits_business(found, three):
     assert three.read(".rooflint/.gitignore") == "*\n"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"key": 1, "fates": [{"a": 1}]}', '{"key": 1, "fates": 3}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"key": 1, "outcomes": [{"a": 1}]}', '{"key": 1, "outcomes": 3}']
+)
 def test_a_file_that_is_none_of_ours_is_found_out_anew(found, three, text):
     first, _ = found()
     three.write(".rooflint/device/acme/x1.json", text)
@@ -115,7 +117,7 @@ def test_a_file_that_is_none_of_ours_is_found_out_anew(found, three, text):
 def test_a_store_of_the_right_key_and_another_length_is_not_believed(found, three):
     found()
     content = json.loads(three.read(".rooflint/device/acme/x1.json"))
-    content["fates"].pop()
+    content["outcomes"].pop()
     three.write(".rooflint/device/acme/x1.json", json.dumps(content))
     assert found()[1] == {"acme/x1"}
 
@@ -177,4 +179,4 @@ def test_a_process_that_was_not_forked_reads_the_suite_itself(three, monkeypatch
 
 def test_kinds_of_claims_of_other_packages_are_part_of_the_code():
     names = {file.name for file in store_module._code()}
-    assert {"slips.py", "peak.py", "fate.py", "specs.py"} <= names
+    assert {"operators.py", "peak.py", "outcome.py"} <= names

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pytest_rooflint.mutation.operators import CLASSES, quantities, slips
+from pytest_rooflint.mutation.operators import OPERATORS, mutations, quantities
 from rooflint.devices.registry import Registry
 
 BODY = """\
@@ -85,7 +85,7 @@ def test_a_fact_stands_in_a_figure_at_most_once():
             assert ratios <= {1, 3}, f"{name} {path}"
 
 
-# ---- Slips: every class by hand on a small device, and what must be true of those of every shipped fact
+# ---- Mutations: every class by hand on a small device, and what must be true of those of every shipped fact
 
 REGISTRY = Registry()
 
@@ -152,7 +152,7 @@ def shelf(specs):
 
 @pytest.fixture
 def said(shelf):
-    """`said(path, class)`: what that class of slips makes of a fact of acme/one, at an operating point if one is named.
+    """`said(path, class)`: what that operator makes of a fact of acme/one, at an operating point if one is named.
 
     A class counts where it is the first that gives a value, and where it is a further one.
     """
@@ -160,7 +160,11 @@ def said(shelf):
     def find(path, name, mode=None):
         device = shelf.get("acme/one")
         fact = device.operating_points[mode][path] if mode else device.facts[path]
-        return {slip.fact.display for slip in slips(fact, device, shelf).planted if name in (slip.name, *slip.also)}
+        return {
+            mutation.fact.display
+            for mutation in mutations(fact, device, shelf).accepted
+            if name in (mutation.operator, *mutation.also)
+        }
 
     return find
 
@@ -233,7 +237,11 @@ def test_a_fact_of_an_operating_point_is_confused_with_what_holds_there(said):
 
 def test_a_value_is_planted_once_under_its_most_telling_class(shelf):
     device = shelf.get("acme/one")
-    (double,) = [slip for slip in slips(device.facts[FP16], device, shelf).planted if slip.fact.display == "512 MAC"]
+    (double,) = [
+        mutation
+        for mutation in mutations(device.facts[FP16], device, shelf).accepted
+        if mutation.fact.display == "512 MAC"
+    ]
     # × 2 is also what a MAC for an op makes, and the INT8 rate
     assert double.name == "sparse-for-dense"
     assert double.also == ("mac-op", "other-precision", "factor-2")
@@ -242,14 +250,14 @@ def test_a_value_is_planted_once_under_its_most_telling_class(shelf):
 
 def test_what_the_schema_refuses_is_counted_and_not_planted(shelf):
     device = shelf.get("acme/one")
-    found = slips(device.facts[GROUPS], device, shelf)
+    found = mutations(device.facts[GROUPS], device, shelf)
     assert found.refused == ("factor-4", "factor-16")  # 28.5 and 7.125 SM
-    assert all(slip.fact.value == int(slip.fact.value) for slip in found.planted)
+    assert all(mutation.fact.value == int(mutation.fact.value) for mutation in found.accepted)
 
 
 def test_an_architecture_is_asked_like_a_device(shelf):
     die = shelf.architecture("acme/die").as_hardware()
-    found = {slip.fact.display: slip.name for slip in slips(die.facts[FP16], die, shelf).planted}
+    found = {mutation.fact.display: mutation.operator for mutation in mutations(die.facts[FP16], die, shelf).accepted}
     assert found["11 MAC"] == "other-architecture"
     assert found["96 MAC"] == "other-precision"
 
@@ -257,11 +265,11 @@ def test_an_architecture_is_asked_like_a_device(shelf):
 def test_a_slipped_fact_stays_where_it_was_and_says_what_a_file_would_say(shelf):
     device = shelf.get("acme/one")
     fact = device.facts["memories.hbm.capacity"]
-    (slip,) = [slip for slip in slips(fact, device, shelf).planted if slip.name == "si-iec"]
-    assert (slip.fact.path, slip.fact.file, slip.fact.line) == (fact.path, fact.file, fact.line)
-    assert slip.fact.source == fact.source
-    assert slip.fact.value == 80 * 2**30
-    assert slip.text == "GiB is read as GB"
+    (mutation,) = [mutation for mutation in mutations(fact, device, shelf).accepted if mutation.operator == "si-iec"]
+    assert (mutation.fact.path, mutation.fact.file, mutation.fact.line) == (fact.path, fact.file, fact.line)
+    assert mutation.fact.source == fact.source
+    assert mutation.fact.value == 80 * 2**30
+    assert mutation.text == "GiB is read as GB"
 
 
 def shipped():
@@ -277,17 +285,19 @@ def shipped():
 def test_slips_of_shipped_facts_are_other_values_each_once_in_the_same_order_each_time():
     count = 0
     for fact, hardware in shipped():
-        found = slips(fact, hardware, REGISTRY)
-        values = [slip.fact.value for slip in found.planted]
+        found = mutations(fact, hardware, REGISTRY)
+        values = [mutation.fact.value for mutation in found.accepted]
         assert not any(math.isclose(value, fact.value, rel_tol=1e-9) for value in values)
         assert len({f"{value:.12g}" for value in values}) == len(values)
-        assert {slip.name for slip in found.planted} | set(found.refused) <= set(CLASSES)
+        assert {mutation.operator for mutation in found.accepted} | set(found.refused) <= set(OPERATORS)
         count += len(values)
     assert count > 10_000
     fact, hardware = next(iter(shipped()))
-    assert slips(fact, hardware, REGISTRY) == slips(fact, hardware, Registry())
+    assert mutations(fact, hardware, REGISTRY) == mutations(fact, hardware, Registry())
 
 
 def test_every_class_occurs_among_the_shipped_facts():
-    found = {slip.name for fact, hardware in shipped() for slip in slips(fact, hardware, REGISTRY).planted}
-    assert found == set(CLASSES)
+    found = {
+        mutation.operator for fact, hardware in shipped() for mutation in mutations(fact, hardware, REGISTRY).accepted
+    }
+    assert found == set(OPERATORS)

@@ -1,4 +1,4 @@
-"""The fate of mutants: by hand on the tiny repository, beside a slow twin that asks every claim on the shipped one."""
+"""The outcome of mutants: by hand on the tiny repository, and beside a slow twin that judges every claim."""
 
 import math
 import random
@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_rooflint.golden.expect import parse_expectation
-from pytest_rooflint.mutation.baseline import Baseline, RedSuiteError
+from pytest_rooflint.mutation.baseline import Baseline, FailingSuiteError
 from pytest_rooflint.mutation.operators import quantities
-from pytest_rooflint.mutation.outcome import Fate, fates, groups
+from pytest_rooflint.mutation.outcome import Outcome, groups, outcomes
 from pytest_rooflint.suite.judge import brief
 from rooflint.devices.registry import Registry
 
@@ -17,17 +17,17 @@ GOLDEN, SPEC = "golden/x1.yaml", "specs/hardware/acme/x1.yaml"
 
 
 @pytest.fixture
-def fate(small):
-    """`fate(path, "200 MHz")`: what becomes of the tiny device when that fact, or that of a mode, says so."""
+def outcome(small):
+    """`outcome(path, "200 MHz")`: what becomes of the tiny device when that fact, or that of a mode, says so."""
 
     def find(path, said, mode=None):
         baseline = Baseline.of(small.suite())
         (group,) = groups(baseline.suite)
-        pairs = zip(group.mutants, fates(group, baseline), strict=True)
+        pairs = zip(group.mutants, outcomes(group, baseline), strict=True)
         (found,) = [
-            fate
-            for mutant, fate in pairs
-            if (mutant.fact.path, mutant.slip.fact.display, group.subject.mode(mutant.fact)) == (path, said, mode)
+            outcome
+            for mutant, outcome in pairs
+            if (mutant.fact.path, mutant.mutation.fact.display, group.subject.mode(mutant.fact)) == (path, said, mode)
         ]
         return found
 
@@ -37,106 +37,112 @@ def fate(small):
 CLOCK, BUS = "units.mac_array.clock", "memories.lpddr5.bus"
 
 
-def test_a_mutant_that_leaves_the_printed_digits_is_killable_and_killed_by_its_witness(fate):
+def test_a_mutant_that_leaves_the_printed_digits_is_killable_and_killed_by_its_witness(outcome):
     # 256 bit × 6.4 Gbit/s / 8 = 204.8 GB/s; 102.4 is printed
     claim = f"{GOLDEN}::bandwidth-lpddr5"
-    assert fate(BUS, "256 bit") == Fate("killable", killed_by=claim, witness=claim)
+    assert outcome(BUS, "256 bit") == Outcome("killable", killed_by=claim, witness=claim)
 
 
-def test_a_witness_is_the_first_claim_that_moves_beyond_its_digits(fate):
+def test_a_witness_is_the_first_claim_that_moves_beyond_its_digits(outcome):
     # 1001 MHz: INT8 32.80 TOP/s is still printed 32.8, FP16 8.200 TFLOP/s is no longer 8.19
     claim = f"{GOLDEN}::peak-mac_array-fp16"
-    assert fate(CLOCK, "1001 MHz") == Fate("killable", killed_by=claim, witness=claim)
+    assert outcome(CLOCK, "1001 MHz") == Outcome("killable", killed_by=claim, witness=claim)
 
 
-def test_a_move_within_the_printed_digits_is_not_killable(fate):
+def test_a_move_within_the_printed_digits_is_not_killable(outcome):
     # 4 × 4096 × 2 × 501 MHz = 16.417 TOP/s, printed as 16.4
-    assert fate(CLOCK, "501 MHz", mode="low") == Fate("within-digits")
+    assert outcome(CLOCK, "501 MHz", mode="low") == Outcome("within-digits")
 
 
-def test_what_no_claim_speaks_of_is_uncorroborated(fate):
-    assert fate("memories.lpddr5.capacity", "16 GB") == Fate("uncorroborated")
-    assert fate("tdp", "14 W", mode="low") == Fate("uncorroborated")
+def test_what_no_claim_speaks_of_is_uncorroborated(outcome):
+    assert outcome("memories.lpddr5.capacity", "16 GB") == Outcome("uncorroborated")
+    assert outcome("tdp", "14 W", mode="low") == Outcome("uncorroborated")
 
 
-def test_what_moves_no_figure_is_equivalent(fate):
-    assert fate("process", "14 nm") == Fate("equivalent")
+def test_what_moves_no_figure_is_equivalent(outcome):
+    assert outcome("process", "14 nm") == Outcome("equivalent")
 
 
-def test_a_claim_of_the_same_document_kills_and_makes_nothing_killable(small, fate):
+def test_a_claim_of_the_same_document_kills_and_makes_nothing_killable(small, outcome):
     document = "Acme X1 architecture brief, 2025"  # that of the facts
     small.edit(
         GOLDEN,
         "  - {count: core, expect: 4}",
         f'  - {{tdp: rated, expect: 15 W, source: {{document: "{document}", where: p. 1, grade: read}}}}',
     )
-    assert fate("tdp", "30 W") == Fate("uncorroborated", killed_by=f"{GOLDEN}::tdp-rated")
+    assert outcome("tdp", "30 W") == Outcome("uncorroborated", killed_by=f"{GOLDEN}::tdp-rated")
 
 
-def test_an_order_kills_although_it_corroborates_nothing(small, fate):
+def test_an_order_kills_although_it_corroborates_nothing(small, outcome):
     small.edit(SPEC, "units:\n", "clocks: {boost: [1000 MHz, brief, p. 2]}\nunits:\n")
     small.edit(GOLDEN, "  - {count: core, expect: 4}", "  - {clocks: mac_array <= boost}")
-    assert fate("clocks.boost", "500 MHz") == Fate("uncorroborated", killed_by=f"{GOLDEN}::clocks-mac_array-le-boost")
-    assert fate("clocks.boost", "2000 MHz") == Fate("uncorroborated")
+    assert outcome("clocks.boost", "500 MHz") == Outcome(
+        "uncorroborated", killed_by=f"{GOLDEN}::clocks-mac_array-le-boost"
+    )
+    assert outcome("clocks.boost", "2000 MHz") == Outcome("uncorroborated")
 
 
-def test_a_stated_tolerance_excuses_a_mutant_that_the_printed_digits_would_tell(small, fate):
+def test_a_stated_tolerance_excuses_a_mutant_that_the_printed_digits_would_tell(small, outcome):
     small.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 102.4 GB/s ± 4 %, why: measured}")
     small.edit(GOLDEN, "  - {breakpoint: mac_array int8 / lpddr5, expect: 32.8 TOP/s / 102.4 GB/s}\n", "")
     # 6.5 Gbit/s: 104 GB/s, 1.6 % above the printed 102.4 ± 0.05
-    assert fate("memories.lpddr5.pin_rate", "6.5 Gbit/s") == Fate("killable", witness=f"{GOLDEN}::bandwidth-lpddr5")
+    assert outcome("memories.lpddr5.pin_rate", "6.5 Gbit/s") == Outcome(
+        "killable", witness=f"{GOLDEN}::bandwidth-lpddr5"
+    )
 
 
-def test_a_figure_that_is_off_by_a_stated_tolerance_has_its_digits_laid_around_it(small, fate):
+def test_a_figure_that_is_off_by_a_stated_tolerance_has_its_digits_laid_around_it(small, outcome):
     # the model says 102.4; 100.0 ± 0.05 is laid around it: 102.35 … 102.45
     small.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 100.0 GB/s ± 4 %, why: printed round}")
     small.edit(GOLDEN, "  - {breakpoint: mac_array int8 / lpddr5, expect: 32.8 TOP/s / 102.4 GB/s}\n", "")
-    assert fate("memories.lpddr5.pin_rate", "6.3 Gbit/s") == Fate("killable", witness=f"{GOLDEN}::bandwidth-lpddr5")
+    assert outcome("memories.lpddr5.pin_rate", "6.3 Gbit/s") == Outcome(
+        "killable", witness=f"{GOLDEN}::bandwidth-lpddr5"
+    )
 
 
-def test_an_expected_failure_kills_when_it_fails_by_another_ratio_and_witnesses_nothing(small, fate):
+def test_an_expected_failure_kills_when_it_fails_by_another_ratio_and_witnesses_nothing(small, outcome):
     xfail = "xfail: {reason: counts a spare one, ratio: 4/5, until: 2199-01-01}"
     small.edit(GOLDEN, "count: core, expect: 4}", f"count: core, expect: 5, {xfail}}}")
     small.edit(GOLDEN, "  - {peak: mac_array int8, expect: 32.8 TOP/s}\n", "")
-    killed = fate("units.mac_array.groups", "8")
-    assert killed.standing == "killable"
+    killed = outcome("units.mac_array.groups", "8")
+    assert killed.category == "killable"
     assert killed.witness != f"{GOLDEN}::count-core"
     lonely = "\n".join([*small.read(GOLDEN).splitlines()[:3], f"  - {{count: core, expect: 5, {xfail}}}", ""])
     small.write(GOLDEN, lonely + "  - {bandwidth: lpddr5, expect: 102.4 GB/s}\n")
-    assert fate("units.mac_array.groups", "8") == Fate("uncorroborated", killed_by=f"{GOLDEN}::count-core")
+    assert outcome("units.mac_array.groups", "8") == Outcome("uncorroborated", killed_by=f"{GOLDEN}::count-core")
 
 
-def test_a_network_that_would_run_elsewhere_is_noticed_by_what_it_is_bound_by(small, fate):
+def test_a_network_that_would_run_elsewhere_is_noticed_by_what_it_is_bound_by(small, outcome):
     # at 16 × the bandwidth the MLP waits for arithmetic; nothing else rests on both
     small.write(GOLDEN, "\n".join(line for line in small.read(GOLDEN).splitlines() if "lpddr5" not in line) + "\n")
-    assert fate(BUS, "2048 bit").killed_by.startswith(f"{GOLDEN}::bound-acme/x1")
+    assert outcome(BUS, "2048 bit").killed_by.startswith(f"{GOLDEN}::bound-acme/x1")
 
 
 def test_a_replay_neither_backs_nor_kills(shipped_suite):
     assert any(claim.is_replay for claim in shipped_suite.claims())
-    assert not any(stand.claim.is_replay for stand in Baseline.of(shipped_suite).stands)
+    assert not any(judged.claim.is_replay for judged in Baseline.of(shipped_suite).claims)
 
 
 # ---- a red suite
 
 
-def test_a_red_suite_has_no_score(small):
+def test_a_failing_suite_has_no_score(small):
     line = small.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5")
     with pytest.raises(
-        RedSuiteError, match=rf"^a red suite has no mutation score; first mend {GOLDEN}:{line} \(rooflint"
+        FailingSuiteError, match=rf"^a failing suite has no mutation score; first fix {GOLDEN}:{line} \(rooflint"
     ):
         Baseline.of(small.suite())
 
 
-def test_a_device_without_claims_is_red_too(small):
+def test_a_device_without_claims_fails_too(small):
     small.write("specs/hardware/acme/x2.yaml", small.read(SPEC).replace("X1", "X2"))
-    with pytest.raises(RedSuiteError, match=r"first mend specs/hardware/acme/x2\.yaml:1  acme/x2 has no claim"):
+    with pytest.raises(FailingSuiteError, match=r"first fix specs/hardware/acme/x2\.yaml:1  acme/x2 has no claim"):
         Baseline.of(small.suite())
 
 
 def test_a_golden_file_that_cannot_be_read_is_red_too(small):
     small.write("golden/broken.yaml", "claims: 3\n")
-    with pytest.raises(RedSuiteError, match=r"golden/broken\.yaml:1"):
+    with pytest.raises(FailingSuiteError, match=r"golden/broken\.yaml:1"):
         Baseline.of(small.suite())
 
 
@@ -177,25 +183,25 @@ def left_its_digits(claim, before, after):
     return not low * (1 - 1e-12) <= after <= high * (1 + 1e-12)
 
 
-def plain_fate(mutant, baseline):
-    """Every claim judged before and after: (standing, ids of the reds, ids of those that witness)."""
+def plain_outcome(mutant, baseline):
+    """Every claim judged before and after: (category, ids of the failures, ids of those that witness)."""
     suite = baseline.suite
-    wrong = replace(suite, registry=copied(suite.registry, mutant.fact, mutant.slip.fact))
-    standing, reds, witnesses = "uncorroborated", set(), set()
-    for stand in baseline.stands:
-        before, after = stand.verdict, brief(stand.claim, wrong)
+    wrong = replace(suite, registry=copied(suite.registry, mutant.fact, mutant.mutation.fact))
+    category, failures, witnesses = "uncorroborated", set(), set()
+    for judged in baseline.claims:
+        before, after = judged.verdict, brief(judged.claim, wrong)
         if after.outcome == "fail":
-            reds.add(stand.id)
+            failures.add(judged.id)
         if before.corroborated:
             value = after.obtained.value if after.obtained else math.inf
             if not math.isclose(value, before.obtained.value, rel_tol=1e-9):
-                standing = "within-digits" if standing == "uncorroborated" else standing
-                if left_its_digits(stand.claim, before.obtained.value, value):
-                    standing = "killable"
-                    witnesses.add(stand.id)
-    if standing == "uncorroborated" and not reds and not moves(suite.registry, wrong.registry):
-        standing = "equivalent"
-    return standing, reds, witnesses
+                category = "within-digits" if category == "uncorroborated" else category
+                if left_its_digits(judged.claim, before.obtained.value, value):
+                    category = "killable"
+                    witnesses.add(judged.id)
+    if category == "uncorroborated" and not failures and not moves(suite.registry, wrong.registry):
+        category = "equivalent"
+    return category, failures, witnesses
 
 
 def moves(one, two):
@@ -219,9 +225,9 @@ def test_the_fate_of_a_mutant_is_what_asking_every_claim_on_a_copy_of_every_devi
     for group in chance.sample(all_groups, 6):
         chosen = chance.sample(group.mutants, min(2, len(group.mutants)))
         some = replace(group, mutants=tuple(chosen))
-        for mutant, fate in zip(chosen, fates(some, baseline), strict=True):
-            standing, reds, witnesses = plain_fate(mutant, baseline)
-            assert (fate.standing, fate.killed_by is not None) == (standing, bool(reds)), mutant
-            assert fate.killed_by is None or fate.killed_by in reds
-            assert (fate.witness is not None) == bool(witnesses)
-            assert fate.witness is None or fate.witness in witnesses
+        for mutant, outcome in zip(chosen, outcomes(some, baseline), strict=True):
+            category, failures, witnesses = plain_outcome(mutant, baseline)
+            assert (outcome.category, outcome.killed_by is not None) == (category, bool(failures)), mutant
+            assert outcome.killed_by is None or outcome.killed_by in failures
+            assert (outcome.witness is not None) == bool(witnesses)
+            assert outcome.witness is None or outcome.witness in witnesses

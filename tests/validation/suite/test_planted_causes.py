@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rooflint.mutation.operators import CLASSES, slips
+from pytest_rooflint.mutation.operators import OPERATORS, mutations
 from pytest_rooflint.suite.judge import judge, outcome_of
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.trial import Trial
@@ -26,7 +26,7 @@ Which errors are drawn changes with every fact that is added: of 424, three draw
 
 
 def planted(device, seed):
-    """Slips of a device that turn some claim red: (fact, slip, suite with the slip, the claims that it turns red)."""
+    """Mutations of a device that some claims catch: (fact, mutation, mutated suite, the claims that fail)."""
     hardware = REGISTRY.get(device)
     lot = random.Random(f"{device} {seed}")
     facts = sorted(hardware.facts.values(), key=lambda fact: fact.path)
@@ -34,7 +34,7 @@ def planted(device, seed):
     found = 0
     for fact in facts:
         # a mistyped digit leaves no trace but the figure; the value that it needs is found, its history is not
-        known = [slip for slip in slips(fact, hardware, REGISTRY).planted if slip.name != "digit"]
+        known = [slip for slip in mutations(fact, hardware, REGISTRY).accepted if slip.operator != "digit"]
         if not known:
             continue
         slip = lot.choice(known)
@@ -70,7 +70,7 @@ def is_named(fact, claim, suite):
 def named():
     """(device, fact, slip, whether it is named) of every planted error."""
     return [
-        (device, fact.path, f"{fact.display} → {slip.fact.display}", slip.name, is_named(fact, reds[0], suite))
+        (device, fact.path, f"{fact.display} → {slip.fact.display}", slip.operator, is_named(fact, reds[0], suite))
         for device in REGISTRY.ids()
         for fact, slip, suite, reds in planted(device, 0)
     ]
@@ -87,5 +87,5 @@ def test_errors_of_every_class_are_planted_and_named(named):
     for *_, name, found in named:
         by_class.setdefault(name, []).append(found)
     assert len(by_class) >= 14  # of 18, one of which, digits, is not planted
-    assert set(by_class) < set(CLASSES)
+    assert set(by_class) < set(OPERATORS)
     assert all(sum(found) >= 0.75 * len(found) for found in by_class.values()), by_class

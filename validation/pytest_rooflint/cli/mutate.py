@@ -1,4 +1,4 @@
-"""`rooflint mutate`: how much of the specs could be wrong without a claim turning red."""
+"""`rooflint mutate`: how many errors in the specs the claims would catch."""
 
 import fnmatch
 from collections.abc import Callable, Iterator, Sequence
@@ -12,13 +12,14 @@ import typer
 from pytest_rooflint.evidence.build import add
 from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.engine import FOLDER, Progress, Store, cores, run
-from pytest_rooflint.mutation.operators import CLASSES
+from pytest_rooflint.mutation.operators import OPERATORS
 from pytest_rooflint.mutation.outcome import Group, groups
 from pytest_rooflint.mutation.score import Result, summary
 from pytest_rooflint.mutation.text import as_md, as_text, percent
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, share
+from rooflint.base.text import counted
 from rooflint_report.differences import Mutation
 from rooflint_report.evidence import as_json
 
@@ -28,11 +29,11 @@ app = typer.Typer(add_completion=False)
 
 
 class MutateError(RooflintError):
-    """What was asked for cannot be mutated."""
+    """The arguments name nothing that can be mutated."""
 
 
 class Form(StrEnum):
-    """How the score is written down."""
+    """Output format."""
 
     TEXT = "text"
     JSON = "json"
@@ -43,17 +44,19 @@ class Form(StrEnum):
 def mutate(
     golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
     specs: Annotated[list[Path] | None, typer.Option(help="Specs folder instead of the project's own.")] = None,
-    only: Annotated[str, typer.Option(help="Only devices and architectures like this: 'nvidia/*'.")] = "*",
-    only_class: Annotated[str, typer.Option("--class", help="Only this class of slips, such as other-clock.")] = "",
-    jobs: Annotated[int, typer.Option(help="Processes; all cores unless said otherwise.", min=0)] = 0,
+    only: Annotated[
+        str, typer.Option(help="Only devices and architectures that match this pattern: 'nvidia/*'.")
+    ] = "*",
+    only_class: Annotated[str, typer.Option("--class", help="Only this mutation operator, such as other-clock.")] = "",
+    jobs: Annotated[int, typer.Option(help="Number of processes; by default one per core.", min=0)] = 0,
     floor: Annotated[
         float | None,
-        typer.Option(help=f"Score in per cent below which this is red, instead of {FLOOR}.", min=0, max=100),
+        typer.Option(help=f"Lowest score in per cent, instead of {FLOOR}.", min=0, max=100),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", "-f", help="How to print it.")] = Form.TEXT,
-    survivors: Annotated[str, typer.Option(help="How many survivors to list: a number or all.")] = "10",
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Find everything out anew, and keep nothing.")] = False,
-    evidence: Annotated[Path | None, typer.Option(help="Evidence of a run to add the score to.")] = None,
+    form: Annotated[Form, typer.Option("--format", "-f", help="Output format.")] = Form.TEXT,
+    survivors: Annotated[str, typer.Option(help="Number of survivors to list, or all.")] = "10",
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep earlier outcomes.")] = False,
+    evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the score to.")] = None,
 ) -> None:
     """Set every fact wrong in every way that people do, and count who notices. Status 1 below the floor."""
     most = _most(survivors)
@@ -62,8 +65,8 @@ def mutate(
     wanted = _wanted(all_groups, only, only_class)
     store = None if no_cache else Store(FOLDER, baseline)
     with _progress(sum(len(all_groups[position].mutants) for position in wanted)) as progress:
-        fates = run(baseline, all_groups, wanted, jobs=jobs or cores(), store=store, progress=progress)
-    result = Result.of(all_groups, fates, baseline.backed, only_class or None)
+        outcomes = run(baseline, all_groups, wanted, jobs=jobs or cores(), store=store, progress=progress)
+    result = Result.of(all_groups, outcomes, baseline.backed, only_class or None)
     found = summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
     if evidence:
         add(evidence, "mutation", found)
@@ -83,14 +86,14 @@ def _suite(golden: list[Path] | None, specs: list[Path] | None) -> Suite:
 
 
 def _wanted(all_groups: Sequence[Group], only: str, only_class: str) -> list[int]:
-    """Positions of the groups that are asked for. Raises MutateError where there are none."""
-    if only_class and only_class not in CLASSES:
-        raise MutateError(f"--class: unknown '{only_class}' (known: {', '.join(CLASSES)})")
+    """Positions of the groups that match. Raises MutateError where none does."""
+    if only_class and only_class not in OPERATORS:
+        raise MutateError(f"--class: unknown '{only_class}' (known: {', '.join(OPERATORS)})")
     found = [
         position for position, group in enumerate(all_groups) if fnmatch.fnmatchcase(group.subject.id, only.lower())
     ]
     if not found:
-        raise MutateError(f"--only: no device or architecture is like '{only}'")
+        raise MutateError(f"--only: no device or architecture matches '{only}'")
     return found
 
 
@@ -129,22 +132,23 @@ def _progress(total: int) -> Iterator[Progress]:
 
 
 def _written(found: Mutation, form: Form, most: int | None) -> str:
-    """The score in a format; what there is to say of the floor at the end."""
+    """The score in a format, with a remark on the floor at the end."""
     if form == Form.JSON:
         return as_json(found)
     write: Callable[[Mutation, int | None], str] = as_md if form == Form.MD else as_text
-    said = _said(found)
-    return write(found, most) + (f"\n{said}\n" if said else "")
+    remark = _remark(found)
+    return write(found, most) + (f"\n{remark}\n" if remark else "")
 
 
-def _said(found: Mutation) -> str:
-    """What the floor asks for."""
+def _remark(found: Mutation) -> str:
+    """A remark on the floor."""
     score, floor, gross = found.score, found.floor, found.gross
     if found.holds is False and gross.killed < gross.mutants:
         lost = gross.mutants - gross.killed
-        return f"red: {lost} of ×2 and more on corroborated peaks and bandwidths go unnoticed; none may"
+        noun = counted(lost, "mutant")
+        return f"failed: claims miss {noun} of ×2 and more on corroborated peaks and bandwidths; they must miss none"
     if found.holds is False:
-        return f"red: the score {percent(score)} is below the floor of {percent(floor)}"
+        return f"failed: the score {percent(score)} is below the floor of {percent(floor)}"
     if floor is not None and percent(score) != percent(floor):
         return f"the floor can be raised to {percent(score).removesuffix(' %')} ({FLOOR})"
     return ""

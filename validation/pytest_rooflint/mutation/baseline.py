@@ -1,7 +1,7 @@
-"""A registry that notes who is asked for, so that what a claim depends on is known and not guessed.
+"""The baseline: the verdict of every claim on the specs as they are, and the devices that each claim depends on.
 
-A claim learns about hardware from the registry alone. What it asks for next can only follow from what it was told
-before, so a fact of a device that it never asked for cannot change what it says.
+A claim reads hardware from the registry alone, so a registry that records what is read knows its dependencies: a fact
+of a device that the claim never read cannot change its verdict.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,50 +25,50 @@ Name = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watched(Registry):
-    """The same registry, with a list of what was asked."""
+class TrackedRegistry(Registry):
+    """The same registry, with a record of what was read."""
 
     origin: Registry
-    asked: set[Name] = field(default_factory=set)
+    dependencies: set[Name] = field(default_factory=set)
 
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
-        self.asked.add(("device", device))
+        self.dependencies.add(("device", device))
         return self.origin.get(device)
 
     def architecture(self, name: str) -> Architecture:
         """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
-        self.asked.add(("architecture", name))
+        self.dependencies.add(("architecture", name))
         return self.origin.architecture(name)
 
     def match(self, name: str) -> list[str]:
-        """Ids that a person may mean. Names are no facts, so nobody was asked for one."""
+        """Ids that a person may mean. Names are not facts, so this reads none."""
         return self.origin.match(name)
 
 
-def watched(suite: Suite) -> tuple[Suite, set[Name]]:
-    """The suite on such a registry, and the names that it will have been asked for."""
+def tracked(suite: Suite) -> tuple[Suite, set[Name]]:
+    """The suite on such a registry, and the set that its dependencies are added to."""
     registry = suite.registry
-    watching = Watched(registry.roots, origin=registry)
-    watching.__dict__.update(files=registry.files, architecture_files=registry.architecture_files)
-    return replace(suite, registry=watching), watching.asked
+    tracking = TrackedRegistry(registry.roots, origin=registry)
+    tracking.__dict__.update(files=registry.files, architecture_files=registry.architecture_files)
+    return replace(suite, registry=tracking), tracking.dependencies
 
 
-# ---- The baseline: what every claim says of the specs as they are, and which claims speak of which device
+# ---- The baseline
 
 
-class RedSuiteError(RooflintError):
-    """A suite that is red before anything is set wrong."""
+class FailingSuiteError(RooflintError):
+    """A suite that fails before any mutation."""
 
 
 @dataclass(frozen=True)
-class Stand:
+class JudgedClaim:
     """A claim and its verdict on the specs as they are."""
 
     claim: Claim
     verdict: Verdict
-    asked: frozenset[Name]
-    """Devices and architectures that it asked for."""
+    dependencies: frozenset[Name]
+    """Devices and architectures that it reads."""
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -82,7 +82,7 @@ class Stand:
 
     @property
     def corroborated(self) -> bool:
-        """Whether two documents meet in it."""
+        """Whether it compares two documents."""
         return self.verdict.corroborated
 
     @property
@@ -98,84 +98,86 @@ class Stand:
             return expectation
         return parse_expectation(expectation.text)
 
-    def moved(self, after: Verdict) -> bool:
-        """Whether the figure is another one, or none any more."""
+    def changed(self, after: Verdict) -> bool:
+        """Whether the figure is another one, or exists in one of the two only."""
         if self.value is None or after.obtained is None:
             return (self.value is None) != (after.obtained is None)
         return abs(after.obtained.value - self.value) > SAME * abs(self.value)
 
-    def moved_beyond_digits(self, after: Verdict) -> bool:
+    def changed_beyond_digits(self, after: Verdict) -> bool:
         """Whether the figure has left the interval of the printed digits.
 
         Where it lies outside already, by a stated tolerance, the interval is laid around it.
         """
         if self.printed is None or self.value is None or after.obtained is None:
-            return self.moved(after)
+            return self.changed(after)
         shift = 1.0 if self.printed.holds(self.value) else self.printed.value / self.value
         return not self.printed.holds(after.obtained.value * shift)
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Every claim that may notice something, and where to look first."""
+    """Every claim that may catch a mutant."""
 
     suite: Suite
-    stands: tuple[Stand, ...]
-    """All claims but replays: those count neither as coverage nor as a kill."""
+    claims: tuple[JudgedClaim, ...]
+    """All claims but replays, which count neither as coverage nor as a kill."""
 
     @classmethod
     def of(cls, suite: Suite) -> "Baseline":
-        """Judge every claim. Raises RedSuiteError where one is red, or a file is."""
-        stands = tuple(_stand(claim, suite) for claim in suite.claims() if _counts(claim))
-        _refuse_red(stands, suite)
-        return cls(suite, stands)
+        """Judge every claim. Raises FailingSuiteError where a claim or a file fails."""
+        claims = tuple(_judged(claim, suite) for claim in suite.claims() if _counts(claim))
+        _refuse_failing(claims, suite)
+        return cls(suite, claims)
 
     @cached_property
-    def _by_name(self) -> dict[Name, list[Stand]]:
-        found: dict[Name, list[Stand]] = {}
-        for stand in self.stands:
-            for name in stand.asked:
-                found.setdefault(name, []).append(stand)
+    def _by_name(self) -> dict[Name, list[JudgedClaim]]:
+        found: dict[Name, list[JudgedClaim]] = {}
+        for claim in self.claims:
+            for name in claim.dependencies:
+                found.setdefault(name, []).append(claim)
         return found
 
-    def concerning(self, names: Iterable[Name]) -> list[Stand]:
-        """Claims that may rest on a fact of these devices and architectures, in the order of the golden files."""
-        found = {stand.order: stand for name in names for stand in self._by_name.get(name, ())}
+    def depending_on(self, names: Iterable[Name]) -> list[JudgedClaim]:
+        """Claims that read one of these devices and architectures, in the order of the golden files."""
+        found = {claim.order: claim for name in names for claim in self._by_name.get(name, ())}
         return [found[order] for order in sorted(found)]
 
     @cached_property
     def backed(self) -> frozenset[Fact]:
         """Facts that corroborated peaks and bandwidths rest on."""
-        backed = (stand for stand in self.stands if stand.corroborated and stand.claim.kind in ("peak", "bandwidth"))
-        return frozenset(fact for stand in backed for fact in stand.verdict.facts)
+        rates = (one for one in self.claims if one.corroborated and one.claim.kind in ("peak", "bandwidth"))
+        return frozenset(fact for one in rates for fact in one.verdict.facts)
 
     @cached_property
-    def by_id(self) -> Mapping[str, Stand]:
+    def by_id(self) -> Mapping[str, JudgedClaim]:
         """Claims by their ids."""
-        return {stand.id: stand for stand in self.stands}
+        return {claim.id: claim for claim in self.claims}
 
 
-def _stand(claim: Claim, suite: Suite) -> Stand:
-    watching, asked = watched(suite)
-    verdict = brief(claim, watching)
-    return Stand(claim, verdict, frozenset(asked))
+def _judged(claim: Claim, suite: Suite) -> JudgedClaim:
+    tracking, dependencies = tracked(suite)
+    verdict = brief(claim, tracking)
+    return JudgedClaim(claim, verdict, frozenset(dependencies))
 
 
-def likeliest_first(stands: Sequence[Stand], fact: Fact) -> list[Stand]:
+def likeliest_first(claims: Sequence[JudgedClaim], fact: Fact) -> list[JudgedClaim]:
     """Corroborated claims that rest on a fact, other claims that do, the rest."""
-    return sorted(stands, key=lambda stand: (fact not in stand.verdict.facts, not stand.corroborated))
+    return sorted(claims, key=lambda claim: (fact not in claim.verdict.facts, not claim.corroborated))
 
 
-def _refuse_red(stands: Sequence[Stand], suite: Suite) -> None:
-    reds = [f"{shown(stand.claim.file)}:{stand.claim.line}" for stand in stands if stand.verdict.outcome == "fail"]
-    reds = reds or [str(problem) for problem in _problems(suite)]
-    if reds:
-        more = f" and {len(reds) - 1} more" if len(reds) > 1 else ""
-        raise RedSuiteError(f"a red suite has no mutation score; first mend {reds[0]}{more} (rooflint check)")
+def _refuse_failing(claims: Sequence[JudgedClaim], suite: Suite) -> None:
+    failures = [f"{shown(one.claim.file)}:{one.claim.line}" for one in claims if one.verdict.outcome == "fail"]
+    failures = failures or [str(problem) for problem in _problems(suite)]
+    if failures:
+        more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
+        raise FailingSuiteError(
+            f"a failing suite has no mutation score; first fix {failures[0]}{more} (rooflint check)"
+        )
 
 
 def _problems(suite: Suite) -> list[object]:
-    """Broken files and an open world: what no claim can be held against."""
+    """Broken files, and problems of the suite as a whole."""
     problems: list[object] = []
     for file in suite.files:
         try:
@@ -186,5 +188,5 @@ def _problems(suite: Suite) -> list[object]:
 
 
 def _counts(claim: Claim) -> bool:
-    """Whether a claim checks facts: no history, and no table of somebody else's figures."""
+    """Whether a claim checks facts of the specs: not a replay, and not about a table of foreign figures."""
     return not (claim.is_replay or kinds.kind(claim.kind).foreign)

@@ -1,7 +1,8 @@
-"""What a run has found out already: one file a group, valid as long as nothing changed that it depends on.
+"""Runs all groups of mutants on several processes, and keeps outcomes in one file a group.
 
-A group depends on our code and the kinds of claims, on the op tables, on its own slips (which hold the values that they
-were taken from), on the specs of every device that its claims ask for, and on the golden files of those claims.
+Kept outcomes are valid as long as nothing changes that the group depends on: our code and the kinds of claims, the op
+tables, its own mutations (which contain the values of the facts), the specs of every device that its claims read, and
+the golden files of those claims.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ import pytest_rooflint
 import rooflint
 import rooflint_calibration
 from pytest_rooflint.mutation.baseline import Baseline, Name
-from pytest_rooflint.mutation.outcome import Fate, Group, fates, groups
+from pytest_rooflint.mutation.outcome import Group, Outcome, groups, outcomes
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_whole
@@ -34,30 +35,30 @@ FOLDER = Path(".rooflint/mutation")
 
 
 class StoreError(RooflintError):
-    """A folder that results cannot be kept in."""
+    """A folder in which outcomes cannot be kept."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results."""
+    """A folder of outcomes."""
 
     folder: Path
     baseline: Baseline
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
 
-    def get(self, group: Group) -> tuple[Fate, ...] | None:
-        """What is known of a group; None where nothing is, or something changed since."""
+    def get(self, group: Group) -> tuple[Outcome, ...] | None:
+        """The kept outcomes of a group; None where there are none, or a dependency changed."""
         try:
             found = json.loads(self._file(group).read_text(encoding="utf-8"))
-            fates = tuple(Fate(**row) for row in found["fates"])
-        except (OSError, ValueError, TypeError, KeyError):  # absent, or not ours: found out anew
+            outcomes = tuple(Outcome(**row) for row in found["outcomes"])
+        except (OSError, ValueError, TypeError, KeyError):  # absent, or written by something else
             return None
-        return fates if found["key"] == self._key(group) and len(fates) == len(group.mutants) else None
+        return outcomes if found["key"] == self._key(group) and len(outcomes) == len(group.mutants) else None
 
-    def put(self, group: Group, fates: Sequence[Fate]) -> None:
+    def put(self, group: Group, outcomes: Sequence[Outcome]) -> None:
         """Keep it. Raises StoreError where the folder cannot be written."""
-        rows = [asdict(fate) for fate in fates]
-        text = json.dumps({"key": self._key(group), "fates": rows}, ensure_ascii=False)
+        rows = [asdict(outcome) for outcome in outcomes]
+        text = json.dumps({"key": self._key(group), "outcomes": rows}, ensure_ascii=False)
         try:
             if not (ignored := self.folder / ".gitignore").exists():
                 write_whole(ignored, "*\n")
@@ -73,16 +74,16 @@ class Store:
         for file in sorted(self._files(group)):
             parts.update(f"{shown(file)} {self._digest(file)}\n".encode())
         for mutant in group.mutants:
-            fact, slip = mutant.fact, mutant.slip
-            parts.update(f"{fact.path} {fact.line} {slip.name} {slip.fact.display}\n".encode())
+            fact, mutation = mutant.fact, mutant.mutation
+            parts.update(f"{fact.path} {fact.line} {mutation.operator} {mutation.fact.display}\n".encode())
         return parts.hexdigest()
 
     def _files(self, group: Group) -> set[Path]:
         registry = self.baseline.suite.registry
         names = {group.subject.key, *_heirs(group, registry)}
-        stands = self.baseline.concerning(names)
-        asked = names.union(*(stand.asked for stand in stands))
-        return {stand.claim.file for stand in stands} | {file for name in asked for file in _of(name, registry)}
+        claims = self.baseline.depending_on(names)
+        needed = names.union(*(claim.dependencies for claim in claims))
+        return {one.claim.file for one in claims} | {file for name in needed for file in _of(name, registry)}
 
     @cached_property
     def _common(self) -> str:
@@ -105,7 +106,7 @@ def _heirs(group: Group, registry: Registry) -> Iterator[Name]:
 
 
 def _of(name: Name, registry: Registry) -> Iterator[Path]:
-    """The file of a device and of its architecture; none where a claim asked in vain."""
+    """The file of a device and of its architecture; none for a name that does not exist."""
     section, named = name
     if section == "device" and named in registry.files:
         yield registry.files[named]
@@ -127,9 +128,9 @@ def _modules(packages: Iterable[Path]) -> Iterator[Path]:
         yield from package.rglob("*.py")
 
 
-# ---- The engine: every group of mutants on every core, in any order, to the same result
+# ---- The run: groups of mutants on several processes, in any order, with the same result
 
-#: Told how many mutants are done, each time some are.
+#: Called with the number of mutants that were just finished.
 Progress = Callable[[int], None]
 
 _Work = tuple[Baseline, Sequence[Group]]
@@ -153,19 +154,19 @@ def run(
     jobs: int = 1,
     store: Store | None = None,
     progress: Progress = lambda done: None,
-) -> dict[int, tuple[Fate, ...]]:
-    """The fates of the wanted groups by their positions; what the store knows is not found out again.
+) -> dict[int, tuple[Outcome, ...]]:
+    """The outcomes of the wanted groups by their positions; kept ones are not computed again.
 
-    Each group is kept as soon as it is done, so that an interrupted run goes on where it stopped.
+    Each group is kept as soon as it is done, so that an interrupted run continues where it stopped.
     """
-    found: dict[int, tuple[Fate, ...]] = {}
+    found: dict[int, tuple[Outcome, ...]] = {}
     for position in wanted:
         known = store.get(all_groups[position]) if store else None
         if known is not None:
             found[position] = known
             progress(len(known))
     missing = sorted(set(wanted) - set(found), key=lambda position: -len(all_groups[position].mutants))
-    for position, new in _fates(baseline, all_groups, missing, jobs):
+    for position, new in _outcomes(baseline, all_groups, missing, jobs):
         found[position] = new
         if store:
             store.put(all_groups[position], new)
@@ -173,11 +174,11 @@ def run(
     return {position: found[position] for position in wanted}
 
 
-def _fates(
+def _outcomes(
     baseline: Baseline, all_groups: Sequence[Group], missing: Sequence[int], jobs: int
-) -> Iterator[tuple[int, tuple[Fate, ...]]]:
+) -> Iterator[tuple[int, tuple[Outcome, ...]]]:
     if jobs == 1 or len(missing) < 2:
-        yield from ((position, tuple(fates(all_groups[position], baseline))) for position in missing)
+        yield from ((position, tuple(outcomes(all_groups[position], baseline))) for position in missing)
         return
     _shared.append((baseline, all_groups))  # a forked process finds it there
     pool = _pool(min(jobs, len(missing)), baseline.suite)
@@ -208,6 +209,6 @@ def _prepare(golden: tuple[Path, ...], specs: tuple[Path, ...]) -> None:
         _shared.append((Baseline.of(suite), list(groups(suite))))
 
 
-def _one(position: int) -> tuple[int, tuple[Fate, ...]]:
+def _one(position: int) -> tuple[int, tuple[Outcome, ...]]:
     baseline, all_groups = _shared[0]
-    return position, tuple(fates(all_groups[position], baseline))
+    return position, tuple(outcomes(all_groups[position], baseline))

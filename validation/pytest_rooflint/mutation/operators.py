@@ -1,7 +1,7 @@
-"""Every figure that the model takes from the facts of a device, by name: what a wrong fact can move.
+"""Mutation operators: common errors in facts; and the figures that a wrong fact can change.
 
-Breakpoints, attainable rates and latencies are computed from these and from a workload, so they move only with them.
-The process node and the year of launch are in none.
+Breakpoints, attainable rates and latencies are computed from these figures and from a workload, so they change only
+with them. The process node and the year of launch are in none.
 """
 
 import math
@@ -19,8 +19,8 @@ from rooflint.devices.hardware import ComputeUnit, Facts, Hardware, Memory
 from rooflint.devices.registry import Registry, same_line
 from rooflint.devices.schema import RawFact, reader_of
 
-#: Facts that stand for themselves, by the first part of their path.
-_ALONE = (
+#: Facts that are figures themselves, by the first part of their path.
+_FIGURES = (
     "tdp",
     "powers",
     "parts",
@@ -48,7 +48,7 @@ def _figures(hardware: Hardware) -> Iterator[tuple[str, float]]:
     for memory in hardware.memories.values():
         yield from _of_memory(memory)
     for path, fact in hardware.facts.items():
-        if path.split(".")[0] in _ALONE:
+        if path.split(".")[0] in _FIGURES:
             yield path, fact.value
 
 
@@ -72,12 +72,12 @@ def _of_memory(memory: Memory) -> Iterator[tuple[str, float]]:
         yield f"bandwidth {memory.name}", memory.bandwidth_bytes_per_s
 
 
-# ---- Slips: the ways in which a fact goes wrong, each as the fact would then read
+# ---- Mutation operators: common errors in facts, each with the fact as it would then read
 
 T = TypeVar("T")
 
-#: Classes of slips, most telling first: where two of them give the same value, the first one has it.
-CLASSES: dict[str, str] = {
+#: Mutation operators, the most specific first: where two of them give the same value, the first one counts.
+OPERATORS: dict[str, str] = {
     "sparse-for-dense": "a rate holds the factor of structured sparsity already",
     "mac-op": "MAC are counted as op, or op as MAC",
     "memory-clock": "the clock of a memory is used as its data rate",
@@ -105,54 +105,54 @@ _PREFIXES = (("k", "Ki"), ("M", "Mi"), ("G", "Gi"), ("T", "Ti"))
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
-    """One way in which a fact goes wrong."""
+class Mutation:
+    """A mutation operator applied to a fact."""
 
-    name: str
-    """Its class, one of CLASSES."""
+    operator: str
+    """One of OPERATORS."""
     text: str
-    """What happened, in one sentence: `the rate of fp16`."""
+    """The error in words: `the rate of fp16`."""
     fact: Fact
     """The fact as it would read."""
     also: tuple[str, ...] = ()
-    """Further classes that give the same value."""
+    """Further operators that give the same value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Slips:
-    """All slips of one fact."""
+class Mutations:
+    """All mutations of one fact."""
 
-    planted: tuple[Slip, ...]
+    accepted: tuple[Mutation, ...]
     refused: tuple[str, ...]
-    """Classes of those that the schema refuses at the door: half an SM, a clock in THz."""
+    """Operators whose value the schema refuses: half an SM, a clock in THz."""
 
 
-#: (class, sentence, the value as a file would write it)
+#: (operator, error in words, the value as a file would write it)
 _Attempt = tuple[str, str, str]
 
 
-def slips(fact: Fact, hardware: Hardware, registry: Registry) -> Slips:
-    """The slips of a fact that a device holds (or an architecture, as a device), in a fixed order."""
-    planted: dict[str, Slip] = {}
+def mutations(fact: Fact, hardware: Hardware, registry: Registry) -> Mutations:
+    """The mutations of a fact that a device holds (or an architecture, as a device), in a fixed order."""
+    accepted: dict[str, Mutation] = {}
     refused: dict[str, str] = {}
     for name, text, value in sorted(_attempts(fact, hardware, registry), key=lambda one: _RANK[one[0]]):
-        slipped = _reread(fact, value)
-        if slipped is None:
+        mutated = _reread(fact, value)
+        if mutated is None:
             refused.setdefault(value, name)
-        elif not math.isclose(slipped.value, fact.value, rel_tol=SAME):
-            key = f"{slipped.value:.12g}"
-            first = planted.setdefault(key, Slip(name, text, slipped))
-            if name not in (first.name, *first.also):
-                planted[key] = replace(first, also=(*first.also, name))
-    return Slips(tuple(planted.values()), tuple(refused.values()))
+        elif not math.isclose(mutated.value, fact.value, rel_tol=SAME):
+            key = f"{mutated.value:.12g}"
+            first = accepted.setdefault(key, Mutation(name, text, mutated))
+            if name not in (first.operator, *first.also):
+                accepted[key] = replace(first, also=(*first.also, name))
+    return Mutations(tuple(accepted.values()), tuple(refused.values()))
 
 
-_RANK = {name: rank for rank, name in enumerate(CLASSES)}
+_RANK = {name: rank for rank, name in enumerate(OPERATORS)}
 _reader = cache(reader_of)
 
 
 def _reread(fact: Fact, value: str) -> Fact | None:
-    """The fact as a file would say it; None for what the schema refuses."""
+    """The fact as read from a file; None for what the schema refuses."""
     reader = _reader(fact.path)
     if reader is None:
         return None
@@ -234,7 +234,7 @@ def _confused_fields(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
 
 
 def _confused(path: str, other: str) -> str | None:
-    """The class of slip that takes one path for another; None for paths that nobody confuses."""
+    """The operator that takes one path for another; None for paths that are not confused."""
     one, two = path.split("."), other.split(".")
     if path == other or one[-1] == "clock" or "clock_of" in one:
         return None

@@ -1,12 +1,12 @@
-"""Mutants: every slip of every fact of the configured specs, grouped by the file that the fact stands in."""
+"""Mutants and their outcomes: every mutation of every fact of the specs, by file, and the claims that catch it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from pytest_rooflint.mutation.baseline import Baseline, Name, Stand, likeliest_first
-from pytest_rooflint.mutation.operators import SAME, Slip, quantities, slips
+from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim, Name, likeliest_first
+from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
@@ -17,15 +17,15 @@ from rooflint.devices.registry import Registry
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fact of one file, set wrong in one way."""
+    """One fact of one file with one mutation."""
 
     fact: Fact
-    slip: Slip
+    mutation: Mutation
 
     @property
     def ratio(self) -> float:
         """The wrong value over the right one. [1]"""
-        return self.slip.fact.value / self.fact.value
+        return self.mutation.fact.value / self.fact.value
 
     @property
     def is_gross(self) -> bool:
@@ -47,12 +47,12 @@ class Subject:
 
     @property
     def key(self) -> Name:
-        """What a claim asks for: an id may name a device and an architecture."""
+        """As a dependency of claims: an id may name a device and an architecture."""
         return ("architecture" if self.is_architecture else "device", self.id)
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
-        """Facts that stand in this file; what a device inherits is its architecture's."""
+        """Facts in this file; what a device inherits is its architecture's."""
         points = (fact for overlay in self.hardware.operating_points.values() for fact in overlay.values())
         return tuple(fact for fact in (*self.hardware.facts.values(), *points) if fact.file == self.hardware.file)
 
@@ -69,14 +69,14 @@ class Group:
     subject: Subject
     mutants: tuple[Mutant, ...]
     refused: tuple[str, ...]
-    """Classes of the slips that the schema refuses at the door."""
+    """Operators whose value the schema refuses."""
 
 
 def groups(suite: Suite) -> Iterator[Group]:
     """All mutants of the configured specs; devices first, then the architectures of the same roots."""
     for subject in subjects(suite):
-        found = [(fact, slips(fact, subject.hardware, suite.registry)) for fact in subject.facts]
-        mutants = tuple(Mutant(fact, slip) for fact, made in found for slip in made.planted)
+        found = [(fact, mutations(fact, subject.hardware, suite.registry)) for fact in subject.facts]
+        mutants = tuple(Mutant(fact, mutation) for fact, made in found for mutation in made.accepted)
         yield Group(subject, mutants, tuple(name for _, made in found for name in made.refused))
 
 
@@ -90,37 +90,37 @@ def subjects(suite: Suite) -> Iterator[Subject]:
             yield Subject(suite.registry.architecture(name).as_hardware(), is_architecture=True)
 
 
-# ---- The fate of a mutant: who could have noticed it, and who did
+# ---- The outcome of a mutant: which claims could catch it, and which do
 
-#: What may be said of a mutant. `equivalent`: it moves no figure of the model. `uncorroborated`: no independently
-#: sourced claim speaks of a figure that it moves. `within-digits`: one does, but its source printed too few digits to
-#: tell. `killable`: it moves such a figure beyond the printed digits.
-Standing = Literal["equivalent", "uncorroborated", "within-digits", "killable"]
+#: `equivalent`: the mutant changes no figure of the model. `uncorroborated`: no independently sourced claim is about a
+#: figure that it changes. `within-digits`: one is, but its source printed too few digits to tell. `killable`: it
+#: changes such a figure beyond the printed digits.
+Category = Literal["equivalent", "uncorroborated", "within-digits", "killable"]
 
 
 @dataclass(frozen=True)
-class Fate:
-    """What became of a mutant."""
+class Outcome:
+    """How the claims judge a mutant."""
 
-    standing: Standing
+    category: Category
     killed_by: str | None = None
-    """Id of a claim that turned red."""
+    """Id of a claim that fails."""
     witness: str | None = None
-    """Id of the corroborated claim whose figure it moves beyond the printed digits."""
+    """Id of the corroborated claim whose figure it changes beyond the printed digits."""
 
 
-def fates(group: Group, baseline: Baseline) -> Iterator[Fate]:
-    """The fate of each mutant of a group, in its order."""
-    benches: dict[Fact, _Bench] = {}
+def outcomes(group: Group, baseline: Baseline) -> Iterator[Outcome]:
+    """The outcome of each mutant of a group, in its order."""
+    trials: dict[Fact, _FactTrial] = {}
     for mutant in group.mutants:
-        if mutant.fact not in benches:
-            benches[mutant.fact] = _Bench(group.subject, mutant.fact, baseline)
-        yield benches[mutant.fact].fate(mutant)
+        if mutant.fact not in trials:
+            trials[mutant.fact] = _FactTrial(group.subject, mutant.fact, baseline)
+        yield trials[mutant.fact].outcome(mutant)
 
 
 @dataclass(frozen=True)
-class _Bench:
-    """One fact with everything that may rest on it."""
+class _FactTrial:
+    """One fact with every claim that may depend on it."""
 
     subject: Subject
     fact: Fact
@@ -132,48 +132,48 @@ class _Bench:
         return tuple(self.baseline.suite.registry.holders(self.fact))
 
     @cached_property
-    def stands(self) -> list[Stand]:
-        """Claims that may rest on it, likeliest first."""
+    def claims(self) -> list[JudgedClaim]:
+        """Claims that may depend on it, the likeliest to fail first."""
         names = [*(("device", device) for device in self.holders), self.subject.key]
-        return likeliest_first(self.baseline.concerning(names), self.fact)
+        return likeliest_first(self.baseline.depending_on(names), self.fact)
 
-    def fate(self, mutant: Mutant) -> Fate:
-        """Ask the claims, and no more of them than it takes."""
-        trial = _Trial(self._planted(mutant), {})
-        standing, witness = self._standing(trial)
-        killer = next((stand.id for stand in self._order(witness) if trial.after(stand).outcome == "fail"), None)
-        if standing == "uncorroborated" and killer is None and not self.matters:
-            standing = "equivalent"
-        return Fate(standing, killer, witness.id if witness else None)
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """Judge the claims, and no more of them than necessary."""
+        trial = _Trial(self._mutated(mutant), {})
+        category, witness = self._category(trial)
+        killer = next((claim.id for claim in self._order(witness) if trial.after(claim).outcome == "fail"), None)
+        if category == "uncorroborated" and killer is None and not self.matters:
+            category = "equivalent"
+        return Outcome(category, killer, witness.id if witness else None)
 
-    def _planted(self, mutant: Mutant) -> Suite:
+    def _mutated(self, mutant: Mutant) -> Suite:
         suite = self.baseline.suite
-        return replace(suite, registry=suite.registry.with_fact(mutant.fact, mutant.slip.fact, self.holders))
+        return replace(suite, registry=suite.registry.with_fact(mutant.fact, mutant.mutation.fact, self.holders))
 
-    def _standing(self, trial: "_Trial") -> tuple[Standing, Stand | None]:
-        """Where the corroborated claims leave it, and the first that it moves beyond its digits."""
-        standing: Standing = "uncorroborated"
-        for stand in self.corroborated:
-            after = trial.after(stand)
-            if stand.moved(after):
-                standing = "within-digits"
-                if stand.moved_beyond_digits(after):
-                    return "killable", stand
-        return standing, None
+    def _category(self, trial: "_Trial") -> tuple[Category, JudgedClaim | None]:
+        """By the corroborated claims, with the first whose figure changes beyond its digits."""
+        category: Category = "uncorroborated"
+        for claim in self.corroborated:
+            after = trial.after(claim)
+            if claim.changed(after):
+                category = "within-digits"
+                if claim.changed_beyond_digits(after):
+                    return "killable", claim
+        return category, None
 
     @cached_property
-    def corroborated(self) -> list[Stand]:
-        """Those of the claims in which two documents meet."""
-        return [stand for stand in self.stands if stand.corroborated]
+    def corroborated(self) -> list[JudgedClaim]:
+        """Those that compare two documents."""
+        return [claim for claim in self.claims if claim.corroborated]
 
-    def _order(self, witness: Stand | None) -> Sequence[Stand]:
-        return [witness, *self.stands] if witness else self.stands
+    def _order(self, witness: JudgedClaim | None) -> Sequence[JudgedClaim]:
+        return [witness, *self.claims] if witness else self.claims
 
     @cached_property
     def matters(self) -> bool:
         """Whether any figure of any device changes with the fact.
 
-        Each figure is a product in which a fact stands at most once, so that doubling it tells for every other value.
+        Each figure is a product in which a fact occurs at most once, so that doubling it tells for every other value.
         """
         registry = self.baseline.suite.registry
         changed = registry.with_fact(self.fact, self.fact.with_value(2 * self.fact.value), self.holders)
@@ -194,14 +194,14 @@ def differ(one: dict[str, float], two: dict[str, float]) -> bool:
 
 @dataclass(frozen=True)
 class _Trial:
-    """The suite with one fact set wrong; each claim is judged once."""
+    """The suite with one mutated fact; each claim is judged once."""
 
     suite: Suite
     judged: dict[int, Verdict] = field(repr=False)
 
-    def after(self, stand: Stand) -> Verdict:
-        """The verdict with the wrong fact."""
-        key = id(stand)
+    def after(self, claim: JudgedClaim) -> Verdict:
+        """The verdict with the mutated fact."""
+        key = id(claim)
         if key not in self.judged:
-            self.judged[key] = brief(stand.claim, self.suite)
+            self.judged[key] = brief(claim.claim, self.suite)
         return self.judged[key]

@@ -1,4 +1,4 @@
-"""The score: who could have been noticed, who was, and counts of it by class of slip, by file, by fact."""
+"""The mutation score: which mutants are caught, counted by operator, by file and by fact."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from pytest_rooflint.mutation.baseline import Baseline
-from pytest_rooflint.mutation.operators import CLASSES
-from pytest_rooflint.mutation.outcome import Fate, Group, Mutant, Subject
+from pytest_rooflint.mutation.operators import OPERATORS
+from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint_report import differences
@@ -16,26 +16,26 @@ from rooflint_report import differences
 
 @dataclass(frozen=True)
 class Row:
-    """A mutant and what became of it."""
+    """A mutant and its outcome."""
 
     subject: Subject
     mutant: Mutant
-    fate: Fate
+    outcome: Outcome
 
     @property
     def survived(self) -> bool:
-        """Whether a claim could have noticed, and none did."""
-        return self.fate.standing == "killable" and self.fate.killed_by is None
+        """Whether a claim could have caught it, and none did."""
+        return self.outcome.category == "killable" and self.outcome.killed_by is None
 
     @property
     def unseen(self) -> bool:
-        """Whether it moves something and no claim notices."""
-        return self.fate.standing != "equivalent" and self.fate.killed_by is None
+        """Whether it changes a figure and no claim fails."""
+        return self.outcome.category != "equivalent" and self.outcome.killed_by is None
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Mutants by what became of them."""
+    """Mutants by outcome."""
 
     mutants: int = 0
     killable: int = 0
@@ -47,11 +47,11 @@ class Tally:
     killed_besides: int = 0
     """Killed although no independently sourced figure can tell: by uncorroborated claims, orders and bounds."""
     unseen: int = 0
-    """Those that move a figure and that no claim notices, survivors among them."""
+    """Those that change a figure without a failing claim; survivors are among them."""
 
     @property
     def survived(self) -> int:
-        """Killable ones that no claim notices."""
+        """Killable ones that no claim catches."""
         return self.killable - self.killed
 
     @property
@@ -66,7 +66,7 @@ class Result:
 
     rows: tuple[Row, ...]
     refused: Mapping[str, int]
-    """Slips by class that the schema refuses at the door."""
+    """Mutations that the schema refuses, by operator."""
     backed: frozenset[Fact]
     """Facts that corroborated peaks and bandwidths rest on."""
 
@@ -74,16 +74,16 @@ class Result:
     def of(
         cls,
         groups: Sequence[Group],
-        fates: Mapping[int, Sequence[Fate]],
+        outcomes: Mapping[int, Sequence[Outcome]],
         backed: frozenset[Fact],
         only_class: str | None = None,
     ) -> "Result":
         """The mutants of some groups by position, or those of one class."""
-        refused = Counter(name for position in fates for name in groups[position].refused)
-        rows = tuple(row for position, found in fates.items() for row in _rows(groups[position], found))
+        refused = Counter(name for position in outcomes for name in groups[position].refused)
+        rows = tuple(row for position, found in outcomes.items() for row in _rows(groups[position], found))
         if only_class is None:
             return cls(rows, refused, backed)
-        chosen = tuple(row for row in rows if row.mutant.slip.name == only_class)
+        chosen = tuple(row for row in rows if row.mutant.mutation.operator == only_class)
         return cls(chosen, {name: count for name, count in refused.items() if name == only_class}, backed)
 
     @cached_property
@@ -98,12 +98,12 @@ class Result:
 
     @property
     def gross_survivors(self) -> list[Row]:
-        """Those of them that nobody noticed; there should be none."""
-        return [row for row in self.gross if row.fate.killed_by is None]
+        """Those of them that no claim catches; there should be none."""
+        return [row for row in self.gross if row.outcome.killed_by is None]
 
     @property
     def survivors(self) -> list[Row]:
-        """Killable mutants that nobody noticed, farthest off first."""
+        """Killable mutants that no claim catches, farthest off first."""
         return sorted((row for row in self.rows if row.survived), key=_farthest)
 
     def by(self, key: Callable[[Row], str]) -> dict[str, Tally]:
@@ -121,23 +121,23 @@ class Result:
         yield from ((rows[0].subject, fact, rows) for fact, rows in parts.items())
 
 
-def _rows(group: Group, fates: Sequence[Fate]) -> Iterator[Row]:
-    for mutant, fate in zip(group.mutants, fates, strict=True):
-        yield Row(group.subject, mutant, fate)
+def _rows(group: Group, outcomes: Sequence[Outcome]) -> Iterator[Row]:
+    for mutant, outcome in zip(group.mutants, outcomes, strict=True):
+        yield Row(group.subject, mutant, outcome)
 
 
 def tally(rows: Iterable[Row]) -> Tally:
     """Count them."""
     rows = list(rows)
-    standing = Counter(row.fate.standing for row in rows)
-    killed = Counter(row.fate.standing for row in rows if row.fate.killed_by is not None)
+    categories = Counter(row.outcome.category for row in rows)
+    killed = Counter(row.outcome.category for row in rows if row.outcome.killed_by is not None)
     return Tally(
         mutants=len(rows),
-        killable=standing["killable"],
+        killable=categories["killable"],
         killed=killed["killable"],
-        within_digits=standing["within-digits"],
-        uncorroborated=standing["uncorroborated"],
-        equivalent=standing["equivalent"],
+        within_digits=categories["within-digits"],
+        uncorroborated=categories["uncorroborated"],
+        equivalent=categories["equivalent"],
         killed_besides=killed.total() - killed["killable"],
         unseen=sum(row.unseen for row in rows),
     )
@@ -149,15 +149,15 @@ def _farthest(row: Row) -> tuple[float, str, int, str]:
     return -max(ratio, 1 / ratio), str(fact.file), fact.line, fact.path
 
 
-# ---- The claim that would kill: what somebody has to find printed, and where not to look for it
+# ---- Missing claims: which claim, from which kind of source, would catch a mutant
 
 
-def wish(row: Row, baseline: Baseline) -> str:
+def missing_claim(row: Row, baseline: Baseline) -> str:
     """The claim that would have killed a mutant."""
-    witness = baseline.by_id.get(row.fate.witness or "")
+    witness = baseline.by_id.get(row.outcome.witness or "")
     if witness is None or witness.printed is None or witness.claim.expectation is None:
-        digits = ", printed with more digits" if row.fate.standing == "within-digits" else ""
-        return f"{wanted(row.subject, row.mutant.fact)}{digits}"
+        digits = ", printed with more digits" if row.outcome.category == "within-digits" else ""
+        return f"{missing_claim_about(row.subject, row.mutant.fact)}{digits}"
     claim, stated = witness.claim, witness.claim.expectation.tolerance_text
     return (
         f"{claim.kind}: {claim.subject} at {shown(claim.file)}:{claim.line}, "
@@ -165,11 +165,11 @@ def wish(row: Row, baseline: Baseline) -> str:
     )
 
 
-def wanted(subject: Subject, fact: Fact) -> str:
+def missing_claim_about(subject: Subject, fact: Fact) -> str:
     """An independent claim about the figure that a fact moves most directly."""
     claim = _claim(subject, fact)
     if claim is None:
-        return "no kind of claim that there is; an order of clocks bounds it"
+        return "no existing kind of claim; an order of clocks bounds it"
     mode = subject.mode(fact)
     whose = f" at {mode} of {subject.id}" if mode else f" of {subject.id}"
     if subject.is_architecture and not claim.startswith(("ratio", "sparsity")):
@@ -260,8 +260,8 @@ def _counts(tally: Tally) -> dict[str, int]:
 
 
 def _classes(result: Result) -> Iterator[differences.MutantClass]:
-    found = result.by(lambda row: row.mutant.slip.name)
-    for name, says in CLASSES.items():
+    found = result.by(lambda row: row.mutant.mutation.operator)
+    for name, says in OPERATORS.items():
         if name in found or result.refused.get(name):
             counts = _counts(found.get(name, Tally()))
             yield differences.MutantClass(name=name, says=says, refused=result.refused.get(name, 0), **counts)
@@ -281,8 +281,8 @@ def _subjects(result: Result) -> Iterator[differences.MutatedSubject]:
 def _fact(subject: Subject, fact: Fact, rows: Sequence[Row]) -> differences.MutatedFact:
     unseen = [row for row in rows if row.unseen]
     return differences.MutatedFact(
-        unseen_classes=list(dict.fromkeys(row.mutant.slip.name for row in unseen)),
-        would_kill=wanted(subject, fact) if unseen else None,
+        unseen_classes=list(dict.fromkeys(row.mutant.mutation.operator for row in unseen)),
+        would_kill=missing_claim_about(subject, fact) if unseen else None,
         **{**_place(subject, fact), **_counts(tally(rows))},
     )
 
@@ -299,12 +299,12 @@ def _place(subject: Subject, fact: Fact) -> dict[str, Any]:
 
 
 def _survivor(row: Row, baseline: Baseline) -> differences.Survivor:
-    slip = row.mutant.slip
+    mutation = row.mutant.mutation
     return differences.Survivor(
-        class_=slip.name,
-        text=slip.text,
-        mutated=slip.fact.display,
+        class_=mutation.operator,
+        text=mutation.text,
+        mutated=mutation.fact.display,
         ratio=row.mutant.ratio,
-        would_kill=wish(row, baseline),
+        would_kill=missing_claim(row, baseline),
         **_place(row.subject, row.mutant.fact),
     )

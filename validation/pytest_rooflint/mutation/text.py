@@ -32,7 +32,7 @@ def percent(share: float | None) -> str:
 
 
 def as_text(summary: Mutation, most: int | None = 10) -> str:
-    """Score first, then counts, then what slips through; `most` survivors and unseen facts, None for all."""
+    """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
     lines = [*headline(summary), "", *_grid(summary), "", *_worst(summary)]
     lines += [*_section(list(_survivors(summary)), most), *_section(list(_unseen(summary)), most, by="fact")]
     return "\n".join(lines).rstrip() + "\n"
@@ -54,30 +54,30 @@ def _shares(counts: AllMutants) -> str:
     return (
         f"of {counts.mutants} mutants {share['killable']} are killable, {share['within_digits']} within the printed "
         f"digits, {share['uncorroborated']} uncorroborated, {share['equivalent']} equivalent; "
-        f"{share['killed_besides']} are killed by uncorroborated claims only, {share['unseen']} go unseen; "
-        f"{counts.refused} more slips are refused by the schema"
+        f"{share['killed_besides']} are killed by uncorroborated claims only, {share['unseen']} are not caught; "
+        f"{counts.refused} more mutations are refused by the schema"
     )
 
 
 def _grid(summary: Mutation) -> Iterator[str]:
     names = [_NARROW.get(name, name) for name in _COLUMNS]
-    yield f"{'class':<18}" + "".join(f"{name:>{len(name) + 2}}" for name in names)
+    yield f"{'operator':<18}" + "".join(f"{name:>{len(name) + 2}}" for name in names)
     for title, *numbers in _rows(summary):
         cells = zip(names, numbers, strict=True)
         yield f"{title:<18}" + "".join(f"{number:>{len(name) + 2}}" for name, number in cells)
 
 
 def _rows(summary: Mutation) -> Iterator[tuple[str | int, ...]]:
-    """The counts of each class, and of all."""
+    """The counts of each operator, and of all."""
     for title, counts in (*((one.name, one) for one in summary.classes), ("all", summary.counts)):
         yield title, *(getattr(counts, key) for key in _COLUMNS.values())
 
 
 def _worst(summary: Mutation) -> Iterator[str]:
-    """Files in which most goes unseen."""
+    """Files with the most mutants that are not caught."""
     found = [one for one in summary.subjects if one.unseen][:WORST]
     if found:
-        yield "most goes unseen in"
+        yield "most mutants not caught"
     for one in found:
         yield f"  {one.id:<40} {one.unseen:>4} of {one.mutants:>4} mutants, {one.survived} survivors"
 
@@ -101,13 +101,13 @@ def _survivors(summary: Mutation) -> Iterator[list[str]]:
 
 
 def _unseen(summary: Mutation) -> Iterator[list[str]]:
-    """Facts of which most goes unseen without being a survivor."""
+    """Facts with mutants that are not caught, besides survivors."""
     facts = [one for one in summary.facts if one.unseen > one.survived]
     for one in sorted(facts, key=lambda one: (-one.unseen, one.file, one.line)):
         at = f" at {one.at}" if one.at else ""
         yield [
             f"unseen    {one.file}:{one.line}",
-            *_wrapped(f"{one.path}{at}: {one.display}, {one.unseen} of {one.mutants} mutants unseen"),
+            *_wrapped(f"{one.path}{at}: {one.display}, {one.unseen} of {one.mutants} mutants not caught"),
             *_wrapped(f"would be killed by: {one.would_kill}"),
         ]
 
@@ -119,12 +119,12 @@ def _wrapped(text: str) -> Iterable[str]:
 
 
 def as_md(summary: Mutation, most: int | None = 10) -> str:
-    """A heading with the score, the table of classes, the survivors."""
+    """A heading with the score, the table of operators, the survivors."""
     head = "\n".join(f"- {line}" for line in _sentences(summary))
-    columns = ("class", *_COLUMNS)
+    columns = ("operator", *_COLUMNS)
     survivors = summary.survivors if most is None else summary.survivors[:most]
     listed = Table(
-        ("survivor", "fact", "from", "to", "class", "would be killed by"),
+        ("survivor", "fact", "from", "to", "operator", "would be killed by"),
         tuple(
             (
                 f"{one.file}:{one.line}",
