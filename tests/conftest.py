@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
+from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 from rooflint.networks.tables import load_workload
 from rooflint.networks.workload import Workload
@@ -16,6 +19,42 @@ from rooflint.output.table import Table
 from rooflint.roofline import Estimate, estimate
 
 pytest_plugins = ["pytester"]
+
+
+class Specs:
+    """A specs root below tmp_path."""
+
+    HEAD = """\
+name: One
+kind: gpu
+sources: {wp: {document: White paper, grade: quoted}}
+"""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def write(self, name: str, text: str | bytes, section: str = "hardware", suffix: str = ".yaml") -> Path:
+        """A spec file of that id."""
+        file = self.root / section / f"{name}{suffix}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return file
+
+    def registry(self) -> Registry:
+        """This root alone, without the packaged specs."""
+        return Registry((self.root,))
+
+    def device(self, body: str, name: str = "acme/one", *, head: str = HEAD) -> Hardware:
+        """A device with one source `wp`, written and read."""
+        self.write(name, head + dedent(body))
+        return self.registry().get(name)
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> Specs:
+    """An empty specs root."""
+    return Specs(tmp_path)
+
 
 DEVICES = (
     "nvidia/h100-sxm5-80gb",

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any
@@ -14,56 +13,20 @@ from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.grid import Grid
 from rooflint.cost.prices import Prices
-from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 
 settings.register_profile("model", deadline=None)  # a slow runner is no bug
 settings.load_profile("model")
 
-HEAD = """\
-name: One
-kind: gpu
-sources: {wp: {document: White paper, grade: quoted}}
-"""
-
-
-class Specs:
-    """A specs root below tmp_path."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def write(self, name: str, text: str | bytes, section: str = "hardware", suffix: str = ".yaml") -> Path:
-        """A spec file of that id."""
-        file = self.root / section / f"{name}{suffix}"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return file
-
-    def registry(self) -> Registry:
-        """This root alone, without the packaged specs."""
-        return Registry((self.root,))
-
-    def device(self, body: str, name: str = "acme/one", *, head: str = HEAD) -> Hardware:
-        """A device with one source `wp`, written and read."""
-        self.write(name, head + dedent(body))
-        return self.registry().get(name)
-
 
 @pytest.fixture
-def specs(tmp_path: Path) -> Specs:
-    """An empty specs root."""
-    return Specs(tmp_path)
-
-
-@pytest.fixture
-def refused(specs: Specs) -> Callable[..., list[str]]:
+def refused(specs: Any) -> Callable[..., list[str]]:
     """`refused(body)`: the sentences with which a device spec with that body is refused, in order.
 
     Each should name the line of the body that is marked `# here`; one that names another place comes with that place.
     """
 
-    def sentences(body: str, *, head: str = HEAD) -> list[str]:
+    def sentences(body: str, *, head: str = specs.HEAD) -> list[str]:
         text = head + dedent(body)
         (line,) = [number for number, content in enumerate(text.splitlines(), start=1) if "# here" in content]
         file = specs.write("acme/one", text)
@@ -145,7 +108,7 @@ CIRCUITS = f"name: Factors\n{SOURCES}factors: {{tensor_core: [0.85, b, p. 1]}}\n
 class Energies:
     """A specs root with one node, one memory, one kind of processor, circuit factors and launches, to be edited."""
 
-    def __init__(self, specs: Specs) -> None:
+    def __init__(self, specs: Any) -> None:
         self.specs = specs
         self.texts = {
             "process/45nm": NODE,
@@ -181,7 +144,7 @@ class Energies:
 
 
 @pytest.fixture
-def energies(specs: Specs) -> Energies:
+def energies(specs: Any) -> Energies:
     """One node, one memory, one kind of processor, one circuit factor, two launches."""
     return Energies(specs)
 
@@ -233,7 +196,7 @@ name: Grid
 class Economics(Energies):
     """A specs root with a device, its prices and two places, to be edited."""
 
-    def __init__(self, specs: Specs) -> None:
+    def __init__(self, specs: Any) -> None:
         self.specs = specs
         self.texts = {"hardware/acme/one": DEVICE, "prices/acme": PRICES, "grid/one": GRID}
 
@@ -260,6 +223,6 @@ class Economics(Energies):
 
 
 @pytest.fixture
-def economics(specs: Specs) -> Economics:
+def economics(specs: Any) -> Economics:
     """A device with prices, and two places."""
     return Economics(specs)

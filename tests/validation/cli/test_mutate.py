@@ -171,7 +171,7 @@ def test_a_gross_survivor_is_red_whatever_the_score(mutate, monkeypatch):
     monkeypatch.setattr("pytest_rooflint.mutation.engine.outcomes", blind)
     status, text = mutate("--floor=50", "--no-cache")
     assert status == 1
-    assert "failed: 1 mutant of ×2 and more on corroborated peaks and bandwidths is not caught" in text
+    assert "failed: claims miss 1 mutant of ×2 and more on corroborated peaks and bandwidths" in text
     assert "128 bit → 256 bit" in text
 
 

@@ -243,7 +243,7 @@ def test_a_value_is_planted_once_under_its_most_telling_class(shelf):
         if mutation.fact.display == "512 MAC"
     ]
     # × 2 is also what a MAC for an op makes, and the INT8 rate
-    assert double.name == "sparse-for-dense"
+    assert double.operator == "sparse-for-dense"
     assert double.also == ("mac-op", "other-precision", "factor-2")
     assert double.fact.value == 512
 
