@@ -19,8 +19,7 @@ from rooflint.kernels.tile import SIZES, Tile
 from rooflint_calibration.fit import Calibration, calibrate
 from rooflint_calibration.fits import gemm_fit, measured_products
 from rooflint_calibration.package import data_folder, devices, family_of
-from rooflint_calibration.products import Measured
-from rooflint_calibration.sample import picked
+from rooflint_calibration.products import Measured, picked
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 

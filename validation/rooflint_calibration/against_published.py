@@ -20,8 +20,8 @@ from rooflint.kernels.convolution import Convolution
 from rooflint.kernels.cuda_cores import constants_on
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint_calibration.products import REGIMES
 from rooflint_calibration.published import OPTIONAL, OpName, Published
-from rooflint_calibration.sample import REGIMES
 
 Mask = NDArray[np.bool_]
 

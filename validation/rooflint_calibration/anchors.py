@@ -20,9 +20,7 @@ from rooflint.kernels.device_calibration import DeviceCalibrationSpec, Own
 from rooflint.kernels.gemm import latency_s, launch_s
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 from rooflint_calibration.package import family_of
-from rooflint_calibration.products import ELEMENT_BYTES, Measured
-from rooflint_calibration.sample import REGIMES
-from rooflint_calibration.score import predicted_s
+from rooflint_calibration.products import ELEMENT_BYTES, REGIMES, Measured, predicted_s
 from rooflint_measure.record.measurement import Gemm, Measurement
 from rooflint_measure.record.recording import Recording
 from rooflint_measure.stopwatches.anchors import ANCHORS, DTYPES, GRAPH, Kind

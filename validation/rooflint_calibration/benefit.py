@@ -11,9 +11,8 @@ from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import ConstantsFile
 from rooflint_calibration.anchors import Anchors, Setting, of_published, own_figures
 from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.products import ELEMENT_BYTES, PRECISION, Measured, read
-from rooflint_calibration.sample import REGIMES
-from rooflint_calibration.score import Score, predicted_s, score
+from rooflint_calibration.products import ELEMENT_BYTES, PRECISION, REGIMES, Measured, predicted_s, read
+from rooflint_calibration.score import Score, score
 from rooflint_measure.stopwatches.anchors import Kind
 
 Benefit = Mapping[str, tuple[Score, Score]]

@@ -20,11 +20,9 @@ from rooflint_calibration.against_published import RAN, Seen
 from rooflint_calibration.fit import Fit, Progress, Sample, Step
 from rooflint_calibration.ops import ABSENT, OPS
 from rooflint_calibration.package import FAMILIES, PUBLISHED, devices, family_of
-from rooflint_calibration.products import PRECISION, Measured, read
+from rooflint_calibration.products import PRECISION, REGIMES, Measured, picked, predicted_s, read, roofline_s
 from rooflint_calibration.published import Published
 from rooflint_calibration.rows import Recorded, together
-from rooflint_calibration.sample import REGIMES, picked
-from rooflint_calibration.score import predicted_s, roofline_s
 
 GEMM = "gemm"
 

@@ -17,10 +17,9 @@ from rooflint_calibration.attention_tables import decode as read_decode
 from rooflint_calibration.attention_tables import encoder as read_encoder
 from rooflint_calibration.attention_tables import prefill as read_prefill
 from rooflint_calibration.attention_tables import shapes_of
-from rooflint_calibration.products import PRECISION
+from rooflint_calibration.products import PRECISION, REGIMES
 from rooflint_calibration.quantise_tables import bytes_of, quantise
 from rooflint_calibration.rows import Mask, Recorded
-from rooflint_calibration.sample import REGIMES
 
 Part = Callable[[Recorded], Mask]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.shapes import Numbers, shapes
-from rooflint_calibration import score
+from rooflint_calibration import products
 from rooflint_calibration.foretold import BY_TOPIC, untimed
 from rooflint_calibration.ops import OPS
 from rooflint_calibration.products import Measured
@@ -20,7 +20,7 @@ def roofline_s(topic: str, sizes: Numbers, chip: Chip) -> Numbers:
 
 def _product(sizes: Numbers, chip: Chip) -> Numbers:
     m, n, k, copies = sizes.T
-    return score.roofline_s(Measured("", shapes(m, n, k), np.full(len(sizes), np.nan), copies, {}), chip)
+    return products.roofline_s(Measured("", shapes(m, n, k), np.full(len(sizes), np.nan), copies, {}), chip)
 
 
 def _op(name: str) -> Callable[[Numbers, Chip], Numbers]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.kernels.shapes import Numbers, Shapes
-from rooflint_calibration.sample import shape_hash
+from rooflint_calibration.products import shape_hash
 
 Row = Mapping[str, Any]
 Mask = NDArray[np.bool_]

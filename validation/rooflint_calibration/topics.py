@@ -14,12 +14,11 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.shapes import Numbers, shapes
-from rooflint_calibration import held_against, package
+from rooflint_calibration import package, products
 from rooflint_calibration.ops import ABSENT, OPS, PRODUCT_PARTS
 from rooflint_calibration.package import FAMILIES, devices
-from rooflint_calibration.products import Measured
+from rooflint_calibration.products import REGIMES, Measured
 from rooflint_calibration.rows import Mask, Recorded
-from rooflint_calibration.sample import REGIMES
 
 PRODUCT = PRODUCT_PARTS
 PREFILL = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "short": "≤ 64 tokens"}
@@ -73,8 +72,8 @@ def measured_devices(topic: str) -> dict[str, tuple[str, ...]]:
 
 
 def _product(registry: Registry, device: str, regime: str, rows: int) -> tuple[Rows, Chip]:
-    measured, chip = held_against.of_device(registry, device)
-    few: Measured = held_against.sampled(measured, rows, regime)
+    measured, chip = products.of_device(registry, device)
+    few: Measured = products.picked(measured, rows, regime)
     m, n, k, _ = few.shapes
     return Rows("gemm", device, np.stack([m, n, k, few.copies], axis=1), few.seconds), chip
 

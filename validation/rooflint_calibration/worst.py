@@ -1,4 +1,4 @@
-"""Worst: the shapes that are predicted worst, each from another neighbourhood, and what their time is like."""
+"""The products with the largest errors, each from another neighbourhood, and what may explain them."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,19 +8,20 @@ import numpy as np
 
 from rooflint.kernels.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
 from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import Numbers
-from rooflint_calibration.held import Held
+from rooflint.kernels.shapes import Numbers, shapes
+from rooflint_calibration.evaluation import HeldOut
+from rooflint_calibration.products import ELEMENT_BYTES
 
 NEAR = 4.0
-"""Shapes that differ by less than this factor in m, n and k are neighbours, and go wrong together."""
+"""Shapes within this factor in m, n and k are neighbours, and tend to share an error."""
 
 EXPLAINS = 0.5
-"""What leaves no more than this share of an error explains it, on a logarithmic scale."""
+"""A change that leaves at most this share of the logarithmic error explains it."""
 
 ASYNCHRONOUS = "a kernel that uses the asynchronous matrix instructions"
 
 TRIED = tuple(name for name in RESOURCES if name != "clock_hz")
-"""Resources of which half or twice may explain a time; with another clock everything takes another time."""
+"""Resources that may explain an error if halved or doubled; a clock is excluded because it changes every time."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,9 @@ class Worst:
     case: Case
     measured_s: float
     breakdown: Breakdown
-    """As the model has it."""
+    """The predicted one."""
     around: int
-    """Shapes of its neighbourhood, on all devices of the family."""
+    """Shapes in its neighbourhood, on all devices of the family."""
     around_error: float
     """Their mean error. [1]"""
     likeness: "Likeness | None"
@@ -46,37 +47,39 @@ class Worst:
 
 @dataclass(frozen=True)
 class Likeness:
-    """What the measured time is like: the prediction, were one thing different."""
+    """A change of the model whose prediction resembles the measured time."""
 
     what: str
     seconds: float
     advice: str = ""
 
 
-def worst(helds: Sequence[Held], most: int) -> list[Worst]:
-    """So many of a family, farthest first; none is a neighbour of one before."""
-    owner = np.repeat(np.arange(len(helds)), [len(one.measured) for one in helds])
-    row = np.concatenate([np.arange(len(one.measured)) for one in helds])
-    ratio = np.concatenate([one.ratio for one in helds])
-    sizes = np.concatenate([np.log([*one.measured.shapes][:3]).T for one in helds])
+def worst(ones: Sequence[HeldOut], most: int) -> list[Worst]:
+    """Up to `most` products of a family, largest error first; none is a neighbour of an earlier one."""
+    owner = np.repeat(np.arange(len(ones)), [len(one.rows) for one in ones])
+    row = np.concatenate([np.arange(len(one.rows)) for one in ones])
+    ratio = np.concatenate([one.ratio() for one in ones])
+    sizes = np.concatenate([np.log(one.rows.sizes[:, :3]) for one in ones])
     left, found = np.abs(np.log(ratio)), list[Worst]()
     while len(found) < most and left.max(initial=0.0) > 0:
         first = int(left.argmax())
         near = np.all(np.abs(sizes - sizes[first]) < math.log(NEAR), axis=1)
-        found.append(_worst(helds[owner[first]], int(row[first]), ratio[near]))
+        found.append(_worst(ones[owner[first]], int(row[first]), ratio[near]))
         left = np.where(near, 0.0, left)
     return found
 
 
-def _worst(held: Held, row: int, around: Numbers) -> Worst:
-    case, measured_s = held.case(row), float(held.measured.seconds[row])
+def _worst(one: HeldOut, row: int, around: Numbers) -> Worst:
+    m, n, k, copies = one.rows.sizes[row]
+    case = Case(shapes(m, n, k), one.chip, one.constants.products, ELEMENT_BYTES, float(copies))
+    measured_s = float(one.rows.seconds[row])
     ones = breakdowns(case)
     error = float(np.abs(around - 1).mean())
-    return Worst(held.measured.device, case, measured_s, ones[0], len(around), error, likeness(case, ones, measured_s))
+    return Worst(one.rows.device, case, measured_s, ones[0], len(around), error, likeness(case, ones, measured_s))
 
 
 def likeness(case: Case, ones: Sequence[Breakdown], measured_s: float) -> Likeness | None:
-    """The one change of the model whose time comes nearest, where it explains the error; `ones`: fastest first."""
+    """The change of the model that comes nearest, if it explains the error; `ones`: breakdowns, fastest first."""
 
     def off(seconds: float) -> float:
         return abs(math.log(seconds / measured_s))
@@ -89,7 +92,7 @@ def likeness(case: Case, ones: Sequence[Breakdown], measured_s: float) -> Likene
 
 
 def _changes(case: Case, ones: Sequence[Breakdown], *, slower: bool) -> Iterator[Likeness]:
-    """Whatever may have made a kernel slower than it is predicted, or faster."""
+    """Changes that make a kernel slower than predicted, or faster."""
     yield from _slower(case, ones) if slower else _faster(case)
     for name, seconds in with_more(case, 0.5 if slower else 2.0):
         if name in TRIED:
@@ -114,5 +117,5 @@ def _faster(case: Case) -> Iterator[Likeness]:
 
 
 def _whole(ones: Sequence[Breakdown]) -> Breakdown:
-    """The fastest that leaves k whole."""
+    """The fastest without a split of k."""
     return next(one for one in ones if one.split == 1)

@@ -16,9 +16,8 @@ from rooflint_calibration import fits
 from rooflint_calibration.fit import calibrate, fitted, relative_changes, scores
 from rooflint_calibration.ops import OPS
 from rooflint_calibration.package import FAMILIES
-from rooflint_calibration.products import Measured
+from rooflint_calibration.products import Measured, predicted_s
 from rooflint_calibration.rows import Recorded
-from rooflint_calibration.score import predicted_s
 
 REGISTRY = Registry()
 FILE = constants_file(REGISTRY)

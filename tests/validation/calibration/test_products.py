@@ -13,8 +13,7 @@ from rooflint.kernels.shapes import shapes
 from rooflint_calibration import package, products
 from rooflint_calibration import package as systems
 from rooflint_calibration.package import NotInstalledError
-from rooflint_calibration.products import implausible, read, sets_of_weights
-from rooflint_calibration.sample import REGIMES, picked, shape_hash
+from rooflint_calibration.products import REGIMES, implausible, picked, read, sets_of_weights, shape_hash
 
 REGISTRY = Registry()
 LAUNCHES = Coefficients(REGISTRY).launches()

@@ -11,10 +11,9 @@ from rooflint.base.errors import InputError
 from rooflint.devices.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
-from rooflint_calibration import held_against, package
+from rooflint_calibration import evaluation, package, products
 from rooflint_calibration.package import NotInstalledError, family_of
-from rooflint_calibration.products import Measured
-from rooflint_calibration.score import predicted_s
+from rooflint_calibration.products import Measured, predicted_s
 from rooflint_calibration.topics import TOPICS
 
 SOURCE = "source: {document: Some tables, where: all, grade: read}\nclaims:\n"
@@ -45,7 +44,7 @@ def machines(monkeypatch):
             unseen = FILE.without(family_of(device)).products
             return replace(blank, seconds=factor * predicted_s(blank, chip, unseen))
 
-        monkeypatch.setattr(held_against, "measured_of", measured)
+        monkeypatch.setattr(products, "measured_of", measured)
 
     return take
 
@@ -55,7 +54,7 @@ def test_where_the_measurements_are_not_installed_nothing_is_validated(monkeypat
         raise NotInstalledError("pyarrow is not installed; pip install 'rooflint[silicon]'")
 
     monkeypatch.setattr(package, "data_folder", absent)
-    held_against.measured_of.cache_clear()
+    products.measured_of.cache_clear()
     bounds = "error: 10 %, bias: 5 %"
     others = (f"{name} ada all, {bounds}" for name in TOPICS)
     for line in (*others, "gemm order, right: 90 %", "gemm peak", "gemm roofline"):
@@ -67,7 +66,7 @@ def test_where_the_measurements_are_not_installed_nothing_is_validated(monkeypat
 def test_an_error_within_its_bounds_passes_and_one_beyond_them_fails(machines, verdict):
     machines(1 / 1.08)  # predicted 8 % too long, all alike
     found = verdict("prediction: gemm hopper all, error: 8.1 %, bias: 8.1 %")
-    assert (found.outcome, found.obtained_display) == ("pass", "error 8.0%, leaning by +8.0%")
+    assert (found.outcome, found.obtained_display) == ("pass", "error 8.0%, bias +8.0%")
     assert "800 shapes of nvidia/h100-sxm5-80gb, nvidia/h200-sxm-141gb" in found.obtained.formula
     assert verdict("prediction: gemm hopper all, error: 7.9 %, bias: 8.1 %").outcome == "fail"
     assert verdict("prediction: gemm hopper all, error: 8.1 %, bias: 7.9 %").outcome == "fail"
@@ -85,7 +84,7 @@ def test_an_order_that_is_predicted_passes(machines, verdict):
 
 def test_an_order_that_is_predicted_less_often_than_claimed_is_red(machines, verdict, monkeypatch):
     machines(1.0)
-    monkeypatch.setattr(held_against, "orders_right", lambda one, two, rows: (9, 10))
+    monkeypatch.setattr(evaluation, "ordered", lambda one, two, rows: (9, 10))
     assert verdict("prediction: gemm order, right: 90 %").outcome == "pass"
     found = verdict("prediction: gemm order, right: 90.1 %")
     assert found.outcome == "fail"
@@ -121,15 +120,15 @@ def test_measurements_that_beat_the_roofline_are_red_with_their_device(machines,
         ("gemm ada all, error: 1 %", "bias: is missing; want a share such as 12 %"),
         ("gemm ada all, error: 1, bias: 1 %", "error: want a share such as 12 %, found '1'"),
         ("gemm order", "right: is missing"),
-        ("gemm peak, right: 9 %", "right: means nothing to 'gemm peak'"),
-        ("gemm ada all, error: 1 %, bias: 1 %, rows: 0", "rows: want a whole number from 1 on, found '0'"),
-        ("gemm ada all, error: 1 %, bias: 1 %, rows: many", "rows: want a whole number from 1 on, found 'many'"),
-        ("gemm peak, rows: 9", "rows: means nothing to 'gemm peak', which takes all that there are"),
-        ("published some, error: 1 %, bias: 1 %, rows: 9", "rows: means nothing to 'published some'"),
+        ("gemm peak, right: 9 %", "right: unknown option for 'gemm peak'"),
+        ("gemm ada all, error: 1 %, bias: 1 %, rows: 0", "rows: want a whole number of at least 1, found '0'"),
+        ("gemm ada all, error: 1 %, bias: 1 %, rows: many", "rows: want a whole number of at least 1, found 'many'"),
+        ("gemm peak, rows: 9", "rows: unknown option for 'gemm peak', which uses all rows"),
+        ("published some, error: 1 %, bias: 1 %, rows: 9", "rows: unknown option for 'published some'"),
         ("gemm peak, expect: 9 %", "a prediction claim says all in its subject; remove 'expect'"),
     ],
 )
-def test_what_cannot_mean_anything_is_refused(verdict, line, wish):
+def test_unknown_words_and_bounds_are_refused(verdict, line, wish):
     with pytest.raises(InputError) as caught:
         verdict(f"prediction: {line}")
     assert wish in str(caught.value)

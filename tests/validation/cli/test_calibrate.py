@@ -23,9 +23,8 @@ from rooflint_calibration import fits, package
 from rooflint_calibration.fit import Calibration, Fold
 from rooflint_calibration.ops import OPS
 from rooflint_calibration.package import FAMILIES, devices
-from rooflint_calibration.products import Measured
-from rooflint_calibration.sample import REGIMES
-from rooflint_calibration.score import Score, predicted_s
+from rooflint_calibration.products import REGIMES, Measured, predicted_s
+from rooflint_calibration.score import Score
 
 SHIPPED = constants_file(Registry())
 FEW = ("dram_efficiency", "start_clocks")

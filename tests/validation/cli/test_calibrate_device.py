@@ -18,8 +18,7 @@ from rooflint.kernels.shapes import shapes
 from rooflint_calibration import benefit, package
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.package import NotInstalledError
-from rooflint_calibration.products import Measured
-from rooflint_calibration.score import predicted_s
+from rooflint_calibration.products import Measured, predicted_s
 from rooflint_measure.record.measurement import Conditions, Gemm, Measurement, Samples, State, Unavailable
 from rooflint_measure.record.recording import Machine, Recording, as_json
 from rooflint_measure.stopwatches.anchors import ANCHORS, GRAPH

@@ -1,7 +1,7 @@
-"""`prediction: gemm hopper large`: latencies on silicon, held against measurements of a family they have not seen.
+"""`prediction: gemm hopper large`: kernel times beside measurements of a family that the constants were fitted without.
 
-The measurements lie in a package of their own (rooflint[silicon]); where it is not installed, nothing is validated.
-What may be the subject stands in pytest_rooflint.claims.predictions.subjects.
+The measurements are in an optional package (rooflint[silicon]); without it, claims are not validated.
+The subjects are listed in pytest_rooflint.claims.predictions.subjects.
 """
 
 from typing import TYPE_CHECKING
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def check(claim: Claim) -> None:
-    """Refuse subjects that there are not, and bounds that mean nothing there. Raises ClaimError."""
+    """Refuse unknown subjects and bounds. Raises ClaimError."""
     check_subject(*_subject(claim), claim)
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Predict what was measured. Raises UnavailableError where the measurements are not installed."""
+    """Predict the measured rows. Raises UnavailableError if the measurements are not installed."""
     from rooflint_calibration.package import NotInstalledError  # noqa: PLC0415
 
     try:
@@ -44,15 +44,15 @@ _BOUND = {"type": "string", "pattern": r"^\d+(\.\d+)? %$"}
 
 KIND = Kind(
     "prediction",
-    "latencies on silicon beside measurements: error and lean on a family that was left out or on a published table; "
-    "order, peak, roofline",
+    "kernel times beside measurements: error and bias on a family that was left out or on a published table; order, "
+    "peak, roofline",
     obtain,
     expects=lambda subject: False,
     options={
-        "error": {**_BOUND, "description": "the most that predictions are off on average"},
-        "bias": {**_BOUND, "description": "the most that they lean to one side, as a geometric mean"},
-        "right": {**_BOUND, "description": "the least share of shapes whose faster device is predicted"},
-        "rows": {"type": "integer", "minimum": 1, "description": f"shapes of each device; {ROWS} unless said"},
+        "error": {**_BOUND, "description": "the largest mean error of predictions"},
+        "bias": {**_BOUND, "description": "the largest bias to one side, as a geometric mean"},
+        "right": {**_BOUND, "description": "the least share of shapes with the faster device predicted"},
+        "rows": {"type": "integer", "minimum": 1, "description": f"shapes of each device; {ROWS} by default"},
     },
     check=check,
     modes=False,

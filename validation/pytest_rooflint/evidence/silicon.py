@@ -14,8 +14,8 @@ from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.devices.hardware import Hardware
-from rooflint_calibration import against_published, density, held, not_known, package, published
-from rooflint_calibration.held import Held
+from rooflint_calibration import against_published, evaluation, not_known, package, published
+from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import PRODUCT, STREAM, TOPICS
 from rooflint_calibration.worst import Likeness, Worst, worst
 from rooflint_report.findings import (
@@ -79,10 +79,10 @@ def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware])
         published=list(_published(suite, decided)),
         whole=[_whole(one, one.obtained) for one in decided if one.obtained and not one.prediction],
         bins=SiliconBins(
-            per_decade=density.PER_DECADE,
-            ratio_per_decade=density.RATIO_PER_DECADE,
-            under_per_decade=density.UNDER_PER_DECADE,
-            farthest=density.FARTHEST,
+            per_decade=evaluation.PER_DECADE,
+            ratio_per_decade=evaluation.RATIO_PER_DECADE,
+            under_per_decade=evaluation.UNDER_PER_DECADE,
+            farthest=evaluation.FARTHEST,
             near=NEAR,
         ),
         densities=[_density(one, family, suite) for family, several in known.items() for one in several],
@@ -94,13 +94,13 @@ def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware])
     )
 
 
-def _held(suite: Suite, decided: Sequence[Verdict]) -> tuple[dict[str, list[Held]], list[Why]]:
+def _held(suite: Suite, decided: Sequence[Verdict]) -> tuple[dict[str, list[HeldOut]], list[Why]]:
     """Products of every family that something was decided of, and why those of some could not be read again."""
-    known, left_out = dict[str, list[Held]](), []
+    known, left_out = dict[str, list[HeldOut]](), []
     products = (one.prediction for one in decided if one.prediction and one.prediction.topic == PRODUCTS)
     for family in dict.fromkeys(one.family for one in products if one.family):
         try:
-            known[family] = held.of_family(suite.registry, family)
+            known[family] = evaluation.held_out(suite.registry, PRODUCTS, family)
         except RooflintError as error:
             left_out.append(Why(what=package.NAMES[family], why=str(error)))
     return known, left_out
@@ -109,12 +109,12 @@ def _held(suite: Suite, decided: Sequence[Verdict]) -> tuple[dict[str, list[Held
 # ---- claims
 
 
-def _said(verdicts: Sequence[Verdict], known: Mapping[str, Sequence[Held]]) -> Iterator[str]:
+def _said(verdicts: Sequence[Verdict], known: Mapping[str, Sequence[HeldOut]]) -> Iterator[str]:
     if ran := [one for one in verdicts if one.outcome != "not validated here"]:
         holding = sum(one.outcome == "pass" for one in ran)
         yield f"{holding} of {counted(len(ran), 'claim')} about calibrated kernel times hold"
     if several := [one for family in known.values() for one in family]:
-        near, rows = [_near(one) for one in several], sum(len(one.measured) for one in several)
+        near, rows = [_near(one) for one in several], sum(len(one.rows) for one in several)
         ends = f"{100 * min(near):.0f} to {_percent(max(near), 0)}, by device,"
         yield f"of {_grouped(rows)} measured products {ends} are predicted within {_percent(NEAR, 0)}"
 
@@ -198,26 +198,26 @@ def _whole(one: Verdict, obtained: Obtained) -> SiliconWhole:
 # ---- rows
 
 
-def _density(one: Held, family: str, suite: Suite) -> SiliconDensity:
-    measured_s = one.measured.seconds
+def _density(one: HeldOut, family: str, suite: Suite) -> SiliconDensity:
+    measured_s, predicted_s = one.rows.seconds, one.predicted_s()
     return SiliconDensity(
-        device=one.measured.device,
-        name=suite.registry.get(one.measured.device).name,
+        device=one.rows.device,
+        name=suite.registry.get(one.rows.device).name,
         family=package.NAMES[family],
-        rows=len(one.measured),
+        rows=len(one.rows),
         near_display=_percent(_near(one), 0),
-        times=list(map(_column, density.times(measured_s, one.predicted_s))),
-        ratios=list(map(_column, density.ratios(measured_s, one.predicted_s))),
+        times=list(map(_column, evaluation.time_density(measured_s, predicted_s))),
+        ratios=list(map(_column, evaluation.ratio_density(measured_s, predicted_s))),
     )
 
 
-def _column(column: density.Column) -> SiliconColumn:
+def _column(column: evaluation.Column) -> SiliconColumn:
     return SiliconColumn(x=column.x, y=column.y, counts=list(column.counts))
 
 
-def _near(one: Held) -> float:
+def _near(one: HeldOut) -> float:
     """Share of the rows that are predicted well. [1]"""
-    return float((abs(one.ratio - 1) <= NEAR).mean())
+    return float((abs(one.ratio() - 1) <= NEAR).mean())
 
 
 def _worst(one: Worst, family: str) -> SiliconWorst:

@@ -127,9 +127,9 @@ def test_a_table_that_there_is_not_and_a_device_that_lacks_an_input_are_red_in_a
         ("published, error: 1 %, bias: 1 %", "want published and a table of silicon/published and perhaps a regime"),
         ("published paper huge, error: 1 %, bias: 1 %", "found 'published paper huge'"),
         ("published paper, error: 1 %", "bias: is missing"),
-        ("published paper, error: 1 %, bias: 1 %, right: 90 %", "right: means nothing to 'published paper'"),
+        ("published paper, error: 1 %, bias: 1 %, right: 90 %", "right: unknown option for 'published paper'"),
     ],
 )
-def test_what_means_nothing_is_refused(verdict, line, wish):
+def test_unknown_words_and_options_are_refused(verdict, line, wish):
     with pytest.raises(InputError, match=wish):
         verdict(line, (1, 1, 1))

@@ -14,7 +14,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.shapes import shapes
-from rooflint_calibration import held_against, package, topics
+from rooflint_calibration import package, products, topics
 from rooflint_calibration.foretold import predicted_s, without
 from rooflint_calibration.package import family_of
 from rooflint_calibration.products import Measured
@@ -47,7 +47,7 @@ def machines(monkeypatch, tmp_path):
         sizes = np.stack([batch, kv * group, kv, tokens, np.full(300, 128.0)], axis=1)
         return Recorded(device, sizes, truth("decode", device, sizes), {})
 
-    monkeypatch.setattr(held_against, "measured_of", product)
+    monkeypatch.setattr(products, "measured_of", product)
     monkeypatch.setattr(topics, "_read_op", decode)
     monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
 
@@ -151,16 +151,16 @@ def test_a_launch_of_decode_doubled_is_found_among_the_constants_of_ops(planted)
     assert re.search(r"^(2|1\.9\d*|2\.0\d*) decode\.launch_clocks is \d+: at", because(text))
 
 
-def test_where_no_number_would_mend_it_that_is_said(monkeypatch, planted):
+def test_an_error_that_no_parameter_explains_is_reported_as_such(monkeypatch, planted):
     def scattered(device, chip):
         draw = np.random.default_rng(6)
         sizes = 2.0 ** draw.integers(2, 14, (3, 300))
         seconds = truth("gemm", device, np.column_stack([*sizes, np.ones(300)])) * np.exp(draw.normal(0, 0.3, 300))
         return Measured(device, shapes(*sizes), seconds, np.ones(300), {})
 
-    monkeypatch.setattr(held_against, "measured_of", scattered)
+    monkeypatch.setattr(products, "measured_of", scattered)
     text = " ".join(planted("gemm ada all, error: 6 %, bias: 6 %").text().split())
-    assert "no constant and no fact by itself would take 15% of the error away" in text
+    assert "no single constant or fact would remove 15% of the error" in text
     assert "because" not in text
     assert " regime " not in text.partition("worst")[2].partition("term")[0]  # they crowd nowhere
 

@@ -1,4 +1,4 @@
-"""Products: matrix products in bf16, of a family that was left out, or of all measured devices together."""
+"""Matrix products in bf16: held-out scores of a family, and claims about all measured devices together."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,41 +9,42 @@ from pytest_rooflint.golden.kinds import Context, Obtained
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import constants_file
-from rooflint_calibration import held_against
+from rooflint_calibration import evaluation
+from rooflint_calibration import products as measurements
 from rooflint_calibration.package import FAMILIES, devices, family_of
 from rooflint_calibration.products import Measured
 
 NAME = "gemm"
 
 WHOLE: Mapping[str, Sequence[str]] = {"order": ("right",), "peak": (), "roofline": ()}
-"""What speaks of all measured devices together, with the bounds that it needs."""
+"""Subjects about all measured devices together, with the bounds that they need."""
 
 
 def needs(words: Sequence[str]) -> Sequence[str] | None:
-    """Bounds of a claim with these words; None where they mean nothing."""
+    """Bounds of a claim with these words; None if they are unknown."""
     return WHOLE[words[0]] if len(words) == 1 and words[0] in WHOLE else unseen.needs(NAME, words)
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Predict what was measured. Raises NotInstalledError where the measurements are not installed."""
+    """Predict the measured rows. Raises NotInstalledError if the measurements are not installed."""
     return _OBTAIN.get(claim.subject.split()[1], unseen.obtain)(claim, context)
 
 
 def _order(claim: Claim, context: Context) -> Obtained:
-    """Of two devices of different families the one that is faster on a shape, each with constants that know neither."""
+    """Which of two devices of different families is faster on a shape, each by constants fitted without its family."""
     file, right, shapes = constants_file(context.registry), 0, 0
-    for pair in held_against.pairs():
+    for pair in evaluation.pairs():
         one, two = (
-            (*held_against.of_device(context.registry, device), file.without(family_of(device)).products)
+            (*measurements.of_device(context.registry, device), file.without(family_of(device)).products)
             for device in pair
         )
-        good, tried = held_against.orders_right(one, two, rows_of(claim))
+        good, tried = evaluation.ordered(one, two, rows_of(claim))
         right, shapes = right + good, shapes + tried
     wanted = share(claim, "right")
     return Obtained(
         value=right / shapes,
         dimension=DIMENSIONLESS,
-        formula=f"{shapes} shapes on {len(held_against.pairs())} pairs of devices of different families",
+        formula=f"{shapes} shapes on {len(evaluation.pairs())} pairs of devices of different families",
         display=f"{right / shapes:.1%} of the faster devices predicted",
         holds=right / shapes >= wanted,
         expected=f"{wanted:.1%} or more of the faster devices predicted",
@@ -51,22 +52,22 @@ def _order(claim: Claim, context: Context) -> Obtained:
     )
 
 
-def _peak(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # says all in its subject
-    """No measurement beats the dense peak."""
+def _peak(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # the subject says all
+    """No measurement is faster than the dense peak."""
 
-    def beaten(measured: Measured, chip: Chip) -> int:  # noqa: ARG001  # reading has counted them
+    def beaten(measured: Measured, chip: Chip) -> int:  # noqa: ARG001  # counted while reading
         return measured.dropped["faster than the dense peak"]
 
     return _broken(context, beaten, "no shape faster than the dense peak", "of all measured")
 
 
-def _roofline(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # says all in its subject
-    """No measurement beats the roofline where L2 cannot have held what it read."""
+def _roofline(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # the subject says all
+    """No measurement is faster than the roofline unless L2 may hold what it reads."""
     return _broken(
         context,
-        lambda measured, chip: len(held_against.below_roofline(measured, chip)),
+        lambda measured, chip: len(measurements.below_roofline(measured, chip)),
         "no shape faster than the roofline",
-        f"exempt: working sets up to {held_against.RESIDENT:g} times L2",
+        f"exempt: working sets up to {measurements.RESIDENT:g} times L2",
     )
 
 
@@ -74,7 +75,7 @@ def _broken(context: Context, beaten: Callable[[Measured, Chip], int], expected:
     found: dict[str, int] = {}
     rows = 0
     for device in (name for family in FAMILIES for name in devices(family)):
-        measured, chip = held_against.of_device(context.registry, device)
+        measured, chip = measurements.of_device(context.registry, device)
         rows += len(measured)
         if count := beaten(measured, chip):
             found[device] = count

@@ -1,4 +1,4 @@
-"""Published: what others measured and printed, beside predictions of constants that have not seen it.
+"""Published tables of others, beside predictions by constants that were not fitted to them.
 
     prediction: published vidur-a40-llama2-7b        the whole table; with a regime only its rows
 
@@ -21,8 +21,8 @@ from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import against_published, published
 from rooflint_calibration.against_published import Mask, Seen
 from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.products import REGIMES
 from rooflint_calibration.published import Published
-from rooflint_calibration.sample import REGIMES
 from rooflint_calibration.score import Score, score
 from rooflint_report.verdicts import Prediction
 
@@ -31,7 +31,7 @@ NAME = "published"
 BOUNDS = ("error", "bias")
 
 WORST = 3
-"""Rows that a red verdict names."""
+"""Rows that a failed verdict lists."""
 
 
 def needs(words: Sequence[str]) -> Sequence[str] | None:
@@ -41,8 +41,8 @@ def needs(words: Sequence[str]) -> Sequence[str] | None:
 
 
 @dataclass(frozen=True)
-class Held:
-    """The rows that a claim is about, held against the model."""
+class Evaluation:
+    """The rows that a claim is about, and their scores."""
 
     table: Published
     regime: str
@@ -50,34 +50,35 @@ class Held:
     predicted_s: Numbers
     """Of every row of the table. [s]"""
     found: Score
-    plain: Score
-    """Of the plain roofline."""
+    baseline: Score
+    """Of the roofline baseline."""
     impossible: Sequence[int]
-    """Rows below the dense peak."""
+    """Rows faster than the dense peak."""
 
 
-def held(claim: Claim, registry: Registry, golden_roots: Iterable[Path]) -> Held:
-    """Predict what was measured. Raises RooflintError, InputError or ClaimError."""
+def evaluate(claim: Claim, registry: Registry, golden_roots: Iterable[Path]) -> Evaluation:
+    """Predict the rows of a table. Raises RooflintError, InputError or ClaimError."""
     slug, regime = (*claim.subject.split()[1:], "all")[:2]
     table = published.find(slug, golden_roots)
     given = against_published.seen(table, registry)
     rows = _rows(table, regime)
     predicted = against_published.predicted_s(table, given)
     found = score(predicted[rows], table.seconds[rows])
-    plain = score(against_published.roofline_s(table, given)[rows], table.seconds[rows])
-    return Held(table, regime, rows, predicted, found, plain, np.flatnonzero(rows & too_fast(table, given)).tolist())
+    baseline = score(against_published.roofline_s(table, given)[rows], table.seconds[rows])
+    impossible = np.flatnonzero(rows & too_fast(table, given)).tolist()
+    return Evaluation(table, regime, rows, predicted, found, baseline, impossible)
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """The error and the lean on what was measured. Raises RooflintError, InputError or ClaimError."""
-    one = held(claim, context.registry, context.golden_roots)
+    """Error and bias on the table. Raises RooflintError, InputError or ClaimError."""
+    one = evaluate(claim, context.registry, context.golden_roots)
     return Obtained(
         value=one.found.mape,
         dimension=DIMENSIONLESS,
-        formula=f"{one.found.rows} rows of {shown(one.table.file)}; the plain roofline: {_said(one.plain)}",
-        display=_said(one.found),
+        formula=f"{one.found.rows} rows of {shown(one.table.file)}; the plain roofline: {_shown(one.baseline)}",
+        display=_shown(one.found),
         holds=_within(claim, one.found) and not one.impossible,
-        expected=f"error up to {share(claim, 'error'):.1%}, leaning by up to {share(claim, 'bias'):.1%}",
+        expected=f"error up to {share(claim, 'error'):.1%}, bias up to {share(claim, 'bias'):.1%}",
         precision=one.table.spec.precision,
         others=(one.table.spec.device,),
         details="\n".join(
@@ -92,8 +93,8 @@ def obtain(claim: Claim, context: Context) -> Obtained:
             rows=one.found.rows,
             error=one.found.mape,
             bias=one.found.bias,
-            roofline_error=one.plain.mape,
-            roofline_bias=one.plain.bias,
+            roofline_error=one.baseline.mape,
+            roofline_bias=one.baseline.bias,
             error_bound=claim.option("error"),
             bias_bound=claim.option("bias"),
         ),
@@ -101,13 +102,13 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def too_fast(table: Published, given: Seen) -> Mask:
-    """Rows below the dense peak, where the table does not say why they may be. Shape (rows,)"""
+    """Rows faster than the dense peak, unless the table says why. Shape (rows,)"""
     least = against_published.peak_s(against_published.work(table), given.chip)
     return np.asarray((table.seconds < least) & (table.spec.beats_peak is None))
 
 
 def _rows(table: Published, regime: str) -> Mask:
-    """The rows that a claim is about. Raises ClaimError where there is none."""
+    """The rows that a claim is about. Raises ClaimError if there are none."""
     parts = against_published.regimes(table)
     if regime not in parts:
         raise ClaimError(f"{table.spec.op} has the regimes {', '.join(parts)}; found '{regime}'")
@@ -121,13 +122,13 @@ def _within(claim: Claim, found: Score) -> bool:
     return found.mape <= share(claim, "error") and abs(found.bias) <= share(claim, "bias")
 
 
-def _said(found: Score) -> str:
-    return f"error {found.mape:.1%}, leaning by {found.bias:+.1%}"
+def _shown(found: Score) -> str:
+    return f"error {found.mape:.1%}, bias {found.bias:+.1%}"
 
 
-def _nearer(one: Held) -> list[str]:
-    """Where the plain roofline does better, that is the first thing to know."""
-    return ["            the plain roofline is nearer to these rows"] if one.plain.mape < one.found.mape else []
+def _nearer(one: Evaluation) -> list[str]:
+    """A better roofline baseline is the first thing to report."""
+    return ["            the plain roofline is nearer to these rows"] if one.baseline.mape < one.found.mape else []
 
 
 def _beaten(table: Published, impossible: Sequence[int]) -> list[str]:
@@ -135,7 +136,7 @@ def _beaten(table: Published, impossible: Sequence[int]) -> list[str]:
 
 
 def _worst(table: Published, predicted_s: Numbers, rows: Mask) -> list[str]:
-    """The rows that are farthest off, with their lines."""
+    """The rows with the largest errors, with their lines."""
     ratio = predicted_s / table.seconds
     off = np.where(rows, np.abs(np.log(ratio)), -1.0)
     farthest = np.argsort(-off, kind="stable")[: min(WORST, int(rows.sum()))].tolist()

@@ -1,4 +1,4 @@
-"""Subject: what the first word of a prediction claim stands for, what may follow it, and how it is obtained."""
+"""Subjects: the first word of a prediction claim, the words that may follow, and how it is obtained."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,29 +8,29 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Obtained
 
 OPTIONS = ("error", "bias", "right")
-"""Bounds that a claim may give; each subject says which of them it needs."""
+"""Bounds of a claim; each subject needs some of them."""
 
 ROWS = 1000
-"""Rows of each device, or of each pair of devices, unless the claim says otherwise."""
+"""Rows of each device, or of each pair of devices, by default."""
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One thing that is predicted and was measured: matrix products, prefill, decode, …"""
+    """An op with measurements: matrix products, prefill, decode, …"""
 
     known: str
-    """What may follow it, for whoever wrote something else."""
+    """What may follow it, for an error message."""
     needs: Callable[[Sequence[str]], Sequence[str] | None]
-    """Bounds that a claim with these further words needs; None where the words mean nothing."""
+    """Bounds that a claim with these further words needs; None if the words are unknown."""
     obtain: Callable[[Claim, Context], Obtained]
     sampled: bool = True
-    """Whether claims with bounds are decided on so many rows of a device; else on all that there are."""
+    """Whether claims with bounds are decided on a sample of rows; otherwise on all."""
 
 
 def check(name: str, subject: Subject, claim: Claim) -> None:
-    """Refuse words that mean nothing, and bounds that are missing or mean nothing there. Raises ClaimError."""
+    """Refuse unknown words, and missing or unknown bounds. Raises ClaimError."""
     needed = subject.needs(claim.subject.split()[1:])
     if needed is None:
         raise ClaimError(f"want {name} and {subject.known}; found '{claim.subject}'")
@@ -38,12 +38,12 @@ def check(name: str, subject: Subject, claim: Claim) -> None:
         if option in needed and claim.option(option) is None:
             raise ClaimError(f"{option}: is missing; want a share such as 12 %")
         if option not in needed and claim.option(option) is not None:
-            raise ClaimError(f"{option}: means nothing to '{claim.subject}'")
+            raise ClaimError(f"{option}: unknown option for '{claim.subject}'")
         if option in needed:
             share(claim, option)
     if claim.option("rows") is not None:
         if not (needed and subject.sampled):
-            raise ClaimError(f"rows: means nothing to '{claim.subject}', which takes all that there are")
+            raise ClaimError(f"rows: unknown option for '{claim.subject}', which uses all rows")
         rows_of(claim)
 
 
@@ -56,8 +56,8 @@ def share(claim: Claim, option: str) -> float:
 
 
 def rows_of(claim: Claim) -> int:
-    """How many rows of a device a claim is decided on. Raises ClaimError."""
+    """Rows of each device that a claim is decided on. Raises ClaimError."""
     found = claim.option("rows", ROWS)
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ClaimError(f"rows: want a whole number from 1 on, found '{found}'")
+        raise ClaimError(f"rows: want a whole number of at least 1, found '{found}'")
     return found

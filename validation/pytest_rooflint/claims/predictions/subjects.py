@@ -1,4 +1,4 @@
-"""The registry of subjects, by the first word of a claim. A new one is a module with a `Subject`, and a line here."""
+"""All subjects by the first word of a claim. A new one is a module with a `Subject`, and a line here."""
 
 from collections.abc import Mapping
 from functools import cache

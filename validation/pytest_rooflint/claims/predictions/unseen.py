@@ -1,17 +1,13 @@
-"""Unseen: the error and the lean of constants that were fitted without a family, on that family's measurements."""
+"""Held-out scores: error and bias of constants fitted without a family, on measurements of that family."""
 
 from collections.abc import Sequence
-
-import numpy as np
 
 from pytest_rooflint.claims.predictions.subject import Subject, rows_of, share
 from pytest_rooflint.claims.predictions.why import Reason, reason
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Obtained
 from rooflint.base.units import DIMENSIONLESS
-from rooflint_calibration.plain import roofline_s
-from rooflint_calibration.score import Score, score
-from rooflint_calibration.tested import Tested, of_family
+from rooflint_calibration.evaluation import baseline_of, held_out, score_of
 from rooflint_calibration.topics import TOPICS, measured_devices
 from rooflint_report.verdicts import Prediction
 
@@ -19,7 +15,7 @@ BOUNDS = ("error", "bias")
 
 
 def subject(name: str) -> Subject:
-    """A topic whose claims all name a family and a regime."""
+    """A topic; its claims name a family and a regime."""
     return Subject(known(name), lambda words: needs(name, words), obtain)
 
 
@@ -31,16 +27,16 @@ def known(name: str) -> str:
 
 
 def needs(name: str, words: Sequence[str]) -> Sequence[str] | None:
-    """Both bounds, of a family that was measured and a regime that there is."""
+    """Both bounds, for a measured family and a known regime."""
     there = len(words) == 2 and words[0] in measured_devices(name) and words[1] in TOPICS[name].regimes
     return BOUNDS if there else None
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Predict what was measured. Raises NotInstalledError where the measurements are not installed."""
+    """Predict the measured rows. Raises NotInstalledError if the measurements are not installed."""
     name, family, regime = claim.subject.split()
-    ones = of_family(context.registry, name, family, regime, rows_of(claim))
-    found, plain = scored(ones), roofline(ones)
+    ones = held_out(context.registry, name, family, regime, rows_of(claim))
+    found, baseline = score_of(ones), baseline_of(ones)
     error, bias = share(claim, "error"), share(claim, "bias")
     devices = tuple(one.rows.device for one in ones)
     holds = found.mape <= error and abs(found.bias) <= bias
@@ -49,9 +45,9 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         value=found.mape,
         dimension=DIMENSIONLESS,
         formula=f"constants fitted without {family}, {found.rows} shapes of {', '.join(devices)}",
-        display=f"error {found.mape:.1%}, leaning by {found.bias:+.1%}",
+        display=f"error {found.mape:.1%}, bias {found.bias:+.1%}",
         holds=holds,
-        expected=f"error up to {error:.1%}, leaning by up to {bias:.1%}",
+        expected=f"error up to {error:.1%}, bias up to {bias:.1%}",
         precision=TOPICS[name].precision,
         others=devices,
         details=why.details,
@@ -65,24 +61,9 @@ def obtain(claim: Claim, context: Context) -> Obtained:
             rows=found.rows,
             error=found.mape,
             bias=found.bias,
-            roofline_error=plain.mape,
-            roofline_bias=plain.bias,
+            roofline_error=baseline.mape,
+            roofline_bias=baseline.bias,
             error_bound=claim.option("error"),
             bias_bound=claim.option("bias"),
         ),
-    )
-
-
-def scored(ones: Sequence[Tested]) -> Score:
-    """Of all devices together."""
-    return score(
-        np.concatenate([one.predicted_s() for one in ones]), np.concatenate([one.rows.seconds for one in ones])
-    )
-
-
-def roofline(ones: Sequence[Tested]) -> Score:
-    """Errors of the plain roofline on the same rows."""
-    return score(
-        np.concatenate([roofline_s(one.rows.topic, one.rows.sizes, one.chip) for one in ones]),
-        np.concatenate([one.rows.seconds for one in ones]),
     )
