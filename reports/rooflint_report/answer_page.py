@@ -6,6 +6,8 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rooflint.base.log_axis import drawable
+from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, format_quantity
 from rooflint.output.sections import (
     Bar,
     Bars,
@@ -19,8 +21,7 @@ from rooflint.output.sections import (
     Roof,
     Rooflines,
 )
-from rooflint_report.axis import drawable
-from rooflint_report.html import Anchors, are_figures, breakable, engineering
+from rooflint_report.html import Anchors, are_figures, breakable
 from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings
 from rooflint_report.page import environment
 
@@ -182,14 +183,17 @@ def _knee(roof: Roof) -> tuple[float, float, str] | None:
     ridge = _ridge(roof)
     if not drawable(ridge) or not drawable(roof.peak_ops_per_s):
         return None
-    return ridge, roof.peak_ops_per_s, f"ridge {engineering(ridge, 'op/B', prefixed=False)}"
+    return ridge, roof.peak_ops_per_s, f"ridge {format_quantity(ridge, OPS_PER_BYTE)}"
 
 
 def _roof_title(roof: Roof) -> str:
     ridge = _ridge(roof)
-    figures = [engineering(roof.peak_ops_per_s, "OP/s"), engineering(roof.bandwidth_bytes_per_s, "B/s")]
+    figures = [
+        format_quantity(roof.peak_ops_per_s, OPS_PER_S),
+        format_quantity(roof.bandwidth_bytes_per_s, BYTES_PER_S),
+    ]
     if drawable(ridge):
-        figures.append(f"ridge {engineering(ridge, 'op/B', prefixed=False)}")
+        figures.append(f"ridge {format_quantity(ridge, OPS_PER_BYTE)}")
     return f"{roof.name}: {', '.join(figures)}"
 
 
@@ -220,8 +224,8 @@ def _point_row(point: Point, several: bool) -> list[str]:
     return [
         point.label,
         *[point.roof] * several,
-        engineering(point.intensity_ops_per_byte, "op/B", prefixed=False),
-        engineering(point.attained_ops_per_s, "OP/s"),
+        format_quantity(point.intensity_ops_per_byte, OPS_PER_BYTE),
+        format_quantity(point.attained_ops_per_s, OPS_PER_S),
         f"{100 * point.weight:.2g} %",
     ]
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rooflint.base.log_axis import LogAxis
+
 RULER_WIDTH = 240
 _RULER_OCTAVES = 6
 
@@ -45,39 +47,18 @@ def decade_axis(values: Iterable[float | None]) -> DecadeAxis:
 
 
 @dataclass(frozen=True)
-class LogAxis:
+class PixelAxis(LogAxis):
     """From 10**low at pixel `start` to 10**high at pixel `end`, which may lie to the left or above."""
 
-    low: float
-    high: float
     start: float
     end: float
 
     def at(self, value: float) -> float:
         """Pixel of a positive value, to a tenth."""
-        share = (math.log10(value) - self.low) / (self.high - self.low)
-        return round(self.start + share * (self.end - self.start), 1)
-
-    def ticks(self, most: int) -> list[float]:
-        """Round values inside, at most so many: 1-2-5 where they fit, else every decade, every second one, …"""
-        fine = self._multiples(1, 2, 5)
-        decades = self._multiples(1)
-        return fine if len(fine) <= most else decades[:: -(-len(decades) // most)]
-
-    def _multiples(self, *digits: int) -> list[float]:
-        exponents = range(math.floor(self.low), math.floor(self.high) + 1)
-        logs = [(exponent + math.log10(digit), f"{digit}e{exponent}") for exponent in exponents for digit in digits]
-        return [float(text) for log, text in logs if self.low <= log <= self.high and drawable(float(text))]
+        return round(self.start + self.share(value) * (self.end - self.start), 1)
 
 
-def log_axis(values: Iterable[float], start: float, end: float) -> LogAxis:
+def pixel_axis(values: Iterable[float], start: float, end: float) -> PixelAxis:
     """The axis that holds all positive values with a margin, a decade at least."""
-    logs = [math.log10(value) for value in values if drawable(value)]
-    low, high = min(logs, default=0.0), max(logs, default=0.0)
-    spare = max(0.04 * (high - low), (1 - (high - low)) / 2)
-    return LogAxis(low - spare, high + spare, start, end)
-
-
-def drawable(value: float) -> bool:
-    """Has a place on a logarithmic axis."""
-    return 0 < value < math.inf
+    around = LogAxis.around(values)
+    return PixelAxis(around.low, around.high, start, end)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from rooflint_report.axis import LogAxis
+from rooflint.base.units import SECONDS, format_quantity
+from rooflint_report.axis import PixelAxis
 from rooflint_report.findings import SiliconBins, SiliconColumn, SiliconDensity
-from rooflint_report.html import engineering
 
 BIN = 2
 """Edge of a bin of times, and height of one of ratios. [px]"""
@@ -85,8 +85,8 @@ class Frame:
     def ticks(self) -> list[tuple[float, str]]:
         """Pixels from the left or from the bottom, and the time there."""
         ends = self.low / self.bins.per_decade, self.high / self.bins.per_decade
-        axis = LogAxis(*ends, 0, self.side)
-        return [(axis.at(tick), engineering(tick, "s")) for tick in axis.ticks(4)]
+        axis = PixelAxis(*ends, 0, self.side)
+        return [(axis.at(tick), format_quantity(tick, SECONDS)) for tick in axis.ticks(4)]
 
     @property
     def ratio_ticks(self) -> list[tuple[float, str]]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rooflint_report.axis import LogAxis, drawable, log_axis
-from rooflint_report.html import engineering
+from rooflint.base.log_axis import drawable
+from rooflint.base.units import SECONDS, format_number, format_quantity
+from rooflint_report.axis import PixelAxis, pixel_axis
 
 COLOURS = 12
 LETTER_WIDTH = 6.6
@@ -28,7 +29,9 @@ class Scale:
 
     def text(self, value: float) -> str:
         """A figure of the axis."""
-        return engineering(value, self.unit, self.prefixed)
+        if self.unit and self.prefixed:
+            return format_quantity(value, SECONDS, unit=self.unit)  # as seconds are: with a prefix
+        return f"{format_number(value)} {self.unit}".strip()
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ class Drawing:
     kind: str
     width: int
     height: int
-    x: LogAxis
-    y: LogAxis
+    x: PixelAxis
+    y: PixelAxis
     x_scale: Scale
     y_scale: Scale
     lines: Sequence[tuple[str, int, str]]
@@ -115,10 +118,10 @@ def _drawing(size: _Size, lines: Sequence[Line], marks: Sequence[Mark], x: Scale
     names = [(line.letter if size.kind == "narrow" else shortest(line.name, 26)) for line in lines]
     right = 16 + LETTER_WIDTH * max(map(len, names), default=0)
     places = [place for line in lines for place in line.places] + [(mark.x, mark.y) for mark in marks]
-    y_axis = log_axis((place[1] for place in places), size.height - 46, 24)
+    y_axis = pixel_axis((place[1] for place in places), size.height - 46, 24)
     figures = [y.text(tick) for tick in y_axis.ticks(7)]
     left = 14 + LETTER_WIDTH * max(map(len, figures), default=0)
-    x_axis = log_axis((place[0] for place in places), left, size.width - right)
+    x_axis = pixel_axis((place[0] for place in places), left, size.width - right)
     frame = _Frame(x_axis, y_axis, HEAVIEST_RADIUS if len(marks) < MANY else HEAVIEST_RADIUS * 2 / 3)
     seen = [mark for mark in marks if drawable(mark.x) and drawable(mark.y)]
     return Drawing(
@@ -156,8 +159,8 @@ def ending(name: str, longest: int) -> str:
 class _Frame:
     """Axes, and how large the heaviest point is."""
 
-    x: LogAxis
-    y: LogAxis
+    x: PixelAxis
+    y: PixelAxis
     heaviest: float
 
     def at(self, place: tuple[float, float]) -> tuple[float, float]:

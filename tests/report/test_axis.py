@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from rooflint_report.axis import RULER_WIDTH, decade_axis, ruler_ticks, ruler_x
+from rooflint_report.axis import RULER_WIDTH, decade_axis, pixel_axis, ruler_ticks, ruler_x
 
 
 @pytest.mark.parametrize(("ratio", "side"), [(1, 0), (1 / 8, -1), (8, 1), (0, -1), (math.inf, 1)])
@@ -35,3 +35,9 @@ def test_the_axis_spans_whole_decades():
 def test_an_axis_without_values_still_has_a_width():
     assert decade_axis([]).high > decade_axis([]).low
     assert decade_axis([1e12]).high > decade_axis([1e12]).low
+
+
+def test_an_axis_may_run_upwards():
+    axis = pixel_axis([10.0, 1000.0], 300, 0)
+    assert axis.at(100.0) == 150
+    assert axis.at(10.0) > axis.at(1000.0)

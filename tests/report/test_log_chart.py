@@ -6,10 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rooflint.base.units import OPS_PER_BYTE, OPS_PER_S, format_quantity
-from rooflint.output.charts import LogAxis as ModelAxis
-from rooflint_report.axis import log_axis
-from rooflint_report.html import engineering
 from rooflint_report.log_chart import (
     LETTER_WIDTH,
     LINE_HEIGHT,
@@ -23,27 +19,12 @@ from rooflint_report.log_chart import (
     spread,
 )
 
-VALUES = st.floats(1e-12, 1e17)
 
-
-@given(VALUES)
-@settings(deadline=None)
-def test_a_figure_is_written_as_the_model_writes_it(value):
-    assert engineering(value, "OP/s") == format_quantity(value, OPS_PER_S)
-    if 1e-3 <= value < 1e7:
-        assert engineering(value, "op/B", prefixed=False) == format_quantity(value, OPS_PER_BYTE)
-
-
-@given(st.lists(VALUES, min_size=1, max_size=5), st.integers(1, 8))
-@settings(deadline=None)
-def test_ticks_are_those_of_the_terminal(values, most):
-    assert log_axis(values, 0, 100).ticks(most) == ModelAxis.around(values).ticks(most)
-
-
-def test_an_axis_may_run_upwards():
-    axis = log_axis([10.0, 1000.0], 300, 0)
-    assert axis.at(100.0) == 150
-    assert axis.at(10.0) > axis.at(1000.0)
+@pytest.mark.parametrize(
+    ("scale", "text"), [(Scale("t", "s"), "1.5 ms"), (Scale("x", "%", prefixed=False), "0.0015 %")]
+)
+def test_a_figure_of_an_axis_has_its_unit_with_a_prefix_where_it_takes_one(scale, text):
+    assert scale.text(0.0015) == text
 
 
 @given(st.lists(st.floats(0, 300), max_size=12))

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rooflint_report.axis import LogAxis, drawable, log_axis
+from rooflint.base.log_axis import drawable
+from rooflint_report.axis import PixelAxis, pixel_axis
 from rooflint_report.differences import Change, Delta, PowerMoved, PowerThen
 from rooflint_report.findings import Power, PowerLoad
 from rooflint_report.sections.section import Page
@@ -62,7 +63,7 @@ class Powers:
     """The power of a run with what a page shows of it."""
 
     power: Power
-    axis: LogAxis
+    axis: PixelAxis
     in_sight: list[PowerLoad]
     folded: list[PowerLoad]
     not_known: list[tuple[str, list[str]]]
@@ -117,7 +118,7 @@ def powers_of(power: Power, delta: Delta | None) -> Powers:
     """Arrange it."""
     loads = power.loads
     ratios = [end for load in loads for end in (load.low_ratio, load.ratio, load.high_ratio)]
-    axis = log_axis([1.0, *ratios], 0, WIDTH)
+    axis = pixel_axis([1.0, *ratios], 0, WIDTH)
     return Powers(power, axis, loads[:IN_SIGHT], loads[IN_SIGHT:], _by_reason(power), _moved(delta))
 
 

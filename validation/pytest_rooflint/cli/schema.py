@@ -30,6 +30,7 @@ from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions_answer import RegressionsRecord
+from rooflint_report.evidence import Evidence
 
 app = typer.Typer(add_completion=False)
 
@@ -64,6 +65,7 @@ def schemas() -> dict[Path, dict[str, Any]]:
         model / "explain_gemm.json": {"$schema": _DRAFT, **GemmRecord.model_json_schema()},
         harness / "golden.json": {"$schema": _DRAFT, **_golden()},
         harness / "calibrate_regressions.json": {"$schema": _DRAFT, **RegressionsRecord.model_json_schema()},
+        harness / "evidence.json": {"$schema": _DRAFT, **Evidence.model_json_schema()},
         harness / "published.json": {"$schema": _DRAFT, **PublishedSpec.model_json_schema()},
         harness / "measure_compare.json": {"$schema": _DRAFT, **ComparisonRecord.model_json_schema()},
         harness / "measure_calibrate.json": {"$schema": _DRAFT, **MeasureCalibrationRecord.model_json_schema()},

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.output.charts import LogAxis
+from rooflint.base.log_axis import LogAxis
 
 POSITIVE = st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False)
 
