@@ -172,6 +172,8 @@ class Verdict(Record):
     unit: str | None
     precision: str | None
     sparse: bool = False
+    sum: bool = False
+    """Whether it adds up several units; `unit` is then the first."""
     per: str | None = None
     """A part of the device, such as one of two dies."""
     at: str | None

@@ -91,7 +91,7 @@ def _peak(unit: ComputeUnit, precision: str, verdicts: Sequence[Verdict], keys: 
         published=[
             _published(one)
             for one in verdicts
-            if one.kind == "peak" and (one.unit, one.precision) == (unit.name, precision) and not one.at
+            if one.kind == "peak" and (one.unit, one.precision) == (unit.name, precision) and not (one.at or one.sum)
         ],
     )
 

@@ -26,6 +26,7 @@ def record(verdict: Verdict, duration_s: float | None = None) -> verdicts.Verdic
         unit=obtained.unit if obtained else None,
         precision=obtained.precision if obtained else None,
         sparse=bool(claim.option("sparse")),
+        sum=bool(obtained and len(obtained.terms) > 1),
         per=claim.option("per"),
         at=claim.mode_of(claim.hardware or ""),
         headline=verdict.headline,
