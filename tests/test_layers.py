@@ -39,6 +39,9 @@ BELOW = {
 #: What a stopwatch may know of the model: how to write and to name, nothing of what a device should reach.
 STOPWATCH = "rooflint.base"
 
+#: What the report may know of the model: texts and charts, nothing of devices or predictions.
+REPORT = ("rooflint.base", "rooflint.output")
+
 #: Modules that need torch; nothing imports them at a start.
 TORCH = {f"rooflint.networks.capture.{name}" for name in (
     "detection", "graph", "torchvision_import", "torchvision_networks", "trace", "user_model", "write",
@@ -174,6 +177,15 @@ def test_a_stopwatch_knows_no_peak():
         (module, line, name)
         for module, line, name in every()
         if package(module) == "rooflint_measure" and package(name) == "rooflint" and not name.startswith(STOPWATCH)
+    )
+    assert places(wrong) == []
+
+
+def test_the_report_knows_no_device():
+    wrong = (
+        (module, line, name)
+        for module, line, name in every()
+        if package(module) == "rooflint_report" and package(name) == "rooflint" and not name.startswith(REPORT)
     )
     assert places(wrong) == []
 

@@ -101,8 +101,8 @@ def topics(scores: Sequence[SiliconScore]) -> list[Topic]:
     ]
 
 
-CLOCKS = {"graph": "kernels of a graph", "kernel": "one kernel", "host": "a call and its end"}
-"""What the clock of a published table saw."""
+CLOCKS = {"graph": "kernels of a graph", "kernel": "one kernel", "host": "a call until its end"}
+"""What a published table timed."""
 
 WORDS = {
     "gemm": "matrix products",
@@ -142,7 +142,7 @@ def _tables(kind: tuple[str, str], scores: Sequence[SiliconPublished]) -> Topic:
                 one.title,
                 [one.device],
                 [places.get((name, regime)) for regime in regimes],
-                f"{one.document}; its clock saw {CLOCKS.get(one.timing, one.timing)}",
+                f"{one.document}; timed: {CLOCKS.get(one.timing, one.timing)}",
             )
             for name, one in heads.items()
         ],

@@ -126,7 +126,7 @@ def test_a_table_of_others_has_its_errors_its_device_and_what_its_clock_saw(gree
     words, markup = section(green | {"silicon": silicon_evidence(published=told)})
     assert "Measured by others" in words
     assert "matrix products, fp16: 5.0 % to 10.1 % off" in words
-    assert "Products of vidur-a40 nvidia/t4 Some paper; its clock saw one kernel" in words
+    assert "Products of vidur-a40 nvidia/t4 Some paper; timed: one kernel" in words
     assert "✗ 12.3 %" in words
     assert words.count("Products of b") == 1
     assert "</small>—</td>" in markup  # nothing is claimed of the large ones of b
