@@ -34,7 +34,7 @@ def gpus(devices: Iterable[Hardware], registry: Registry) -> Mapping[str, list[s
     coefficients = Coefficients(registry)
     found = defaultdict(list)
     for device in devices:
-        if device.kind == "gpu" and (why := missing(device, coefficients)):
+        if device.traits.has_kernel_models and (why := missing(device, coefficients)):
             found[why].append(device.id)
     return dict(sorted(found.items(), key=lambda one: -len(one[1])))
 

@@ -1,4 +1,4 @@
-"""The matrix products of a network on silicon that take longest: tile, split, and the term that each waits for."""
+"""The answer to `rooflint analyze`: everything that the model predicts of one network on one device."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -38,8 +38,8 @@ from rooflint.prediction.cost import Amount
 from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, zone
 from rooflint.prediction.predict import Prediction, Setting
 
-COLUMNS = ("kernel", "m × n × k", "time", "tile", "most of it")
-NOTE = "alike ones together; a convolution is one implicitly; rooflint explain gemm M N K has the ladder of one"
+COLUMNS = ("kernel", "m × n × k", "time", "tile", "dominant term")
+NOTE = "identical ones grouped; a convolution is an implicit product; rooflint explain gemm M N K derives one"
 PRODUCTS = ("product", "convolution")
 """Ways of timing an op that cut it into tiles."""
 MOST = 8
@@ -77,7 +77,7 @@ def _sizes(times: SiliconEstimate, op: int) -> tuple[float, ...]:
 
 def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
     one, (m, n, k, groups) = taken_apart(times, ops[0]), _sizes(times, ops[0])
-    others = f" and {len(ops) - 1} alike" if len(ops) > 1 else ""
+    others = f" and {len(ops) - 1} identical" if len(ops) > 1 else ""
     return (
         f"{times.run.op_names[ops[0]]}{others}",
         f"{m:.0f} × {n:.0f} × {k:.0f}{f', {groups:.0f} times' if groups > 1 else ''}",
@@ -87,7 +87,7 @@ def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
     )
 
 
-# ---- The answer to `rooflint analyze`: everything that the model says of one network on one device
+# ---- the answer
 
 
 class KernelRecord(Strict):
@@ -148,12 +148,12 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
 def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) -> Iterator[Section]:
     found = one.prediction
     yield Prose("Red flags", tuple(flag.said for flag in record.red_flags) or ("none",))
-    least = "" if found.silicon else "the roofline is the least that it can be"
+    least = "" if found.silicon else "the roofline is a lower bound"
     yield Grid("Time", Table(("", "", ""), tuple(_time(found, single))), least)
-    yield Bars("What the latency waits for", (latency_bar(one),), "seconds of a batch")
+    yield Bars("Latency by bottleneck", (latency_bar(one),), "seconds of a batch")
     if found.silicon:
         yield Grid(
-            "By which formula", Table(WAY_COLUMNS, tuple(_ways(found, found.silicon))), "docs/method-silicon-ops.md"
+            "Kernel models", Table(WAY_COLUMNS, tuple(_ways(found, found.silicon))), "docs/method-silicon-ops.md"
         )
     yield Grid("Units", Table(("", "", ""), tuple(_units(found))))
     yield from _energy(one)
@@ -163,21 +163,21 @@ def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) 
         yield Grid("Money and carbon", Table(("", "", "source"), tuple(map(_amount, record.money_and_carbon))))
     yield Grid("Where the time goes", Table(TIMES, tuple(_longest(found))), LONGEST)
     if found.silicon and (rows := tuple(longest(found.silicon))):
-        yield Grid("The longest products", Table(COLUMNS, rows), NOTE)
+        yield Grid("Slowest matrix products", Table(COLUMNS, rows), NOTE)
     yield _rooflines(one)
     if record.caveats:
         yield Prose("Limitations", tuple(record.caveats))
     if found.hardware.notes:
-        yield Prose("Notes of its spec", (" ".join(found.hardware.notes.split()),))
+        yield Prose("Spec notes", (" ".join(found.hardware.notes.split()),))
 
 
 def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, str, str]]:
     flop = rate_unit(found.compute)
-    yield "latency of a batch", format_quantity(found.latency_s, SECONDS), f"{len(found.run)} kernels"
+    yield "batch latency", format_quantity(found.latency_s, SECONDS), f"{len(found.run)} kernels"
     if found.has("allocation") and not found.silicon:
         slower = found.latency_of_held_units_s
-        said = f"{slower / found.latency_s:.3g} times as long: idle slots of waves and padding are paid for"
-        yield "with the units that hold work", format_quantity(slower, SECONDS), said
+        said = f"{slower / found.latency_s:.3g} × as long: idle slots of waves and padding count"
+        yield "with active units only", format_quantity(slower, SECONDS), said
     yield "throughput", per_second(found.throughput_per_s), f"batch {found.batch}"
     if single and single.batch != found.batch:
         efficiency = batch_efficiency(single, found)
@@ -197,11 +197,11 @@ def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, s
     yield "intensity", f"{found.intensity_ops_per_byte:.4g} op/B", breakpoint_
 
 
-WAY_COLUMNS = ("way", "kernels", "time", "share", "× roofline", "rests on")
+WAY_COLUMNS = ("model", "kernels", "time", "share", "× roofline", "calibration")
 
 
 def _ways(found: Prediction, times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
-    """Kernels by the formula that times them, launches included; × roofline: without them."""
+    """Kernels by the model that times them, launches included; × roofline: without them."""
     for way in WAYS:
         rows = times.ways == way
         if not rows.any():
@@ -217,12 +217,12 @@ def _units(found: Prediction) -> Iterator[tuple[str, str, str]]:
         yield "units", UNKNOWN, found.reasons["allocation"]
         return
     for share in found.unit_shares:
-        where = f"{percent(share.utilization)} of them, in kernels that take {percent(share.of_latency)} of the time"
-        yield "hold work", str(share), where
+        where = f"{percent(share.utilization)} on average, in kernels with {percent(share.of_latency)} of the latency"
+        yield "active", str(share), where
     waves = found.allocation.waves
-    yield "waves", str(int(waves.max())), "of the kernel with most"
+    yield "waves", str(int(waves.max())), "maximum over kernels"
     padding = float((found.allocation.padding * found.times.kernel_s).sum() / found.latency_s)
-    yield "padding", percent(padding), "of the blocks' work is on no element, over the latency"
+    yield "padding", percent(padding), "of the computed work, time-weighted"
 
 
 def _energy(one: Contender) -> Iterator[Section]:
@@ -241,24 +241,24 @@ def _energy(one: Contender) -> Iterator[Section]:
     yield Bars("Energy by cause", (energy_bar(one),), "per inference; the parts add up to the whole")
     columns = ("cause", "energy", "events", "each", "range", "grade", "from")
     yield Grid(
-        "Terms", Table(columns, tuple(_terms(found))), "per inference; each: typical, with its range in the documents"
+        "Terms", Table(columns, tuple(_terms(found))), "per inference; each: typical value, and range in the sources"
     )
 
 
 def _between(low: float, high: float) -> str:
-    return f"{format_quantity(low, JOULES)} … {format_quantity(high, JOULES)} by the ends of the documents"
+    return f"{format_quantity(low, JOULES)} … {format_quantity(high, JOULES)} over the range of the sources"
 
 
 def _of_limit(found: Prediction) -> str:
     limit = found.power_limit
     if found.over_limit is None or limit is None:
-        return "no TDP is known"
+        return "TDP not known"
     return f"{percent(found.over_limit)} of its {limit.display} ({limit_name(limit)})"
 
 
 def _zone_said(found: Prediction) -> str:
     product = format_quantity(power_efficiency_ops_per_j(found), OPS_PER_J)
-    return f"{percent(found.compute_efficiency)} of the peak (40 to 80 is sweet); × ops per joule = {product}"
+    return f"{percent(found.compute_efficiency)} of the peak (sweet spot 40 to 80); × op/J = {product}"
 
 
 def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
@@ -279,13 +279,13 @@ def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
 
 
 def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
-    yield "peak", format_quantity(found.peak_bytes, BYTES), "weights and the most that lives beside them"
+    yield "peak", format_quantity(found.peak_bytes, BYTES), "weights and peak activations"
     yield "activations", format_quantity(found.activation_bytes, BYTES), f"at {found.footprint.peak_op}"
-    yield "weights", format_quantity(found.weight_bytes, BYTES), "read once a batch"
+    yield "weights", format_quantity(found.weight_bytes, BYTES), "read once per batch"
     memory = found.hardware.main_memory()
     if found.fits is not None:
         share = found.peak_bytes / memory.capacity_bytes
-        said = f"{percent(share)} taken" if found.fits else f"does NOT fit: {share:.3g} times are needed"
+        said = f"{percent(share)} used" if found.fits else f"does NOT fit: needs {share:.3g} × as much"
         yield memory.name, memory.fact("capacity").display, said
 
 
@@ -293,8 +293,8 @@ def _amount(one: Amount) -> tuple[str, str, str]:
     return one.name, UNKNOWN if one.value is None else f"{format_number(one.value)} {one.unit}", one.said
 
 
-LONGEST = "the kernels that take longest, alike ones together"
-TIMES = ("kernel", "time", "share", "waits for", "units", "why")
+LONGEST = "slowest kernels, identical ones grouped"
+TIMES = ("kernel", "time", "share", "bound by", "units", "why")
 
 
 def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
@@ -306,7 +306,7 @@ def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
         alike.setdefault(key, []).append(op)
     for (kind, shown_s, bound, units, why), ops in list(alike.items())[:most]:
         share = float(seconds[ops].sum()) / found.latency_s
-        others = f" and {len(ops) - 1} alike" if len(ops) > 1 else ""
+        others = f" and {len(ops) - 1} identical" if len(ops) > 1 else ""
         name = f"{found.run.op_names[ops[0]]} ({kind}){others}"
         yield name, shown_s, percent(share), bound, units, why
 
@@ -327,7 +327,7 @@ def _rooflines(one: Contender) -> Rooflines:
         if ops and moved
     )
     roof = Roof(one.short, found.peak_ops_per_s, found.bandwidth_bytes_per_s)
-    return Rooflines("Roofline", (roof,), points, "one point a kernel, launches included")
+    return Rooflines("Roofline", (roof,), points, "one point per kernel, launches included")
 
 
 def _kernels(found: Prediction) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The breakdown of a comparison: energy by cause, what latencies wait for, memory, bottlenecks, rooflines."""
+"""The answer to `rooflint compare`: winners, figures, insights, explanations, kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def breakdown(able: Sequence[Contender]) -> Iterator[Section]:
     if known:
         note = "per inference; the parts add up to the whole"
         yield Bars("Energy by cause", tuple(energy_bar(one) for one in known), note)
-    yield Bars("What the latency waits for", tuple(latency_bar(one) for one in able))
+    yield Bars("Latency by bottleneck", tuple(latency_bar(one) for one in able))
     yield _memory(able)
     yield _bottlenecks(able)
     yield _rooflines(able)
@@ -68,7 +68,9 @@ def _rooflines(able: Sequence[Contender]) -> Rooflines:
         Point(one.short, one.short, one.prediction.intensity_ops_per_byte, one.prediction.attained_ops_per_s)
         for one in able
     )
-    return Rooflines("Roofline", roofs, points, "the network as a whole; below its roof by launches and mixed bounds")
+    return Rooflines(
+        "Roofline", roofs, points, "the whole network; launch overhead and mixed bounds keep it below its roof"
+    )
 
 
 # ---- The kernel map of a comparison: what each kernel takes on each device, and who wins it
@@ -89,7 +91,7 @@ def kernel_map(able: Sequence[Contender], metric: str) -> Heat | None:
     values = tuple(zip(*tables, strict=True))
     dimension = SECONDS if by_time else JOULES
     cells = tuple(tuple(format_quantity(value, dimension) for value in row) for row in values)
-    return Heat(f"Kernels by {metric}", rows, tuple(one.short for one in shown), values, cells, "least is best")
+    return Heat(f"Kernels by {metric}", rows, tuple(one.short for one in shown), values, cells, "lower is better")
 
 
 def _per_kernel(found: Prediction, by_time: bool) -> list[float]:
@@ -100,7 +102,7 @@ def _per_kernel(found: Prediction, by_time: bool) -> list[float]:
 
 
 def wins(heat: Heat, kinds: Sequence[str]) -> Iterator[str]:
-    """Which kinds of kernel each device wins; what two share is a tie."""
+    """The kinds of kernel that each device wins; equal values are a tie."""
     best = [_alone(row) for row in heat.values]
     for place, name in enumerate(heat.columns):
         won = [kinds[row] for row, column in enumerate(best) if column == place]
@@ -141,12 +143,12 @@ def winners(found: Comparison, note: str = "") -> Grid:
 def _best(found: Comparison, by: str) -> tuple[str, str]:
     first = found.leaders(by)
     if not first:
-        return UNKNOWN, f"{by} is known of no device that has room for the network"
+        return UNKNOWN, f"{by} is not known for any device that fits the network"
     figure = _figure(first[0], by)
     if len(first) == 1:
         return first[0].short, figure
     if by == "memory" and len(first) == len(found.able):
-        return "all", f"{figure}: the network and its storage decide"
+        return "all", f"{figure}: depends on the network and its storage precision only"
     return f"tie of {len(first)}", f"{figure}: {', '.join(one.short for one in first)}"
 
 
@@ -161,23 +163,23 @@ def overview(found: Comparison, baseline: Contender | None) -> Grid:
     """The figures of each device, beside those of a baseline where there is one."""
     first = found.leaders(BALANCE)
     strong = tuple(place for place, one in enumerate(found.able) if one in first)
-    note = "energy per inference; units that hold work over the latency; ▸ least energy × latency"
+    note = "energy per inference; units: time-averaged active units; ▸ least energy × latency"
     if any(one.estimated for one in found.able):
-        note += "; ≈ its peak rests on an estimate"
+        note += "; ≈ peak is an estimate"
     if any(one.prediction.has("energy") and not one.prediction.complete for one in found.able):
-        note += "; ≥ a term is left out, so it wins no energy"
+        note += "; ≥ an energy term is missing, so the device cannot win on energy"
     if any("fidelity" in one.prediction.reasons for one in found.able):
-        note += "; ≥ a latency of the roofline, where silicon is not known"
+        note += "; ≥ roofline latency, where calibrated kernel times are not available"
     if baseline:
         table = Table(AGAINST, tuple(_row_against(one, baseline) for one in found.able))
-        return Grid("Comparison", table, f"{note}; ×: as multiples of {baseline.short}", strong)
+        return Grid("Comparison", table, f"{note}; ×: relative to {baseline.short}", strong)
     rows = tuple((marked(one), *(_cell(one, by) for by in PLAIN), *_use(one)) for one in found.able)
     note += "; peak %: attained over dense peak"
     return Grid("Comparison", Table(("device", *PLAIN, "units", "peak %"), rows), note, strong)
 
 
 def marked(one: Contender) -> str:
-    """A device, with a sign where its peak is somebody's judgement."""
+    """A device, with a sign where its peak is an estimate."""
     return f"≈ {one.short}" if one.estimated else one.short
 
 
@@ -288,7 +290,7 @@ def answer(found: Comparison, question: Question) -> Answer:
         sections = _compared(found, question, record, heat)
     return Answer(
         title=f"{found.network.name} on {_devices(found)}",
-        subtitle=f"{run_text(found.network.batch, found.setting)}; by {_basis(found)} energy terms",
+        subtitle=f"{run_text(found.network.batch, found.setting)}; {_basis(found)}",
         sections=tuple(sections),
         record=record,
         listing=_listing(question, record, told, heat),
@@ -335,7 +337,7 @@ def _listing(question: Question, record: CompareRecord, told: Explanation | None
 
 def _basis(found: Comparison) -> str:
     """What the latencies are."""
-    return "the roofline and its" if found.setting.fidelity == ROOFLINE else "those latencies and their"
+    return "roofline latency" if found.setting.fidelity == ROOFLINE else "calibrated latency where available"
 
 
 def _devices(found: Comparison) -> str:
@@ -362,14 +364,14 @@ def _compared(found: Comparison, question: Question, record: CompareRecord, heat
         yield from breakdown(found.able)
     if heat:
         yield heat
-        yield Prose("Who wins which kernels", tuple(wins(heat, found.able[0].prediction.run.kinds.tolist())))
+        yield Prose("Kernel wins by device", tuple(wins(heat, found.able[0].prediction.run.kinds.tolist())))
 
 
 def _won(found: Comparison, question: Question) -> Iterator[Grid]:
     """The winners, of those that meet the requirements where there are some."""
     meeting = found.meets(question.wanted)
     if meeting:
-        yield winners(found.among(meeting), "of those that meet all requirements" if question.wanted else "")
+        yield winners(found.among(meeting), "among devices that meet all requirements" if question.wanted else "")
 
 
 def _next(found: Comparison, question: Question) -> Prose:
@@ -382,7 +384,7 @@ def _next(found: Comparison, question: Question) -> Prose:
         named = f"-d {','.join(one.typed for one in found.contenders)}" if len(found.contenders) <= 6 else ""
         steps.insert(0, f"rooflint compare {network} --explain {' '.join(pair)}{question.options}")
         steps.append(f"rooflint compare {network} {named} --level subgraph{question.options}".replace("  ", " "))
-    return Prose("Look closer", tuple(steps))
+    return Prose("Next steps", tuple(steps))
 
 
 def _explained(one: Contender, two: Contender, told: Explanation) -> Iterator[Section]:

@@ -1,7 +1,6 @@
-"""Explanations: why two predictions differ, out of their own terms. Each sentence carries its numbers.
+"""Explanations: why two predictions differ, derived from their own terms.
 
-Nothing is said of an architecture that is not a term of its estimate; what decides is found by giving one device a
-single figure of the other and asking the model again.
+The deciding figure is found by giving one device a single figure of the other and predicting again.
 """
 
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from rooflint.prediction.predict import Prediction
 from rooflint.roofline import Numbers, kernel_time_s
 
 SMALL = 0.02
-"""Share of a difference below which a term is told among the others."""
+"""Terms with a smaller share of a difference are summed up as others."""
 
 Metric = Literal["energy", "latency", "memory", "utilization"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -118,7 +117,7 @@ def _causes(found: Prediction) -> dict[str, _Cause]:
 def _told(who: Contender, cause: _Cause | None) -> str:
     if cause is None:
         left_out = who.prediction.energy.left_out
-        return f"of {who.short} it is not known" if left_out else f"{who.short} has no such term"
+        return f"not known for {who.short}" if left_out else f"{who.short} has no such term"
     return f"{who.short} {format_quantity(cause.per_sample_j, JOULES)} ({cause})"
 
 
@@ -133,25 +132,25 @@ def _power(one: Contender, two: Contender) -> Iterator[str]:
 def _latency(one: Contender, two: Contender) -> Explanation:
     mine, theirs = one.prediction, two.prediction
     first = _first(one, two, mine.latency_s, theirs.latency_s, SECONDS, "time")
-    waits = tuple(f"{each.short} {_waits(each.prediction)}" for each in (one, two))
+    waits = tuple(f"{each.short}: {_waits(each.prediction)}" for each in (one, two))
     bars = tuple(latency_bar(each) for each in (one, two))
     return Explanation("latency", (first, *waits, *_what_if(one, two)), bars)
 
 
 def latency_bar(one: Contender) -> Bar:
-    """What the time of a batch goes to. [s]"""
+    """Latency of a batch by bottleneck. [s]"""
     shares = one.prediction.shares.items()
     parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in shares)
     return Bar(one.short, parts, format_quantity(one.prediction.latency_s, SECONDS))
 
 
 def _waits(found: Prediction) -> str:
-    """What the time of a device goes to."""
+    """Latency by bottleneck, and how many kernels are memory-bound."""
     parts = [f"{name} {format_quantity(seconds, SECONDS)}" for name, seconds in found.shares.items() if seconds]
     memory = int((found.times.compute_s < found.times.memory_s).sum())
-    where = f"{found.intensity_ops_per_byte:.3g} op/B against a breakpoint of {found.breakpoint_ops_per_byte:.3g}"
-    kernels = f"{memory} of {len(found.run)} kernels move longer than they compute"
-    return f"waits for {', '.join(parts)}; {kernels} ({where})"
+    where = f"{found.intensity_ops_per_byte:.3g} op/B, breakpoint {found.breakpoint_ops_per_byte:.3g}"
+    kernels = f"{memory} of {len(found.run)} kernels are memory-bound"
+    return f"{', '.join(parts)}; {kernels} ({where})"
 
 
 def _what_if(one: Contender, two: Contender) -> Iterator[str]:
@@ -215,9 +214,9 @@ def _total(compute_s: Numbers, memory_s: Numbers, overhead_s: float) -> float:
 def _memory(one: Contender, two: Contender) -> Explanation:
     mine = one.prediction
     parts = (
-        f"both need {_bytes(mine.peak_bytes)}: memory follows from the network and its storage, not from the device",
+        f"both need {_bytes(mine.peak_bytes)}, which depends on the network and its storage precision alone",
         f"weights {_bytes(mine.weight_bytes)}, activations at most {_bytes(mine.activation_bytes)} "
-        f"(at {mine.footprint.peak_op}), of which more live at a larger batch; the weights stay",
+        f"(at {mine.footprint.peak_op}); activations grow with the batch, weights do not",
         *(f"{each.short} {_fits(each.prediction)}" for each in (one, two)),
     )
     return Explanation("memory", parts)
@@ -226,16 +225,16 @@ def _memory(one: Contender, two: Contender) -> Explanation:
 def _fits(found: Prediction) -> str:
     memory = found.hardware.main_memory()
     if found.fits is None:
-        return "does not say how much memory it has"
+        return "has an unknown memory capacity"
     share = 100 * found.peak_bytes / memory.capacity_bytes
-    taken = f"{share:.3g} % of it is taken" if found.fits else f"it does NOT fit, {share / 100:.3g} times are needed"
+    taken = f"{share:.3g} % of it is used" if found.fits else f"does NOT fit, needs {share / 100:.3g} × as much"
     return f"has {memory.fact('capacity').display} of {memory.name}: {taken}"
 
 
 def _utilization(one: Contender, two: Contender) -> Explanation:
     mine, theirs = one.prediction.utilization, two.prediction.utilization
     sentences = [
-        f"{each.short}: {each.prediction.units} hold work, {percent(share)} over the latency"
+        f"{each.short}: {each.prediction.units} active, time-averaged ({percent(share)})"
         for each, share in ((one, mine), (two, theirs))
     ]
     for each in (one, two):
@@ -256,13 +255,13 @@ def _longest(found: Prediction, most: int = 3) -> Iterator[str]:
 
 
 def _first(one: Contender, two: Contender, mine: float, theirs: float, dimension: Dimension, what: str) -> str:
-    """`t4 takes 3.2 × the energy of l4: 48.9 mJ against 15.3 mJ`."""
+    """`t4 takes 3.2 × the energy of l4: 48.9 mJ vs 15.3 mJ`."""
     ours, others = format_quantity(mine, dimension), format_quantity(theirs, dimension)
     ratio = theirs / mine
     if ratio == 1:
         return f"{two.short} takes as much {what} as {one.short}: {ours}"
     times = f"{ratio:.3g} × the" if ratio > 1 else f"1/{1 / ratio:.3g} of the"
-    return f"{two.short} takes {times} {what} of {one.short}: {others} against {ours}"
+    return f"{two.short} takes {times} {what} of {one.short}: {others} vs {ours}"
 
 
 def _many(count: float, unit: str) -> str:

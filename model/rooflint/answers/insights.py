@@ -1,4 +1,4 @@
-"""Caveats: what a reader must know before believing a prediction, in sentences that name the device."""
+"""Limitations and insights of predictions, in sentences that name the device and carry a number."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,7 +10,7 @@ from rooflint.prediction.metrics import red_flags
 
 
 def caveats(contenders: Iterable[Contender]) -> tuple[str, ...]:
-    """What is refused, not known, left out or somebody's judgement; each sentence once."""
+    """What is refused, not known, left out or estimated; each sentence once."""
     return tuple(dict.fromkeys(sentence for one in contenders for sentence in _of(one)))
 
 
@@ -23,9 +23,9 @@ def _of(one: Contender) -> Iterator[str]:
     yield from _of_silicon(one)
     if one.found.has("energy"):
         for left_out in one.found.energy.left_out:
-            yield f"{one.short}: its energy is at least what is shown; {left_out}"
+            yield f"{one.short}: energy is a lower bound; {left_out}"
     if one.estimated:
-        yield f"{one.short}: its peak rests on an estimate (rooflint peaks {one.typed.partition('@')[0]})"
+        yield f"{one.short}: its peak is an estimate (rooflint peaks {one.typed.partition('@')[0]})"
 
 
 def _of_silicon(one: Contender) -> Iterator[str]:
@@ -39,7 +39,7 @@ def _of_silicon(one: Contender) -> Iterator[str]:
         kinds = "; ".join(f"{way} {_carried(way)}" for way, seconds in carried.items() if seconds)
         yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
     if isinstance(found.times, SiliconEstimate) and found.times.chip.cores:
-        yield f"{one.short}: CUDA cores compute; all constants but their efficiency and energy are of matrix units"
+        yield f"{one.short}: runs on CUDA cores; only their efficiency and energy are fitted to CUDA cores"
     elif found.compute != FITTED_ON:
         yield f"{one.short}: constants of silicon are fitted to {FITTED_ON}; in {found.compute} they are carried over"
 
@@ -49,13 +49,13 @@ def _carried(way: Way) -> str:
     return RESTS_ON[way].removeprefix("not calibrated: ")
 
 
-# ---- Insights: what the figures of a comparison say, each with its number; nothing that is not in them
+# ---- insights
 
 CLOSE = 1.05
-"""A lead below which a factor says nothing."""
+"""A lead below this factor is shown in percent."""
 
 MOST = 12
-"""Devices of which every flag is told; of more, how many have it."""
+"""Up to so many devices every flag is listed; beyond, flags are counted."""
 
 
 def insights(found: Comparison) -> tuple[str, ...]:
@@ -70,47 +70,47 @@ def insights(found: Comparison) -> tuple[str, ...]:
 
 
 def _uneven(found: Comparison) -> Iterator[str]:
-    """Launches that are known of some devices and not of others make a race unfair."""
+    """A launch overhead that is known for some devices only makes the comparison unfair."""
     without = [one.short for one in found.able if one.prediction.launch is None and not one.prediction.silicon]
     if without and len(without) < len(found.able):
         yield (
-            f"{', '.join(without)}: no launch overhead is known, so none is counted, while others pay for theirs; "
-            "--launch free leaves it out of all"
+            f"{', '.join(without)}: launch overhead is not known and not counted, unlike that of the other devices; "
+            "--launch free ignores it for all"
         )
 
 
 def _mixed(found: Comparison) -> Iterator[str]:
-    """Latencies of two fidelities in one race, and what silicon makes of those that have it."""
+    """Latencies of two fidelities in one comparison, and calibrated latencies over roofline ones."""
     silicon = [one for one in found.able if one.prediction.silicon]
     least = [one.short for one in found.able if not one.prediction.silicon]
     if silicon and least:
         yield (
-            f"{', '.join(least)}: at the roofline, which is the least that a device can take, beside "
-            f"{', '.join(one.short for one in silicon)} on silicon; --fidelity roofline compares all alike"
+            f"{', '.join(least)}: roofline latency, a lower bound, beside calibrated latency of "
+            f"{', '.join(one.short for one in silicon)}; --fidelity roofline compares all alike"
         )
     if found.at_roofline and len(silicon) <= MOST:
         plain = {one.label: one.prediction for one in found.at_roofline.able}
         for one in silicon:
             times = _factor(one.prediction.latency_s / plain[one.label].latency_s)
-            yield f"{one.short} takes {times} {LONGER[times.endswith('×')]} roofline: {_parts(one)}"
+            yield f"{one.short} takes {times} {LONGER[times.endswith('×')]} roofline latency: {_parts(one)}"
 
 
-LONGER = {True: "as long as by the", False: "longer than by the"}
+LONGER = {True: "the", False: "more than the"}
 
 
 def _parts(one: Contender) -> str:
-    """`29.4 % launches, 55 % in kernels that wait for compute, …`"""
+    """`29.4 % launch overhead, 55 % compute-bound kernels, …`"""
     shares = ((name, seconds / one.prediction.latency_s) for name, seconds in one.prediction.shares.items() if seconds)
     words = {
-        "launch": "for launches",
-        "compute": "in kernels that compute longer than they move",
-        "memory": "in others",
+        "launch": "launch overhead",
+        "compute": "compute-bound kernels",
+        "memory": "memory-bound kernels",
     }
     return ", ".join(f"{percent(share)} {words[name]}" for name, share in shares)
 
 
 def _leads(found: Comparison) -> Iterator[str]:
-    """By how much the winners lead, and what the one gives for what the other has."""
+    """How far the winners lead, and the trade-off between them."""
     frugal, fast = found.winner("energy"), found.winner("latency")
     if frugal and frugal is fast:
         yield f"{fast.short} wins both energy and latency: no trade-off between these devices"
@@ -153,16 +153,16 @@ def _overlap(one: Contender, two: Contender) -> str:
     if ranges[0][1] < ranges[1][0]:
         return ""
     shown = " and ".join(f"{format_quantity(low, JOULES)} … {format_quantity(high, JOULES)}" for low, high in ranges)
-    return f", but the ranges that the documents leave overlap ({shown})"
+    return f", but their published ranges overlap ({shown})"
 
 
 def _flips(found: Comparison) -> Iterator[str]:
     for by, other in flips(found, found.without_launches).items():
         value = CRITERIA[by].shown(CRITERIA[by].value(other.prediction))
-        yield f"launches decide {by}: if they cost nothing {other.short} wins it ({value}; --launch free)"
+        yield f"launch overhead decides {by}: without it {other.short} wins ({value}; --launch free)"
     for by, other in flips(found, found.at_roofline).items():
         value = CRITERIA[by].shown(CRITERIA[by].value(other.prediction))
-        yield f"silicon decides {by}: by the roofline {other.short} wins it ({value}; --fidelity roofline)"
+        yield f"calibration decides {by}: at the roofline {other.short} wins ({value}; --fidelity roofline)"
 
 
 def _flags(one: Contender) -> Iterator[str]:
@@ -181,4 +181,4 @@ def _counted(able: Sequence[Contender]) -> Iterator[str]:
     """Flags of many devices, as counts."""
     flags = [flag.name for one in able for flag in red_flags(one.prediction)]
     for name in dict.fromkeys(flags):
-        yield f"{flags.count(name)} of {len(able)} devices have the red flag '{name}'; rooflint analyze says why"
+        yield f"{flags.count(name)} of {len(able)} devices have the red flag '{name}'; see rooflint analyze"

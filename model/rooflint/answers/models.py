@@ -24,7 +24,7 @@ from rooflint.prediction.comparison import Contender, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Setting
 
-COLUMNS = ("network", "Gop", "latency", "energy", "memory", "units", "peak %", "waits for")
+COLUMNS = ("network", "Gop", "latency", "energy", "memory", "units", "peak %", "bound by")
 
 
 class NetworkRecord(DeviceRecord):
@@ -104,10 +104,10 @@ def _row(name: str, one: Contender) -> tuple[str, ...]:
 def _insights(able: Sequence[tuple[str, Contender]]) -> Iterator[str]:
     best, best_one = max(able, key=lambda pair: pair[1].prediction.compute_efficiency)
     worst, worst_one = min(able, key=lambda pair: pair[1].prediction.compute_efficiency)
-    yield f"{best} attains most of the peak: {percent(best_one.prediction.compute_efficiency)}"
+    yield f"{best} attains the highest share of the peak: {percent(best_one.prediction.compute_efficiency)}"
     if worst != best:
-        waits = worst_one.prediction.bound
-        yield f"{worst} attains least: {percent(worst_one.prediction.compute_efficiency)}; it waits for {waits}"
+        share, bound = worst_one.prediction.compute_efficiency, worst_one.prediction.bound
+        yield f"{worst} attains the lowest: {percent(share)}; it is {bound}-bound"
     for name, said in FLAGGED.items():
         flagged = [network for network, one in able if any(flag.name == name for flag in red_flags(one.prediction))]
         if flagged:
@@ -117,8 +117,8 @@ def _insights(able: Sequence[tuple[str, Contender]]) -> Iterator[str]:
 FLAGGED = {
     "compute": "attain less than 20 % of the peak",
     "memory": "do not fit the memory",
-    "power": "would take more than the power limit",
-    "padding": "would take half as long again with idle slots and padding paid for",
+    "power": "would exceed the power limit",
+    "padding": "would take over 1.5 × as long with idle slots and padding counted",
 }
 
 
@@ -129,4 +129,4 @@ def _rooflines(able: Sequence[tuple[str, Contender]]) -> Rooflines:
         Point(name, first.short, one.prediction.intensity_ops_per_byte, one.prediction.attained_ops_per_s)
         for name, one in able
     )
-    return Rooflines("Roofline", (roof,), points, "one point a network")
+    return Rooflines("Roofline", (roof,), points, "one point per network")

@@ -46,12 +46,12 @@ def run_fields(batch: int, setting: Setting) -> dict[str, Any]:
 
 
 def run_text(batch: int | None, setting: Setting) -> str:
-    """The same for a reader: `batch 8, int8 on fp32, fused, launches by stream`."""
+    """The same for a reader: `batch 8, int8 compute, fp32 storage, fused, stream launches`."""
     parts = [f"batch {batch}"] if batch else []
-    parts.append(f"{setting.compute} on {setting.storage}" if setting.storage else setting.compute)
+    parts.append(f"{setting.compute} compute, {setting.storage} storage" if setting.storage else setting.compute)
     parts.append("fused" if setting.fuse else "not fused")
-    parts.append("launches free" if setting.launch == FREE else f"launches by {setting.launch}")
-    parts += ["on silicon where it is known"] if setting.fidelity == SILICON else []
+    parts.append("no launch overhead" if setting.launch == FREE else f"{setting.launch} launches")
+    parts += ["calibrated kernel times where available"] if setting.fidelity == SILICON else []
     return ", ".join(parts)
 
 

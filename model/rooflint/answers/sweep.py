@@ -1,4 +1,4 @@
-"""The answer to `rooflint sweep`: batches × precisions × devices, and the batch that suits each."""
+"""The answer to `rooflint sweep`: batches × precisions × devices, and the best batch of each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
@@ -29,7 +29,7 @@ from rooflint.prediction.predict import Prediction
 from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
 
 PAIRS = ("latency", "energy", BALANCE)
-COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "waits for")
+COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "bound by")
 
 
 class BatchRecord(DeviceRecord):
@@ -189,9 +189,9 @@ def _best(able: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Grid:
         last = best is one.predictions[-1] and len(one.predictions) > 1
         size = f"{best.batch} or more" if last else str(best.batch)
         rows.append((one.label, size, shown(best, "throughput"), shown(best, "latency"), least))
-    note = "best: the smallest batch with 95 % of the highest throughput, of those asked for that fit"
+    note = "best: the smallest batch that fits and has 95 % of the highest throughput"
     if wanted:
-        note += f" and keep {', '.join(one.text for one in wanted)}"
+        note += f" within {', '.join(one.text for one in wanted)}"
     columns = ("device", "best batch", "throughput", "latency", "least energy at")
     return Grid("Best batch", Table(columns, tuple(rows)), note)
 
@@ -200,8 +200,8 @@ def _pairing(able: Sequence[BatchSweep]) -> Grid:
     """Which combination for which batch, by the figures of that batch."""
     batches = [found.batch for found in able[0].predictions]
     rows = tuple((str(batch), *(_lead(able, batch, by) for by in PAIRS)) for batch in batches)
-    note = "by how much it leads the next; balance: energy × latency"
-    return Grid("Which for which batch", Table(("batch", *PAIRS), rows), note)
+    note = "×: lead over the next; balance: energy × latency"
+    return Grid("Best device by batch", Table(("batch", *PAIRS), rows), note)
 
 
 def _lead(able: Sequence[BatchSweep], batch: int, by: str) -> str:
@@ -241,13 +241,13 @@ def _rows(one: BatchSweep) -> Iterator[tuple[str, ...]]:
 
 
 def _note(one: BatchSweep) -> str:
-    """What its rows have in common that a reader must know."""
+    """Limits of memory and power over its batches."""
     small = [str(found.batch) for found in one.predictions if found.fits is False]
     hot = [found for found in one.predictions if any(flag.name == "power" for flag in red_flags(found))]
-    notes = [f"✗ does not fit its memory: batch {', '.join(small)}"] if small else []
+    notes = [f"✗ does not fit in memory: batch {', '.join(small)}"] if small else []
     if hot:
         worst = max(hot, key=lambda found: found.over_limit or 0.0)
-        notes.append(f"power above its limit from batch {hot[0].batch} on, up to {worst.over_limit:.3g} times")
+        notes.append(f"power exceeds its limit from batch {hot[0].batch} on, up to {worst.over_limit:.3g} × the limit")
     return "; ".join(notes)
 
 
@@ -256,7 +256,7 @@ def _told(able: Sequence[BatchSweep]) -> Iterator[str]:
         for before, after in one.turns():
             intensity = f"{before.intensity_ops_per_byte:.3g} → {after.intensity_ops_per_byte:.3g} op/B"
             yield (
-                f"{one.label}: waits for {before.bound} up to batch {before.batch}, for {after.bound} from batch "
+                f"{one.label}: {before.bound}-bound up to batch {before.batch}, {after.bound}-bound from batch "
                 f"{after.batch} on ({intensity}, breakpoint {after.breakpoint_ops_per_byte:.3g})"
             )
     for by in ("latency", "energy"):
@@ -274,9 +274,9 @@ def _crossed(cross: Crossover, by: str) -> Iterator[str]:
 
 
 def _why(loser: Prediction, winner: Prediction, by: str) -> str:
-    """What each waits for or spends on at the batch where one falls behind."""
+    """Both figures with their largest part, at the batch where one falls behind."""
     mine, theirs = (f"{shown(one, by)} ({_most(one, by)})" for one in (winner, loser))
-    return f"{mine} against {theirs}"
+    return f"{mine} vs {theirs}"
 
 
 def _most(found: Prediction, by: str) -> str:

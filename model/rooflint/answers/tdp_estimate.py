@@ -85,7 +85,7 @@ class TdpEstimateRecord(Record):
 
 LISTING = ("compared", *TdpCaseRecord.model_fields)
 MOST_CURVES = 12
-"""More lines than that are no drawing; their figures are in csv and json."""
+"""More lines are not drawn; their figures are in csv and json."""
 
 NAMES: dict[str, Callable[[TdpEstimate], str]] = {
     "precisions": lambda one: one.case.precision,
@@ -93,9 +93,9 @@ NAMES: dict[str, Callable[[TdpEstimate], str]] = {
     "processes": lambda one: one.case.node,
 }
 CAVEATS = (
-    "an estimate: one document's factors, and no measurement is known to stand behind any",
-    "every ALU at work in every clock; no memory, no links, no idle power: a chip draws more than its ALUs",
-    "the base is near what a multiply and an add cost together at 7 nm, and the document counts it once for each",
+    "an estimate from the factors of one document; no published measurement supports them",
+    "every ALU is busy in every clock; memory, links and idle power are left out, so a chip draws more",
+    "the base is close to a multiply and an add together at 7 nm, but the document counts it once for each",
 )
 WIDTH = "with --hold width the format factors cancel: power is the same in all precisions but tf32, by construction"
 
@@ -191,9 +191,9 @@ def _grid(by: str, heads: dict[str, TdpEstimate], asked: TdpEstimate, at: str) -
     rows = [(name, *_row(one, asked)) for name, one in heads.items()]
     strong = tuple(number for number, one in enumerate(heads.values()) if one.case == asked.case)
     packed = ("MAC/clock",) if asked.case.hold is Hold.width else ()
-    columns = (by, *packed, "per MAC", "power", "to asked", "peak", "per watt")
+    columns = (by, *packed, "per MAC", "power", "relative", "peak", "per watt")
     held = f"; MAC/clock of one ALU of {DATAPATH_BITS} bit" if packed else ""
-    note = f"to asked: power over that of what was asked for{held}"
+    note = f"relative: power relative to the requested case{held}"
     return Grid(f"All {by}{at}", Table(columns, tuple(rows)), note, strong)
 
 
@@ -218,7 +218,7 @@ def _curves(heading: str, named: Mapping[str, Sequence[TdpEstimate]]) -> Iterato
     over_alus = len({one.case.alus for one in first}) > 1
     drawn = tuple(curve for name, ones in named.items() for curve in _lines(name, ones, over_alus))
     if len(drawn) > MOST_CURVES:
-        yield Prose(heading, (f"{len(drawn)} lines are no drawing; all figures are in -f csv and -f json",))
+        yield Prose(heading, (f"{len(drawn)} lines are too many to draw; all figures are in -f csv and -f json",))
         return
     x, unit = ("ALUs", "") if over_alus else ("clock", "Hz")
     yield Curves(heading, x, "power", drawn, x_unit=unit, y_unit="W")

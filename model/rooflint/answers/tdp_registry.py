@@ -214,14 +214,14 @@ def ends(one: PowerCheck) -> str:
 
 
 def at_the_limit(one: PowerCheck) -> str:
-    """What an op may cost if all of the power went to compute, `0.71`. [pJ/op]"""
+    """Energy of an op if compute took all of the power, `0.71`. [pJ/op]"""
     return format_number(one.exhausting_j_per_op * 1e12, 3)
 
 
 def fitting_clock(one: PowerCheck) -> str:
     """The clock at which the typical power is the limit, `1.26 GHz`; its own if that fits, a dash if none does."""
     if one.ratio <= 1:
-        return "its own"
+        return "nominal"
     return UNKNOWN if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
 
 
@@ -246,7 +246,7 @@ def detail(found: Sequence[PowerCheck]) -> Iterator[Section]:
     name = f"{worst.load.unit} {worst.load.precision}"
     yield _loads(found)
     bars = tuple(interval_bar(f"{one.load.unit} {one.load.precision}", one) for one in found)
-    yield Bars("Power over the limit", bars, "1 is the limit")
+    yield Bars("Power relative to the limit", bars, "1 is the limit")
     yield Bars(f"Typical power by cause, {name}", (_causes(worst),), f"limit {watts(worst.limit_w)}")
     yield _parts(worst, name)
     yield _sources(worst, name)
@@ -268,9 +268,7 @@ def _loads(found: Sequence[PowerCheck]) -> Grid:
         for one in sorted(found, key=lambda one: -one.ratio)
     )
     columns = ("unit", "precision", "typical", "ratio", "low … high", "verdict", "pJ/op at limit", "clock that fits")
-    return Grid(
-        "Loads", Table(columns, rows), "pJ/op at limit: what an op may cost if all of the power went to compute"
-    )
+    return Grid("Loads", Table(columns, rows), "pJ/op at limit: energy of an op if compute took all of the power")
 
 
 def _causes(one: PowerCheck) -> Bar:
@@ -304,26 +302,26 @@ def _sources(one: PowerCheck, name: str) -> Grid:
         for fact in power.each.facts
     ]
     rows.append(("limit", one.limit.display, one.limit.source.grade, f"{one.limit.source.document}, {one.limit.where}"))
-    note = f"what is carried to another node or device is an estimate; all in all: {one.grade}"
-    return Grid(f"What it rests on, {name}", Table(("part", "fact", "grade", "source"), tuple(rows)), note)
+    note = f"values scaled to another node or device are estimates; overall grade: {one.grade}"
+    return Grid(f"Sources, {name}", Table(("part", "fact", "grade", "source"), tuple(rows)), note)
 
 
 def sensitivity(one: PowerCheck) -> Iterator[str]:
     """At which energy of an op, and at which clock, the limit is reached."""
     per_op, per_mac = one.exhausting_j_per_op * 1e12, one.exhausting_j_per_mac * 1e12
     yield (
-        f"Compute alone takes all of {watts(one.limit_w)} at {format_number(per_op, 3)} pJ/op, "
-        f"{format_number(per_mac, 3)} pJ/MAC; typical are {format_number(one.j_per_op * 1e12, 3)} pJ/op, "
+        f"Compute alone reaches {watts(one.limit_w)} at {format_number(per_op, 3)} pJ/op, "
+        f"{format_number(per_mac, 3)} pJ/MAC; typical: {format_number(one.j_per_op * 1e12, 3)} pJ/op, "
         f"{format_number(one.j_per_op * OPS_PER_MAC * 1e12, 3)} pJ/MAC"
     )
     if one.clock_share is None or one.fitting_clock_hz is None:
-        yield "At no clock does the typical power fit: memory and idle power alone take the limit"
+        yield "The typical power fits at no clock: memory and idle power alone reach the limit"
         return
     clock = one.load.units[0].clock_hz(one.load.precision)
     yield (
-        f"The typical power is the limit at {format_quantity(one.fitting_clock_hz, HERTZ, digits=3)}, "
+        f"The typical power equals the limit at {format_quantity(one.fitting_clock_hz, HERTZ, digits=3)}, "
         f"{one.clock_share:.2f} of its clock of {format_quantity(clock, HERTZ, digits=4)}; "
-        "power goes with the clock here, a lower voltage would save more"
+        "power scales with the clock here; a lower voltage would save more"
     )
 
 
@@ -336,12 +334,11 @@ MOST_NAMES = 8
 """Of loads that are not known; devices of which nothing is known are all named."""
 
 CAVEATS = (
-    "Low: published arithmetic alone, memory and idle power at their lowest; high: the whole datapath, all at its "
-    "highest",
-    "Not counted: instructions, memory on the chip, links, fans; lanes with instructions of their own are never said "
-    "to sustain",
-    "Units compute one kind at a time, at their dense peak; memory streams at its full bandwidth",
-    "Power goes with the clock; voltage is not modelled",
+    "Low: published arithmetic alone, lowest memory and idle power; high: the whole datapath, highest of each",
+    "Not counted: instructions, on-chip memory, links, fans; lanes that issue instructions themselves therefore "
+    "never get the verdict 'sustains'",
+    "One kind of unit runs at a time, at its dense peak; memory streams at its full bandwidth",
+    "Power scales with the clock; voltage scaling is not modelled",
 )
 
 Found = PowerCheck | UnknownPower
@@ -394,7 +391,7 @@ def _sections(
         yield Prose("Verdicts", tuple(told(worst)))
         yield _table(worst)
         bars = tuple(interval_bar(one.load.device, one) for one in worst[:MOST_BARS])
-        yield Bars("Power over the limit", bars, "1 is the limit; the highest typical ratios")
+        yield Bars("Power relative to the limit", bars, "1 is the limit; the highest typical ratios")
     if unknown := (*_grouped(missing), *_left_out(worst)):
         yield Prose("Not known", unknown)
     yield Prose("How to read it", CAVEATS)
@@ -412,17 +409,17 @@ def said(one: PowerCheck) -> str:
 def lowest(one: PowerCheck) -> str:
     """What its lowest power is made of, so that a reader sees what a verdict hangs on."""
     parts = [f"{power.name} {watts(power.low_w)} ({power.each.grade})" for power in one.powers if power.low_w]
-    return f"At the least {watts(one.low_w)}: {', '.join(parts)}"
+    return f"Lowest power {watts(one.low_w)}: {', '.join(parts)}"
 
 
 def told(worst: Sequence[PowerCheck]) -> Iterator[str]:
     """How often each verdict was given, and how many of the undecided are typically above the limit."""
     count = counted(worst)
     of_all = ", ".join(f"{verdict} {count[verdict]}" for verdict in VERDICTS)
-    yield f"Of the hardest loads of {len(worst)} devices and modes: {of_all}"
+    yield f"Most demanding loads of {len(worst)} devices and modes: {of_all}"
     above = sum(one.ratio > 1 for one in worst if one.verdict == "undecided")
     if count["undecided"]:
-        yield f"Of the {count['undecided']} undecided the typical power of {above} is above the limit"
+        yield f"{above} of the {count['undecided']} undecided have a typical power above the limit"
 
 
 def _table(worst: Sequence[PowerCheck]) -> Grid:
@@ -438,7 +435,7 @@ def _table(worst: Sequence[PowerCheck]) -> Grid:
         )
         for one in worst
     )
-    note = "of each device the load that is hardest to sustain; csv and json have all"
+    note = "the most demanding load of each device; csv and json have all"
     return Grid("Devices", Table(COLUMNS, rows), note)
 
 

@@ -17,6 +17,7 @@ from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs
 from rooflint.devices.hardware import Hardware, working_peak_ops_per_s, working_units
+from rooflint.devices.kinds import KINDS
 from rooflint.output.answer import write
 from rooflint.output.table import Table
 
@@ -44,7 +45,7 @@ class Best:
 @app.command("list")
 def list_devices(
     pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'.")] = "",
-    kind: Annotated[str, typer.Option(help="Only cpu, gpu, tpu, kpu or npu.")] = "",
+    kind: Annotated[str, typer.Option(help=f"Only {', '.join(KINDS)}.")] = "",
     precision: Annotated[str, typer.Option("--precision", "-p", help="Only what computes in it, with that peak.")] = "",
     architecture: Annotated[str, typer.Option(help="Part of an architecture, such as hopper.")] = "",
     form: Format = "text",

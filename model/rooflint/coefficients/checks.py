@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
-from typing import get_args
 
 from rooflint.base.errors import Problem
 from rooflint.base.facts import Fact
@@ -23,7 +22,7 @@ from rooflint.coefficients.schema import (
     ProcessSpec,
 )
 from rooflint.devices.hardware import Facts
-from rooflint.devices.schema import Kind
+from rooflint.devices.kinds import KINDS
 
 FAR = 6
 """Readings of one thing that lie further apart than this are refused: a unit slipped (8 bit/B), or a count (16)."""
@@ -113,8 +112,6 @@ def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
 
 
 # ---- What cannot all be true of events, idle power and launches: a slip shows at a window, or where two readings mee
-
-KINDS: tuple[str, ...] = get_args(Kind)
 
 #: One reading of one event: the event, its node, and what is said.
 Said = tuple[EventSpec, str | None, Reading]

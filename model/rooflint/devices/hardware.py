@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Factor, Ladder, Source
 from rooflint.base.units import OPS_PER_MAC
+from rooflint.devices.kinds import KINDS, DeviceKind
 
 T = TypeVar("T")
 
@@ -200,6 +201,11 @@ class Hardware:
     """At an operating point: the facts without it, so that another point replaces this one."""
 
     @property
+    def traits(self) -> DeviceKind:
+        """What all devices of its kind have in common."""
+        return KINDS[self.kind]
+
+    @property
     def label(self) -> str:
         """`nvidia/t4`, `nvidia/jetson-agx-orin-64gb at 30w`."""
         return f"{self.id} at {self.mode}" if self.mode else self.id
@@ -314,7 +320,7 @@ def working_units(hardware: Hardware, compute: str) -> tuple[ComputeUnit, ...]:
     Raises UnsupportedError where none computes in it (never a fallback), UndisclosedError where it is not disclosed.
     """
     own = [unit for unit in hardware.units.values() if _schedules_warps(hardware, unit)]
-    if hardware.kind == "gpu" and own:
+    if hardware.traits.is_threaded and own:
         return (_best(hardware, own, compute),)
     first = hardware.best_unit(compute)
     if first.circuit != "domain_flow":

@@ -11,6 +11,7 @@ from functools import cache, cached_property
 
 from rooflint.base.memo import memoised
 from rooflint.devices.hardware import Hardware
+from rooflint.devices.kinds import KINDS
 from rooflint.devices.registry import Registry
 
 #: Words around a product's name that do not tell two devices apart.
@@ -141,7 +142,7 @@ def _matches(said: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | Non
     allowed = {part, *_own_words(hardware)}
     if "cpu" in left and hardware.kind != "cpu":  # the host of a module is another device
         return False, None
-    allowed |= {"cpu", "gpu", "npu", "tpu", "soc"}
+    allowed |= {*KINDS, "soc"}
     return all(word in allowed or word in _NOISE or _fits(word, hardware) for word in left), part
 
 

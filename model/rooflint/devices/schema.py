@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from rooflint.base.facts import Grade
 from rooflint.base.precision import PRECISIONS
@@ -29,6 +29,7 @@ from rooflint.base.units import (
     format_quantity,
     parse_quantity,
 )
+from rooflint.devices.kinds import KINDS
 
 CIRCUITS = Literal[
     "x86_performance",
@@ -261,7 +262,14 @@ class PowersSpec(Strict):
     peak: Power | None = None  # type: ignore[valid-type]
 
 
-Kind = Literal["cpu", "gpu", "tpu", "kpu", "npu"]
+def _kind(name: str) -> str:
+    if name not in KINDS:
+        *first, last = map(repr, KINDS)
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(first)} or {last}"})
+    return name
+
+
+Kind = Annotated[str, AfterValidator(_kind), WithJsonSchema({"enum": [*KINDS], "type": "string"})]
 
 
 class SharedSpec(Strict):

@@ -7,14 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from rooflint.base.errors import RooflintError
 from rooflint.devices.hardware import Hardware
+from rooflint.devices.kinds import KINDS
 from rooflint.devices.registry import Registry
 
-EXAMPLES = {
-    "cpu": "intel/xeon-8490h",
-    "gpu": "nvidia/h100-sxm5-80gb",
-    "tpu": "google/tpu-v4",
-    "kpu": "stillwater/kpu-t256",
-}
+EXAMPLES = {name: kind.example for name, kind in KINDS.items() if kind.example}
 """One device of each kind, for a kind that is named and for a question that names no device."""
 
 

@@ -186,7 +186,7 @@ def _sums(figures: list[Figure]) -> Iterator[Figure]:
     """Several units that work side by side in one precision: tensor cores and DLAs, tiles of several kinds."""
     alike: dict[tuple[str, bool, bool], list[Figure]] = {}
     for figure in figures:
-        if figure.quantity == "peak" and figure.precision and (figure.is_matrix or figure.hardware.kind == "cpu"):
+        if figure.quantity == "peak" and figure.precision and (figure.is_matrix or figure.hardware.traits.is_cores):
             alike.setdefault((figure.precision, figure.sparse, figure.is_matrix), []).append(figure)
     for terms in alike.values():
         groups = {term.hardware.unit_groups.get(str(term.unit)) for term in terms}

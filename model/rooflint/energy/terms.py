@@ -154,7 +154,7 @@ def _memory(model: EnergyModel, work: Workload, inside: NDArray[np.float64]) -> 
     moved = np.asarray(work.bytes_moved(storage), dtype=np.float64)
     yield Term("off-chip memory", "memory", moved, "B", model.energies.access(outside.name))
     yield Term("on-chip memory", "memory", inside, "B", model.node.sram(LARGE_ARRAY))
-    if hardware.kind == "cpu":
+    if hardware.traits.is_cores:
         operands = operand_bytes(work, storage, operands_per_mac(model.unit, model.compute))
         yield Term("L1", "memory", operands, "B", model.node.sram(CORE_ARRAY))
 
@@ -169,7 +169,7 @@ def control_terms(model: EnergyModel, work: Workload, allocation: Allocation, in
 
     Raises UnknownCoefficientError where nothing is known of its kind of architecture.
     """
-    tell = _KINDS.get(model.hardware.kind)
+    tell = CONTROL_TERMS.get(model.hardware.traits.control)
     if tell is None:
         raise UnknownCoefficientError(f"nobody says which events a device of kind {model.hardware.kind} spends it on")
     return list(tell(model, work, allocation, inside))
@@ -253,4 +253,5 @@ def _event(model: EnergyModel, name: str) -> Coefficient:
 
 Tell = Callable[[EnergyModel, Workload, Allocation, Counts], Iterator[Term]]
 
-_KINDS: dict[str, Tell] = {"cpu": _of_cpu, "gpu": _of_gpu, "tpu": _of_tpu, "kpu": _of_kpu}
+CONTROL_TERMS: dict[str, Tell] = {"cores": _of_cpu, "warps": _of_gpu, "systolic": _of_tpu, "dataflow": _of_kpu}
+"""By the control that a kind of device has."""

@@ -76,7 +76,7 @@ def _laid(
         raise MappingError(f"{hardware.id}: {unit.name} has no choice of output tiles; a GPU has")
     if unit.circuit == "domain_flow":
         return on_tiles([unit] if alone else working_units(hardware, compute), workload, compute)
-    if unit.circuit == "systolic_mac" and hardware.kind != "cpu":
+    if unit.circuit == "systolic_mac" and not hardware.traits.is_cores:
         return on_systolic_arrays(hardware, unit, workload, compute)
     return on_lanes(unit, workload, compute)
 
@@ -84,7 +84,7 @@ def _laid(
 def _in_threads(hardware: Hardware, unit: ComputeUnit) -> bool:
     """Whether the unit sits in groups that schedule warps."""
     warps = f"resident_warps.{unit.group}" in hardware.facts
-    return warps or (hardware.kind == "gpu" and unit.circuit in ("tensor_core", "cuda_core"))
+    return warps or (hardware.traits.is_threaded and unit.circuit in ("tensor_core", "cuda_core"))
 
 
 # ---- Traffic on the chip: what the units read from the memory next to them, which is more than what comes from outsi

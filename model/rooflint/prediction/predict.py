@@ -362,7 +362,7 @@ def _on_silicon(
     hardware: Hardware, run: Workload, plain: Estimate, energies: Energies, setting: Setting
 ) -> SiliconEstimate:
     """Raises MissingFactError for a device that lacks an input, and for one that is no GPU."""
-    if hardware.kind != "gpu":
+    if not hardware.traits.has_kernel_models:
         raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and silicon is known of GPUs alone")
     gap_s = None if setting.launch == FREE else plain.overhead_s
     chip = chip_of(hardware, setting.compute, energies.coefficients.launches())

@@ -34,7 +34,7 @@ def test_the_shape_that_takes_longest_in_all_its_kernels_comes_first():
     found = times()
     rows = list(analyze.longest(found))
     # 12 layers of 197 tokens: 768 wide, 3072 inside
-    assert rows[0][0].endswith(" and 11 alike")
+    assert rows[0][0].endswith(" and 11 identical")
     assert rows[0][1] == "197 × 768 × 3072"
     assert len(rows) <= analyze.MOST
 

@@ -32,7 +32,7 @@ def test_an_energy_begins_with_both_totals_and_their_ratio():
     mine, theirs = GPU.prediction.energy_per_sample_j, TPU.prediction.energy_per_sample_j
     assert told.sentences[0] == (
         f"tpu-v4 takes 1/{mine / theirs:.3g} of the energy of h100-sxm5-80gb: "
-        f"{format_quantity(theirs, JOULES)} against {format_quantity(mine, JOULES)}"
+        f"{format_quantity(theirs, JOULES)} vs {format_quantity(mine, JOULES)}"
     )
 
 
@@ -65,7 +65,7 @@ def test_the_bars_are_the_terms_of_the_estimates():
 
 def test_a_latency_is_told_by_what_each_waits_for_and_what_would_change_it():
     told = explain(GPU, TPU, "latency").sentences
-    assert "h100-sxm5-80gb waits for" in told[1]
+    assert "h100-sxm5-80gb: compute" in told[1]
     assert format_quantity(GPU.prediction.shares["launch"], SECONDS) in told[1]
     assert told[3].startswith("with the launch overhead of h100-sxm5-80gb")
 
@@ -80,7 +80,7 @@ def test_what_if_asks_the_model_again():
 
 def test_memory_is_the_networks_own():
     told = explain(GPU, TPU, "memory").sentences
-    assert "not from the device" in told[0]
+    assert "network and its storage precision alone" in told[0]
     assert any("80 GB of hbm3" in sentence for sentence in told)
 
 
@@ -125,4 +125,4 @@ def test_an_explanation_says_whether_each_has_room():
     t4 = next(said for said in explain(small, large, "memory").sentences if said.startswith("t4 has"))
     h200 = next(said for said in explain(small, large, "memory").sentences if said.startswith("h200"))
     assert "does NOT fit" in t4
-    assert "% of it is taken" in h200
+    assert "% of it is used" in h200

@@ -51,7 +51,7 @@ def test_an_overtaking_names_who_overtakes_whom_with_both_figures():
 
 def test_a_pair_leads_by_the_factor_to_the_next():
     found = swept("nvidia/h100-sxm5-80gb", "google/tpu-v4")
-    rows = {row[0]: row for row in section(answer(RESNET, found, ()), "Which for which batch").table.rows}
+    rows = {row[0]: row for row in section(answer(RESNET, found, ()), "Best device by batch").table.rows}
     fast, slow = found[0].at(64), found[1].at(64)
     assert rows["64"][1] == f"h100-sxm5-80gb {slow.latency_s / fast.latency_s:.3g}×"
 
@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_marked_and_said():
     found = swept("nvidia/jetson-orin-nano-4gb", batches=(1, 8192), compute=("int8",))
     grid = next(one for one in answer(RESNET, found, ()).sections if one.heading == "jetson-orin-nano-4gb")
     assert [row[0] for row in grid.table.rows] == ["1", "8192 ✗"]
-    assert "does not fit its memory: batch 8192" in grid.note
+    assert "does not fit in memory: batch 8192" in grid.note
 
 
 def test_a_device_that_cannot_run_it_has_a_row_with_its_precision():
@@ -101,7 +101,7 @@ def test_the_two_bounds_of_a_latency_stand_beside_each_other():
     prediction, found = analyzed("google/tpu-v4", "bf16", work=load_workload("torchvision/mobilenet_v2"))
     slower = prediction.latency_of_held_units_s
     assert slower > prediction.latency_s
-    assert rows(found, "Time")["with the units that hold work"][1] == format_quantity(slower, SECONDS)
+    assert rows(found, "Time")["with active units only"][1] == format_quantity(slower, SECONDS)
 
 
 def test_padding_is_weighted_by_time():
@@ -110,7 +110,7 @@ def test_padding_is_weighted_by_time():
     assert rows(found, "Units")["padding"][1] == f"{100 * weighted:.3g} %"
 
 
-@pytest.mark.parametrize(("batch", "said"), [(8, "taken"), (100_000, "does NOT fit")])
+@pytest.mark.parametrize(("batch", "said"), [(8, "used"), (100_000, "does NOT fit")])
 def test_the_memory_says_whether_it_fits(batch, said):
     _, found = analyzed("nvidia/t4", batch=batch)
     assert said in rows(found, "Memory")["gddr6"][2]
@@ -119,7 +119,7 @@ def test_the_memory_says_whether_it_fits(batch, said):
 def test_alike_kernels_stand_together_and_their_shares_add_up():
     prediction, found = analyzed("nvidia/h100-sxm5-80gb")
     table = section(found, "Where the time goes").table
-    assert any(" alike" in row[0] for row in table.rows)
+    assert any(" identical" in row[0] for row in table.rows)
     assert sum(float(row[2].split()[0]) for row in table.rows) <= 100.5
     longest = format_quantity(float(prediction.times.kernel_s.max()), SECONDS)
     assert table.rows[0][1] == longest

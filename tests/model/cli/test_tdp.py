@@ -122,7 +122,7 @@ def test_a_range_gives_a_curve_for_each_clock_and_a_comparison_one_for_each_name
 
 
 def test_more_lines_than_a_drawing_holds_are_left_to_tables():
-    assert "40 lines are no drawing; all figures are in -f csv" in run(*QUESTIONS[-1])  # 8 precisions × 5 clocks
+    assert "40 lines are too many to draw; all figures are in -f csv" in run(*QUESTIONS[-1])  # 8 precisions × 5 clocks
 
 
 def test_a_range_says_of_which_point_a_ladder_and_a_comparison_are():
@@ -258,11 +258,11 @@ def test_one_device_is_shown_with_what_its_verdict_rests_on():
     text = " ".join(run_of_commands_tdp_registry("nvidia/t4").split())
     # 65.13 TFLOP/s × 0.347 pJ/op, 320 GB/s × 60 pJ/B, and what it takes idle
     assert (
-        "At the least 77.8 W: arithmetic 22.6 W (estimate), gddr6 19.2 W (quoted), idle power 36 W (recalled)" in text
+        "Lowest power 77.8 W: arithmetic 22.6 W (estimate), gddr6 19.2 W (quoted), idle power 36 W (recalled)" in text
     )
     # 70 W / 65.13 TFLOP/s
-    assert "Compute alone takes all of 70 W at 1.07 pJ/op, 2.15 pJ/MAC" in text
-    assert "The typical power is the limit at 243 MHz, 0.15 of its clock of 1.59 GHz" in text
+    assert "Compute alone reaches 70 W at 1.07 pJ/op, 2.15 pJ/MAC" in text
+    assert "The typical power equals the limit at 243 MHz, 0.15 of its clock of 1.59 GHz" in text
 
 
 def test_every_device_is_in_the_table_or_named_with_a_reason():

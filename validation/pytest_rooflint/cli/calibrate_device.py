@@ -15,6 +15,7 @@ from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
+from rooflint.devices.kinds import KINDS
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
@@ -90,7 +91,7 @@ def _found(file: Path, recording: Recording, stated: str, precision: str, known:
 def _device(file: Path, recording: Recording, stated: str, known: Registry) -> Hardware:
     """The GPU of a recording. Raises RooflintError for a CPU, and for an ambiguous name."""
     machine = recording.machine
-    if machine.kind != "gpu":
+    if not KINDS[machine.kind].has_kernel_models:
         raise RooflintError(
             f"{shown(file)}: want a recording of a GPU, found one of a {machine.kind} ({machine.device}); "
             "kernel times are modelled for GPUs only"

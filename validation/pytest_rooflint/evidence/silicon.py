@@ -248,7 +248,7 @@ def _like(found: Likeness | None) -> str:
 
 
 def _not_known(devices: Sequence[Hardware], suite: Suite) -> SiliconNotKnown:
-    gpus, others = [one for one in devices if one.kind == "gpu"], [one for one in devices if one.kind != "gpu"]
+    gpus, others = ([one for one in devices if one.traits.has_kernel_models is has] for has in (True, False))
     tables = {**package.EXCLUDED, **{" ".join(table): why for table, why in package.SUPERSEDED.items()}}
     return SiliconNotKnown(
         ops=[Why(what=what, why=why) for what, why in not_known.ops().items()],

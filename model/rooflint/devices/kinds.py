@@ -1,0 +1,28 @@
+"""Kinds of devices: what the model takes from the kind alone. A new kind is a row here, besides its specs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """What all devices of a kind have in common."""
+
+    example: str = ""
+    """The device that stands for the kind where a user names only the kind."""
+    control: str = ""
+    """The events that its control energy counts; none where it is not known."""
+    is_cores: bool = False
+    """Units are ports of cores: matrix arrays are laid out as lanes, operands pass an L1, unlike units add up."""
+    is_threaded: bool = False
+    """Matrix units and lanes sit in groups that schedule warps."""
+    has_kernel_models: bool = False
+    """Kernel times are calibrated."""
+
+
+KINDS = {
+    "cpu": DeviceKind("intel/xeon-8490h", control="cores", is_cores=True),
+    "gpu": DeviceKind("nvidia/h100-sxm5-80gb", control="warps", is_threaded=True, has_kernel_models=True),
+    "tpu": DeviceKind("google/tpu-v4", control="systolic"),
+    "kpu": DeviceKind("stillwater/kpu-t256", control="dataflow"),
+    "npu": DeviceKind(),
+}
