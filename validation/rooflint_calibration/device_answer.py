@@ -14,7 +14,7 @@ from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import shapes
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose, Section
 from rooflint.output.table import Table
 from rooflint_calibration import benefit
@@ -62,10 +62,10 @@ class BenefitRecord(Strict):
     bias_after: float
 
 
-class DeviceCalibrationRecord(Strict):
+class DeviceCalibrationRecord(Record):
     """`rooflint calibrate device -f json`; with `--published` there is no device, only benefits."""
 
-    schema_: Annotated[Literal["rooflint.calibrate.device/2"], Field(alias="schema")] = "rooflint.calibrate.device/2"
+    schema_: Annotated[Literal["rooflint.calibrate.device/2"], Field(alias="schema")]
     hardware: str | None
     precision: str | None
     own: list[OwnRecord]
@@ -116,7 +116,7 @@ def answer(found: Found) -> Answer:
     label = found.hardware.label
     benefits = _benefits({label: found.benefit}) if found.benefit else []
     summary = tuple(benefit.summary(found.benefit)) if found.benefit else ()
-    record = DeviceCalibrationRecord(
+    record = DeviceCalibrationRecord.build(
         hardware=label,
         precision=found.precision,
         own=[_own(found, kind) for kind in QUANTITIES],
@@ -128,7 +128,7 @@ def answer(found: Found) -> Answer:
         title=f"{found.hardware.name}, calibrated",
         subtitle=f"{label}, {found.precision}, {len(found.anchors)} products of a recording",
         sections=tuple(_sections(found, record, summary)),
-        record=record.model_dump(by_alias=True),
+        record=record,
         listing=_listing(benefits),
     )
 
@@ -136,14 +136,14 @@ def answer(found: Found) -> Answer:
 def published_answer(found: Mapping[str, Benefit]) -> Answer:
     """Of all published devices, each with anchors from its own rows."""
     benefits, summary = _benefits(found), tuple(benefit.summary_of_many(found))
-    record = DeviceCalibrationRecord(
+    record = DeviceCalibrationRecord.build(
         hardware=None, precision=None, own=[], products=[], benefits=benefits, caveats=[*summary, *CAVEATS]
     )
     return Answer(
         title=f"{len(found)} published GPUs, calibrated by their own anchors",
         subtitle="errors on all rows of each, by constants fitted without its family",
         sections=(_benefit_grid(found), Prose("Summary", summary), Prose("How to read it", CAVEATS[:1])),
-        record=record.model_dump(by_alias=True),
+        record=record,
         listing=_listing(benefits),
     )
 

@@ -22,7 +22,7 @@ from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.devices.schema import Strict
 from rooflint.energy.power import ARRAYS, WorkPower
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
 from rooflint.output.table import Table
@@ -155,10 +155,10 @@ class ErrorRecord(Strict):
     measurements: int
 
 
-class PowerCalibrationRecord(Strict):
+class PowerCalibrationRecord(Record):
     """`rooflint calibrate power -f json`."""
 
-    schema_: Annotated[Literal["rooflint.calibration/1"], Field(alias="schema")] = "rooflint.calibration/1"
+    schema_: Annotated[Literal["rooflint.calibration/1"], Field(alias="schema")]
     all: ErrorRecord
     groups: dict[Group, ErrorRecord]
     measurements: list[MeasuredPowerRecord]
@@ -214,7 +214,7 @@ CAVEATS = (
 def answer(found: Sequence[Row]) -> Answer:
     """Measured powers beside the calculated ranges for the same work."""
     error, by_group = error_of(found), errors(found)
-    record = PowerCalibrationRecord(
+    record = PowerCalibrationRecord.build(
         all=_error_record(error),
         groups={group: _error_record(one) for group, one in by_group.items()},
         measurements=list(map(_record, found)),
@@ -224,7 +224,7 @@ def answer(found: Sequence[Row]) -> Answer:
         title=f"Power of {len({row.claim.hardware for row in found})} devices, {len(found)} measurements",
         subtitle="calculated and measured",
         sections=tuple(_sections(found, error, by_group)),
-        record=record.model_dump(by_alias=True),
+        record=record,
         listing=Table(LISTED, tuple(tuple(getattr(one, name) for name in LISTED) for one in record.measurements)),
     )
 
