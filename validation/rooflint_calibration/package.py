@@ -1,4 +1,4 @@
-"""Systems: which device of ours each measured machine is, and which family it is left out with."""
+"""The package of measurements: its devices, their families, and where its files are."""
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -22,12 +22,12 @@ FAMILIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "rtx_pro": {"rtx_pro_6000_server": "nvidia/rtx-pro-6000-blackwell-server"},
     }
 )
-"""Device by folder of the data, by family. A family shares a generation and a kind of memory."""
+"""Devices by folder of the data, by family. A family shares a generation and a kind of memory."""
 
 NAMES: Mapping[str, str] = MappingProxyType(
     {"ampere": "Ampere", "hopper": "Hopper", "ada": "Ada", "blackwell": "Blackwell", "rtx_pro": "RTX PRO"}
 )
-"""What a reader calls them."""
+"""Labels of families."""
 
 EXCLUDED: Mapping[str, str] = MappingProxyType(
     {"b60": "Intel Arc Pro B60: no spec here, and launched one by one from the host, which hides the kernels"}
@@ -41,12 +41,12 @@ SUPERSEDED: Mapping[tuple[str, str, str], str] = MappingProxyType(
 
 
 def family_of(device: str) -> str:
-    """The family of a measured device. Raises KeyError for one that is not measured."""
+    """The family of a measured device. Raises KeyError for others."""
     return {name: family for family, members in FAMILIES.items() for name in members.values()}[device]
 
 
 def folder_of(device: str) -> str:
-    """The folder of its measurements. Raises KeyError for one that is not measured."""
+    """The folder of a measured device. Raises KeyError for others."""
     return {name: folder for members in FAMILIES.values() for folder, name in members.items()}[device]
 
 
@@ -55,10 +55,10 @@ def devices(family: str) -> tuple[str, ...]:
     return tuple(FAMILIES[family].values())
 
 
-# ---- The package of measurements, where it is installed; its files are read in place and copied nowhere
+# ---- The installed package; its files are read in place
 
 PUBLISHED = "silicon/published"
-"""The folder of a golden root in which tables of times lie that others published; nothing is claimed in them."""
+"""The folder of a golden root with tables of published times; it has no claims."""
 
 NAME = "aiconfigurator-core"
 SERIES = "0.12"
@@ -66,11 +66,11 @@ EXTRA = "pip install 'rooflint[silicon]'"
 
 
 class NotInstalledError(RooflintError):
-    """The measurements, or what reads them, are not installed here."""
+    """The measurements, or a library that reads them, are not installed."""
 
 
 def data_folder() -> Path:
-    """The folder with one folder a measured machine. Raises NotInstalledError."""
+    """The folder with one folder per measured device. Raises NotInstalledError."""
     for module in ("pyarrow", "scipy"):
         if find_spec(module) is None:
             raise NotInstalledError(f"{module} is not installed; {EXTRA}")

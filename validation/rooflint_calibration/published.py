@@ -1,4 +1,4 @@
-"""The shape of golden/silicon/published/*.yaml: times of one op on one device that others measured and published."""
+"""Published tables, golden/silicon/published/*.yaml: times of one op on one device, measured by others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,15 +24,14 @@ SIZES: dict[OpName, tuple[str, ...]] = {
     "convolution": ("batch", "channels_in", "channels_out", "height", "width", "kernel_height", "kernel_width"),
     **dict.fromkeys(("layernorm", "rmsnorm", "softmax", "gelu", "silu", "silu_mul", "add"), ("m", "n")),
 }
-"""Columns that each op needs, as its formula names them. Height and width are those of the output; what streams writes
-m rows of n elements."""
+"""Columns that each op needs. Height and width are those of the output; a stream writes m rows of n elements."""
 
 OPTIONAL: dict[OpName, tuple[str, ...]] = {"gemm": ("batch",), "convolution": ("stride", "groups", "winograd")}
-"""Columns that an op may have; 1 where it has not. `winograd` is no size but what was run: outputs along a side of the
-tiles that the library's kernel transforms; 1 where it computes directly."""
+"""Optional columns, 1 by default. `winograd` is not a size but the algorithm: outputs along a side of the transformed
+tiles, and 1 for a direct kernel."""
 
 TIME = "us"
-"""The last column: what was measured."""
+"""The last column: the measured time."""
 
 
 class PublishedSourceSpec(Strict):
@@ -45,7 +44,7 @@ class PublishedSourceSpec(Strict):
 
 
 class FloorSpec(Strict):
-    """What a call takes beside its kernel, where the clock was the host's; as the same source says it."""
+    """What a call takes besides its kernel, if the host measured the time; from the same source."""
 
     us: Annotated[float, Field(gt=0)]
     where: Text
@@ -62,20 +61,20 @@ class PublishedSpec(Strict):
     why: Text
     """How it was timed, how the rows were picked, what was left out and why."""
     timing: Literal["graph", "kernel", "host"]
-    """What the clock saw: kernels of a graph one after the other, a kernel alone, a call and the wait for its end."""
+    """What was timed: successive kernels of a graph, a kernel alone, or a call and the wait for its end."""
     floor: FloorSpec | None = None
     """With `timing: host`."""
     warm: bool = False
     """Whether the same operands were touched just before, so that L2 may still hold them."""
     from_us: Annotated[float, Field(ge=0)] = 0.0
-    """Shorter rows are kept, and no claim is about them; `why` says the reason. [us]"""
+    """Shorter rows are kept but not compared; `why` gives the reason. [us]"""
     beats_peak: Text | None = None
-    """Why rows may be faster than the dense peak of the spec; none may where it is not said."""
+    """Why rows may be faster than the dense peak of the spec; without it none may."""
     columns: Annotated[list[Word], Field(min_length=2)]
     rows: Annotated[list[list[Annotated[float, Field(gt=0)]]], Field(min_length=1)]
 
 
-# ---- Published: times that others measured on devices that the constants may never have seen, as files of the golden
+# ---- Tables
 
 
 @dataclass(frozen=True)
@@ -85,36 +84,36 @@ class Published:
     file: Path
     spec: PublishedSpec
     sizes: Mapping[str, Numbers]
-    """Columns by name, also those that are 1 as the file does not say them. Shape (rows,) each"""
+    """Columns by name, with optional ones. Shape (rows,) each"""
     seconds: Numbers
     """[s]"""
     lines: tuple[int, ...]
-    """Of each row in the file."""
+    """Line of each row in the file."""
     device_line: int
 
     @property
     def slug(self) -> str:
-        """What claims call it."""
+        """Its name in claims."""
         return self.file.stem
 
     @property
     def comparable(self) -> NDArray[np.bool_]:
-        """Rows that claims are about. Shape (rows,)"""
+        """Rows that are compared. Shape (rows,)"""
         return np.asarray(self.seconds >= self.spec.from_us * 1e-6)
 
     def __len__(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return len(self.seconds)
 
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
-    """Every table of some golden folders."""
+    """All tables of some golden folders."""
     for root in roots:
         yield from sorted((root / PUBLISHED).glob("*.yaml"))
 
 
 def find(slug: str, roots: Iterable[Path]) -> Published:
-    """The table of that name. Raises RooflintError where there is none, InputError for one that is wrong."""
+    """The table of that name. Raises RooflintError if there is none, InputError for an invalid one."""
     there = {file.stem: file for file in files(roots)}
     if slug not in there:
         raise RooflintError(f"no table {PUBLISHED}/{slug}.yaml (there are: {', '.join(there) or 'none'})")
@@ -122,7 +121,7 @@ def find(slug: str, roots: Iterable[Path]) -> Published:
 
 
 def read(file: Path, text: str | None = None) -> Published:
-    """A table, or a text in its place. Raises InputError with every problem in it."""
+    """A table, or a text in its place. Raises InputError with all its problems."""
     document, spec = read_spec(file, PublishedSpec, text)
     problems = list(_head(document, spec)) or list(_rows(document, spec))
     if problems:
@@ -135,7 +134,7 @@ def read(file: Path, text: str | None = None) -> Published:
 
 
 def _head(document: Document, spec: PublishedSpec) -> Iterator[Problem]:
-    """What is wrong with the keys above the rows."""
+    """Problems of the keys above the rows."""
     wanted, optional = SIZES[spec.op], OPTIONAL.get(spec.op, ())
     named = [name for name in spec.columns if name not in optional]
     if named != [*wanted, TIME] or spec.columns[-1] != TIME or len(set(spec.columns)) < len(spec.columns):
@@ -146,11 +145,11 @@ def _head(document: Document, spec: PublishedSpec) -> Iterator[Problem]:
         yield document.problem(("precision",), f"precision: want one of {', '.join(PRECISIONS)}")
     if (spec.timing == "host") != (spec.floor is not None):
         says = "needs 'floor: {us, where}'" if spec.timing == "host" else "has no floor"
-        yield document.problem(("timing",), f"timing: {spec.timing} {says}: what a call takes beside its kernel")
+        yield document.problem(("timing",), f"timing: {spec.timing} {says}: what a call takes besides its kernel")
 
 
 def _rows(document: Document, spec: PublishedSpec) -> Iterator[Problem]:
-    """What is wrong with the rows."""
+    """Problems of the rows."""
     first: dict[tuple[float, ...], int] = {}
     for position, row in enumerate(spec.rows):
         path, sizes = ("rows", position), tuple(row[:-1])
@@ -159,5 +158,5 @@ def _rows(document: Document, spec: PublishedSpec) -> Iterator[Problem]:
         elif any(size != int(size) for size in sizes):
             yield document.problem(path, f"row: want whole sizes, found {', '.join(f'{size:g}' for size in sizes)}")
         elif sizes in first:
-            yield document.problem(path, f"row: these sizes stand in line {first[sizes]}, too; keep one time of them")
+            yield document.problem(path, f"row: the same sizes are in line {first[sizes]}; keep one of the two")
         first.setdefault(sizes, document.line(path))

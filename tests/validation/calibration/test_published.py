@@ -76,12 +76,12 @@ def test_rows_that_are_too_short_are_kept_and_not_compared(table):
         (("precision: fp16", "precision: fp61"), "4  precision: want one of fp64, fp32"),
         (
             ("timing: kernel", "timing: host"),
-            "7  timing: host needs 'floor: {us, where}': what a call takes beside its k",
+            "7  timing: host needs 'floor: {us, where}': what a call takes besides its k",
         ),
         (("timing: kernel", "timing: kernel\nfloor: {us: 4, where: p. 3}"), "7  timing: kernel has no floor"),
         (("[1, 4096, 4096, 64]", "[1, 4096, 64]"), "10  row: want 4 numbers, one a column; found 3"),
         (("[1, 4096, 4096, 64]", "[1.5, 4096, 4096, 64]"), "10  row: want whole sizes, found 1.5, 4096, 4096"),
-        (("[1, 4096, 4096, 64]", "[4096, 12288, 4096, 3700]"), "11  row: these sizes stand in line 10, too"),
+        (("[1, 4096, 4096, 64]", "[4096, 12288, 4096, 3700]"), "11  row: the same sizes are in line 10"),
         (("[1, 4096, 4096, 64]", "[1, 4096, 4096, 0]"), "10  rows.0.3: want greater than 0, found 0"),
         (("[1, 4096, 4096, 64]", "[1, 4096, 4096, fast]"), "10  rows.0.3: want a valid number, found 'fast'"),
         (("grade: read", "grade: seen"), "5  source.grade: want 'read', 'device', 'quoted', 'recalled' or 'estimate'"),
@@ -89,7 +89,7 @@ def test_rows_that_are_too_short_are_kept_and_not_compared(table):
         (("why: a", "unit: ms\nwhy: a"), "6  unknown key 'unit'"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_line(table, edit, wish):
+def test_each_problem_is_reported_with_its_line(table, edit, wish):
     with pytest.raises(InputError, match=re.escape(f"paper-a40.yaml:{wish}")):
         published.read(table(edit))
 
