@@ -13,9 +13,9 @@ import pytest
 from pytest_rooflint.measuring import runs
 from pytest_rooflint.measuring.account import share
 from pytest_rooflint.recordings.files import identified
-from pytest_rooflint.recordings.finding import Asked
+from pytest_rooflint.recordings.finding import LawContext
 from pytest_rooflint.recordings.laws import LAWS, findings
-from pytest_rooflint.recordings.row import Row, Taken
+from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.devices.registry import Registry
 from rooflint.networks.load import network as tabled
 from rooflint_measure.record.measurement import Measurement, Samples, Unavailable, label
@@ -56,7 +56,7 @@ def asked(watcher):
     """What laws may know, and None where the registry has no device of exactly this name."""
     registry = Registry()
     found = identified(watcher.machine({}), registry)
-    return found and Asked(found, registry, lambda name, batch: tabled(name).at_batch(batch))
+    return found and LawContext(found, registry, lambda name, batch: tabled(name).at_batch(batch))
 
 
 @pytest.fixture(scope="session")
@@ -105,13 +105,13 @@ def holds(asked, watcher):
     def check(found: Measurement, *names: str) -> None:
         if asked is None:
             pytest.skip(f"timed, and compared with nothing: the registry has no {watcher.machine({}).device}")
-        row = Row(Taken(Path("measured now"), _recording(found, watcher.machine({})), (1,)), 0)
+        row = Row(RecordedFile(Path("measured now"), _recording(found, watcher.machine({})), (1,)), 0)
         looked = [(name, finding) for name in names for finding in findings((row,), LAWS[name], asked)]
         for name, finding in looked:
             causes = "; ".join(cause.text for cause in finding.causes)
-            assert finding.state != "breaks", f"{name}: {finding.said}. {causes}"
+            assert finding.state != "breaks", f"{name}: {finding.text}. {causes}"
         if all(finding.state == "silent" for _, finding in looked):
-            reasons = dict.fromkeys(finding.said for _, finding in looked) or [
+            reasons = dict.fromkeys(finding.text for _, finding in looked) or [
                 f"{asked.hardware.id} says nothing of it"
             ]
             pytest.skip(f"timed, and compared with nothing: {'; '.join(reasons)}")

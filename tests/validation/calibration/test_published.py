@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rooflint.golden import read
-from pytest_rooflint.recordings.published_world import problems
+from pytest_rooflint.recordings.files import table_problems as problems
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.devices.registry import PACKAGED, Registry

@@ -185,7 +185,7 @@ def test_a_recording_is_shown_in_eighty_columns_with_every_kind(tmp_path, record
     assert max(map(len, text.splitlines())) <= 80
     for heading in ("Matrix products", "Memory", "Networks", "Busy-waits", "Conditions", "Left out"):
         assert heading in text
-    assert "held against nvidia/t4" in text
+    assert "compared with nvidia/t4" in text
     assert "gemm fp8: a fake has no fp8" in text
 
 
@@ -193,12 +193,12 @@ def test_a_device_that_nobody_knows_has_no_shares(tmp_path, recording):
     machine = recording.machine.model_copy(update={"device": "Tesla T5"})
     text = run("show", str(write(tmp_path, recording.model_copy(update={"machine": machine}))))
     assert "no device of exactly that name" in text
-    assert "held against" not in text
+    assert "compared with" not in text
 
 
 def test_a_device_is_stated_by_hand_and_by_its_exact_id(tmp_path, recording):
     file = str(write(tmp_path, recording))
-    assert "held against nvidia/l4" in run("show", file, "--hardware", "nvidia/l4")
+    assert "compared with nvidia/l4" in run("show", file, "--hardware", "nvidia/l4")
     with pytest.raises(RooflintError, match=r"want the exact id of a device, such as .*, found 'l4'"):
         run("show", file, "--hardware", "l4")
 
@@ -228,7 +228,7 @@ def test_a_machine_that_others_work_on_says_so(recording):
     row = row.model_copy(update={"conditions": row.conditions.model_copy(update={"before": busy})})
     found = account(recording.model_copy(update={"measurements": (row,)}), None)
     (conditions,) = [section for section in found.sections if section.heading == "Conditions"]
-    assert "up to 13 runnable tasks on 2 CPUs: others were at work" in " ".join(conditions.sentences)
+    assert "up to 13 runnable tasks on 2 CPUs: other processes ran" in " ".join(conditions.sentences)
 
 
 # -------------------------------------------------------------------------------------------------------------- measure

@@ -288,4 +288,4 @@ def test_check_is_red_below_the_floor_and_reports_all_the_same(tiny):
     )
     result = tiny.script("rooflint", "check", "--mutate", "--report", "--", "-p", "no:hypothesispytest")
     assert result.returncode == 1
-    assert "below what is asked for" in tiny.read("reports/out/report.html")
+    assert "✗ below the floor" in tiny.read("reports/out/report.html")

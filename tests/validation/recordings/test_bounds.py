@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_rooflint.golden import workloads
 from pytest_rooflint.recordings.bounds import WINOGRAD, bounds, gemm_bytes
-from pytest_rooflint.recordings.row import Row, Taken
+from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
 
@@ -23,7 +23,7 @@ def networks(name, batch):
 
 
 def of(make, measurement, device):
-    row = Row(Taken(Path("synthetic.json"), make.recorded(measurement), (1,)), 0)
+    row = Row(RecordedFile(Path("synthetic.json"), make.recorded(measurement), (1,)), 0)
     return bounds(row, REGISTRY.get(device), networks)
 
 
@@ -39,7 +39,7 @@ def test_the_floor_of_a_product_is_never_above_its_roofline(make, device, precis
     except RooflintError:
         return  # it does not compute in that precision
     assert 0 < found.floor_s <= found.roofline_s * (1 + 1e-12)
-    assert found.excuses or found.floor_s == found.roofline_s
+    assert found.allowances or found.floor_s == found.roofline_s
 
 
 @IN_PROCESS
@@ -68,7 +68,7 @@ def test_winograd_takes_a_quarter_where_all_convolutions_are_of_nine_taps(make):
 
 def test_a_product_moves_each_of_its_three_matrices_once(make):
     # 100 × 10 + 10 × 1000 + 100 × 1000 = 111 000 elements of 4 B
-    row = Row(Taken(Path("synthetic.json"), make.recorded(make.gemm(1e9, "fp32", (100, 1000, 10))), (1,)), 0)
+    row = Row(RecordedFile(Path("synthetic.json"), make.recorded(make.gemm(1e9, "fp32", (100, 1000, 10))), (1,)), 0)
     assert gemm_bytes(row) == 444_000
 
 

@@ -27,7 +27,7 @@ def test_a_recording_without_any_claim_is_a_problem(bench, make):
     )
     (problem,) = bench.problems()
     assert problem.startswith(
-        f"golden/measured/acme/k1/{file.name}:1  no claim is over it in golden/measured/acme/k1.yaml"
+        f"golden/measured/acme/k1/{file.name}:1  no claim in golden/measured/acme/k1.yaml is about it"
     )
 
 
@@ -48,7 +48,8 @@ def test_a_recording_of_another_machine_is_refused_and_nobody_guesses(honest, ma
 
 def test_a_name_that_no_spec_has_must_be_said_by_the_golden_file(honest, said):
     text = said(honest.verdict(CLAIM, head=UNSAID))
-    assert "was made on 'Synthetic Acme K1', which is no name of acme/k1; say 'machine: Synthetic Acme K1'" in text
+    assert "was made on 'Synthetic Acme K1', which is not a name of acme/k1; if it is this device" in text
+    assert "add 'machine: Synthetic Acme K1'" in text
 
 
 @pytest.mark.parametrize("name", ["Acme K1", "acme  k1", "acme/k1"])
@@ -120,7 +121,7 @@ def test_each_operating_point_has_recordings_of_its_own(bench, make):
 def test_a_mode_without_a_claim_of_its_own_is_a_problem(honest, make):
     file = honest.record(make.gemm(15e12), power_mode="low")
     (problem,) = honest.problems()
-    assert problem.startswith(f"golden/measured/acme/k1/{file.name}:1  no claim at low is over it")
+    assert problem.startswith(f"golden/measured/acme/k1/{file.name}:1  no claim at low in golden")
 
 
 def test_a_mode_that_nobody_recorded_is_red(honest, said):

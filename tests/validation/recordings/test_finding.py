@@ -58,7 +58,7 @@ def test_a_slow_cpu_that_others_kept_busy_decides_nothing(bench, make, said, kin
     bench.record(make.gemm(15e12, load=load), kind=kind)
     verdict = bench.verdict(PLATEAU)
     assert verdict.outcome == outcome
-    assert ("others were at work: 9.5 runnable tasks on 1 core (busy)" in said(verdict)) == (outcome == "undecided")
+    assert ("other processes ran: 9.5 runnable tasks on 1 core (busy)" in said(verdict)) == (outcome == "undecided")
 
 
 def test_an_undecided_claim_is_no_failure_of_the_run(bench, make):

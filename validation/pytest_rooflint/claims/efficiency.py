@@ -81,7 +81,7 @@ def best_of_each(several: Iterable[Reached]) -> list[Reached]:
     """The plateau of each recording: its highest share."""
     found: dict[object, Reached] = {}
     for one in several:
-        key = one.row.taken.file
+        key = one.row.recorded.file
         if key not in found or found[key].share < one.share:
             found[key] = one
     return list(found.values())

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_precisions
 from pytest_rooflint.recordings.files import MACHINE, rows_of
-from pytest_rooflint.recordings.finding import DESPITE, Asked, Finding, check_despite
+from pytest_rooflint.recordings.finding import DESPITE, Finding, LawContext, check_despite
 from pytest_rooflint.recordings.laws import LAWS, findings
 from rooflint.base.text import counted, some
 from rooflint.base.units import DIMENSIONLESS, UnitError, parse_quantity
@@ -49,9 +49,9 @@ def _within(claim: Claim) -> float:
     return quantity.value
 
 
-def asked(claim: Claim, context: Context) -> Asked:
+def asked(claim: Claim, context: Context) -> LawContext:
     """What a law may know, from the claim and the suite."""
-    return Asked(
+    return LawContext(
         hardware=context.device(claim),
         registry=context.registry,
         networks=lambda name, batch: network(claim, context, name, batch),
@@ -106,26 +106,26 @@ def _doubt(found: list[Finding]) -> str:
         return ""
     first = open_ones[0]
     more = f"; and {len(open_ones) - 1} more" if len(open_ones) > 1 else ""
-    return f"nothing is decided: {first.row.measurement.name}: {first.said}{more}"
+    return f"nothing is decided: {first.row.measurement.name}: {first.text}{more}"
 
 
 def _apart(found: Iterable[Finding]) -> Iterator[str]:
     """What was left out of the count, by why, with some names."""
     several = list(found)
     for state in ("disturbed", "exempt"):
-        names = [f"{one.row.measurement.name} ({one.said})" for one in several if one.state == state]
+        names = [f"{one.row.measurement.name} ({one.text})" for one in several if one.state == state]
         if names:
             yield f"{len(names)} {state}: {some(names)}"
     silent = [one for one in several if one.state == "silent"]
-    for reason in dict.fromkeys(one.said for one in silent):
-        names = [one.row.measurement.name for one in silent if one.said == reason]
+    for reason in dict.fromkeys(one.text for one in silent):
+        names = [one.row.measurement.name for one in silent if one.text == reason]
         yield f"{len(names)} silent, {reason}: {some(names)}"
 
 
 def _lines(broken: list[Finding]) -> Iterator[str]:
     for one in broken[:MOST]:
         yield f"            {one.row.place}  {one.row.measurement.name}"
-        yield f"              {one.said}"
+        yield f"              {one.text}"
     if len(broken) > MOST:
         yield f"            and {len(broken) - MOST} more"
 

@@ -6,7 +6,7 @@ from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
 from pytest_rooflint.recordings.bounds import bounds
 from pytest_rooflint.recordings.causes import causes, miscounted
 from pytest_rooflint.recordings.files import MACHINE, rows_of
-from pytest_rooflint.recordings.finding import DESPITE, Asked, farthest
+from pytest_rooflint.recordings.finding import DESPITE, LawContext, farthest
 from pytest_rooflint.recordings.row import Row, selected
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_number, format_quantity
 from rooflint.diagnosis.causes import Cause
@@ -36,14 +36,14 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     )
 
 
-def _ratio(row: Row, known: Asked) -> float:
+def _ratio(row: Row, known: LawContext) -> float:
     found = bounds(row, known.hardware, known.networks)
     if found is None:
         raise ClaimError(f"{row.measurement.name} has no prediction: its stopwatch counted neither ops nor bytes")
     return found.roofline_s / row.measurement.samples.best_s
 
 
-def _causes(row: Row, known: Asked, ratio: float) -> list[Cause]:
+def _causes(row: Row, known: LawContext, ratio: float) -> list[Cause]:
     """A miscount, and where the estimate is beaten what a diagnosis finds."""
     several = []
     if isinstance(row.subject, Network):

@@ -10,10 +10,10 @@ from pytest_rooflint.golden import workloads
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError
 from pytest_rooflint.recordings.bounds import Bounds, bounds
-from pytest_rooflint.recordings.files import KINDS, claims_file, foreign, recordings_below, taken
-from pytest_rooflint.recordings.finding import Asked, Finding, reasons
+from pytest_rooflint.recordings.files import KINDS, claims_file, machine_mismatch, recorded_file, recordings_below
+from pytest_rooflint.recordings.finding import Finding, LawContext, reasons
 from pytest_rooflint.recordings.laws import LAWS, findings
-from pytest_rooflint.recordings.row import Row, Taken
+from pytest_rooflint.recordings.row import RecordedFile, Row
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted
@@ -41,20 +41,20 @@ BESIDE = ("macs = op table", "power <= limit")
 """Laws that can only make it red."""
 
 
-def rows_of(one: Taken, asked: Asked, at: str | None) -> Iterator[MeasuredRow]:
+def rows_of(one: RecordedFile, asked: LawContext, at: str | None) -> Iterator[MeasuredRow]:
     """Of every measurement that says something of a device."""
     for row in one.rows():
         if isinstance(row.subject, Gemm | Stream | Network):
             yield _row(row, asked, at)
 
 
-def _row(row: Row, asked: Asked, at: str | None) -> MeasuredRow:
+def _row(row: Row, asked: LawContext, at: str | None) -> MeasuredRow:
     samples = row.measurement.samples
     outcome, why = _standing(row, asked)
     return MeasuredRow(
         device=asked.hardware.id,
         at=at,
-        file=shown(row.taken.file),
+        file=shown(row.recorded.file),
         line=row.line,
         name=row.measurement.name,
         kind=row.subject.kind,
@@ -91,7 +91,7 @@ def _what(subject: Gemm | Stream | Network) -> str:
             return ", ".join([f"{subject.name} batch {subject.batch}", *subject.settings])
 
 
-def _standing(row: Row, asked: Asked) -> tuple[Literal["pass", "fail", "undecided"], str]:
+def _standing(row: Row, asked: LawContext) -> tuple[Literal["pass", "fail", "undecided"], str]:
     """Outcome and reason: red where a law is broken, green where one of speed is kept, undecided elsewhere."""
     fast, beside = ([one for name in laws for one in findings((row,), LAWS[name], asked)] for laws in (SPEED, BESIDE))
     too_fast = [one for one in fast if one.state == "breaks"][:1]  # two laws of speed say the same
@@ -99,15 +99,15 @@ def _standing(row: Row, asked: Asked) -> tuple[Literal["pass", "fail", "undecide
         return "fail", "; ".join(map(_sentence, broken))
     if any(one.state == "keeps" for one in fast):
         return "pass", ""
-    return "undecided", fast[0].said if fast else "no figure to compare it with"
+    return "undecided", fast[0].text if fast else "no figure to compare it with"
 
 
 def _sentence(broken: Finding) -> str:
     because = f" (likely: {broken.causes[0].text})" if broken.causes and broken.causes[0].fact else ""
-    return f"{broken.said}{because}"
+    return f"{broken.text}{because}"
 
 
-def _reached(row: Row, asked: Asked) -> dict[str, Any]:
+def _reached(row: Row, asked: LawContext) -> dict[str, Any]:
     """The rate, and its share of what it could be; above one it stays above one."""
     try:
         one = reached(row, asked.hardware)
@@ -116,7 +116,7 @@ def _reached(row: Row, asked: Asked) -> dict[str, Any]:
     return {"rate_display": one.shown, "efficiency": one.share, "efficiency_display": percent(one.share)}
 
 
-def _predicted(row: Row, asked: Asked) -> dict[str, Any]:
+def _predicted(row: Row, asked: LawContext) -> dict[str, Any]:
     """The roofline's time, and its share of the measured one."""
     found = _bounds(row, asked)
     ratio = found.roofline_s / row.measurement.samples.best_s if found else None
@@ -129,7 +129,7 @@ def _predicted(row: Row, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _bounds(row: Row, asked: Asked) -> Bounds | None:
+def _bounds(row: Row, asked: LawContext) -> Bounds | None:
     try:
         return bounds(row, asked.hardware, asked.networks)
     except (RooflintError, ClaimError):
@@ -208,7 +208,7 @@ def measured(suite: Suite) -> Measured:
     )
 
 
-Read = tuple[Taken, Asked, str | None]
+Read = tuple[RecordedFile, LawContext, str | None]
 """A recording, what laws may know of its device, and the operating point."""
 
 
@@ -219,19 +219,19 @@ def _recordings(suite: Suite) -> Iterator[Read]:
         for device, file in recordings_below(root):
             about = [claim for claim in claims if claim.file == claims_file(file)]
             try:
-                one = taken(file)
+                one = recorded_file(file)
                 at = one.mode if suite.registry.get(device).operating_points else None
                 asked = _asked(suite, device, at, about)
             except RooflintError:
                 continue
-            if about and not foreign(one, asked.hardware, about[0].option("machine")):
+            if about and not machine_mismatch(one, asked.hardware, about[0].option("machine")):
                 yield one, asked, at
 
 
-def _asked(suite: Suite, device: str, at: str | None, claims: Sequence[Claim]) -> Asked:
+def _asked(suite: Suite, device: str, at: str | None, claims: Sequence[Claim]) -> LawContext:
     hardware = suite.registry.get(device)
     normal = dict.fromkeys(reason for claim in claims for reason in claim.option("despite", ()))
-    return Asked(
+    return LawContext(
         hardware=hardware.at(at) if at else hardware,
         registry=suite.registry,
         networks=lambda name, batch: workloads.build(
@@ -254,7 +254,7 @@ def _said(rows: Sequence[MeasuredRow], found: Sequence[Read]) -> Iterator[str]:
 # ---- recordings
 
 
-def _recording(one: Taken, asked: Asked, at: str | None) -> TakenRecording:
+def _recording(one: RecordedFile, asked: LawContext, at: str | None) -> TakenRecording:
     recording = one.recording
     machine = recording.machine
     return TakenRecording(

@@ -49,13 +49,13 @@ LISTING = (
 
 HOW = (
     "Rates are those of the fastest sample, latencies the median; spread is the quartile distance over the median of "
-    "this run, and shows no neighbour; * marks disturbed samples among them",
+    "this run; * marks disturbed samples among them",
     "Peaks are dense and derived from the spec; a share above 100 % is a finding about the spec, and stays",
 )
 
 
 def account(recording: Recording, hardware: Hardware | None) -> Answer:
-    """What a recording says, beside what the model derives where the device is known."""
+    """The measurements of a recording, with what the model derives if the device is known."""
     rows = recording.measurements
     return Answer(
         title=f"Measured on {recording.machine.device}",
@@ -73,7 +73,7 @@ def peak_per_s(row: Measurement, hardware: Hardware | None) -> float | None:
     try:
         return sum(ladder.result for ladder in best_rate(row, hardware)) or None
     except RooflintError:
-        return None  # undisclosed, or not supported: there is nothing to hold it against
+        return None  # undisclosed, or not supported
 
 
 def share(row: Measurement, hardware: Hardware | None) -> float | None:
@@ -110,7 +110,7 @@ def _sections(recording: Recording, hardware: Hardware | None) -> Iterator[Secti
 
 
 def _known(table: Table) -> Table:
-    """Without the columns of which nobody knows anything."""
+    """Without the columns that have no known value."""
     kept = [place for place in range(len(table.columns)) if any(row[place] != UNKNOWN for row in table.rows)]
     rows = tuple(tuple(row[place] for place in kept) for row in table.rows)
     return Table(tuple(table.columns[place] for place in kept), rows)
@@ -148,8 +148,8 @@ def _wait(row: Measurement, _: Hardware | None) -> tuple[str, ...]:
     assert isinstance(one, Wait)
     waited, bias = (row.details.get(name) for name in ("waited_s", "bias"))
     own = format_quantity(waited, SECONDS) if isinstance(waited, float) else UNKNOWN
-    said = format_quantity(row.samples.median_s, SECONDS)
-    return format_quantity(one.wanted_s, SECONDS), own, said, percent(bias) if isinstance(bias, float) else UNKNOWN
+    reported = format_quantity(row.samples.median_s, SECONDS)
+    return format_quantity(one.wanted_s, SECONDS), own, reported, percent(bias) if isinstance(bias, float) else UNKNOWN
 
 
 Cells = Callable[[Measurement, Hardware | None], tuple[str, ...]]
@@ -195,43 +195,43 @@ def _conditions(recording: Recording, hardware: Hardware | None) -> Iterator[str
     yield _clocks([state for row in rows for state in (row.conditions.before, row.conditions.after)])
     yield from _busy(recording)
     disturbed, count = sum(len(row.samples.disturbed) for row in rows), sum(len(row.samples.seconds) for row in rows)
-    watched = any(row.samples.stolen_s is not None for row in rows)
-    blind = "" if watched else "; nobody said what was stolen"
+    is_known = any(row.samples.stolen_s is not None for row in rows)
+    blind = "" if is_known else "; stolen time is not counted here"
     yield f"{disturbed} of {count} samples were disturbed (stolen, queued, throttled); they are kept{blind}"
     working = [row for row in rows if not isinstance(row.subject, Wait)]
     for reason in dict.fromkeys(str(row.energy) for row in working if isinstance(row.energy, Unavailable)):
         yield f"energy {reason}"
-    yield from _apart(rows)
+    yield from _own_process(rows)
 
 
-def _apart(rows: Sequence[Measurement]) -> Iterator[str]:
-    """Which kernels a library chose in a process of its own, where variables of this one would have held it."""
+def _own_process(rows: Sequence[Measurement]) -> Iterator[str]:
+    """Kernels that a library chose in a process of its own, without the variables of this one."""
     for row in rows:
-        held = [f"{name} of {value}" for name, value in row.details.items() if name.startswith("unset ")]
+        unset = [f"{name} of {value}" for name, value in row.details.items() if name.startswith("unset ")]
         if core := row.details.get("core"):
-            yield f"{row.name} ran in a process of its own, on kernels for {core}{_joined(held)}"
+            yield f"{row.name} ran in a process of its own, on kernels for {core}{_joined(unset)}"
 
 
-def _joined(held: list[str]) -> str:
-    return f" ({', '.join(held)})" if held else ""
+def _joined(unset: list[str]) -> str:
+    return f" ({', '.join(unset)})" if unset else ""
 
 
 def _busy(recording: Recording) -> Iterator[str]:
-    """More runnable tasks than CPUs, which no counter of stolen time sees; only of a CPU, whose work they share."""
+    """More runnable tasks than CPUs, which counters of stolen time do not show; only for a CPU, which they share."""
     found = recording.machine
     states = [state for row in recording.measurements for state in (row.conditions.before, row.conditions.after)]
     loads = [state.load for state in states if not isinstance(state.load, Unavailable)]
     if found.kind == "cpu" and loads and max(loads) > found.count + OWN:
         yield (
-            f"up to {max(loads):.3g} runnable tasks on {found.count} CPUs: others were at work, and the figures are "
-            "what they left"
+            f"up to {max(loads):.3g} runnable tasks on {found.count} CPUs: other processes ran, and slowed the "
+            "measurements down"
         )
 
 
 def _identity(hardware: Hardware | None) -> str:
     if hardware is None:
         return "the registry has no device of exactly that name, so there is no peak; --hardware ID states one"
-    return f"held against {_id(hardware)}, {hardware.name}"
+    return f"compared with {_id(hardware)}, {hardware.name}"
 
 
 def _id(hardware: Hardware | None) -> str:

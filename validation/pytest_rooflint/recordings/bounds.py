@@ -1,7 +1,7 @@
-"""Bounds of a measured time: the roofline, which the model estimates, and the floor, which nobody can beat.
+"""Bounds of a measured time: the roofline, which the model estimates, and the floor, which is impossible to beat.
 
-Between the two a measurement is faster than the estimate for a reason that is no wonder: a cache held what the
-roofline moves, or a convolution was computed with fewer multiplications.
+Between the two a measurement is faster than the estimate for an ordinary reason: a cache held what the roofline moves,
+or a convolution was computed with fewer multiplications.
 """
 
 from collections.abc import Callable
@@ -35,10 +35,10 @@ class Bounds:
     roofline_s: float
     """The estimate. [s]"""
     floor_s: float
-    """What even a warm cache and fewer multiplications leave. [s]"""
+    """The least time, even with warm caches and fewer multiplications. [s]"""
     bound: str
     """What the estimate waits for: `compute`, `memory`, `launch`."""
-    excuses: tuple[str, ...]
+    allowances: tuple[str, ...]
     """Why less than the estimate is possible."""
     ladders: tuple[Ladder, ...]
     """Of the peak and the bandwidth, whichever it uses."""
@@ -58,7 +58,7 @@ class Bounds:
 
 
 def bounds(row: Row, hardware: Hardware, networks: Networks) -> Bounds | None:
-    """Of a measurement; None for what says nothing of a device, such as a wait.
+    """Of a measurement; None for what does not depend on a device, such as a wait.
 
     Raises UnsupportedError or UndisclosedError where the device does not say enough, RooflintError for a network
     without op table.
@@ -99,10 +99,10 @@ def bandwidth(hardware: Hardware) -> Ladder | None:
 
 
 def cached_bytes(row: Row, hardware: Hardware) -> float | None:
-    """What all caches together can hold, by the spec or else by the recording; None where nobody says. [B]"""
+    """What all caches together can hold, by the spec or else by the recording; None where neither is known. [B]"""
     if hardware.caches:
         return sum(fact.value for fact in hardware.caches.values())
-    streams = (one.subject for one in row.taken.recording.measurements)
+    streams = (one.subject for one in row.recorded.recording.measurements)
     known = [one.cache_bytes for one in streams if isinstance(one, Stream) and one.cache_bytes]
     return max(known, default=None)
 
@@ -117,12 +117,12 @@ def gemm_bytes(row: Row) -> float:
 def _of_gemm(row: Row, hardware: Hardware) -> Bounds:
     gemm: Gemm = row.subject
     compute_s = compute_time_s(OPS_PER_MAC * gemm.macs, working_peak_ops_per_s(hardware, gemm.precision))
-    memory_s, streamed_s, excuses = _moving(gemm_bytes(row), row, hardware)
+    memory_s, streamed_s, allowances = _moving(gemm_bytes(row), row, hardware)
     return Bounds(
         roofline_s=float(kernel_time_s(compute_s, memory_s)),
         floor_s=max(compute_s, streamed_s),
         bound="compute" if compute_s >= memory_s else "memory",
-        excuses=excuses if memory_s > compute_s else (),
+        allowances=allowances if memory_s > compute_s else (),
         **_rests_on(hardware, gemm.precision),
     )
 
@@ -131,8 +131,8 @@ def _of_stream(row: Row, hardware: Hardware) -> Bounds | None:
     ladder = bandwidth(hardware)
     if ladder is None:
         return None
-    memory_s, streamed_s, excuses = _moving(row.measurement.bytes_moved or 0.0, row, hardware)
-    return Bounds(memory_s, streamed_s, "memory", excuses, (ladder,))
+    memory_s, streamed_s, allowances = _moving(row.measurement.bytes_moved or 0.0, row, hardware)
+    return Bounds(memory_s, streamed_s, "memory", allowances, (ladder,))
 
 
 def _of_network(row: Row, hardware: Hardware, networks: Networks) -> Bounds:
@@ -144,8 +144,8 @@ def _of_network(row: Row, hardware: Hardware, networks: Networks) -> Bounds:
     least_macs = float((table.macs * (1 - square * (1 - 1 / WINOGRAD))).sum())
     weights = float(table.elements_weight.sum()) * bytes_per_element(network.precision)
     _, streamed_s, _ = _moving(weights, row, hardware)
-    excuses = (
-        *(["Winograd may spare multiplications of 3 × 3 convolutions"] if square.any() else []),
+    allowances = (
+        *(["Winograd may save multiplications of 3 × 3 convolutions"] if square.any() else []),
         *([f"caches of {_size(row, hardware)} may hold data"]),
         *(["ops may be fused"] if len(table) > 1 else []),
     )
@@ -153,7 +153,7 @@ def _of_network(row: Row, hardware: Hardware, networks: Networks) -> Bounds:
         roofline_s=roofline_s,
         floor_s=max(float(compute_time_s(OPS_PER_MAC * least_macs, peak)), streamed_s),
         bound=bound,
-        excuses=excuses,
+        allowances=allowances,
         **_rests_on(hardware, network.precision),
     )
 
@@ -173,7 +173,7 @@ def _may_be_winograd(table: Workload) -> Any:
 
 
 def _moving(moved_bytes: float, row: Row, hardware: Hardware) -> tuple[float, float, tuple[str, ...]]:
-    """Time by the roofline, time of what no cache can have held, and the excuse for what lies between. [s]"""
+    """Time by the roofline, time of what no cache can have held, and the allowance for what lies between. [s]"""
     ladder = bandwidth(hardware)
     if ladder is None:
         return 0.0, 0.0, ()

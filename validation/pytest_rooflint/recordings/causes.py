@@ -1,4 +1,4 @@
-"""Clocks of a recording beside those of the spec: how far a peak may honestly be passed, and when it is wrong."""
+"""Causes of measurements that contradict a spec, and by how much a faster clock explains them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,12 +14,12 @@ from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.diagnosis.diagnose import candidates
 
 MOST = 0.1
-"""No boost adds more to a documented clock; a device that runs faster still has another one than its spec says. [1]"""
+"""No boost adds more to a documented clock; on a device that runs faster still, the clock of the spec is wrong. [1]"""
 
 
 @dataclass(frozen=True)
-class Clocked:
-    """The fastest clock that was seen while a measurement ran, beside the fact."""
+class ClockRatio:
+    """The fastest clock that was recorded during a measurement, and the fact."""
 
     recorded_hz: float
     fact: Fact
@@ -36,27 +36,27 @@ class Clocked:
         return min(max(self.ratio - 1, 0.0), MOST)
 
     def __str__(self) -> str:
-        """`recorded at 1.98 GHz (nvml), the spec says 1830 MHz`."""
-        who = f" ({self.source})" if self.source else ""
-        return f"recorded at {format_quantity(self.recorded_hz, HERTZ)}{who}, the spec says {self.fact.display}"
+        """`recorded at 1.98 GHz (nvml), the spec has 1830 MHz`."""
+        source = f" ({self.source})" if self.source else ""
+        return f"recorded at {format_quantity(self.recorded_hz, HERTZ)}{source}, the spec has {self.fact.display}"
 
 
-def clocked(row: Row, ladder: Ladder) -> Clocked | None:
-    """Of the unit whose peak a ladder derives; None where nobody read a clock."""
+def clock_ratio(row: Row, ladder: Ladder) -> ClockRatio | None:
+    """Of the unit whose peak a ladder derives; None where no clock was read."""
     facts = [factor.fact for factor in ladder.factors if factor.name == "clock" and factor.fact]
     seen = row.readings("clock_hz")
     if not facts or not seen:
         return None
     sources = dict.fromkeys(state.clock_source for state in row.states if state.clock_source)
-    return Clocked(max(seen), facts[0], ", ".join(sources))
+    return ClockRatio(max(seen), facts[0], ", ".join(sources))
 
 
 def uncertainty(row: Row, ladders: tuple[Ladder, ...]) -> float:
     """The largest of the units that compute. [1]"""
-    return max((one.uncertainty for ladder in ladders if (one := clocked(row, ladder))), default=0.0)
+    return max((one.uncertainty for ladder in ladders if (one := clock_ratio(row, ladder))), default=0.0)
 
 
-# ---- Causes of a measurement that cannot be: a clock, a count, or whatever a diagnosis finds in the factors of a pea
+# ---- Causes of an impossible measurement: a clock, a count, or what a diagnosis finds in the factors of a peak
 
 WORST, BEST = 0.6, 1.0
 """Efficiency of a kernel that beat a peak: above its rate the true peak is sought, and not far above."""
@@ -67,9 +67,7 @@ def causes(row: Row, found: Bounds, beaten: float, hardware: Hardware, registry:
     for ladder in found.binding:
         yield from of_ladder(row, ladder, beaten, hardware, registry, found.unit)
     what, work = ("peak", "ops") if found.bound == "compute" else ("bandwidth", "bytes")
-    yield Cause(
-        f"no slip with a name: a factor of the {what} is too low, or {work} are counted that were none", 1 / beaten, 3.0
-    )
+    yield Cause(f"no known error: a factor of the {what} is too low, or too many {work} are counted", 1 / beaten, 3.0)
 
 
 def of_ladder(
@@ -83,7 +81,7 @@ def of_ladder(
 
 def _clock(row: Row, ladder: Ladder, beaten: float) -> Cause | None:
     """The spec's clock is too low, where the recorded one explains all of it."""
-    one = clocked(row, ladder)
+    one = clock_ratio(row, ladder)
     if one is None or one.ratio < beaten * (1 - 1e-9):
         return None
     repaired = one.fact.with_value(one.recorded_hz)
@@ -93,7 +91,7 @@ def _clock(row: Row, ladder: Ladder, beaten: float) -> Cause | None:
 def _diagnosed(
     row: Row, ladder: Ladder, beaten: float, hardware: Hardware, registry: Registry, unit: str | None
 ) -> Iterator[Cause]:
-    """A peak lies below the rate by a slip that has a name: how far below, is not known well enough for a guess."""
+    """Known errors that put a peak below the rate; by how much it is too low is too uncertain for a guess."""
     span = Span(WORST / beaten, BEST / beaten)
     precision = row.precision if unit else None
     for one in candidates(Case(ladder, span, hardware, registry, unit, precision)):

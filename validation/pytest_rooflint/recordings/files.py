@@ -1,4 +1,4 @@
-"""Which device of the registry a machine is: exactly, or not at all."""
+"""Recordings and published tables as files: which device they are of, and the claims about them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,10 +8,11 @@ from typing import Any
 
 from pytest_rooflint.golden.claim import MEASURED, Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context
-from pytest_rooflint.recordings.row import Row, Taken
+from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry, UnknownDeviceError
+from rooflint_calibration import published
 from rooflint_measure.record import recording
 from rooflint_measure.record.recording import Machine, RecordingError
 
@@ -20,7 +21,7 @@ UNKNOWN = "unknown"
 
 
 def identified(machine: Machine, registry: Registry) -> Hardware | None:
-    """The one device that answers to exactly what system or driver said; None for none and for several.
+    """The one device whose name is exactly that of system or driver; None for none and for several.
 
     A near name is another device, with another peak. So is a slice of a CPU: its name goes with its cores, as in
     `2 × AMD EPYC, family 26 model 2 stepping 1`, and without them it means a device that has just as many.
@@ -30,7 +31,7 @@ def identified(machine: Machine, registry: Registry) -> Hardware | None:
 
 
 def stated(name: str, registry: Registry) -> Hardware:
-    """The device that a person states by hand, at an operating point after `@`. Raises RooflintError."""
+    """The device of --hardware, at an operating point after `@`. Raises RooflintError."""
     device, _, mode = name.partition("@")
     if device not in registry.ids():
         raise RooflintError(f"--hardware: want the exact id of a device, such as nvidia/h100-sxm5-80gb, found '{name}'")
@@ -39,7 +40,7 @@ def stated(name: str, registry: Registry) -> Hardware:
 
 
 def answers(hardware: Hardware, machine: Machine) -> bool:
-    """Whether id, name or an alias of a device is exactly what a machine calls itself, with as many cores if a CPU."""
+    """Whether id, name or an alias of a device is exactly the name of a machine, with as many cores for a CPU."""
     names = {_plain(name) for name in (hardware.id, hardware.name, *hardware.aliases)}
     if machine.kind != "cpu":
         return _plain(machine.device) in names
@@ -56,7 +57,7 @@ def _cores(hardware: Hardware) -> Iterator[int]:
 
 
 def _plain(name: str) -> str:
-    """Case and runs of blanks are how a driver prints, not what it says."""
+    """Without case and repeated blanks, which depend on the driver only."""
     return " ".join(name.casefold().split())
 
 
@@ -67,17 +68,17 @@ MACHINE = {
 }
 
 
-def taken(file: Path) -> Taken:
+def recorded_file(file: Path) -> RecordedFile:
     """A recording, read once as long as its file stays the same. Raises RecordingError."""
     try:
         status = file.stat()
     except OSError:
-        return Taken(file, recording.read(file), ())  # which says why
-    return _taken(file, (status.st_mtime_ns, status.st_size))
+        return RecordedFile(file, recording.read(file), ())  # which raises with the reason
+    return _recorded_file(file, (status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=256)
-def _taken(file: Path, _state: tuple[int, int]) -> Taken:
+def _recorded_file(file: Path, _state: tuple[int, int]) -> RecordedFile:
     found = recording.read(file)
     starts = [
         number
@@ -85,7 +86,7 @@ def _taken(file: Path, _state: tuple[int, int]) -> Taken:
         if re.match(r'\s*\{.*"subject":', line)
     ]
     count = len(found.measurements)
-    return Taken(file, found, tuple(starts) if len(starts) == count else (1,) * count)
+    return RecordedFile(file, found, tuple(starts) if len(starts) == count else (1,) * count)
 
 
 def recordings_below(root: Path) -> Iterator[tuple[str, Path]]:
@@ -106,24 +107,24 @@ def folder_of(golden: Path) -> Path:
     return golden.parent / golden.stem
 
 
-def recordings_of(claim: Claim, context: Context) -> tuple[Taken, ...]:
+def recordings_of(claim: Claim, context: Context) -> tuple[RecordedFile, ...]:
     """The recordings that a claim is about, of its operating point, oldest first.
 
     Raises ClaimError where there is none, RooflintError for one that is of something else.
     """
     folder = folder_of(claim.file)
     _placed(claim, context.golden_roots)
-    found = [taken(file) for file in sorted(folder.glob("*.json"))]
+    found = [recorded_file(file) for file in sorted(folder.glob("*.json"))]
     if not found:
         raise ClaimError(f"no recording lies in {shown(folder)}; rooflint measure makes one")
     hardware = context.registry.get(str(claim.hardware))
     for one in found:
-        if complaint := foreign(one, hardware, claim.option("machine")):
+        if complaint := machine_mismatch(one, hardware, claim.option("machine")):
             raise RooflintError(f"{shown(one.file)}: {complaint}")
     return of_mode(found, hardware, claim.mode_of(hardware.id))
 
 
-def of_mode(found: Iterable[Taken], hardware: Hardware, mode: str | None) -> tuple[Taken, ...]:
+def of_mode(found: Iterable[RecordedFile], hardware: Hardware, mode: str | None) -> tuple[RecordedFile, ...]:
     """Those at an operating point. Raises ClaimError where there is none."""
     several = list(found)
     modal = bool(hardware.operating_points)
@@ -134,8 +135,8 @@ def of_mode(found: Iterable[Taken], hardware: Hardware, mode: str | None) -> tup
     return chosen
 
 
-def foreign(one: Taken, hardware: Hardware, machine: Any) -> str:
-    """What is wrong with the machine of a recording; empty where it is exactly the one that is named.
+def machine_mismatch(one: RecordedFile, hardware: Hardware, machine: Any) -> str:
+    """How the machine of a recording differs from the named one; empty where it is exactly that.
 
     That is `machine` of the golden file, or else id, name and aliases of the spec. A near name is another device.
     """
@@ -145,8 +146,8 @@ def foreign(one: Taken, hardware: Hardware, machine: Any) -> str:
     if answers(hardware, one.recording.machine):
         return ""
     return (
-        f"was made on '{device}', which is no name of {hardware.id}; "
-        f"say 'machine: {device}' at the top of the golden file, if that is this device"
+        f"was made on '{device}', which is not a name of {hardware.id}; "
+        f"if it is this device, add 'machine: {device}' at the top of the golden file"
     )
 
 
@@ -168,14 +169,14 @@ def rows_of(claim: Claim, context: Context) -> tuple[Row, ...]:
     return tuple(row for row in rows if wanted in (None, row.precision))
 
 
-# ---- The closed world of recordings: each can be read, is of a device that is known, and has a claim over it
+# ---- Recordings: each can be read, is of a known device, and has a claim about it
 
 KINDS = ("measured", "efficiency", "predicted")
 """Kinds of claims that are about recordings."""
 
 
 def problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim]) -> Iterator[Problem]:
-    """What is wrong with the recordings of some golden folders."""
+    """Problems of the recordings of some golden folders."""
     about: dict[Path, list[Claim]] = {}
     for claim in claims:
         if claim.kind in KINDS:
@@ -187,7 +188,7 @@ def problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim])
 
 def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) -> Iterator[Problem]:
     try:
-        one = taken(file)
+        one = recorded_file(file)
     except RecordingError as error:
         yield _problem(file, str(error))
         return
@@ -197,7 +198,7 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
     beside = claims_file(file)
     if not any(_is_over(claim, device, one, registry) for claim in claims):
         mode = f" at {one.mode}" if one.mode else ""
-        yield Problem(file, 1, f"no claim{mode} is over it in {shown(beside)}; what nobody judges shows nothing")
+        yield Problem(file, 1, f"no claim{mode} in {shown(beside)} is about it; without a claim it checks nothing")
     for claim in claims[:1]:
         if claim.hardware != device:
             yield Problem(file, 1, f"lies in the folder of {device}, and {shown(beside)} is about {claim.hardware}")
@@ -205,29 +206,29 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
             yield Problem(file, 1, complaint)
 
 
-def _is_over(claim: Claim, device: str, one: Taken, registry: Registry) -> bool:
+def _is_over(claim: Claim, device: str, one: RecordedFile, registry: Registry) -> bool:
     """Whether a claim of the file beside speaks of the operating point that was recorded."""
     try:
         return not registry.get(device).operating_points or claim.mode_of(device) == one.mode
     except InputError:
-        return True  # a broken spec is red by itself
+        return True  # a broken spec fails by itself
 
 
-def _foreign(one: Taken, device: str, claim: Claim, registry: Registry) -> str:
+def _foreign(one: RecordedFile, device: str, claim: Claim, registry: Registry) -> str:
     try:
-        return foreign(one, registry.get(device), claim.option("machine"))
+        return machine_mismatch(one, registry.get(device), claim.option("machine"))
     except InputError:
         return ""  # as above
 
 
-def _unknown(device: str, one: Taken, registry: Registry) -> str:
+def _unknown(device: str, one: RecordedFile, registry: Registry) -> str:
     """Whether the path names a device that a spec describes, in a mode that it has."""
     try:
         hardware = registry.get(device)
     except UnknownDeviceError as error:
         return f"lies in the folder of a device without spec: {error}"
     except InputError:
-        return ""  # a broken spec is red by itself
+        return ""  # a broken spec fails by itself
     modes = hardware.operating_points
     if modes and one.mode is not None and one.mode not in modes:
         return f"was made in the mode '{one.mode}', which {device} does not have (has: {', '.join(modes)})"
@@ -235,6 +236,34 @@ def _unknown(device: str, one: Taken, registry: Registry) -> str:
 
 
 def _problem(file: Path, message: str) -> Problem:
-    """A refusal with its line, without the file's name that a problem brings itself."""
+    """An error as a problem: with its line, without the file name."""
     place = re.fullmatch(rf"{re.escape(shown(file))}(?::(\d+))?: (.*)", message, re.DOTALL)
     return Problem(file, int(place[1] or 1), place[2]) if place else Problem(file, 1, message)
+
+
+# ---- Published tables: each can be read, is of a known device, and has a claim about it
+
+TABLE_KIND, TABLE_SUBJECT = "prediction", "published"
+"""Claims that are about tables: `prediction: published <slug>`."""
+
+
+def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim]) -> Iterator[Problem]:
+    """Problems of the published tables of some golden folders."""
+    named = {claim.subject.split()[1] for claim in claims if is_about_table(claim)}
+    for file in published.files(roots):
+        try:
+            table = published.read(file)
+            registry.get(table.spec.device)
+        except UnknownDeviceError as error:
+            yield Problem(file, table.device_line, f"device: is of a device without spec: {error}")
+        except InputError as error:
+            yield from error.problems
+        if file.stem not in named:
+            wanted = f"want '{TABLE_KIND}: {TABLE_SUBJECT} {file.stem}' in a golden file"
+            yield Problem(file, 1, f"no claim is about it; without a claim it checks nothing; {wanted}")
+
+
+def is_about_table(claim: Claim) -> bool:
+    """Whether a claim compares the model with a published table."""
+    words = claim.subject.split()
+    return claim.kind == TABLE_KIND and len(words) > 1 and words[0] == TABLE_SUBJECT

@@ -1,4 +1,4 @@
-"""Disturbance: samples that others had a part of or that were throttled, a busy machine, and what it leaves open.
+"""Findings of laws on measurements, and doubts about them: disturbed samples and busy machines.
 
 Noise only ever adds to a time, so a disturbed measurement may be too slow and never too fast.
 """
@@ -21,7 +21,7 @@ from rooflint.diagnosis.causes import Cause
 from rooflint_measure.record.measurement import QUEUED, STOLEN, Samples
 
 BUSY = "busy"
-"""More tasks could run than there are cores; asked where nobody says how long threads waited for one."""
+"""More runnable tasks than cores; used where the time that threads waited for a core is not known."""
 
 OWN = 0.5
 """Runnable tasks that a quiet system has besides those that fill its cores, averaged over a minute."""
@@ -30,24 +30,24 @@ DESPITE: dict[str, dict[str, Any]] = {
     "despite": {
         "type": "array",
         "items": {"type": "string"},
-        "description": f"what may hold it back: throttle reasons as recorded, {STOLEN}, {QUEUED}, {BUSY}; needs a why",
+        "description": f"what may slow it down: throttle reasons as recorded, {STOLEN}, {QUEUED}, {BUSY}; needs a why",
     }
 }
 
 
 def check_despite(claim: Claim) -> None:
-    """Refuse what is no list of reasons, and one without a sentence. Raises ClaimError."""
+    """Require a list of reasons, and a 'why' for it. Raises ClaimError."""
     despite = claim.option("despite", [])
     if not isinstance(despite, list) or not all(isinstance(reason, str) and reason for reason in despite):
         raise ClaimError(
             f"despite: want the reasons that count as normal here, such as [sw_power_cap], found {despite}"
         )
     if despite and not claim.why:
-        raise ClaimError("despite: say 'why:' a device that is held back is measured as it should be")
+        raise ClaimError("despite: add 'why:', the reason why a throttled device is measured as it should be")
 
 
 def reasons(samples: Samples, despite: Collection[str] = ()) -> dict[int, tuple[str, ...]]:
-    """What disturbed each sample that was, apart from what counts as normal."""
+    """What disturbed each disturbed sample, except for what counts as normal."""
     found: dict[int, tuple[str, ...]] = {}
     for number in range(len(samples.seconds)):
         if left := tuple(reason for reason in samples.disturbance(number) if reason not in despite):
@@ -56,21 +56,21 @@ def reasons(samples: Samples, despite: Collection[str] = ()) -> dict[int, tuple[
 
 
 @dataclass(frozen=True)
-class Told:
-    """A figure of a measurement, with why it may be too low."""
+class Figure:
+    """A figure of a measurement, with the reason why it may be too low."""
 
     row: Row
     value: float
     doubt: str
 
 
-def farthest(claim: Claim, figures: Iterable[tuple[Row, float]]) -> Told:
+def farthest(claim: Claim, figures: Iterable[tuple[Row, float]]) -> Figure:
     """The one that disagrees most with what is expected, among those that decide something; else among all.
 
-    What is in doubt decides by being too high alone, so it hides no other that is in no doubt.
+    A doubtful figure decides only by being too high, so it never hides a certain one.
     """
     despite = claim.option("despite", ())
-    several = [Told(row, value, doubt(row, despite)) for row, value in figures]
+    several = [Figure(row, value, doubt(row, despite)) for row, value in figures]
     expected, high = (claim.expectation.value, claim.expectation.high) if claim.expectation else (1.0, math.inf)
     deciding = [one for one in several if not one.doubt or one.value > high]
     return max(deciding or several, key=lambda one: abs(math.log(one.value / expected)))
@@ -78,27 +78,27 @@ def farthest(claim: Claim, figures: Iterable[tuple[Row, float]]) -> Told:
 
 def doubt(row: Row, despite: Collection[str] = ()) -> str:
     """Why its time may be too long: half of its samples or more are disturbed. Empty where it can be trusted."""
-    load, cores = max(row.readings("load"), default=0.0), row.taken.recording.machine.count
-    blind = row.measurement.samples.queued_s is None and row.taken.recording.machine.kind == "cpu"
+    load, cores = max(row.readings("load"), default=0.0), row.recorded.recording.machine.count
+    blind = row.measurement.samples.queued_s is None and row.recorded.recording.machine.kind == "cpu"
     if blind and BUSY not in despite and load > cores + OWN:
-        return f"others were at work: {load:.3g} runnable tasks on {counted(cores, 'core')} ({BUSY})"
+        return f"other processes ran: {load:.3g} runnable tasks on {counted(cores, 'core')} ({BUSY})"
     samples = row.measurement.samples
     found = reasons(samples, despite)
     if 2 * len(found) < len(samples.seconds):
         return ""
     counts = Counter(reason for several in found.values() for reason in several)
-    said = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
-    return f"{len(found)} of {len(samples.seconds)} samples are disturbed ({said})"
+    text = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
+    return f"{len(found)} of {len(samples.seconds)} samples are disturbed ({text})"
 
 
-# ---- Finding: what a law says of one measurement
+# ---- Findings
 
 State = Literal["keeps", "breaks", "exempt", "disturbed", "silent"]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a law may know besides the measurement."""
+class LawContext:
+    """What a law knows besides the measurement."""
 
     hardware: Hardware
     registry: Registry
@@ -111,21 +111,21 @@ class Asked:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a law found on a measurement."""
+    """The result of a law for a measurement."""
 
     row: Row
     state: State
-    said: str
+    text: str
     """The numbers, or why there are none."""
     facts: tuple[Fact, ...] = ()
     causes: tuple[Cause, ...] = ()
 
 
-Look = Callable[[Row, Asked], Finding | None]
-"""None for a measurement that a law does not speak of."""
+Look = Callable[[Row, LawContext], Finding | None]
+"""Returns None for a measurement that the law is not about."""
 
 
-def kept(row: Row, asked: Asked, said: str, facts: tuple[Fact, ...]) -> Finding:
+def kept(row: Row, context: LawContext, text: str, facts: tuple[Fact, ...]) -> Finding:
     """Kept, unless it was too disturbed to tell what an undisturbed one would say."""
-    why = doubt(row, asked.despite)
-    return Finding(row, "disturbed", f"{said}; {why}", facts) if why else Finding(row, "keeps", said, facts)
+    why = doubt(row, context.despite)
+    return Finding(row, "disturbed", f"{text}; {why}", facts) if why else Finding(row, "keeps", text, facts)

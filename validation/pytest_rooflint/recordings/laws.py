@@ -1,16 +1,236 @@
-"""Laws of measurements: what no stopwatch can contradict, whatever a device is good for.
+"""Laws of measurements: what no stopwatch can contradict, whatever the device is capable of.
 
-Each law looks at one measurement of a recording and says what it found; a claim speaks of all that it looks at.
+Each law examines one measurement of a recording and returns what it found; a claim is about all that it examines. Laws
+of speed compare with the peak, the bandwidth and the roofline; laws of power compare an energy counter with the power
+that was read, and with the limits of the device.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pytest_rooflint.golden.kinds import ClaimError
-from pytest_rooflint.recordings import power_laws, speed_laws
-from pytest_rooflint.recordings.finding import Asked, Finding, Look
+from pytest_rooflint.recordings.bounds import Bounds, bandwidth, bounds, cached_bytes, gemm_bytes, peaks
+from pytest_rooflint.recordings.causes import causes, miscounted, uncertainty
+from pytest_rooflint.recordings.finding import Finding, LawContext, Look, kept
 from pytest_rooflint.recordings.row import Row
 from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact, Ladder
+from rooflint.base.precision import rate_unit
+from rooflint.base.units import (
+    BYTES_PER_S,
+    JOULES,
+    OPS_PER_BYTE,
+    OPS_PER_S,
+    SECONDS,
+    WATTS,
+    format_number,
+    format_quantity,
+    percent,
+)
+from rooflint.devices.hardware import working_peak_ops_per_s
+from rooflint.diagnosis.causes import Cause
+from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
+from rooflint_measure.record.measurement import Energy, Gemm, Network, Stream
+
+ROUNDING = 1e-9
+"""Of floating-point arithmetic on both sides. [1]"""
+
+DEEP = 0.5
+"""A product waits for memory beyond doubt where its intensity is at most this share of the breakpoint. [1]"""
+
+
+def rate(row: Row, context: LawContext) -> Finding | None:
+    """Of a product: at most the peak of its precision, at the clock that was recorded."""
+    if not isinstance(row.subject, Gemm):
+        return None
+    ladders = peaks(context.hardware, row.subject.precision)
+    peak, slack = sum(ladder.result for ladder in ladders), uncertainty(row, ladders)
+    share = (row.measurement.ops_per_s or 0.0) / peak
+    faster = f" × {format_number(1 + slack)} for the recorded clock" if slack else ""
+    of_peak = format_quantity(peak, OPS_PER_S, unit=rate_unit(row.subject.precision))
+    text = f"{_rate(row)} of a peak of {of_peak}{faster}"
+    found = bounds(row, context.hardware, context.networks)
+    if share <= (1 + slack) * (1 + ROUNDING):
+        return kept(row, context, text, tuple(fact for ladder in ladders for fact in ladder.facts))
+    return _broken(row, context, text, found, share)
+
+
+def bandwidth_of_stream(row: Row, context: LawContext) -> Finding | None:
+    """At most that of the memory, beyond what caches hold."""
+    if not isinstance(row.subject, Stream):
+        return None
+    ladder = context.hardware.main_memory().derivation()  # raises with the reason where it is not known
+    found = bounds(row, context.hardware, context.networks)
+    if found is None:
+        return None
+    moved = format_quantity(row.measurement.bytes_per_s or 0.0, BYTES_PER_S)
+    return _between(row, context, f"{moved} of {format_quantity(ladder.result, BYTES_PER_S)}", found)
+
+
+def latency(row: Row, context: LawContext) -> Finding | None:
+    """At least that of the roofline, but for what caches and algorithms spare."""
+    found = bounds(row, context.hardware, context.networks) if isinstance(row.subject, Gemm | Network) else None
+    if found is None:
+        return None
+    took, least = (format_quantity(time_s, SECONDS) for time_s in (row.measurement.samples.best_s, found.roofline_s))
+    return _between(row, context, f"{took}, where the roofline has {least} ({found.bound})", found)
+
+
+def macs(row: Row, context: LawContext) -> Finding | None:
+    """As many as the op table of the network has."""
+    if not isinstance(row.subject, Network):
+        return None
+    cause = miscounted(row, context.networks(row.subject.name, row.subject.batch).total_macs)
+    return Finding(row, "breaks", cause.text, causes=(cause,)) if cause else Finding(row, "keeps", "")
+
+
+def memory_bound_rate(row: Row, context: LawContext) -> Finding | None:
+    """Of a product that waits for memory: its intensity times what the best stream of its own session moved."""
+    intensity = _deep_intensity(row, context)
+    if intensity is None:
+        return None
+    rows = row.recorded.recording.measurements
+    streams = [one.bytes_per_s for one in rows if isinstance(one.subject, Stream) and one.bytes_per_s]
+    if not streams:
+        return Finding(row, "silent", "no stream was timed in its recording")
+    ladders = _ladders(row, context)
+    peak = working_peak_ops_per_s(context.hardware, row.subject.precision)
+    ratio = (row.measurement.ops_per_s or 0.0) / float(attainable_ops_per_s(intensity, peak, max(streams)))
+    beside = f"{format_quantity(intensity, OPS_PER_BYTE)} × {format_quantity(max(streams), BYTES_PER_S)}"
+    text = f"{_rate(row)}, {percent(ratio)} of {beside} of the best stream beside it"
+    facts = tuple(fact for ladder in ladders for fact in ladder.facts)
+    found = kept(row, context, text, facts)
+    if abs(ratio - 1) <= context.within or (ratio < 1 and found.state == "disturbed"):
+        return found
+    why = "bytes are counted that a cache held" if ratio > 1 else "more bytes moved than were counted"
+    return Finding(row, "breaks", text, facts, (Cause(why, ratio, 1.0),))
+
+
+def _deep_intensity(row: Row, context: LawContext) -> float | None:
+    """Of a product that must wait for memory; None for another one. [op/B]"""
+    ladder = bandwidth(context.hardware)
+    held = cached_bytes(row, context.hardware)
+    if not isinstance(row.subject, Gemm) or ladder is None or held is None or gemm_bytes(row) <= held:
+        return None
+    intensity = (row.measurement.ops or 0) / gemm_bytes(row)
+    peak = working_peak_ops_per_s(context.hardware, row.subject.precision)
+    return intensity if intensity <= DEEP * breakpoint_ops_per_byte(peak, ladder.result) else None
+
+
+def _ladders(row: Row, context: LawContext) -> tuple[Ladder, ...]:
+    ladder = bandwidth(context.hardware)
+    return (*peaks(context.hardware, row.subject.precision), *([ladder] if ladder else []))
+
+
+def _between(row: Row, context: LawContext, text: str, found: Bounds) -> Finding:
+    """Slower than the roofline: kept; above the floor: exempt; below it: impossible."""
+    best_s = row.measurement.samples.best_s
+    slack = uncertainty(row, found.ladders) if found.bound == "compute" else 0.0
+    if best_s * (1 + slack) >= found.roofline_s * (1 - ROUNDING):
+        return kept(row, context, text, found.facts)
+    if not found.allowances:
+        return _broken(row, context, text, found, found.roofline_s / best_s)
+    if best_s * (1 + slack) >= found.floor_s * (1 - ROUNDING):
+        return Finding(row, "exempt", f"{text}: {', '.join(found.allowances)}", found.facts)
+    floor = f"{text}, and with all that may be spared {format_quantity(found.floor_s, SECONDS)}"
+    return _broken(row, context, floor, found, found.floor_s / best_s)
+
+
+def _broken(row: Row, context: LawContext, text: str, found: Bounds | None, beaten: float) -> Finding:
+    """Noise only adds to a time, so this is a finding even if the measurement is noisy."""
+    if found is None:
+        return Finding(row, "breaks", text)
+    several = tuple(causes(row, found, beaten, context.hardware, context.registry))
+    return Finding(row, "breaks", f"{text}; beaten by {percent(beaten - 1)}", _binding(found), several)
+
+
+def _binding(found: Bounds) -> tuple[Fact, ...]:
+    return tuple(fact for ladder in found.binding for fact in ladder.facts)
+
+
+def _rate(row: Row) -> str:
+    return format_quantity(row.measurement.ops_per_s or 0.0, OPS_PER_S, unit=rate_unit(row.subject.precision))
+
+
+# ---- power
+
+LIMITS = ("powers.limit", "tdp")
+"""Facts that limit the power of a device."""
+
+COUNTER_ERRORS = (
+    (1e3, "mJ are taken for J"),
+    (1e-3, "J are taken for mJ"),
+    (1e6, "µJ are taken for J"),
+    (2.0, "energy is counted twice, of two packages or of two runs"),
+    (0.5, "half of the energy is missing: one of two packages, or a counter that wrapped"),
+)
+"""Common errors of energy counters, by the ratio to the truth."""
+
+
+def energy(row: Row, context: LawContext) -> Finding:
+    """Joules of a metered run are the mean of the power that was read between the samples before it, times the time."""
+    counted = row.measurement.energy
+    if not isinstance(counted, Energy):
+        return Finding(row, "silent", str(counted))
+    if counted.idle_w > counted.mean_w * (1 + context.within) + counted.resolution_j / counted.seconds:
+        text = f"{_watts(counted.mean_w)} at work, below {_watts(counted.idle_w)} idle"
+        cause = Cause("the idle power was read while something ran", counted.mean_w / counted.idle_w, 1.0)
+        return Finding(row, "breaks", text, causes=(cause,))
+    during = [state.power_w for state in row.measurement.conditions.during if isinstance(state.power_w, float)]
+    if not during:
+        return Finding(row, "silent", "no power was read while it ran")
+    mean_w = sum(during) / len(during)
+    expected_j = mean_w * counted.seconds
+    product = f"{_watts(mean_w)} × {format_quantity(counted.seconds, SECONDS)}"
+    text = f"{format_quantity(counted.joules, JOULES)}, {product} are {format_quantity(expected_j, JOULES)}"
+    if abs(counted.joules - expected_j) <= context.within * expected_j + counted.resolution_j:
+        return Finding(row, "keeps", text)
+    return Finding(row, "breaks", text, causes=tuple(_counter_errors(counted, mean_w, context.within)))
+
+
+def _counter_errors(counted: Energy, mean_w: float, within: float) -> Iterator[Cause]:
+    """Those whose factor is the ratio, within the tolerance."""
+    ratio = counted.mean_w / mean_w
+    yield from (Cause(text, factor, 1.0) for factor, text in COUNTER_ERRORS if abs(ratio / factor - 1) <= within)
+    if counted.idle_w and abs((counted.mean_w + counted.idle_w) / mean_w - 1) <= within:
+        yield Cause("the idle power is subtracted already", ratio, 0.8)
+
+
+def power(row: Row, context: LawContext) -> Finding:
+    """The mean stays within what the driver and the spec allow."""
+    counted = row.measurement.energy
+    if not isinstance(counted, Energy):
+        return Finding(row, "silent", str(counted))
+    driver_w = max(row.readings("power_limit_w"), default=None)
+    fact = next((context.hardware.facts[path] for path in LIMITS if path in context.hardware.facts), None)
+    limits = [(driver_w, "the driver's limit")] if driver_w else []
+    limits += [(fact.value, f"{fact.path} of the spec")] if fact else []
+    if not limits:
+        return Finding(row, "silent", "neither the driver nor the spec has a limit")
+    limit_w, whose = min(limits)
+    text = f"{_watts(counted.mean_w)} on average, {whose} is {_watts(limit_w)}"
+    facts = (fact,) if fact else ()
+    if counted.mean_w <= limit_w * (1 + context.within) + counted.resolution_j / counted.seconds:
+        return Finding(row, "keeps", text, facts)
+    return Finding(row, "breaks", text, facts, tuple(_over(counted.mean_w, driver_w, fact)))
+
+
+def _over(mean_w: float, driver_w: float | None, fact: Fact | None) -> Iterator[Cause]:
+    """Causes, by the limit that is exceeded."""
+    if fact is None or mean_w <= fact.value:
+        yield Cause("the counter sees more than the device that the driver limits", mean_w / (driver_w or mean_w), 1.0)
+    elif driver_w and driver_w > fact.value:
+        text = f"the driver allows {_watts(driver_w)}: another board, or another mode, than the spec's"
+        yield Cause(text, mean_w / fact.value, 0.5, fact, fact.with_value(driver_w))
+    else:
+        yield Cause("the limit is too low, or the counter sees more than the device", mean_w / fact.value, 1.0, fact)
+
+
+def _watts(power_w: float) -> str:
+    return format_quantity(power_w, WATTS)
+
+
+# ---- all of them
 
 
 @dataclass(frozen=True)
@@ -20,37 +240,33 @@ class Law:
     promise: str
     look: Look
     compares: bool = False
-    """Whether it compares two figures, so that a person must say how near is near."""
+    """Whether it compares two figures, so that a claim must state a tolerance."""
 
 
 LAWS: Mapping[str, Law] = {
-    "rate <= peak": Law(
-        "no product computes faster than the peak of its precision at the recorded clock", speed_laws.rate
-    ),
-    "bandwidth <= peak": Law(
-        "no stream moves more than the memory can, beyond what caches hold", speed_laws.bandwidth_of_stream
-    ),
+    "rate <= peak": Law("no product is faster than the peak of its precision at the recorded clock", rate),
+    "bandwidth <= peak": Law("no stream is faster than the memory, except for what caches hold", bandwidth_of_stream),
     "latency >= roofline": Law(
-        "nothing takes less than the roofline, beyond what caches and algorithms spare", speed_laws.latency
+        "nothing takes less time than the roofline, except for what caches and algorithms save", latency
     ),
-    "macs = op table": Law("a network's work is counted as its op table has it", speed_laws.macs),
+    "macs = op table": Law("a network's work is that of its op table", macs),
     "rate = intensity * bandwidth": Law(
-        "a product that waits for memory keeps up with the best stream beside it",
-        speed_laws.memory_bound_rate,
+        "a memory-bound product is as fast as the best stream of its recording allows",
+        memory_bound_rate,
         compares=True,
     ),
     "energy = power * time": Law(
-        "the energy counter agrees with the power that was read of the same work", power_laws.energy, compares=True
+        "the energy counter agrees with the power that was read of the same work", energy, compares=True
     ),
-    "power <= limit": Law("the mean power stays within the limits of driver and spec", power_laws.power),
+    "power <= limit": Law("the mean power stays within the limits of driver and spec", power),
 }
 
 
-def findings(rows: tuple[Row, ...], law: Law, asked: Asked) -> Iterator[Finding]:
-    """Of every measurement that a law speaks of; what the device does not say enough for is silent, with the reason."""
+def findings(rows: tuple[Row, ...], law: Law, context: LawContext) -> Iterator[Finding]:
+    """Of every measurement that a law is about; silent, with the reason, where facts of the device are missing."""
     for row in rows:
         try:
-            found = law.look(row, asked)
+            found = law.look(row, context)
         except (RooflintError, ClaimError) as error:
             found = Finding(row, "silent", str(error))
         if found is not None:

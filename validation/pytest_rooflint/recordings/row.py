@@ -15,7 +15,7 @@ MODES = ("power_mode", "power mode")
 
 
 @dataclass(frozen=True)
-class Taken:
+class RecordedFile:
     """A recording with its file."""
 
     file: Path
@@ -39,13 +39,13 @@ class Taken:
 class Row:
     """One measurement of a recording."""
 
-    taken: Taken
+    recorded: RecordedFile
     number: int
 
     @property
     def measurement(self) -> Measurement:
         """What the stopwatch returned."""
-        return self.taken.recording.measurements[self.number]
+        return self.recorded.recording.measurements[self.number]
 
     @property
     def subject(self) -> Any:
@@ -60,12 +60,12 @@ class Row:
     @property
     def line(self) -> int:
         """In the file."""
-        return self.taken.lines[self.number]
+        return self.recorded.lines[self.number]
 
     @property
     def place(self) -> str:
         """`golden/measured/acme/k1/….json:12`."""
-        return f"{shown(self.taken.file)}:{self.line}"
+        return f"{shown(self.recorded.file)}:{self.line}"
 
     @property
     def states(self) -> Iterator[Any]:

@@ -177,9 +177,9 @@ class Suite:
     def _published_problems(self, claims: Iterable[Claim]) -> Iterator[Problem]:
         """Published tables that cannot be read, are of no device, or that no claim is about."""
         if any((root / PUBLISHED).is_dir() for root in self.golden_roots):
-            from pytest_rooflint.recordings import published_world  # noqa: PLC0415  # NumPy, as above
+            from pytest_rooflint.recordings.files import table_problems  # noqa: PLC0415  # NumPy, as above
 
-            yield from published_world.problems(self.golden_roots, self.registry, claims)
+            yield from table_problems(self.golden_roots, self.registry, claims)
 
     def _spec_problems(self) -> Iterator[Problem]:
         """What is wrong with any spec file of the configured roots: devices, energies, prices, places."""
