@@ -63,8 +63,8 @@ def test_a_slow_cpu_that_others_kept_busy_decides_nothing(bench, make, said, kin
 
 def test_an_undecided_claim_is_no_failure_of_the_run(bench, make):
     bench.record(make.gemm(29.5e12, throttled=5))
-    row = bench.verdict(PLATEAU).row()
-    assert (row["outcome"], row["corroborated"], row["causes"]) == ("undecided", False, [])
+    verdict = bench.verdict(PLATEAU)
+    assert (verdict.outcome, verdict.corroborated, list(verdict.causes)) == ("undecided", False, [])
 
 
 @pytest.mark.parametrize("claim", [PLATEAU, "predicted: gemm int8, expect: 0.90 ± 5 %, why: reviewed"])
