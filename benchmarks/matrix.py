@@ -1,5 +1,5 @@
-"""What all latencies cost: networks × devices × precisions × batches, beside one `estimate` and one `predict` for
-each of a sample that is drawn from all of these, and what silicon adds to as many that are asked of GPUs.
+"""What one `estimate` and one `predict` cost, for a sample of networks × devices × precisions × batches, and what
+the calibrated kernel times of GPUs add.
 
 `python benchmarks/matrix.py` takes all classification networks of torchvision (needs rooflint[torch]; captures are
 kept, so the second run is warm), `--committed` the networks whose tables are in the package.
@@ -21,7 +21,6 @@ from rooflint.networks.load import network
 from rooflint.networks.tables import load_workload, workload_ids
 from rooflint.networks.workload import Workload
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
-from rooflint.prediction.sweep import Machines, latencies_s
 from rooflint.roofline import estimate
 
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
@@ -49,13 +48,10 @@ def main() -> None:
     print(f"{len(devices) * len(PRECISIONS)} device × precision, {refused * len(works) * len(BATCHES):,} estimates")
     energies, questions = Energies(Coefficients(registry)), _drawn(works, able)
     _predicted(questions, energies)  # reads what energies and launches rest on
-    fast = min(_timed(lambda: _matrix(works, able, energies)) for _ in range(options.rounds))
     slow = min(_timed(lambda: _estimated(questions, energies)) for _ in range(options.rounds)) / SAMPLE
     kernels_drawn, silicon = _on_silicon(questions, energies, options.rounds)
     whole = min(_timed(lambda: _predicted(questions, energies)) for _ in range(options.rounds)) / SAMPLE
-    rate = f"{kernels / fast / 1e6:.0f} million op estimates/s"
-    print(f"all of them     {fast:.2f} s, {rate}, load {os.getloadavg()[0]:.1f}")
-    print(f"one estimate    {1e6 * slow:.0f} us, {slow * estimates / fast:.0f} times as long for all")
+    print(f"one estimate    {1e6 * slow:.0f} us, load {os.getloadavg()[0]:.1f}")
     print(f"one prediction  {1e6 * whole:.0f} us, with units, energy and memory")
     rate = f"{kernels_drawn / silicon / 1e3:.0f} thousand op estimates/s"
     print(f"on silicon      {1e6 * silicon / SAMPLE:.0f} us more, {rate}")
@@ -91,14 +87,6 @@ def _drawn(works: Sequence[Workload], able: dict[str, list[Hardware]]) -> list[Q
         (device, draw.choice(works).at_batch(draw.choice(BATCHES)), setting)
         for device, setting in draw.choices(pairs, k=SAMPLE)
     ]
-
-
-def _matrix(works: Sequence[Workload], able: dict[str, list[Hardware]], energies: Energies) -> float:
-    total = 0.0
-    for precision, devices in able.items():
-        machines = Machines.of(devices, Setting(precision), energies.coefficients)
-        total += sum(float(latencies_s(machines, work, BATCHES, precision).sum()) for work in works)
-    return total
 
 
 def _estimated(questions: Sequence[Question], energies: Energies) -> None:

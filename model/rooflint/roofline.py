@@ -47,7 +47,7 @@ def kernel_time_s(compute_s: Numbers, memory_s: Numbers, overhead_s: Numbers = 0
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the plain roofline says of a workload on a device; arrays have one entry an op.
+    """The roofline estimate of a workload on a device; arrays have one entry an op.
 
     `rooflint.kernels.network` has the other fidelity, with the same properties.
     """
@@ -140,10 +140,10 @@ def estimate(
 ) -> Estimate:
     """The plain roofline of a workload on a device.
 
-    The peak is that of the units that work together in `compute`, unless one is named; `storage` is `compute` unless
-    said. The launch overhead is the device's fact, or zero where it has none, unless one is given.
+    The peak is that of the units that work together in `compute`, unless one is named; `storage` is `compute` by
+    default. The launch overhead is the device's fact, or zero where it has none, unless one is given.
     Raises UnsupportedError where the device cannot compute in that precision or has no memory, UndisclosedError where
-    the vendor does not say.
+    a rate is not disclosed.
     """
     return estimate_at(
         unit.peak_ops_per_s(compute) if unit else working_peak_ops_per_s(hardware, compute),

@@ -123,7 +123,7 @@ def _told(who: Contender, cause: _Cause | None) -> str:
 
 def _power(one: Contender, two: Contender) -> Iterator[str]:
     for each in (one, two):
-        yield from (f"{each.short}: {flag.said}" for flag in red_flags(each.prediction) if flag.name == "power")
+        yield from (f"{each.short}: {flag.message}" for flag in red_flags(each.prediction) if flag.name == "power")
 
 
 # ---- latency

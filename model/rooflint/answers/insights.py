@@ -167,7 +167,7 @@ def _flips(found: Comparison) -> Iterator[str]:
 
 def _flags(one: Contender) -> Iterator[str]:
     for flag in red_flags(one.prediction):
-        yield f"{one.short}: {flag.said}"
+        yield f"{one.short}: {flag.message}"
 
 
 def _largest_term(one: Contender) -> str:

@@ -9,7 +9,7 @@ from rooflint.api.devices import registry
 from rooflint.cli import options
 from rooflint.cli.options import DeviceName, Specs, shape_of
 from rooflint.output.deliver import deliver
-from rooflint.prediction.cost import Ledgers, Place, spending
+from rooflint.prediction.cost import CostTables, Place, cost_of
 
 app = typer.Typer(add_completion=False)
 
@@ -47,4 +47,4 @@ def analyze_command(
     found = predicted(batch)
     single = None if work.fixed_batch and batch > 1 else predicted(1)
     place = Place(region, electricity, pue, years, load)
-    deliver(found.answer(single, spending(found, Ledgers.of(registry(specs)), place)), form, output)
+    deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)

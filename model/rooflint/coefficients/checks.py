@@ -1,4 +1,4 @@
-"""What cannot all be true in one file of energies: a unit that slipped shows where two readings meet."""
+"""Contradictions in files of energies, events, idle power and launch overheads: wrong units show between readings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
@@ -25,11 +25,11 @@ from rooflint.devices.hardware import Facts
 from rooflint.devices.kinds import KINDS
 
 FAR = 6
-"""Readings of one thing that lie further apart than this are refused: a unit slipped (8 bit/B), or a count (16)."""
+"""Readings of one thing that are further apart are refused: a unit is wrong (8 bit/B), or a count (16)."""
 
 
 def size_of(node: str) -> float | None:
-    """`4nm` → 4e-9; None for what is no node. [m]"""
+    """`4nm` → 4e-9; None for another name. [m]"""
     try:
         quantity = parse_quantity(node.replace("nm", " nm"))
     except UnitError:
@@ -38,9 +38,9 @@ def size_of(node: str) -> float | None:
 
 
 def problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
-    """What the file says that cannot all be true, each with its line."""
+    """Contradictions in a file of energies, each with its line."""
     if isinstance(spec, ProcessSpec):
-        yield from _misnamed(document)
+        yield from _misnamed_node(document)
         yield from _wires(spec, facts)
         for key in sorted({path.split(".", 2)[2] for path in facts}):
             if not key.endswith(".capacity"):
@@ -50,9 +50,9 @@ def problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Pro
         yield from broken or _scopes(MemoryEnergy(document.file.stem, spec, document, facts))
 
 
-def _misnamed(document: Document) -> Iterator[Problem]:
+def _misnamed_node(document: Document) -> Iterator[Problem]:
     if size_of(document.file.stem) is None:
-        yield Problem(document.file, 1, f"'{document.file.stem}' is no process node: want a name such as 4nm.yaml")
+        yield Problem(document.file, 1, f"'{document.file.stem}' is not a process node: want a name such as 4nm.yaml")
 
 
 def _wires(spec: ProcessSpec, facts: Facts) -> Iterator[Problem]:
@@ -106,21 +106,19 @@ def far(facts: Sequence[Fact]) -> Iterator[Problem]:
 
 
 def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
-    """Two facts of a file that cannot both be true, said at the line of the first."""
+    """The problem of two facts that cannot both be true, at the line of the first."""
     where = "" if two.line == one.line else f" in line {two.line}"
     return Problem(one.file, one.line, f"{one.path}: {one.display} {how} the {two.display}{where}{end}")
 
 
-# ---- What cannot all be true of events, idle power and launches: a slip shows at a window, or where two readings mee
-
-#: One reading of one event: the event, its node, and what is said.
-Said = tuple[EventSpec, str | None, Reading]
+#: One reading of one event: the event, its node, and the reading.
+OfEvent = tuple[EventSpec, str | None, Reading]
 
 
 def event_problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
-    """What a file of events or launches says that cannot all be true, each with its line."""
+    """Contradictions in a file of events or launch overheads, each with its line."""
     if isinstance(spec, EventsSpec):
-        yield from _event_checks_misnamed(document)
+        yield from _misnamed_kind(document)
         events = [f"events.{name}.readings.{one}" for name, event in spec.events.items() for one in event.readings]
         idle = [f"idle.{name}" for name in spec.idle]
         broken = [problem for path in (*events, *idle) for problem in incomplete(path, document, facts)]
@@ -129,33 +127,33 @@ def event_problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterat
         yield from _launches(spec, document, facts)
 
 
-def _event_checks_misnamed(document: Document) -> Iterator[Problem]:
+def _misnamed_kind(document: Document) -> Iterator[Problem]:
     name = document.file.stem
     if name not in KINDS:
-        yield Problem(document.file, 1, f"'{name}' is no kind of processor: want one of {', '.join(KINDS)}")
+        yield Problem(document.file, 1, f"'{name}' is not a kind of processor: want one of {', '.join(KINDS)}")
 
 
 def _events(spec: EventsSpec, facts: Facts) -> Iterator[Problem]:
-    said = {name: list(_said(name, event, facts)) for name, event in spec.events.items()}
+    found = {name: list(_readings_of(name, event, facts)) for name, event in spec.events.items()}
     for name, event in spec.events.items():
-        yield from _outside(event, said[name])
-        for (_, node, one), (_, other, two) in combinations(said[name], 2):
+        yield from _outside(event, found[name])
+        for (_, node, one), (_, other, two) in combinations(found[name], 2):
             yield from _apart(node, one, other, two)
-    for readings in _together(said):
+    for readings in _together(found):
         yield from _parts(readings)
     for state in {one.state for one in spec.idle.values()}:
         ranges = [reading_of(name, facts, f"idle.{name}") for name, one in spec.idle.items() if one.state == state]
         yield from far([fact for one in ranges for fact in one.facts])
 
 
-def _said(name: str, event: EventSpec, facts: Facts) -> Iterator[Said]:
+def _readings_of(name: str, event: EventSpec, facts: Facts) -> Iterator[OfEvent]:
     for reading, one in event.readings.items():
         yield event, one.node, reading_of(reading, facts, f"events.{name}.readings.{reading}")
 
 
-def _outside(event: EventSpec, said: list[Said]) -> Iterator[Problem]:
+def _outside(event: EventSpec, found: list[OfEvent]) -> Iterator[Problem]:
     low, high = WINDOWS[event.per]
-    for fact in (fact for _, _, one in said for fact in one.facts):
+    for fact in (fact for _, _, one in found for fact in one.facts):
         if not low <= fact.value <= high:
             text = f"'{fact.display}' per {event.per} is outside {low / PICO:.10g} … {high / PICO:.10g} pJ"
             yield Problem(fact.file, fact.line, f"{fact.path}: {text}; wrong unit or prefix?")
@@ -177,16 +175,16 @@ def _nanometres(node: str) -> float:
     return (size_of(node) or 0) * 1e9
 
 
-def _together(said: Mapping[str, list[Said]]) -> Iterator[list[Said]]:
+def _together(found: Mapping[str, list[OfEvent]]) -> Iterator[list[OfEvent]]:
     """Readings that can be compared as parts: of one document, at one node, counted by the same."""
-    groups: dict[tuple[str, str | None, str], list[Said]] = {}
-    for event, node, one in (one for group in said.values() for one in group):
+    groups: dict[tuple[str, str | None, str], list[OfEvent]] = {}
+    for event, node, one in (one for group in found.values() for one in group):
         groups.setdefault((one.facts[0].source.document, node, event.per), []).append((event, node, one))
     yield from groups.values()
 
 
-def _parts(readings: list[Said]) -> Iterator[Problem]:
-    """Parts that together cost more than the whole; parts that share something are held against it one by one."""
+def _parts(readings: list[OfEvent]) -> Iterator[Problem]:
+    """Parts that together cost more than the whole; parts that overlap are compared with it one by one."""
     for event, _, whole in readings:
         parts = [(one, part) for one, _, part in readings if set(one.covers) < set(event.covers)]
         apart = all(not set(one.covers) & set(two.covers) for (one, _), (two, _) in combinations(parts, 2))

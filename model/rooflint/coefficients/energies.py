@@ -1,4 +1,4 @@
-"""Energies of a process node, of a kind of memory, and the factors of circuits, as their files give them."""
+"""Energies of a process node, a memory and a kind of processor, its idle power, and factors of circuits."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class MemoryEnergy:
     facts: Facts
 
     def energy(self, scope: str) -> Range:
-        """What all documents say of that scope. [J/B]. Raises UnknownCoefficientError."""
+        """The range of that scope over all documents. [J/B]. Raises UnknownCoefficientError."""
         readings = tuple(self.readings(scope_of(scope)))
         if not readings:
             having = ", ".join(dict.fromkeys(one.scope for one in self.spec.readings.values()))
@@ -91,9 +91,6 @@ class Circuits:
     spec: CircuitsSpec
     document: Document
     facts: Facts
-
-
-# ---- What a kind of processor spends beside arithmetic and memory, as its file gives it: energy of events, idle powe
 
 
 @dataclass(frozen=True)

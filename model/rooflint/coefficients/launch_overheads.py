@@ -1,4 +1,4 @@
-"""Time that a launch costs before its first useful clock, as published, by kind, vendor and way of launching."""
+"""Launch overheads: time before the first useful clock, as published, by kind of device, vendor and launch mode."""
 
 from dataclasses import dataclass
 from typing import get_args
@@ -18,7 +18,7 @@ ANY = "any"
 
 
 @dataclass(frozen=True)
-class Launches:
+class LaunchOverheads:
     """Launch overheads by document."""
 
     spec: LaunchesSpec
@@ -26,9 +26,9 @@ class Launches:
     facts: Facts
 
     def overhead(self, kind: str, vendor: str, mode: str) -> Range | None:
-        """What documents say of a vendor's devices, else of any vendor's; None where nobody says anything. [s]
+        """What documents say of a vendor's devices, else of any vendor's; None where nothing is published. [s]
 
-        Raises UnknownCoefficientError for a mode that there is not.
+        Raises UnknownCoefficientError for an unknown mode.
         """
         name = mode_of(mode)
         for owner in (vendor, ANY):
@@ -41,7 +41,7 @@ class Launches:
     def of_kind(self, kind: str, mode: str) -> Range | None:
         """What documents say of any vendor's devices of a kind, the first that the file lists; None without one. [s]
 
-        Raises UnknownCoefficientError for a mode that there is not.
+        Raises UnknownCoefficientError for an unknown mode.
         """
         owners = next((owners for name, owners in self.spec.launches.items() if name == kind), {})
         found = (self.overhead(kind, vendor, mode) for vendor in owners)
@@ -50,7 +50,7 @@ class Launches:
     def taken_for(self, hardware: Hardware, mode: str) -> Reading | None:
         """What a document says of a device's own architecture; None where none does. [s]
 
-        Raises UnknownCoefficientError for a mode that there is not.
+        Raises UnknownCoefficientError for an unknown mode.
         """
         vendor, name = hardware.id.partition("/")[0], mode_of(mode)
         one = self._launch(hardware.kind, vendor, name)
@@ -61,9 +61,9 @@ class Launches:
         return None
 
     def what(self, kind: str, vendor: str, mode: str) -> str | None:
-        """What is launched and timed, in a sentence; None where nobody says anything.
+        """What is launched and timed, in a sentence; None where nothing is published.
 
-        Raises UnknownCoefficientError for a mode that there is not.
+        Raises UnknownCoefficientError for an unknown mode.
         """
         name = mode_of(mode)
         found = self._launch(kind, vendor, name) or self._launch(kind, ANY, name)

@@ -1,4 +1,4 @@
-"""What energy and time rest on, of all roots: nodes, memories, circuit factors, events, idle power, launches.
+"""Coefficients of all roots: process nodes, memories, circuit factors, events, idle power, launch overheads.
 
     Coefficients(registry).process("4 nm").energy("op", "fp32").typical     # J/op
     Coefficients(registry).memory("hbm3").energy("device").high             # J/B
@@ -22,7 +22,7 @@ from rooflint.base.memo import known, memoised
 from rooflint.base.strict_yaml import Document
 from rooflint.coefficients.checks import event_problems, problems, size_of
 from rooflint.coefficients.energies import Circuits, Events, MemoryEnergy, Process
-from rooflint.coefficients.launch_overheads import FREE, Launches, mode_of, own_overhead
+from rooflint.coefficients.launch_overheads import FREE, LaunchOverheads, mode_of, own_overhead
 from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_range
 from rooflint.coefficients.schema import (
     CircuitsSpec,
@@ -54,7 +54,7 @@ class Coefficients:
     def ids(self, section: str) -> list[str]:
         """Names of all nodes (`process`), memories (`memory`) or kinds of processor (`events`).
 
-        Raises InputError for a file whose name is none.
+        Raises InputError for a file whose name is not an id.
         """
         return list(self.registry.files_of(section))
 
@@ -63,7 +63,7 @@ class Coefficients:
         self._read(file, _shape(file))
 
     def files(self, root: Path) -> list[Path]:
-        """Files of one root. Raises InputError for a file whose name is no id."""
+        """Files of one root. Raises InputError for a file whose name is not an id."""
         home = root.resolve()
         found = [file.resolve() for section in SECTIONS for file in self.registry.files_of(section).values()]
         single = [home / f"{name}.yaml" for name in SINGLES]
@@ -94,12 +94,12 @@ class Coefficients:
         return MemoryEnergy(kind, spec, document, facts)
 
     def circuits(self) -> Circuits:
-        """The circuit factors of the first root that has some. Raises UnknownCoefficientError or InputError."""
+        """The circuit factors of the first root that has the file. Raises UnknownCoefficientError or InputError."""
         document, spec, facts = self._read(self._single("circuits"), CircuitsSpec)
         return Circuits(spec, document, facts)
 
     def events(self, kind: str) -> Events:
-        """What processors of that kind spend on control, `gpu`. Raises UnknownCoefficientError or InputError."""
+        """Energies of control of processors of that kind, `gpu`. Raises UnknownCoefficientError or InputError."""
         file = self._file("events", kind)
         document, spec, facts = self._read(file, EventsSpec)
         return Events(kind, spec, document, facts)
@@ -111,15 +111,15 @@ class Coefficients:
         """
         return self.events(kind).idle_share(state)
 
-    def launches(self) -> Launches:
-        """The launch overheads of the first root that has some. Raises UnknownCoefficientError or InputError."""
+    def launches(self) -> LaunchOverheads:
+        """The launch overheads of the first root that has the file. Raises UnknownCoefficientError or InputError."""
         document, spec, facts = self._read(self._single("launches"), LaunchesSpec)
-        return Launches(spec, document, facts)
+        return LaunchOverheads(spec, document, facts)
 
     def launch_overhead(self, hardware: Hardware, mode: str) -> Range | None:
         """Time that a launch costs a device: its own fact, else what is published of its vendor's, else None. [s]
 
-        Raises UnknownCoefficientError for a mode that there is not, or InputError.
+        Raises UnknownCoefficientError for an unknown mode, or InputError.
         """
         name, vendor = mode_of(mode), hardware.id.partition("/")[0]
         return own_overhead(hardware) or self.launches().overhead(hardware.kind, vendor, name)
@@ -171,7 +171,7 @@ def _length(name: str) -> float:
 def launch_overhead(hardware: Hardware, coefficients: Coefficients, launch: str) -> Coefficient | None:
     """Time that a launch costs: the device's own, else its vendor's, else another vendor's of its kind. [s]
 
-    None where it is free, and where nobody published one. Raises UnknownCoefficientError for a mode that there is not.
+    None where it is free, and where none is published. Raises UnknownCoefficientError for an unknown mode.
     """
     if launch == FREE:
         return None

@@ -1,7 +1,7 @@
-"""What arithmetic, an array and a step of control cost at a process node, also at one for which nobody printed it.
+"""Energies of arithmetic, arrays and control at a process node, carried over from other nodes where none is printed.
 
-Where a document gives a figure for the node itself, that is taken. Elsewhere a printed figure is carried over, logic,
-SRAM and DRAM each in its own way, and the result is graded as an estimate says. docs/method-energy.md has the formulas.
+A figure that a document gives for the node itself comes first. Elsewhere a printed figure is carried over, logic, SRAM
+and DRAM each in its own way, and graded as an estimate. docs/method-energy.md has the formulas.
 """
 
 import math
@@ -25,7 +25,7 @@ RELATIVES = {"fp64": "fp32", "tf32": "fp32", "fp8": "fp16", "int4": "int8"}
 
 @dataclass(frozen=True)
 class NodeEnergies:
-    """Coefficients at one process node. Raises UnknownCoefficientError where nobody says enough."""
+    """Coefficients at one process node. Raises UnknownCoefficientError where documents do not suffice."""
 
     coefficients: Coefficients
     node: str
@@ -33,7 +33,7 @@ class NodeEnergies:
 
     @cached_property
     def process(self) -> Process:
-        """What documents say of this very node."""
+        """What documents state for this very node."""
         return self.coefficients.process(self.node)
 
     @memoised
@@ -145,7 +145,7 @@ def _relative(coefficients: Coefficients, node: str) -> Coefficient:
 
 
 def _widened(ratio: Coefficient, facts: Facts) -> Coefficient:
-    """A ratio between whose ends lies a foundry's, too."""
+    """A ratio whose ends include that of a foundry."""
     found = [fact for path, fact in facts.items() if path.endswith(f"relative_power.{PRINTED}")]
     ends = [ratio.low, ratio.high, *(fact.value for fact in found)]
     return Coefficient(min(ends), ratio.typical, max(ends), ratio.said, ratio.facts)
@@ -169,5 +169,5 @@ def of_one(said: str) -> Coefficient:
 def _size(node: str) -> float:
     found = size_of(node)
     if not found:
-        raise UnknownCoefficientError(f"'{node}' is no process node; want one such as 4nm")
+        raise UnknownCoefficientError(f"'{node}' is not a process node; want one such as 4nm")
     return found

@@ -1,4 +1,4 @@
-"""The shape of the files that energy rests on: process nodes, kinds of memory, circuit factors.
+"""Schemas of the files of coefficients: process nodes, memories, circuit factors, events, idle power, launches.
 
 Each file holds *readings*: what one document says under one set of conditions. Documents that disagree stand side by
 side. A unit is demanded as it is spelt, because pJ/bit taken for pJ/B is a factor of 8 that no window would see.
@@ -33,7 +33,7 @@ Scope = Literal["activation", "movement", "core", "io", "phy", "interface", "dev
 _CORE: frozenset[Part] = frozenset(("activation", "movement"))
 _INTERFACE: frozenset[Part] = frozenset(("io", "phy"))
 
-#: Scope → its parts. What a document left open has none that anybody knows.
+#: Scope → its parts. What a document left open has none.
 PARTS: Mapping[Scope, frozenset[Part]] = MappingProxyType(
     {
         "activation": frozenset(("activation",)),
@@ -143,8 +143,6 @@ class CircuitsSpec(EnergySpec):
     overhead: EnergyFactor | None = None  # type: ignore[valid-type]
 
 
-# ---- The shape of the files of what a processor spends beside arithmetic and memory: control, idle power, launches
-
 #: What an event pays for. Events that share one of these are never added.
 Cover = Literal[
     "fetch",
@@ -206,7 +204,7 @@ WINDOWS: Mapping[Per, tuple[float, float]] = MappingProxyType(
 )
 
 #: What a device was doing when its idle power was read. A context is a process that holds the device and computes
-#: nothing; no_load is a system that does nothing of note; unstated is what the document left open.
+#: nothing; no_load is a system without load; unstated is what the document left open.
 State = Literal["no_context", "context", "no_load", "unstated"]
 
 #: How work is handed over: each op by a framework, each kernel waited for, kernels queued behind one another, a

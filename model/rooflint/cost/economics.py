@@ -1,7 +1,7 @@
 """Money and carbon of inferences: renting, buying, powering, and when one repays the other.
 
 Prices come in as people print them, in USD/h and USD/kWh, and carbon intensity in g/kWh; energies in J, times in s.
-What is left out (people, networks, discounts, interest) is said in docs/method-economics.md.
+docs/method-economics.md lists what is left out (people, networks, discounts, interest).
 """
 
 from typing import Any
@@ -91,11 +91,6 @@ def repay_hours(extra_purchase_usd: Numbers, saving_usd_per_h: Numbers) -> Numbe
 def break_even_hours(purchase_usd: Numbers, rent_usd_per_h: Numbers, running_usd_per_h: Numbers = 0.0) -> Numbers:
     """Hours of use after which buying costs less than renting; infinite where an hour's power costs the rent. [h]"""
     return repay_hours(purchase_usd, rent_usd_per_h - running_usd_per_h)
-
-
-def break_even_s(purchase_usd: Numbers, rent_usd_per_h: Numbers, running_usd_per_h: Numbers = 0.0) -> Numbers:
-    """The same in seconds. [s]"""
-    return break_even_hours(purchase_usd, rent_usd_per_h, running_usd_per_h) * SECONDS_PER_HOUR
 
 
 def embodied_g_per_inference(

@@ -1,9 +1,9 @@
-"""What electricity emits and costs where, and what a data centre draws around its computers.
+"""Grid: carbon intensity and price of electricity by place, and the PUE of data centres.
 
     Grid(registry).carbon("gcp/us-central1")[0].g_per_kwh         # the newest year
     Grid(registry).electricity("gcp/us-central1")[0].place        # usa/iowa: of the place that it lies in
 
-A place without a figure of its own answers with that of the place that it lies in, and says so by `place`.
+A place without a figure of its own takes that of the place that it lies in; `place` names it.
 """
 
 import difflib
@@ -24,7 +24,7 @@ class UnknownPlaceError(RooflintError):
 
 
 class NoReadingError(RooflintError):
-    """A place of which nobody printed what is asked for, nor of those that it lies in."""
+    """A figure that is not published for a place, nor for those that it lies in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Grid:
         return LayeredFiles(self.registry, "grid", GridSpec, _problems)
 
     def files(self, root: Path) -> list[Path]:
-        """Files of one root. Raises InputError for a file whose name is no id."""
+        """Files of one root. Raises InputError for a file whose name is not an id."""
         return self._files.files(root)
 
     def check(self, file: Path) -> None:
@@ -114,8 +114,8 @@ class Grid:
             if matching := [one for one in found if year in (None, one.year)]:
                 return sorted(matching, key=lambda one: one.year, reverse=True)
         asked = "".join(f", {part}" for part in (kind, str(year or "")) if part)
-        said = "PUE" if quantity == "pue" else quantity
-        raise NoReadingError(f"no {said} known of {', nor of '.join(around)}{asked}")
+        name = "PUE" if quantity == "pue" else quantity
+        raise NoReadingError(f"no {name} known of {', nor of '.join(around)}{asked}")
 
     def _specs(self, place: str) -> Iterator[PlaceSpec]:
         for layer in self._files.layers():
@@ -144,6 +144,6 @@ def _problems(file: FactFile[GridSpec]) -> Iterator[Problem]:
                 path = ("places", place, quantity, position)
                 key = (row.year, getattr(row, "accounting", "") or getattr(row, "sector", ""))
                 if key in seen:
-                    said = f"{row.year} is given already, in line {seen[key]}; keep one"
-                    yield file.document.problem(path, f"places.{place}.{quantity}: {said}")
+                    message = f"{row.year} is given already, in line {seen[key]}; keep one"
+                    yield file.document.problem(path, f"places.{place}.{quantity}: {message}")
                 seen.setdefault(key, file.document.line(path))

@@ -1,4 +1,4 @@
-"""What cannot be true in a file of prices: a price of a node among prices of chips, a day twice, an unknown device."""
+"""Prices of devices: rent, purchase, and the carbon of making them, each with its date and source."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -17,73 +17,11 @@ FAR = 6
 """Prices of one device on the same terms that lie further apart are refused: a node of eight, or a wrong unit."""
 
 NEAR_YEARS = 3
-"""Of prices further apart in time nothing is said: a P100 fell from 10 500 to 1100 USD in six years."""
-
-
-def problems(file: FactFile[PricesSpec], registry: Registry) -> Iterator[Problem]:
-    """Everything that is wrong with the rows of a file, each with its line."""
-    yield from _unknown(file, registry)
-    for section, costs in (("devices", file.spec.devices), ("products", file.spec.products)):
-        for product, cost in costs.items():
-            yield from _twice(file, section, product, cost)
-            yield from _far(file, section, product, cost)
-
-
-def _unknown(file: FactFile[PricesSpec], registry: Registry) -> Iterator[Problem]:
-    for device in file.spec.devices:
-        if device not in registry.files:
-            try:
-                registry.get(device)
-            except RooflintError as error:
-                yield file.document.problem(("devices", device), f"devices.{device}: {error}")
-
-
-def _twice(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
-    seen: dict[tuple[str | None, ...], int] = {}
-    for position, row in enumerate(cost.rent):
-        path = (section, product, "rent", position)
-        key = (row.provider, row.region, row.instance, row.terms, row.date)
-        if key in seen:
-            said = f"{row.provider} has a price of {row.date} already, in line {seen[key]}; keep one"
-            yield file.document.problem(path, f"{section}.{product}.rent: {said}")
-        seen.setdefault(key, file.document.line(path))
-
-
-def _far(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
-    """Prices on the same terms, and of about the same time, that cannot be of the same thing."""
-    kinds: dict[str, list[tuple[int, Fact]]] = defaultdict(list)
-    for position, rent in enumerate(cost.rent):
-        fact = file.facts[f"{section}.{product}.rent.{position}.price"]
-        kinds[f"rent {rent.terms}"].append((_year(rent.date), fact))
-    for position, purchase in enumerate(cost.purchase):
-        fact = file.facts[f"{section}.{product}.purchase.{position}.price"]
-        kinds[f"purchase {purchase.includes}"].append((_year(purchase.date), fact))
-    for position, embodied in enumerate(cost.embodied):
-        fact = file.facts[f"{section}.{product}.embodied.{position}.carbon"]
-        kinds[f"embodied {embodied.includes}"].append((embodied.year, fact))
-    for dated in kinds.values():
-        yield from _apart(product, dated)
-
-
-def _year(date: str) -> int:
-    return int(date[:4])
-
-
-def _apart(product: str, dated: Sequence[tuple[int, Fact]]) -> Iterator[Problem]:
-    for year, fact in dated:
-        near = (other for when, other in dated if abs(when - year) <= NEAR_YEARS)
-        lowest = min(near, key=lambda other: other.value)
-        if fact.value > FAR * lowest.value:
-            factor = f"is {fact.value / lowest.value:.3g} times the {lowest.display} in line {lowest.line}"
-            message = f"{product}: {fact.display} {factor}; a price of a node, or a wrong unit?"
-            yield Problem(fact.file, fact.line, message)
-
-
-# ---- What devices cost, as somebody printed it on some day: to rent, to buy, and in carbon to make
+"""Prices further apart in time are not compared: a P100 fell from 10 500 to 1100 USD in six years."""
 
 
 class NoPriceError(RooflintError):
-    """Nobody printed what is asked for; the message says of what and from where."""
+    """A price that is not known; the message has the device and the conditions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +29,7 @@ class Quote:
     """One row: a value, when it was printed, and by whom."""
 
     product: str
-    """A device id, or what the source called something that is no one device."""
+    """A device id, or the source's name of a product with several variants."""
     fact: Fact
     when: str
     """A date, 2025-03-03, or a year."""
@@ -157,7 +95,7 @@ class Prices:
         return LayeredFiles(self.registry, "prices", PricesSpec, lambda file: problems(file, self.registry))
 
     def files(self, root: Path) -> list[Path]:
-        """Files of one root. Raises InputError for a file whose name is no id."""
+        """Files of one root. Raises InputError for a file whose name is not an id."""
         return self._files.files(root)
 
     def check(self, file: Path) -> None:
@@ -171,7 +109,7 @@ class Prices:
     def of(
         self, device: str, *, provider: str = "", region: str = "", date: str = "", terms: str = "on_demand"
     ) -> list[RentPrice]:
-        """Rents of a device, newest first; of two of one day, the cheaper first.
+        """Rents of a device, newest first; of two of one day, the cheaper one first.
 
         `provider` and `region` are parts of their names, `date` is the day until which prices count.
         Raises UnknownDeviceError, NoPriceError or InputError.
@@ -205,17 +143,6 @@ class Prices:
         if not (found := self._first(device, _embodied)):
             raise _none("embodied carbon", device, {}, [])
         return _newest(found)
-
-    def unassigned(self) -> list[Quote]:
-        """Rows of products that are no one device (`NVIDIA A100`); they answer for none. Raises InputError."""
-        files = [file for layer in self._files.layers() for file in layer]
-        return [
-            quote
-            for file in files
-            for product, cost in file.spec.products.items()
-            for read in (_rents, _purchases, _embodied)
-            for quote in read(file, "products", product, cost)
-        ]
 
     def _first(self, device: str, read: "Reader[Q]") -> list[Q]:
         if device not in self.registry.files:
@@ -274,3 +201,62 @@ def _none(what: str, device: str, wanted: dict[str, str], having: list[str]) -> 
     asked = "".join(f", {word} {value}" for word, value in wanted.items() if value)
     known = f" (known: {', '.join(having)})" if having else ""
     return NoPriceError(f"no price known: {what} of {device}{asked}{known}")
+
+
+def problems(file: FactFile[PricesSpec], registry: Registry) -> Iterator[Problem]:
+    """Everything that is wrong with the rows of a file, each with its line."""
+    yield from _unknown(file, registry)
+    for section, costs in (("devices", file.spec.devices), ("products", file.spec.products)):
+        for product, cost in costs.items():
+            yield from _twice(file, section, product, cost)
+            yield from _far(file, section, product, cost)
+
+
+def _unknown(file: FactFile[PricesSpec], registry: Registry) -> Iterator[Problem]:
+    for device in file.spec.devices:
+        if device not in registry.files:
+            try:
+                registry.get(device)
+            except RooflintError as error:
+                yield file.document.problem(("devices", device), f"devices.{device}: {error}")
+
+
+def _twice(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
+    seen: dict[tuple[str | None, ...], int] = {}
+    for position, row in enumerate(cost.rent):
+        path = (section, product, "rent", position)
+        key = (row.provider, row.region, row.instance, row.terms, row.date)
+        if key in seen:
+            message = f"{row.provider} has a price of {row.date} already, in line {seen[key]}; keep one"
+            yield file.document.problem(path, f"{section}.{product}.rent: {message}")
+        seen.setdefault(key, file.document.line(path))
+
+
+def _far(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
+    """Prices on the same terms, and of about the same time, that cannot be of the same thing."""
+    kinds: dict[str, list[tuple[int, Fact]]] = defaultdict(list)
+    for position, rent in enumerate(cost.rent):
+        fact = file.facts[f"{section}.{product}.rent.{position}.price"]
+        kinds[f"rent {rent.terms}"].append((_year(rent.date), fact))
+    for position, purchase in enumerate(cost.purchase):
+        fact = file.facts[f"{section}.{product}.purchase.{position}.price"]
+        kinds[f"purchase {purchase.includes}"].append((_year(purchase.date), fact))
+    for position, embodied in enumerate(cost.embodied):
+        fact = file.facts[f"{section}.{product}.embodied.{position}.carbon"]
+        kinds[f"embodied {embodied.includes}"].append((embodied.year, fact))
+    for dated in kinds.values():
+        yield from _apart(product, dated)
+
+
+def _year(date: str) -> int:
+    return int(date[:4])
+
+
+def _apart(product: str, dated: Sequence[tuple[int, Fact]]) -> Iterator[Problem]:
+    for year, fact in dated:
+        near = (other for when, other in dated if abs(when - year) <= NEAR_YEARS)
+        lowest = min(near, key=lambda other: other.value)
+        if fact.value > FAR * lowest.value:
+            factor = f"is {fact.value / lowest.value:.3g} times the {lowest.display} in line {lowest.line}"
+            message = f"{product}: {fact.display} {factor}; a price of a node, or a wrong unit?"
+            yield Problem(fact.file, fact.line, message)

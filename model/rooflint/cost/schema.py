@@ -1,4 +1,4 @@
-"""The shape of the files about money and carbon: what devices cost, and what electricity costs where.
+"""Schemas of the files about money and carbon: what devices cost, and what electricity costs where.
 
 Every row carries its date or year, because prices age. Units are demanded as they are spelt, and windows are narrow
 enough that a price per node of eight, cents, or kilograms where grams are wanted fall outside.
@@ -24,7 +24,7 @@ from rooflint.devices.schema import FactKind, SourcedSpec, Strict, Text, fact_of
 
 GRAMS_PER_KG = 1000
 
-#: The dearest hour of one device that was found is 12.29 USD; the cheapest one 0.06.
+#: The most expensive hour of one device that was found is 12.29 USD; the cheapest one 0.06.
 Rent = fact_of(
     FactKind(
         "a price per hour of one device",
@@ -144,7 +144,7 @@ class ElectricitySpec(Strict):
 
 
 class PueSpec(Strict):
-    """What a data centre draws over what its computers draw, over a year."""
+    """Power of a data centre over that of its computers, over a year."""
 
     factor: Pue  # type: ignore[valid-type]
     year: Year

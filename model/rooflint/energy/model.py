@@ -15,13 +15,13 @@ from rooflint.devices.hardware import ComputeUnit, Hardware, working_units
 from rooflint.kernels.constants import Constants, constants_file
 
 SCOPES: tuple[Scope, ...] = ("access", "device", "unstated", "core")
-"""Of what documents say of a memory, the scope that is taken: the first of these, which is the most that is said of
-what is between the cells and the chip. A `path`, which goes on to the core, was measured of one memory alone and is
-none of them, lest that one look three times as dear as those beside it."""
+"""Scopes of a memory's energy, the one that is taken first: the most that is documented between the cells and the chip.
+A `path`, which goes on to the core, was measured of one memory alone and is not among them: that memory would look
+three times as expensive as the others."""
 
 
 RATED = ("tdp", "powers.limit", "powers.measured_max")
-"""What a device may draw, and what idle power is a share of where it was not measured: the first that it has."""
+"""Power limits of a device: the first that it has counts, also as what idle power is a share of."""
 
 
 class EnergyError(RooflintError):
@@ -64,7 +64,7 @@ class Energies:
 
     @cached_property
     def silicon(self) -> Constants:
-        """What latencies on silicon rest on. Raises InputError, or RooflintError where no root has it."""
+        """Constants of kernel times. Raises InputError, or RooflintError where no root has them."""
         return constants_file(self.coefficients.registry).constants
 
     @memoised
@@ -75,7 +75,7 @@ class Energies:
 
 @dataclass(frozen=True)
 class EnergyModel:
-    """What the energies of a device rest on."""
+    """The energy model of one device in one precision."""
 
     hardware: Hardware
     energies: Energies
@@ -84,7 +84,7 @@ class EnergyModel:
 
     @property
     def node(self) -> NodeEnergies:
-        """Energies of its process. Raises EnergyError for a device whose process nobody says."""
+        """Energies of its process. Raises EnergyError for a device whose node is not known."""
         return self.energies.node(self.hardware)
 
     @property
@@ -97,7 +97,7 @@ def _access(memory: MemoryEnergy) -> Coefficient:
     """An access to the memory outside, by the scope that includes most without the way over the chip. [J/B]"""
     found = next((whole for scope in SCOPES if (whole := _of_scope(memory, scope))), None)
     if found is None:
-        raise UnknownCoefficientError(f"{memory.id}: no document says what an access costs")
+        raise UnknownCoefficientError(f"{memory.id}: no document gives the energy of an access")
     return of_range(found)
 
 

@@ -1,4 +1,7 @@
-"""Widths: what stays the same when precisions are compared, so many ALUs or so many bits of datapath."""
+"""Power of ALUs from a node, a circuit, a precision and a clock: ranges, factors, derivations and estimates.
+
+The factors are facts of `specs/process` and `specs/circuits.yaml`. docs/method-tdp.md has the formulas.
+"""
 
 import difflib
 import math
@@ -22,7 +25,7 @@ from rooflint.coefficients.ranges import Coefficient
 from rooflint.devices.hardware import Facts
 
 DATAPATH_BITS = 64
-"""Width of one ALU where the width is held: that of the widest precision. [bit]"""
+"""Width of one ALU where the width is constant: that of the widest precision. [bit]"""
 
 
 class Hold(StrEnum):
@@ -39,10 +42,8 @@ def packed_macs(precision: str, hold: Hold) -> float:
     return DATAPATH_BITS / precision_named(precision).bits if hold is Hold.width else 1.0
 
 
-# ---- Ranges that people type: `1024`, `1024:65536` by doubling, `1GHz:2GHz:0.25GHz` in steps
-
 MOST = 64
-"""Values of one range; more are no table that anybody reads."""
+"""Values of one range."""
 MOST_ALUS = 10**9
 SLOWEST_HZ, FASTEST_HZ = 1e6, 20e9
 """Outside of these a clock has a wrong prefix."""
@@ -51,7 +52,7 @@ N = TypeVar("N", int, float)
 
 
 class RangeError(RooflintError):
-    """A number or a range that cannot be read; the message shows one that can."""
+    """A number or a range that cannot be parsed; the message shows a valid one."""
 
 
 def alus_of(text: str) -> list[int]:
@@ -100,17 +101,14 @@ def _count(text: str) -> int:
 
 def _hertz(text: str) -> float:
     spaced = re.sub(r"(?<=[0-9.])(?=[A-Za-z])", " ", text, count=1)
-    wish = "--clock: want a clock with its unit, such as 1.83GHz, or a range such as 1GHz:2GHz:0.25GHz"
+    expected = "--clock: want a clock with its unit, such as 1.83GHz, or a range such as 1GHz:2GHz:0.25GHz"
     try:
         quantity = parse_quantity(spaced)
     except UnitError as error:
-        raise RangeError(f"{wish}: {error}") from error
+        raise RangeError(f"{expected}: {error}") from error
     if quantity.dimension != HERTZ or quantity.value <= 0:
-        raise RangeError(f"{wish}, found '{text}'")
+        raise RangeError(f"{expected}, found '{text}'")
     return quantity.value
-
-
-# ---- Factors of the estimate: facts of `specs/process` and `specs/circuits.yaml`, by the names that people type
 
 
 class UnknownFactorError(RooflintError):
@@ -183,15 +181,12 @@ class Factors:
 
 
 def _metres(text: str) -> float | None:
-    """Size of a node in any spelling; None for what is none. [m]"""
+    """Size of a node in any spelling; None for another name. [m]"""
     return size_of("".join(text.lower().split()))
 
 
 def _below(prefix: str, facts: Facts) -> dict[str, Fact]:
     return {path.removeprefix(prefix): fact for path, fact in facts.items() if path.startswith(prefix)}
-
-
-# ---- Ladders: energy of a MAC and power of a chip, factor by factor as a reader multiplies them
 
 
 def mac_ladder(factors: Factors, node: str, circuit: str, precision: str) -> Ladder:
@@ -224,9 +219,6 @@ def rate_ladder(precision: str, alus: int, macs_per_clock: float, clock_hz: floa
 
 def _factor(name: str, fact: Fact, what: str) -> Factor:
     return Factor(name, fact.value, f"{fact.display} {what}", fact)
-
-
-# ---- Estimates: energy of a MAC, power and peak of so many ALUs, with the published arithmetic as the lower end
 
 
 @dataclass(frozen=True)

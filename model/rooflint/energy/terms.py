@@ -71,7 +71,7 @@ class Energy:
 
     terms: tuple[Term, ...]
     left_out: tuple[str, ...] = ()
-    """What nobody has a figure for, in sentences: the whole is at least what the terms say."""
+    """Terms without a known figure, in sentences: the whole is at least the sum of the others."""
 
     @property
     def energy_j(self) -> NDArray[np.float64]:
@@ -121,7 +121,7 @@ def energy_of(
 ) -> Energy:
     """The energy of a workload; `latency_s` is that of each op, allocation and workload are of the same ops.
 
-    Raises EnergyError or UnknownCoefficientError, either with the device's id, where nobody says enough.
+    Raises EnergyError or UnknownCoefficientError, either with the device's id, where a coefficient is not known.
     """
     model = EnergyModel(hardware, energies, allocation.compute, storage)
     inside = chip_bytes(allocation, work, storage)
@@ -160,7 +160,7 @@ def _memory(model: EnergyModel, work: Workload, inside: NDArray[np.float64]) -> 
 
 
 def _static(model: EnergyModel, latency_s: NDArray[np.float64]) -> Term:
-    """Idle power for as long as it takes."""
+    """Idle power over the latency."""
     return Term("idle power", "static", latency_s, "s", idle_w(model.hardware, model.energies.coefficients))
 
 
@@ -169,10 +169,10 @@ def control_terms(model: EnergyModel, work: Workload, allocation: Allocation, in
 
     Raises UnknownCoefficientError where nothing is known of its kind of architecture.
     """
-    tell = CONTROL_TERMS.get(model.hardware.traits.control)
-    if tell is None:
-        raise UnknownCoefficientError(f"nobody says which events a device of kind {model.hardware.kind} spends it on")
-    return list(tell(model, work, allocation, inside))
+    terms_of = CONTROL_TERMS.get(model.hardware.traits.control)
+    if terms_of is None:
+        raise UnknownCoefficientError(f"no control events are known of devices of kind {model.hardware.kind}")
+    return list(terms_of(model, work, allocation, inside))
 
 
 def _of_cpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
@@ -190,8 +190,8 @@ def _core(model: EnergyModel) -> Coefficient:
 
     The measured one has its own operation in it, a light one: 0.1 pJ of 148 and more.
     """
-    events = model.energies.events("cpu")
     simple = _event(model, "instruction")
+    events = model.energies.events(model.hardware.kind)
     measured = of_range(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
     found = Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
     return found.as_estimate()  # of another core than this one
@@ -251,7 +251,7 @@ def _event(model: EnergyModel, name: str) -> Coefficient:
     return model.energies.event(model.hardware, model.hardware.kind, name)
 
 
-Tell = Callable[[EnergyModel, Workload, Allocation, Counts], Iterator[Term]]
+KindTerms = Callable[[EnergyModel, Workload, Allocation, Counts], Iterator[Term]]
 
-CONTROL_TERMS: dict[str, Tell] = {"cores": _of_cpu, "warps": _of_gpu, "systolic": _of_tpu, "dataflow": _of_kpu}
+CONTROL_TERMS: dict[str, KindTerms] = {"cores": _of_cpu, "warps": _of_gpu, "systolic": _of_tpu, "dataflow": _of_kpu}
 """By the control that a kind of device has."""

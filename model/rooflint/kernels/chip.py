@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rooflint.base.facts import Fact
-from rooflint.coefficients.launch_overheads import Launches
+from rooflint.coefficients.launch_overheads import LaunchOverheads
 from rooflint.devices.hardware import ComputeUnit, Hardware, UnsupportedError, working_units
 
 WARP = 32
@@ -59,7 +59,7 @@ class Chip:
         return 1 / self.clock_hz
 
 
-def chip_of(hardware: Hardware, precision: str, launches: Launches) -> Chip:
+def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Chip:
     """The chip that a device is in a precision; `launches` are what documents say of launching kernels.
 
     Raises MissingFactError with the fact that its spec lacks, and for CUDA cores in a precision in which nobody

@@ -1,7 +1,7 @@
-"""Mapping: how each op of a workload lies on the units of a device. docs/method-allocation.md has the formulas.
+"""Allocation of a workload to the units of a device, and the traffic between units and the memory of the chip.
 
-A unit holds work or it does not, so everything here counts whole units. The precision of the arithmetic decides the
-unit and the size of a block; no other unit is used in its place.
+Everything here counts whole units. The precision of the arithmetic decides the unit and the size of a block; no other
+unit is used in its place. docs/method-allocation.md has the formulas.
 """
 
 import math
@@ -69,7 +69,7 @@ def _laid(
 ) -> Laid:
     """The layout that the circuit of a unit asks for."""
     if unit.circuit is None:
-        raise MappingError(f"{hardware.id} does not say units.{unit.name}.circuit, so nobody knows how ops lie on it")
+        raise MappingError(f"{hardware.id} does not say units.{unit.name}.circuit, so its layout is not known")
     if _in_threads(hardware, unit):
         return on_threads(hardware, unit, workload, compute, tile)
     if tile:
@@ -85,9 +85,6 @@ def _in_threads(hardware: Hardware, unit: ComputeUnit) -> bool:
     """Whether the unit sits in groups that schedule warps."""
     warps = f"resident_warps.{unit.group}" in hardware.facts
     return warps or (hardware.traits.is_threaded and unit.circuit in ("tensor_core", "cuda_core"))
-
-
-# ---- Traffic on the chip: what the units read from the memory next to them, which is more than what comes from outsi
 
 
 def chip_bytes(allocation: Allocation, work: Workload, storage: str) -> NDArray[np.float64]:

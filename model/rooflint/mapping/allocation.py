@@ -1,6 +1,6 @@
 """Allocations: which share of a device's units holds work, op by op."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class Part:
 class Allocation:
     """How the ops of a workload lie on the units of a device; arrays have the shape (ops,).
 
-    Utilization is not efficiency: a unit that waits for memory holds work.
+    Utilization is not efficiency: a unit that waits for memory counts as active.
     """
 
     hardware: str
@@ -40,7 +40,7 @@ class Allocation:
     parts: tuple[Part, ...]
     """Each op is in one of them."""
     facts: tuple[Fact, ...] = ()
-    """What the device says of its units."""
+    """Facts of its units."""
 
     def __len__(self) -> int:
         return len(self.op_names)
@@ -101,23 +101,18 @@ class Allocation:
         """Wave quantization: the share of all waves' slots that stays empty. [1]"""
         return np.asarray(1 - self.blocks / (self.waves * self.slots))
 
-    def displays(self) -> Iterator[str]:
-        """Each op's share as `24/132 SM`."""
-        columns = (self.units.tolist(), self.total.tolist(), self.unit_names.tolist())
-        return (f"{units}/{total} {name}" for units, total, name in zip(*columns, strict=True))
-
     def display(self, op: int) -> str:
         """The share of one op: `24/132 SM`."""
         return f"{self.units[op]}/{self.total[op]} {self.unit_names[op]}"
 
     def reason(self, op: int) -> str:
-        """Which quantity decides, in words: `24 output tiles of 128 × 128`, and the waves where there are several."""
+        """What decides, in words: `24 output tiles of 128 × 128`, and the waves where there are several."""
         part, place = self._place(op)
-        said = part.blocks.said(place)
+        blocks = part.blocks.text(place)
         waves = int(self.waves[op])
         if waves == 1:
-            return said
-        return f"{said} in {waves} waves of {part.array.slots}, {self.last_units[op]} {part.array.name} in the last"
+            return blocks
+        return f"{blocks} in {waves} waves of {part.array.slots}, {self.last_units[op]} {part.array.name} in the last"
 
     def _place(self, op: int) -> tuple[Part, int]:
         """The part that an op is in, and its row there."""
@@ -125,7 +120,7 @@ class Allocation:
         return part, int(np.flatnonzero(part.ops == op)[0])
 
     def _each(self, column: Callable[[Part], Any], dtype: Any = np.int64) -> NDArray[Any]:
-        """A column that each part says for its ops."""
+        """A column that each part fills for its ops."""
         table = np.empty(len(self), dtype=dtype)
         for part in self.parts:
             table[part.ops] = column(part)

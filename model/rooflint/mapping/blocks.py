@@ -1,4 +1,4 @@
-"""Unit arrays: the units of a device that hold work at the same time, and how blocks of work come to lie on them."""
+"""Unit arrays, and the blocks of work that lie on them. A block is the least that a unit can hold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,9 +65,6 @@ def ceil_div(above: Counts, below: Counts | int) -> Counts:
     return -(-above // below)
 
 
-# ---- Blocks: the pieces into which the outputs of an op are cut. A block is the least that a unit can hold
-
-
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """Blocks of each op; arrays have the shape (ops,)."""
@@ -82,7 +79,7 @@ class Blocks:
     noun: str
     """`output tile`, `thread block`, `warp`, `vector`."""
 
-    def said(self, op: int) -> str:
+    def text(self, op: int) -> str:
         """Those of one op, in words: `24 output tiles of 128 × 128`."""
         count, rows, columns = (int(column[op]) for column in (self.count, self.rows, self.columns))
         size = f"{rows} × {columns}" if columns > 1 else f"{rows} output{'s' if rows > 1 else ''}"

@@ -40,7 +40,7 @@ VECTOR_REGISTER = 8 * 128
 
 
 class MappingError(RooflintError):
-    """A unit on which nobody can say how an op lies; the message says what is missing or wrong."""
+    """A unit whose layout is not known; the message has what is missing or wrong."""
 
 
 class Laid(NamedTuple):
@@ -161,7 +161,7 @@ def array_geometry(hardware: Hardware, unit: ComputeUnit, compute: str) -> tuple
     side, rate = math.isqrt(int(slowest)), unit.fact(f"macs_per_clock.{compute}")
     if side * side != slowest or rate.value % slowest:
         raise MappingError(
-            f"{hardware.id}: {unit.name} is no square array: its slowest rate is {slowest:g} MAC a clock, "
+            f"{hardware.id}: {unit.name} is not a square array: its slowest rate is {slowest:g} MAC a clock, "
             f"{compute} {rate.display}; want a square and a multiple of it"
         )
     return side, int(rate.value // slowest)
@@ -183,7 +183,7 @@ def nearly_square(area: int) -> tuple[int, int]:
 
 
 def _warps(hardware: Hardware, unit: ComputeUnit) -> tuple[Fact, Fact, Fact]:
-    """Groups, warps that one of them holds, threads of a warp. Raises MappingError for what the spec does not say."""
+    """Groups, warps that one of them holds, threads of a warp. Raises MappingError for a missing fact."""
     for path in (f"resident_warps.{unit.group}", f"warp_threads.{unit.group}"):
         if path not in hardware.facts:
             raise MappingError(f"{hardware.id} does not say {path}; ops on a {unit.group} are laid out in warps")

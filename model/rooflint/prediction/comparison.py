@@ -1,4 +1,7 @@
-"""Criteria: the quantities by which predictions are compared, and what a user requires of them."""
+"""Comparison of one network on several devices, by criteria, with the requirements of a user.
+
+Each device has a prediction, or the reason why there is none.
+"""
 
 import math
 import operator
@@ -31,7 +34,7 @@ from rooflint.prediction.predict import ROOFLINE, NotKnownError, Prediction, Set
 
 
 class CriterionError(RooflintError):
-    """A requirement that nobody can check; the message shows one that works."""
+    """A requirement that cannot be checked; the message shows a valid one."""
 
 
 @dataclass(frozen=True)
@@ -136,12 +139,10 @@ def _limit(criterion: Criterion, number: str, unit: str, text: str) -> float:
         raise CriterionError(f"'{text.strip()}': {error}") from error
     if quantity.dimension != criterion.dimension or quantity.value <= 0:
         raise CriterionError(
-            f"'{text.strip()}': '{number}{unit}' is no {criterion.name}; want a bound as in {_EXAMPLE}"
+            f"'{text.strip()}': '{number}{unit}' is not a bound on {criterion.name}; want one as in {_EXAMPLE}"
         )
     return quantity.value
 
-
-# ---- Comparison: one network on several devices, each with a prediction or with the reason why there is none
 
 BALANCE = "balance"
 """Energy of an inference × latency, the energy-delay product. Gonzalez, Horowitz, IEEE JSSC 31(9), 1996."""
@@ -149,12 +150,12 @@ BALANCE = "balance"
 WINS = ("energy", "latency", "throughput", "memory", BALANCE)
 
 OF_ENERGY = ("energy", "power", BALANCE)
-"""Criteria that an energy with a term left out says nothing of: it would win by what nobody counted."""
+"""Criteria that need a complete energy: a device would win by a term that is not counted."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A device, and what the model says of the network on it."""
+    """A device with its prediction of the network, or the reason why there is none."""
 
     hardware: Hardware
     found: Prediction | None
@@ -185,7 +186,7 @@ class Contender:
 
     @property
     def estimated(self) -> bool:
-        """Whether its peak rests on somebody's judgement, as that of a design without silicon does."""
+        """Whether its peak rests on an estimate, as that of a design without silicon does."""
         units = working_units(self.hardware, self.prediction.compute)
         facts = (fact for unit in units for fact in unit.derivation(self.prediction.compute).facts)
         return weakest(tuple(facts)) == "estimate"
@@ -203,7 +204,7 @@ class Comparison:
     at_roofline: "Comparison | None" = None
     """The same by the plain roofline, where silicon was asked for and is known of one of them."""
     chosen_of: int = 0
-    """How many were compared before some were chosen; 0 where none were left away."""
+    """How many were compared before some were chosen; 0 where none were left out."""
 
     @property
     def able(self) -> tuple[Contender, ...]:
@@ -211,13 +212,13 @@ class Comparison:
         return tuple(one for one in self.contenders if one.found)
 
     def leaders(self, by: str) -> tuple[Contender, ...]:
-        """The best by a criterion or by balance, and all that equal it; none where it is known of nobody."""
+        """The best by a criterion or by balance, and all that equal it; none where it is known of no device."""
         known = [(score, one) for one in self.able if (score := score_of(one.prediction, by)) is not None]
         best = min((score for score, _ in known), default=0.0)
         return tuple(one for score, one in known if math.isclose(score, best, rel_tol=1e-9))
 
     def winner(self, by: str) -> Contender | None:
-        """The one that leads alone; None in a tie, and where it is known of nobody."""
+        """The one that leads alone; None in a tie, and where it is known of no device."""
         first = self.leaders(by)
         return first[0] if len(first) == 1 else None
 
@@ -267,8 +268,8 @@ def contend(device: Hardware, work: Workload, energies: Energies, setting: Setti
     try:
         return Contender(device, predict(device, work, energies, setting))
     except (UnsupportedError, UndisclosedError) as error:
-        said = str(error)
-        return Contender(device, None, said if device.id in said else f"{device.id}: {said}")
+        reason = str(error)
+        return Contender(device, None, reason if device.id in reason else f"{device.id}: {reason}")
 
 
 def score_of(prediction: Prediction, by: str) -> float | None:

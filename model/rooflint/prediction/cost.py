@@ -1,4 +1,4 @@
-"""Spending: what a prediction costs in money and carbon, where somebody printed a price or a carbon intensity."""
+"""Cost of a prediction in money and carbon, where a price or a carbon intensity is published."""
 
 import math
 from collections.abc import Callable
@@ -46,31 +46,30 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Ledgers:
+class CostTables:
     """Prices and grids of a registry."""
 
     prices: Prices
     grid: Grid
 
     @classmethod
-    def of(cls, registry: Registry) -> "Ledgers":
+    def of(cls, registry: Registry) -> "CostTables":
         """Those of its roots."""
         return cls(Prices(registry), Grid(registry))
 
 
-def spending(found: Prediction, books: Ledgers, place: Place) -> tuple[Amount, ...]:
+def cost_of(found: Prediction, tables: CostTables, place: Place) -> tuple[Amount, ...]:
     """Rent, ownership, break-even and carbon of the inferences of one device that does nothing else.
 
-    A price or a reading that nobody printed is a reason. Raises UnknownPlaceError for a place that there is not, and
-    InputError.
+    A missing price or reading is a reason. Raises UnknownPlaceError or InputError.
     """
     for name in (place.carbon, place.electricity, place.pue):
-        books.grid.around(name)
+        tables.grid.around(name)
     return (
-        _amount("rent of 10⁶ inferences", "USD", lambda: _rent(found, books)),
-        _amount("ownership of 10⁶ inferences", "USD", lambda: _owned(found, books, place)),
-        _amount("buying repays renting after", "h", lambda: _break_even(found, books, place)),
-        _amount("carbon of 10⁶ inferences", "g CO₂e", lambda: _carbon(found, books, place)),
+        _amount("rent of 10⁶ inferences", "USD", lambda: _rent(found, tables)),
+        _amount("ownership of 10⁶ inferences", "USD", lambda: _owned(found, tables, place)),
+        _amount("buying repays renting after", "h", lambda: _break_even(found, tables, place)),
+        _amount("carbon of 10⁶ inferences", "g CO₂e", lambda: _carbon(found, tables, place)),
     )
 
 
@@ -86,22 +85,22 @@ def _amount(name: str, unit: str, cited: Callable[[], Cited]) -> Amount:
     return Amount(name, value, unit, said)
 
 
-def _rent(found: Prediction, books: Ledgers) -> Cited:
-    price = _newest_rent(found, books)
+def _rent(found: Prediction, tables: CostTables) -> Cited:
+    price = _newest_rent(found, tables)
     return cost_per_million_usd(price.usd_per_h, found.throughput_per_s), price.citation
 
 
-def _newest_rent(found: Prediction, books: Ledgers) -> RentPrice:
-    return books.prices.of(found.hardware.id)[0]
+def _newest_rent(found: Prediction, tables: CostTables) -> RentPrice:
+    return tables.prices.of(found.hardware.id)[0]
 
 
-def _newest_purchase(found: Prediction, books: Ledgers) -> PurchasePrice:
-    return books.prices.purchases(found.hardware.id)[0]
+def _newest_purchase(found: Prediction, tables: CostTables) -> PurchasePrice:
+    return tables.prices.purchases(found.hardware.id)[0]
 
 
-def _owned(found: Prediction, books: Ledgers, place: Place) -> Cited:
-    price = _newest_purchase(found, books)
-    running, electricity, pue = _running(found, books, place)
+def _owned(found: Prediction, tables: CostTables, place: Place) -> Cited:
+    price = _newest_purchase(found, tables)
+    running, electricity, pue = _running(found, tables, place)
     total = total_cost_usd(price.usd, running, place.years)
     each = total_cost_per_inference_usd(total, found.throughput_per_s, place.years, place.load_share)
     lasting = f"{place.years:g} years at {100 * place.load_share:g} % load"
@@ -109,9 +108,9 @@ def _owned(found: Prediction, books: Ledgers, place: Place) -> Cited:
     return each * MILLION, said
 
 
-def _running(found: Prediction, books: Ledgers, place: Place) -> tuple[float, Reading, Reading]:
+def _running(found: Prediction, tables: CostTables, place: Place) -> tuple[float, Reading, Reading]:
     """Electricity of an hour, working and idle. [USD/h]"""
-    electricity, pue = books.grid.electricity(place.electricity)[0], books.grid.pue(place.pue)[0]
+    electricity, pue = tables.grid.electricity(place.electricity)[0], tables.grid.pue(place.pue)[0]
     return running_cost_usd_per_h(_mean_w(found, place), electricity.usd_per_kwh, pue.pue), electricity, pue
 
 
@@ -125,9 +124,9 @@ def _idle_w(found: Prediction) -> float:
     return sum(term.each.typical for term in found.energy.terms if term.group == "static")
 
 
-def _break_even(found: Prediction, books: Ledgers, place: Place) -> Cited:
-    bought, rented = _newest_purchase(found, books), _newest_rent(found, books)
-    running, _, _ = _running(found, books, place)
+def _break_even(found: Prediction, tables: CostTables, place: Place) -> Cited:
+    bought, rented = _newest_purchase(found, tables), _newest_rent(found, tables)
+    running, _, _ = _running(found, tables, place)
     hours = float(break_even_hours(bought.usd, rented.usd_per_h, running))
     said = _sentence(f"electricity {running:.3g} USD/h", *found.energy.left_out)
     if math.isinf(hours):
@@ -136,9 +135,9 @@ def _break_even(found: Prediction, books: Ledgers, place: Place) -> Cited:
     return hours, _sentence(bought.citation, rented.citation, said)
 
 
-def _carbon(found: Prediction, books: Ledgers, place: Place) -> Cited:
+def _carbon(found: Prediction, tables: CostTables, place: Place) -> Cited:
     """Of the energy of an inference, with its part of what is drawn while nothing runs."""
-    intensity, pue = books.grid.carbon(place.carbon)[0], books.grid.pue(place.pue)[0]
+    intensity, pue = tables.grid.carbon(place.carbon)[0], tables.grid.pue(place.pue)[0]
     energy_j = _mean_w(found, place) / (found.throughput_per_s * place.load_share)
     each = carbon_g_per_inference(energy_j, intensity.g_per_kwh, pue.pue)
     load = [f"{100 * place.load_share:g} % load"] if place.load_share < 1 else []

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.base.errors import InputError, refuse
+from rooflint.base.errors import refuse
 from rooflint.base.files import write_whole_bytes
 from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError
 from rooflint.energy.model import Energies
@@ -43,7 +43,7 @@ QUANTITIES = (
     "utilization",
     "peak_memory_bytes",
 )
-"""Of the whole batch; NaN where nobody knows."""
+"""Of the whole batch; NaN where it is not known."""
 
 
 class Key(NamedTuple):
@@ -98,8 +98,8 @@ class Ledger:
     def rows(self) -> Iterator[Row]:
         """Row by row, for files."""
         texts = (self.not_supported, self.not_known)
-        for key, values, *said in zip(self.keys, self.values.tolist(), *texts, strict=True):
-            yield Row(key, tuple(values), *said)
+        for key, values, *reasons in zip(self.keys, self.values.tolist(), *texts, strict=True):
+            yield Row(key, tuple(values), *reasons)
 
     def column(self, quantity: str) -> NDArray[np.float64]:
         """One quantity of all rows."""
@@ -145,7 +145,7 @@ def record(
 ) -> Ledger:
     """The ledger of devices, at their own and at every operating point. Raises InputError for a broken file."""
     return Ledger.of(
-        _row(point, work, energies, precision)
+        _predicted_row(point, work, energies, precision)
         for device in devices
         for point in points(device)
         for precision in precisions
@@ -159,7 +159,7 @@ def points(device: Hardware) -> Iterator[Hardware]:
     yield from map(device.at, device.operating_points)
 
 
-def _row(point: Hardware, work: Table, energies: Energies, precision: str) -> Row:
+def _predicted_row(point: Hardware, work: Table, energies: Energies, precision: str) -> Row:
     key = Key(point.id, point.mode or "", work.network, precision, work.batch, work.fused)
     if work.work is None:
         return Row(key, _NOTHING, work.refused)
@@ -196,8 +196,6 @@ def _known(found: Prediction, quantity: str) -> float:
         return float("nan")
 
 
-# ---- Ledgers as files: CSV in gzip, which every tool for tables reads; docs/decisions/0018 says why
-
 SCHEMA = "rooflint-ledger/1"
 
 SUFFIX = ".csv.gz"
@@ -225,7 +223,7 @@ def as_bytes(ledger: Ledger) -> bytes:
 
 
 def read_ledger(file: Path) -> Ledger:
-    """The ledger of a file. Raises InputError for what is none."""
+    """The ledger of a file. Raises InputError for another file."""
     rows = list(_rows(file, csv.reader(io.StringIO(_text(file), newline=""))))
     seen: dict[Key, int] = {}
     for line, row in enumerate(rows, 2):
@@ -244,16 +242,16 @@ def _text(file: Path) -> str:
 
 def _rows(file: Path, lines: Iterator[list[str]]) -> Iterator[Row]:
     head = next(lines, [])
-    said = next(lines, None)
-    if said and said[0] != SCHEMA:
-        raise refuse(file, 2, f"want a ledger of the schema {SCHEMA}, found '{said[0]}'")
+    first = next(lines, None)
+    if first and first[0] != SCHEMA:
+        raise refuse(file, 2, f"want a ledger of the schema {SCHEMA}, found '{first[0]}'")
     if tuple(head) != COLUMNS:
         raise refuse(file, 1, f"want a ledger with the columns {', '.join(COLUMNS)}")
-    for line, cells in enumerate(chain([said] if said is not None else [], lines), 2):
-        yield _ledger_file_row(file, line, cells)
+    for line, cells in enumerate(chain([first] if first is not None else [], lines), 2):
+        yield _read_row(file, line, cells)
 
 
-def _ledger_file_row(file: Path, line: int, cells: list[str]) -> Row:
+def _read_row(file: Path, line: int, cells: list[str]) -> Row:
     if len(cells) != len(COLUMNS) or cells[0] != SCHEMA:
         raise refuse(file, line, f"want {len(COLUMNS)} cells, the first of them {SCHEMA}")
     device, at, network, precision, batch, fused, *figures = cells[1:-2]
@@ -270,9 +268,5 @@ def _figure(file: Path, line: int, quantity: str, text: str) -> float:
     except ValueError:
         value = -1.0
     if value < 0 or math.isinf(value) or (text and math.isnan(value)):
-        raise _no_figure(file, line, quantity, text)
+        raise refuse(file, line, f"{quantity}: want a number of at least 0, or nothing, found '{text}'")
     return value
-
-
-def _no_figure(file: Path, line: int, quantity: str, text: str) -> InputError:
-    return refuse(file, line, f"{quantity}: want a number of at least 0, or nothing, found '{text}'")

@@ -1,4 +1,4 @@
-"""Metrics: what an architect reads off a prediction, each with its number. docs/method-metrics.md has the formulas.
+"""Metrics of a prediction and its red flags, each with its number. docs/method-metrics.md has the formulas.
 
 Utilization is the share of units that hold work, efficiency is attained over peak. What other tools call compute or
 bandwidth utilization is an efficiency here.
@@ -20,18 +20,18 @@ MOST_PADDING = 1.5
 
 ZONE_BEGINS, ZONE_ENDS = 0.40, 0.80
 """Between them lies the zone in which a device earns its power; below it idle silicon is fed, above it little is left
-for peaks of load. Limits of the hardware utilization metrics guide; nobody measured them."""
+for peaks of load. Limits of the hardware utilization metrics guide, which are not measured."""
 
 Zone = Literal["idle silicon", "sweet spot", "near its limit"]
 
 
 @dataclass(frozen=True)
 class Flag:
-    """Something that should make a reader stop."""
+    """A figure of a prediction that calls for attention."""
 
     name: Literal["compute", "bandwidth", "idle units", "padding", "memory", "power"]
     value: float
-    said: str
+    message: str
 
 
 def red_flags(prediction: Prediction) -> Iterator[Flag]:
@@ -40,8 +40,10 @@ def red_flags(prediction: Prediction) -> Iterator[Flag]:
     if compute < LEAST_COMPUTE_EFFICIENCY:
         yield Flag("compute", compute, _little_compute(prediction))
     if bandwidth > MOST_BANDWIDTH_EFFICIENCY:
-        said = f"{percent(bandwidth)} of the bandwidth is taken: a larger batch helps only as far as it reuses weights"
-        yield Flag("bandwidth", bandwidth, said)
+        message = (
+            f"{percent(bandwidth)} of the bandwidth is taken: a larger batch helps only as far as it reuses weights"
+        )
+        yield Flag("bandwidth", bandwidth, message)
     if prediction.has("allocation"):
         yield from _of_units(prediction)
     if prediction.fits is False:
@@ -51,15 +53,17 @@ def red_flags(prediction: Prediction) -> Iterator[Flag]:
 
 
 def _of_units(prediction: Prediction) -> Iterator[Flag]:
-    """Units without work, and time that only counts if units without work computed, too."""
+    """Idle units, and the additional time of idle slots and padding."""
     idle = 1 - prediction.utilization
     if idle > MOST_IDLE_UNITS:
         yield Flag("idle units", idle, f"{percent(idle)} of the units hold no work ({prediction.units} do)")
     slower = prediction.latency_of_held_units_s / prediction.latency_s
     if slower > MOST_PADDING:
         seconds = format_quantity(prediction.latency_of_held_units_s, SECONDS)
-        said = f"with idle slots and padding paid for it would take {seconds}, {slower:.3g} times the roofline's time"
-        yield Flag("padding", slower, said)
+        message = (
+            f"with idle slots and padding paid for it would take {seconds}, {slower:.3g} times the roofline's time"
+        )
+        yield Flag("padding", slower, message)
 
 
 def _too_large(prediction: Prediction) -> str:

@@ -1,8 +1,8 @@
-"""Prediction: everything that the model says of one network on one device, from one set of assumptions.
+"""Prediction of one network on one device, from one set of assumptions.
 
     predict(device, network("resnet18"), Energies(Coefficients(Registry())), Setting("fp16")).latency_s
 
-Whoever prints, compares or records something asks here, so that no two commands can disagree.
+All commands print, compare and record predictions of this module, so that they cannot disagree.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ ROOFLINE, SILICON = FIDELITIES = ("roofline", "silicon")
 
 
 class NotKnownError(RooflintError):
-    """A quantity that cannot be told of this device and network; the message says why."""
+    """A quantity that is not known for this device and network; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,6 @@ class Prediction:
         """Whether `allocation`, `energy` or `footprint` is known."""
         return what not in self.reasons
 
-    # ---- time
-
     @property
     def fidelity(self) -> str:
         """`silicon`, or `roofline`: also where silicon was asked for and the device lacks a fact that it needs."""
@@ -196,8 +194,6 @@ class Prediction:
         found = np.where(compute >= memory, "compute", "memory")
         return tuple(np.where(self.times.launch_s > np.maximum(compute, memory), "launch", found).tolist())
 
-    # ---- units
-
     @property
     def utilization(self) -> float:
         """Share of units that hold work, over the latency. [1]. Raises NotKnownError."""
@@ -233,8 +229,6 @@ class Prediction:
             return self.latency_s
         compute = np.divide(self.times.compute_s, useful, out=np.zeros_like(useful), where=useful > 0)
         return float(kernel_time_s(compute, self.times.memory_s, self.times.overhead_s).sum())
-
-    # ---- energy
 
     @property
     def energy_j(self) -> float:
@@ -272,8 +266,6 @@ class Prediction:
     def complete(self) -> bool:
         """Whether the energy is known and no term is left out of it."""
         return self._energy is not None and not self._energy.left_out
-
-    # ---- memory
 
     @property
     def activation_bytes(self) -> float:
@@ -316,11 +308,11 @@ class Setting:
 
 
 def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Setting) -> Prediction:
-    """What the model says of a workload on a device.
+    """The prediction of a workload on a device.
 
-    Raises UnsupportedError or UndisclosedError where the device does not compute in that precision or nobody can tell,
-    WorkloadError for a table that cannot be fused, UnknownCoefficientError for a mode of launching that there is not.
-    What else is not known becomes a reason.
+    Raises UnsupportedError where the device does not compute in that precision, UndisclosedError where that is not
+    disclosed, WorkloadError for a table that cannot be fused, UnknownCoefficientError for an unknown launch mode. What
+    else is not known becomes a reason.
     """
     run = work.fused() if setting.fuse else work
     compute, storage = setting.compute, setting.storage
@@ -343,14 +335,14 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     energy = _or_reason(reasons, "energy", spent)
     floors = isinstance(times, SiliconEstimate) and overhead is None
     if setting.launch != FREE and not floors:
-        reasons |= _launch_said(hardware, energies, setting.launch, overhead)
+        reasons |= _launch_reason(hardware, energies, setting.launch, overhead)
     return Prediction(hardware, work, run, times, MappingProxyType(reasons), overhead, laid, energy, live)
 
 
 def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting: Setting) -> SiliconEstimate:
-    """The times of a run on silicon and nothing else, for whoever wants no roofline in their place.
+    """The times of a run on silicon alone, without a fallback to the roofline.
 
-    Raises MissingFactError for a device that lacks an input, and for one that is no GPU; else as `predict`.
+    Raises MissingFactError for a device that lacks an input, and for one that is not a GPU; else as `predict`.
     """
     overhead = launch_overhead(hardware, energies.coefficients, setting.launch)
     typical = overhead.typical if overhead else 0.0
@@ -361,7 +353,7 @@ def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting
 def _on_silicon(
     hardware: Hardware, run: Workload, plain: Estimate, energies: Energies, setting: Setting
 ) -> SiliconEstimate:
-    """Raises MissingFactError for a device that lacks an input, and for one that is no GPU."""
+    """Raises MissingFactError for a device that lacks an input, and for one that is not a GPU."""
     if not hardware.traits.has_kernel_models:
         raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and silicon is known of GPUs alone")
     gap_s = None if setting.launch == FREE else plain.overhead_s
@@ -369,7 +361,7 @@ def _on_silicon(
     return on_silicon(plain, run, chip, energies.silicon, gap_s)
 
 
-def _launch_said(
+def _launch_reason(
     hardware: Hardware, energies: Energies, launch: str, overhead: Coefficient | None
 ) -> Mapping[str, str]:
     """What a reader must know of a launch overhead that is not the vendor's own."""

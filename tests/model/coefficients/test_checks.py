@@ -53,7 +53,7 @@ def test_two_readings_of_one_operation_are_held_together(energies):
 def test_a_file_is_named_by_its_node(energies):
     energies.texts["process/hopper"] = energies.texts["process/45nm"]
     said = energies.refused("process/hopper", "name: 45 nm", "name: Hopper")
-    assert said.startswith("'hopper' is no process node: want a name such as 4nm.yaml")
+    assert said.startswith("'hopper' is not a process node: want a name such as 4nm.yaml")
 
 
 # ---- What cannot all be true of events, idle power and launches: slips of 8 and of 1000 where readings meet
@@ -126,4 +126,4 @@ def test_parts_that_share_something_are_held_against_the_whole_one_by_one(energi
 def test_a_file_is_named_by_its_kind(energies):
     energies.texts["events/toaster"] = energies.texts["events/gpu"]
     said = energies.refused("events/toaster", "name: GPU", "name: Toaster")
-    assert said.startswith("'toaster' is no kind of processor: want one of cpu, gpu, tpu, kpu, npu")
+    assert said.startswith("'toaster' is not a kind of processor: want one of cpu, gpu, tpu, kpu, npu")

@@ -53,7 +53,6 @@ def test_three_years_of_a_card():
 def test_buying_against_renting():
     # 12 500 USD / (2.60 − 0.10) USD/h = 5000 h; in seconds 18 000 000
     assert e.break_even_hours(12_500, 2.60, 0.10) == about(5000)
-    assert e.break_even_s(12_500, 2.60, 0.10) == about(1.8e7)
 
 
 def test_where_power_costs_the_rent_buying_never_pays():

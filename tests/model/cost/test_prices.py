@@ -135,12 +135,6 @@ def test_an_unknown_device_is_told_the_nearest():
         SHIPPED_PRICES.of("google/tpu-v44")
 
 
-def test_a_product_that_is_no_one_device_answers_for_none(economics):
-    (price,) = economics.prices().unassigned()
-    assert (price.product, price.fact.display) == ("Acme", "4 USD/h")
-    assert 4 not in [price.usd_per_h for price in economics.prices().of("acme/one")]
-
-
 # ---- layers
 
 
@@ -218,9 +212,3 @@ def test_a_tpu_is_priced_by_the_chip():
 def test_an_instance_of_sixteen_chips_is_divided_by_sixteen():
     # 21.50 / 16 = 1.34375
     assert SHIPPED_PRICES.of("aws/trainium1")[0].usd_per_h == pytest.approx(1.34375)
-
-
-def test_products_whose_variant_is_not_said_are_kept_apart():
-    names = {price.product for price in SHIPPED_PRICES.unassigned()}
-    assert {"NVIDIA A100", "NVIDIA V100", "NVIDIA GeForce RTX 3080"} <= names
-    assert not names & set(SHIPPED_PRICES.registry.ids())

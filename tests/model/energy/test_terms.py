@@ -181,7 +181,7 @@ def test_no_less_enters_a_tile_than_there_is(m, n, k):
 
 
 def test_a_kind_without_events_says_so():
-    with pytest.raises(UnknownCoefficientError, match="nobody says which events a device of kind npu spends it on"):
+    with pytest.raises(UnknownCoefficientError, match="no control events are known of devices of kind npu"):
         terms("intel/gaudi-2", gemm(8, 8, 8), "bf16")
 
 

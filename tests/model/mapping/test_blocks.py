@@ -108,9 +108,9 @@ def test_an_op_that_writes_nothing_is_one_block():
 
 
 def test_blocks_are_said_in_words():
-    assert chosen_tiles(gemm(64, 200, 8), MENU, 132).said(0) == "4 output tiles of 64 × 64"
-    assert output_tiles(gemm(8, 8, 8), 16, 16).said(0) == "1 output tile of 16 × 16"
-    assert [lines(np.array([3]), length, "warp").said(0) for length in (1, 32)] == [
+    assert chosen_tiles(gemm(64, 200, 8), MENU, 132).text(0) == "4 output tiles of 64 × 64"
+    assert output_tiles(gemm(8, 8, 8), 16, 16).text(0) == "1 output tile of 16 × 16"
+    assert [lines(np.array([3]), length, "warp").text(0) for length in (1, 32)] == [
         "3 warps of 1 output",
         "1 warp of 32 outputs",
     ]

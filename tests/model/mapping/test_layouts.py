@@ -156,7 +156,7 @@ def test_the_side_of_an_array_is_the_root_of_its_slowest_rate(device, compute, g
 
 
 def test_an_array_that_is_no_square_is_refused_with_its_rate():
-    with pytest.raises(MappingError, match=r"dla is no square array: its slowest rate is 8192 MAC a clock"):
+    with pytest.raises(MappingError, match=r"dla is not a square array: its slowest rate is 8192 MAC a clock"):
         allocate(ORIN, gemm(8, 8, 8), compute="int8", unit=ORIN.unit("dla"))
 
 

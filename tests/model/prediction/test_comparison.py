@@ -193,9 +193,9 @@ def test_a_throughput_is_read_with_and_without_its_unit(text):
     [
         ("speed<3", "'speed<3': want energy, latency, throughput"),
         ("energy=3", "'energy=3': want energy"),
-        ("energy<100ms", "'100ms' is no energy"),
-        ("latency<50", "'50' is no latency"),
-        ("latency<-5ms", "'-5ms' is no latency"),
+        ("energy<100ms", "'100ms' is not a bound on energy"),
+        ("latency<50", "'50' is not a bound on latency"),
+        ("latency<-5ms", "'-5ms' is not a bound on latency"),
         ("memory<512mb", "memory<512mb"),
         ("energy<", "'energy<': want"),
     ],

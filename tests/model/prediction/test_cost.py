@@ -9,11 +9,11 @@ from rooflint.cost.grid import UnknownPlaceError
 from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies, idle_w
 from rooflint.networks.tables import load_workload
-from rooflint.prediction.cost import Ledgers, Place, spending
+from rooflint.prediction.cost import CostTables, Place, cost_of
 from rooflint.prediction.predict import Setting, predict
 
 REGISTRY = Registry()
-BOOKS = Ledgers.of(REGISTRY)
+BOOKS = CostTables.of(REGISTRY)
 ENERGIES = Energies(Coefficients(REGISTRY))
 
 
@@ -24,7 +24,7 @@ def predicted(device, compute="fp16"):
 
 def spent(device, compute="fp16", **place):
     found = predicted(device, compute)
-    return found, {one.name: one for one in spending(found, BOOKS, Place(**place))}
+    return found, {one.name: one for one in cost_of(found, BOOKS, Place(**place))}
 
 
 def test_rent_is_price_over_throughput():
@@ -144,8 +144,8 @@ class Own:
         self.write(section, text.replace(old, new))
 
     def spent(self, device="nvidia/t4", compute="fp16", **place):
-        books = Ledgers.of(Registry.of([self.root]))
-        found = spending(predicted(device, compute), books, Place(**{**HOME, **place}))
+        books = CostTables.of(Registry.of([self.root]))
+        found = cost_of(predicted(device, compute), books, Place(**{**HOME, **place}))
         return {one.name: one for one in found}
 
 

@@ -58,8 +58,8 @@ def test_a_large_gpu_on_a_small_network_is_flagged_with_its_number():
     found = prediction("nvidia/h100-sxm5-80gb")
     flags = {flag.name: flag for flag in red_flags(found)}
     assert flags["compute"].value == found.compute_efficiency < 0.2
-    assert "kernel launches" in flags["compute"].said
-    assert f"{100 * found.compute_efficiency:.3g} %" in flags["compute"].said
+    assert "kernel launches" in flags["compute"].message
+    assert f"{100 * found.compute_efficiency:.3g} %" in flags["compute"].message
 
 
 def test_a_saturated_memory_is_flagged():
@@ -73,7 +73,7 @@ def test_idle_units_are_flagged():
     found = prediction("nvidia/h100-sxm5-80gb", work=mlp([64, 64]), launch=FREE)
     flags = {flag.name: flag for flag in red_flags(found)}
     assert flags["idle units"].value == pytest.approx(131 / 132, rel=1e-9)
-    assert "1/132 SM" in flags["idle units"].said
+    assert "1/132 SM" in flags["idle units"].message
 
 
 def test_a_busy_device_has_no_flag_but_its_power():
@@ -81,14 +81,14 @@ def test_a_busy_device_has_no_flag_but_its_power():
     # at the roofline the H100 computes at its peak, which it cannot hold within 700 W
     (flag,) = red_flags(prediction("nvidia/h100-sxm5-80gb", 8192, work))
     assert flag.name == "power"
-    assert "its 700 W (TDP)" in flag.said
+    assert "its 700 W (TDP)" in flag.message
 
 
 def test_what_does_not_fit_is_flagged_with_both_sizes():
     found = prediction("nvidia/t4", 100_000, compute="fp16")
     flags = {flag.name: flag for flag in red_flags(found)}
     assert flags["memory"].value == found.peak_bytes > 16e9
-    assert "do not fit its 16 GB" in flags["memory"].said
+    assert "do not fit its 16 GB" in flags["memory"].message
     assert "memory" not in {flag.name for flag in red_flags(prediction("nvidia/t4", 1, compute="fp16"))}
 
 
