@@ -1,10 +1,12 @@
 """`rooflint schema`: JSON Schemas of spec and golden files, so that editors complete the YAML, and of JSON answers."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel
 
 import pytest_rooflint
 import rooflint
@@ -13,13 +15,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from pytest_rooflint.measuring.comparison import CalibrationRecord as MeasureCalibrationRecord
 from pytest_rooflint.measuring.comparison import ComparisonRecord
-from rooflint.answers.analyze import AnalyzeRecord
-from rooflint.answers.compare import CompareRecord
-from rooflint.answers.explain_gemm import GemmRecord
-from rooflint.answers.models import ModelsRecord
-from rooflint.answers.sweep import SweepRecord
-from rooflint.answers.tdp_estimate import TdpEstimateRecord
-from rooflint.answers.tdp_registry import TdpRegistryRecord
+from rooflint.answers import analyze, compare, explain_gemm, models, sweep, tdp_estimate, tdp_registry
 from rooflint.base.errors import shown
 from rooflint.base.files import write_whole
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
@@ -37,39 +33,45 @@ app = typer.Typer(add_completion=False)
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
+_MODEL: Mapping[str, type[BaseModel]] = {
+    "hardware": HardwareSpec,
+    "architecture": ArchitectureSpec,
+    "process": ProcessSpec,
+    "memory": MemoryEnergySpec,
+    "circuits": CircuitsSpec,
+    "events": EventsSpec,
+    "launches": LaunchesSpec,
+    "silicon": SiliconSpec,
+    "silicon_ops": SiliconOpsSpec,
+    "device_calibration": DeviceCalibrationSpec,
+    "prices": PricesSpec,
+    "grid": GridSpec,
+    "compare": compare.CompareRecord,
+    "analyze": analyze.AnalyzeRecord,
+    "models": models.ModelsRecord,
+    "sweep": sweep.SweepRecord,
+    "tdp_estimate": tdp_estimate.TdpEstimateRecord,
+    "tdp_registry": tdp_registry.TdpRegistryRecord,
+    "explain_gemm": explain_gemm.GemmRecord,
+}
+_HARNESS: Mapping[str, type[BaseModel]] = {
+    "calibration": PowerCalibrationRecord,
+    "calibrate_device": DeviceCalibrationRecord,
+    "calibrate_regressions": RegressionsRecord,
+    "evidence": Evidence,
+    "published": PublishedSpec,
+    "measure_compare": ComparisonRecord,
+    "measure_calibrate": MeasureCalibrationRecord,
+}
+
+
 def schemas() -> dict[Path, dict[str, Any]]:
     """Every exported schema by its committed file."""
-    model = Path(rooflint.__file__).parent / "schemas"
-    harness = Path(pytest_rooflint.__file__).parent / "schemas"
-    return {
-        model / "hardware.json": {"$schema": _DRAFT, **HardwareSpec.model_json_schema()},
-        model / "architecture.json": {"$schema": _DRAFT, **ArchitectureSpec.model_json_schema()},
-        model / "process.json": {"$schema": _DRAFT, **ProcessSpec.model_json_schema()},
-        model / "memory.json": {"$schema": _DRAFT, **MemoryEnergySpec.model_json_schema()},
-        model / "circuits.json": {"$schema": _DRAFT, **CircuitsSpec.model_json_schema()},
-        model / "events.json": {"$schema": _DRAFT, **EventsSpec.model_json_schema()},
-        model / "launches.json": {"$schema": _DRAFT, **LaunchesSpec.model_json_schema()},
-        model / "silicon.json": {"$schema": _DRAFT, **SiliconSpec.model_json_schema()},
-        model / "silicon_ops.json": {"$schema": _DRAFT, **SiliconOpsSpec.model_json_schema()},
-        model / "device_calibration.json": {"$schema": _DRAFT, **DeviceCalibrationSpec.model_json_schema()},
-        model / "prices.json": {"$schema": _DRAFT, **PricesSpec.model_json_schema()},
-        model / "grid.json": {"$schema": _DRAFT, **GridSpec.model_json_schema()},
-        model / "compare.json": {"$schema": _DRAFT, **CompareRecord.model_json_schema()},
-        model / "analyze.json": {"$schema": _DRAFT, **AnalyzeRecord.model_json_schema()},
-        model / "models.json": {"$schema": _DRAFT, **ModelsRecord.model_json_schema()},
-        model / "sweep.json": {"$schema": _DRAFT, **SweepRecord.model_json_schema()},
-        model / "tdp_estimate.json": {"$schema": _DRAFT, **TdpEstimateRecord.model_json_schema()},
-        model / "tdp_registry.json": {"$schema": _DRAFT, **TdpRegistryRecord.model_json_schema()},
-        harness / "calibration.json": {"$schema": _DRAFT, **PowerCalibrationRecord.model_json_schema()},
-        harness / "calibrate_device.json": {"$schema": _DRAFT, **DeviceCalibrationRecord.model_json_schema()},
-        model / "explain_gemm.json": {"$schema": _DRAFT, **GemmRecord.model_json_schema()},
-        harness / "golden.json": {"$schema": _DRAFT, **_golden()},
-        harness / "calibrate_regressions.json": {"$schema": _DRAFT, **RegressionsRecord.model_json_schema()},
-        harness / "evidence.json": {"$schema": _DRAFT, **Evidence.model_json_schema()},
-        harness / "published.json": {"$schema": _DRAFT, **PublishedSpec.model_json_schema()},
-        harness / "measure_compare.json": {"$schema": _DRAFT, **ComparisonRecord.model_json_schema()},
-        harness / "measure_calibrate.json": {"$schema": _DRAFT, **MeasureCalibrationRecord.model_json_schema()},
-    }
+    model, harness = (Path(str(package.__file__)).parent / "schemas" for package in (rooflint, pytest_rooflint))
+    found = {model / f"{name}.json": shape.model_json_schema() for name, shape in _MODEL.items()}
+    found |= {harness / f"{name}.json": shape.model_json_schema() for name, shape in _HARNESS.items()}
+    found[harness / "golden.json"] = _golden()
+    return {file: {"$schema": _DRAFT, **schema} for file, schema in found.items()}
 
 
 def _golden() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from rooflint.base.units import SECONDS, format_number, format_quantity, percent
 from rooflint.devices.schema import Strict
-from rooflint.output.answer import Answer
+from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose
 from rooflint.output.table import Cell, Table
 from rooflint_measure.compare import ab
@@ -20,9 +20,6 @@ from rooflint_measure.compare.ab import Block, Command, Comparison
 from rooflint_measure.compare.blocks import BLOCKS, Outcome, votes
 from rooflint_measure.compare.calibration import DETECTION, FALSE_POSITIVES, SLOWDOWN, Calibration
 from rooflint_measure.identity.machine import fingerprint
-
-COMPARE: Literal["rooflint.measure.compare/2"] = "rooflint.measure.compare/2"
-CALIBRATE: Literal["rooflint.measure.calibrate/2"] = "rooflint.measure.calibrate/2"
 
 Machine = dict[str, Any]
 Time = Literal["wall", "cpu", "printed"]
@@ -46,7 +43,7 @@ class BlockRecord(Strict):
     disturbed: bool
 
 
-class ComparisonRecord(Strict):
+class ComparisonRecord(Record):
     """Two versions beside each other."""
 
     schema_: Annotated[Literal["rooflint.measure.compare/2"], Field(alias="schema")]
@@ -66,7 +63,7 @@ class ComparisonRecord(Strict):
     machine: Machine
 
 
-class CalibrationRecord(Strict):
+class CalibrationRecord(Record):
     """One version compared with itself."""
 
     schema_: Annotated[Literal["rooflint.measure.calibrate/2"], Field(alias="schema")]
@@ -97,9 +94,9 @@ class Side:
         return ab.Side(self.command.seconds)
 
     @property
-    def record(self) -> Mapping[str, Any]:
-        """As JSON values."""
-        return {"label": self.command.label, "commit": self.commit, "command": list(self.command.words)}
+    def record(self) -> SideRecord:
+        """For programs."""
+        return SideRecord(label=self.command.label, commit=self.commit, command=list(self.command.words))
 
 
 # ---- Two versions
@@ -120,28 +117,22 @@ def compared(found: Comparison, base: Side, head: Side) -> Answer:
             Prose("Verdict", (*_sentences(found),)),
             Grid("Blocks", Table(COLUMNS, tuple(_shown(row) for row in rows)), NOTE),
         ),
-        record={
-            "schema": COMPARE,
-            "base": base.record,
-            "head": head.record,
-            "timing": base.command.timing.value,
-            "verdict": found.outcome.verdict,
-            "outcome": found.outcome.name.lower(),
-            "reason": found.reason,
-            "ratio": found.ratio,
-            "threshold": found.threshold,
-            "pairs": _pairs(found.attempts[-1]),
-            "blocks": [{name: row[name] for name in LISTING[1:]} for row in rows],
-            "attempts": [dumped(blocks) for blocks in found.attempts],
-            "machine": fingerprint(),
-        },
+        record=ComparisonRecord.build(
+            base=base.record,
+            head=head.record,
+            timing=base.command.timing.value,
+            verdict=found.outcome.verdict,
+            outcome=found.outcome.name.lower(),
+            reason=found.reason,
+            ratio=found.ratio,
+            threshold=found.threshold,
+            pairs=_pairs(found.attempts[-1]),
+            blocks=[{name: row[name] for name in LISTING[1:]} for row in rows],
+            attempts=[list(blocks) for blocks in found.attempts],
+            machine=fingerprint(),
+        ),
         listing=Table(LISTING, tuple(tuple(row[name] for name in LISTING) for row in rows)),
     )
-
-
-def dumped(blocks: Sequence[Block]) -> list[dict[str, Any]]:
-    """Raw samples as JSON values."""
-    return [block.model_dump(mode="json") for block in blocks]
 
 
 def headline(found: Comparison) -> str:
@@ -203,16 +194,15 @@ def calibrated(found: Calibration, side: Side, blocks: Sequence[Block], took_s: 
             Grid("Error rates", Table(RATE_COLUMNS, tuple(_rates(found))), RATE_NOTE),
             Prose("Blocks in the order of measurement", tuple(_in_order(found))),
         ),
-        record={
-            "schema": CALIBRATE,
-            "side": side.record,
-            "timing": side.command.timing.value,
-            "pairs": _pairs(blocks),
-            "seconds": took_s,
-            "calibration": found.model_dump(mode="json"),
-            "samples": dumped(blocks),
-            "machine": fingerprint(),
-        },
+        record=CalibrationRecord.build(
+            side=side.record,
+            timing=side.command.timing.value,
+            pairs=_pairs(blocks),
+            seconds=took_s,
+            calibration=found,
+            samples=list(blocks),
+            machine=fingerprint(),
+        ),
         listing=Table(RATE_LISTING, tuple(_listed(found))),
     )
 
