@@ -1,13 +1,12 @@
 """Charts on two logarithmic axes, as coordinates that a template draws; each in a wide and in a narrow size."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rooflint.base.log_axis import drawable
+from rooflint.base.log_axis import LogAxis, drawable
 from rooflint.base.units import SECONDS, format_number, format_quantity
-from rooflint_report.axis import PixelAxis, pixel_axis
 
 COLOURS = 12
 LETTER_WIDTH = 6.6
@@ -17,6 +16,24 @@ HEAVIEST_RADIUS, LIGHTEST_RADIUS = 12.0, 3.5
 MANY = 24
 """So many points are drawn smaller, because they lie on each other."""
 SHAPES = 5
+
+
+@dataclass(frozen=True)
+class PixelAxis(LogAxis):
+    """From 10**low at pixel `start` to 10**high at pixel `end`, which may lie to the left or above."""
+
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Pixel of a positive value, to a tenth."""
+        return round(self.start + self.share(value) * (self.end - self.start), 1)
+
+
+def pixel_axis(values: Iterable[float], start: float, end: float) -> PixelAxis:
+    """The axis that holds all positive values with a margin, a decade at least."""
+    around = LogAxis.around(values)
+    return PixelAxis(around.low, around.high, start, end)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rooflint_report import axis, log_chart, outcome
+from rooflint_report import log_chart, outcome
 from rooflint_report.evidence import Evidence
 from rooflint_report.sections import SECTIONS, Page, coverage, failures, mutation
 
@@ -46,7 +46,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS | {
-        "ruler_x": axis.ruler_x,
+        "ruler_x": failures.ruler_x,
         "tied": outcome.tied,
         "tied_factors": outcome.tied_factors,
     }

@@ -15,6 +15,7 @@ from rooflint_report.log_chart import (
     Scale,
     drawings,
     ending,
+    pixel_axis,
     shape,
     spread,
 )
@@ -98,3 +99,9 @@ def test_lines_that_end_together_are_told_apart():
 )
 def test_a_long_op_is_known_by_its_end(name, want):
     assert ending(name, 24) == want
+
+
+def test_an_axis_may_run_upwards():
+    axis = pixel_axis([10.0, 1000.0], 300, 0)
+    assert axis.at(100.0) == 150
+    assert axis.at(10.0) > axis.at(1000.0)

@@ -1,11 +1,11 @@
 """Devices: a sheet each, with its peaks as ladders, its other facts and its documents."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from rooflint_report.axis import DecadeAxis, decade_axis
 from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published
 from rooflint_report.outcome import tally
 from rooflint_report.sections.coverage import blind_spots
@@ -180,6 +180,28 @@ class Sheet:
         derived = [*(peak.factors for peak in device.peaks), *(memory.factors for memory in device.memories)]
         files = [factor.file for factors in derived for factor in factors] + [fact.file for fact in device.facts]
         return [file for file in dict.fromkeys(files) if file and file != device.file]
+
+
+@dataclass(frozen=True)
+class DecadeAxis:
+    """Whole powers of ten from `low` to `high` over `width` pixels; the same axis for every device."""
+
+    low: int
+    high: int
+    width: int = 120
+
+    def x(self, value: float | None) -> int | None:
+        """Pixel of a positive value, None where there is none."""
+        if value is None or not 0 < value < math.inf:
+            return None
+        return round(self.width * (math.log10(value) - self.low) / (self.high - self.low))
+
+
+def decade_axis(values: Iterable[float | None]) -> DecadeAxis:
+    """Find the narrowest whole decades that hold all positive values."""
+    logs = [math.log10(v) for v in values if v is not None and 0 < v < math.inf]
+    low = math.floor(min(logs, default=0.0))
+    return DecadeAxis(low, max(math.ceil(max(logs, default=1.0)), low + 1))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Failures: repairs that were tried, problems in the files, and every failing claim as a card."""
 
+import math
 from dataclasses import dataclass
 
-from rooflint_report.axis import ruler_ticks
 from rooflint_report.evidence import Problem
 from rooflint_report.outcome import counted
 from rooflint_report.sections.section import Page
@@ -13,6 +13,9 @@ MOST_LINES = 16
 
 WITH_FACTS = 50
 """Cards that list the facts of a device that has a sheet of its own."""
+
+RULER_WIDTH = 240
+_RULER_OCTAVES = 6
 
 
 @dataclass(frozen=True)
@@ -88,3 +91,17 @@ def tried(mends: int | None, breaks: int | None) -> str:
     if mends is None:
         return ""
     return mended(mends) if breaks is None else f"{mended(mends)} {broken(breaks, mends)}"
+
+
+def ruler_x(ratio: float | None) -> int | None:
+    """Pixel of a ratio on a scale of octaves from 1/64 to 64; what lies beyond is put at the end."""
+    if ratio is None or math.isnan(ratio):
+        return None
+    octaves = math.log2(ratio) if 0 < ratio < math.inf else math.copysign(math.inf, ratio - 1)
+    clamped = min(max(octaves, -_RULER_OCTAVES), _RULER_OCTAVES)
+    return round(RULER_WIDTH / 2 * (1 + clamped / (_RULER_OCTAVES + 0.25)))
+
+
+def ruler_ticks() -> list[int]:
+    """One tick an octave."""
+    return [x for k in range(-_RULER_OCTAVES, _RULER_OCTAVES + 1) if (x := ruler_x(2.0**k)) is not None]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rooflint.base.log_axis import drawable
-from rooflint_report.axis import PixelAxis, pixel_axis
 from rooflint_report.differences import Change, Delta, PowerMoved, PowerThen
 from rooflint_report.findings import Power, PowerLoad
+from rooflint_report.log_chart import PixelAxis, pixel_axis
 from rooflint_report.sections.section import Page
 
 IN_SIGHT = 25

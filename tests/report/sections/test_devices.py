@@ -1,7 +1,9 @@
 """Devices: ladders share their rungs, registers cite documents by short keys, and like facts are one row."""
 
+import math
+
 from rooflint_report.evidence import Device, Fact, Peak
-from rooflint_report.sections.devices import Register, ladders, rows
+from rooflint_report.sections.devices import Register, decade_axis, ladders, rows
 from rooflint_report.verdicts import Verdict
 
 
@@ -64,3 +66,17 @@ def test_lines_that_do_not_follow_each_other_are_listed():
     fact = {"display": "2", "source": "wp", "grade": "quoted", "where": "table 2", "file": "a.yaml"}
     assert rows([Fact(**fact, path=f"a.{n}", line=n) for n in (3, 5, 9)])[0].span == "3, 5, 9"
     assert rows([Fact(**fact, path="a.b", line=None)])[0].span == ""
+
+
+def test_the_axis_spans_whole_decades():
+    # 5.3e12 … 1.979e15: from 10¹² to 10¹⁶; 10¹⁴ is half way
+    axis = decade_axis([5.3e12, 1.979e15, None, 0.0, math.inf])
+    assert (axis.low, axis.high) == (12, 16)
+    assert axis.x(1e14) == axis.width / 2
+    assert axis.x(None) is None
+    assert axis.x(-1.0) is None
+
+
+def test_an_axis_without_values_still_has_a_width():
+    assert decade_axis([]).high > decade_axis([]).low
+    assert decade_axis([1e12]).high > decade_axis([1e12]).low

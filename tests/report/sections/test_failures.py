@@ -1,10 +1,21 @@
 """Failures: what a repair that was tried did, in words, and which devices name it."""
 
+import math
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 
-from rooflint_report.sections.failures import Witness, broken, mended, tried, witnesses
+from rooflint_report.sections.failures import (
+    RULER_WIDTH,
+    Witness,
+    broken,
+    mended,
+    ruler_ticks,
+    ruler_x,
+    tried,
+    witnesses,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +71,18 @@ def test_devices_name_a_place_and_claims_without_one_by_their_file():
         Witness("a.yaml", "#a.yaml::x", 1),
         Witness("gone::x", None, 1),
     ]
+
+
+@pytest.mark.parametrize(("ratio", "side"), [(1, 0), (1 / 8, -1), (8, 1), (0, -1), (math.inf, 1)])
+def test_a_ratio_lies_on_its_side_of_one(ratio, side):
+    x = ruler_x(ratio)
+    assert 0 <= x <= RULER_WIDTH
+    assert (x > RULER_WIDTH / 2) - (x < RULER_WIDTH / 2) == side
+
+
+def test_octaves_are_equally_long():
+    ticks = ruler_ticks()
+    assert len(ticks) == 13
+    assert {19 <= b - a <= 20 for a, b in pairwise(ticks)} == {True}
+    assert ruler_x(None) is None
+    assert ruler_x(math.nan) is None

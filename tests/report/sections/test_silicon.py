@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint_report import EvidenceError, load_evidence, render_html, render_summary
-from rooflint_report.density_chart import BIN, GROWTH, STEPS, frame_of, picture, step, steps
 from rooflint_report.findings import SiliconBins, SiliconDensity, SiliconScore
 from rooflint_report.sections.section import Page
-from rooflint_report.sections.silicon import topics, view
+from rooflint_report.sections.silicon import BIN, GROWTH, STEPS, frame_of, picture, step, steps, topics, view
 
 BINS = {"per_decade": 20, "ratio_per_decade": 40, "under_per_decade": 10, "farthest": 4.0, "near": 0.2}
 HOW = "tox run -e silicon decides these claims."
