@@ -347,3 +347,7 @@ def test_a_drift_favours_each_version_in_turn():
     base_s, head_s = (drifting[:, side].reshape(BLOCKS, PAIRS) for side in (~head, head))
     signs = np.sign(blocks(base_s, head_s).log_ratios)
     assert signs.tolist() == [1, -1, 1, -1, 1, -1]
+
+
+def test_the_verdicts_of_undecided_outcomes_are_one_word():
+    assert [one.verdict for one in Outcome] == ["faster", "same", "slower", "undecided", "undecided", "undecided"]

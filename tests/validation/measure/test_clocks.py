@@ -13,6 +13,7 @@ from rooflint_measure.stopwatches.clocks import (
     WARM_UP_CALLS,
     EventClock,
     FlushedHostClock,
+    HostClock,
     flusher,
     graphed,
 )
@@ -173,3 +174,14 @@ def test_the_flush_lies_outside_of_the_time(monkeypatch):
 
     clock = FlushedHostClock(lambda: spend(1000))
     assert clock.seconds(lambda: spend(10), 3) == pytest.approx(30e-9, rel=1e-12, abs=0)
+
+
+def test_a_host_clock_reads_the_time_of_all_calls(monkeypatch):
+    # three calls of 10 ns, from a clock that stands at 1000
+    now = [1000]
+    monkeypatch.setattr(clocks.time, "perf_counter_ns", lambda: now[0])
+
+    def spend():
+        now[0] += 10
+
+    assert HostClock().seconds(spend, 3) == pytest.approx(30e-9, rel=1e-12, abs=0)
