@@ -206,7 +206,7 @@ def test_a_file_that_is_no_text_or_no_golden_file_is_one_red_item(tiny, red, con
         ("peak: mac_array fp16", "peak: mac_array fp64", {"peak-mac_array-fp64"}, "does not support fp64"),
         ("bandwidth: lpddr5", "bandwidth: hbm", {"bandwidth-hbm"}, "has no memory 'hbm'"),
         ("at: low", "at: high", {"peak-mac_array-int8-at-high"}, "has no operating point 'high' (has: low)"),
-        ("count: core", "count: SM", {"count-SM"}, "neither units nor groups called 'SM'"),
+        ("count: core", "count: SM", {"count-SM"}, "no units or groups named 'SM'"),
         ("bound: acme/x1", "bound: acme/x9", {IDS[7].replace("x1", "x9")}, "unknown device 'acme/x9'"),
     ],
 )

@@ -1,6 +1,6 @@
-"""The pytest plugin's entry: sleeps in other people's runs, imports next to nothing until it is wanted.
+"""Entry point of the pytest plugin: inactive, and importing next to nothing, until golden folders are configured.
 
-It wakes where the ini option `rooflint_golden` is set, and collects only below the folders that it names.
+It is active where the ini option `rooflint_golden` is set, and collects only below the folders named there.
 """
 
 from pathlib import Path
@@ -10,34 +10,34 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options and ini values."""
-    parser.addini("rooflint_golden", "folders with golden YAML files; without it rooflint does nothing", type="paths")
+    """Add command-line options and ini values."""
+    parser.addini("rooflint_golden", "folders with golden YAML files; rooflint is inactive without it", type="paths")
     parser.addini(
         "rooflint_specs",
-        "folders with hardware/, architectures/, workloads/; the packaged specs unless set",
+        "folders with hardware/, architectures/, workloads/; the packaged specs by default",
         type="paths",
     )
-    parser.addini("rooflint_mutation_floor", "mutation score below which 'rooflint mutate' is red, in per cent")
-    group = parser.getgroup("rooflint", "golden expectations of hardware performance models")
-    group.addoption("--rooflint-evidence", metavar="FILE", help="write the evidence of this run as JSON")
+    parser.addini("rooflint_mutation_floor", "mutation score below which 'rooflint mutate' fails, in percent")
+    group = parser.getgroup("rooflint", "validation of hardware performance models")
+    group.addoption("--rooflint-evidence", metavar="FILE", help="write the evidence of this run to FILE as JSON")
     group.addoption(
         "--rooflint-propose",
         metavar="FILE.patch",
         nargs="?",
         const="",
-        help="write what would turn red claims green as a patch, rooflint.patch at the root; the run stays red",
+        help="write repairs of the failures as a patch, by default rooflint.patch at the root; the run still fails",
     )
-    group.addoption("--rooflint-only", action="store_true", help="run the golden suite, unless files or ids are named")
+    group.addoption("--rooflint-only", action="store_true", help="run only the golden suite, unless files are named")
     group.addoption(
-        "--rooflint-golden", metavar="DIR", action="append", default=[], help="golden folder instead of the ini value"
+        "--rooflint-golden", metavar="DIR", action="append", default=[], help="golden folder, overrides the ini value"
     )
     group.addoption(
-        "--rooflint-specs", metavar="DIR", action="append", default=[], help="specs folder instead of the ini value"
+        "--rooflint-specs", metavar="DIR", action="append", default=[], help="specs folder, overrides the ini value"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Wake up, where somebody asked for it."""
+    """Register the run where golden folders are configured."""
     golden = _folders(config, "rooflint_golden")
     only = config.getoption("--rooflint-only")
     if not golden:
@@ -49,13 +49,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = [str(folder) for folder in golden]
     _check_patch(config.getoption("--rooflint-propose"))
-    from pytest_rooflint.session.run import Run  # noqa: PLC0415  # a run without goldens pays for nothing
+    from pytest_rooflint.session.run import Run  # noqa: PLC0415  # the inactive plugin must import next to nothing
 
     config.pluginmanager.register(Run(config, golden, _folders(config, "rooflint_specs")), "rooflint-run")
 
 
 def _check_patch(name: str | None) -> None:
-    """A folder that follows the bare option would be taken for its file."""
+    """Refuse a folder after the bare option, which pytest takes for the option's file."""
     if name and not name.endswith((".patch", ".diff")):
         raise pytest.UsageError(
             f"--rooflint-propose: want a file that ends in .patch, found '{name}'; write --rooflint-propose=FILE.patch"

@@ -75,7 +75,7 @@ def test_nested_records_are_columns_with_dots(audited):
 
 def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audited):
     table = "H100 SXM5: 989e12\nA100: 312e12\nT4: 99e12\n"
-    with pytest.raises(InputError, match="no column holds a figure; say which with --map"):
+    with pytest.raises(InputError, match="no column holds a figure; name it with --map"):
         audited(table, "peaks.yaml")
     findings = audited(table, "peaks.yaml", value="peak bf16 FLOP/s")
     assert [one.status for one in findings] == ["right", "right", "unsupported"]
@@ -94,7 +94,7 @@ def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audite
         ("t.csv", "device,colour\nH100,green\n", "no column holds a figure"),
         ("t.json", "[1, 2]", "want a record with named values"),
         ("t.json", "3", "want a list of records"),
-        ("t.json", '{"a": 1', "is not JSON: Expecting ',' delimiter"),
+        ("t.json", '{"a": 1', "invalid JSON: Expecting ',' delimiter"),
         ("t.yaml", "H100: {bf16: 1}\nH100: {bf16: 2}\n", "is written twice"),
     ],
 )
@@ -195,7 +195,7 @@ def test_a_number_is_read_with_its_digits(text, value, step):
 
 def test_a_unit_that_nobody_says_is_assumed_and_said(audited):
     finding = only(audited("device,bf16\nH100 SXM5,989\n"))
-    assert (finding.status, finding.note) == ("right", "no unit is said; taken as TFLOP/s")
+    assert (finding.status, finding.note) == ("right", "no unit given; taken as TFLOP/s")
 
 
 @pytest.mark.parametrize("text", ["n/a", "-", "nan", "inf", "0", "-5", "989 bananas", "312 W", "1e999"])
@@ -227,7 +227,7 @@ def test_a_variant_that_the_table_names_apart_is_not_meant_by_the_plain_name(aud
     plain, *named = audited(table)
     assert [one.status for one in named] == ["right", "right"]
     assert plain.status == "wrong"
-    assert plain.readings[0].error == "another device"
+    assert plain.explanations[0].error == "another device"
 
 
 def test_a_plain_name_may_repeat_a_variant_that_the_table_names_too(audited):
@@ -260,7 +260,7 @@ def test_a_known_error_of_others_is_wrong_with_its_reason(audited):
 
 def test_a_round_figure_is_said_to_be_rounded(audited):
     finding = only(audited("device,bf16_tflops\nMI300X,1300\n"))
-    assert (finding.status, finding.note) == ("rounded", "1.307 PFLOP/s in two digits")
+    assert (finding.status, finding.note) == ("rounded", "1.307 PFLOP/s rounded to two digits")
 
 
 def test_an_unknown_device_is_said_to_be_unknown_and_what_is_near(audited):
@@ -298,7 +298,9 @@ def test_the_labelled_table_is_found_out_cell_by_cell():
     rows, findings = labelled(), AUDITOR.audit(EXAMPLE)
     found = {one.line: one for one in findings}
     assert set(found) == set(rows)
-    causes = {line: one.readings[0].error if one.is_wrong and one.readings else "" for line, one in found.items()}
+    causes = {
+        line: (one.is_wrong and one.explanations and one.explanations[0].error) or "" for line, one in found.items()
+    }
     said = {line: (one.is_wrong, causes[line]) for line, one in found.items()}
     assert said == {line: (row["label"] == "wrong", row["cause"]) for line, row in rows.items()}
 
@@ -402,7 +404,7 @@ PEAKS = [
 @given(st.sampled_from(PEAKS), st.sampled_from([1 / 16, 1 / 8, 1.0995, 2.5, 8.0, 1e3, 1e-3, 1 / 1.31]))
 def test_no_right_peak_is_accused_and_no_wild_one_gets_away(peak, factor):
     device, figure = peak
-    asked = AUDITOR.recogniser
+    asked = AUDITOR.identifier
     columns_ = f"device,precision,peak_tflops\n{device},{figure.precision}{'' if figure.is_matrix else '_vector'},"
     right = f"{float(f'{figure.value / 1e12:.4g}'):.10g}"
     wrong = f"{float(f'{figure.value / 1e12 * factor:.4g}'):.10g}"

@@ -68,7 +68,7 @@ def test_zeros_behind_one_or_two_digits_are_digits():
 
 def test_a_figure_is_divided_by_small_numbers_only():
     assert printed("1979e12 / 2", guessed("bf16"))[0].value == 989.5e12
-    with pytest.raises(NumberError, match="holds more than one figure"):
+    with pytest.raises(NumberError, match="has more than one figure"):
         printed("142 / 312", guessed("bf16"))
     assert parts("142 / 312") == [("142 / 312", None)]
 
@@ -112,14 +112,14 @@ def test_what_is_not_looked_at_is_said(audited):
     assert [(one.status, one.note) for one in findings if not one.device] == [
         (
             "not checked",
-            "column 'Dense Throughput' says nothing that specs know; say what it is with --map, or 'ignore'",
+            "unknown column 'Dense Throughput'; give its meaning with --map, or map it to 'ignore'",
         )
     ]
 
 
 def test_a_table_with_a_column_a_device_is_told_to_turn(audited):
     with pytest.raises(
-        InputError, match=r"want a row a device, found a column each \(H100 SXM5, A100\); turn the table"
+        InputError, match=r"want one row per device, found one column per device \(H100 SXM5, A100\); transpose it"
     ):
         audited("quantity,H100 SXM5,A100\nbf16,989,312\n")
 
@@ -137,24 +137,24 @@ def test_a_name_may_say_that_its_row_is_sparse(audited):
 
 def test_a_node_that_nobody_names_is_known_by_all_of_its_figures(audited):
     node = audited("device,memory_gb,bandwidth,bf16_tflops,tdp_watts\nB200,1440,64 TB/s,36000,8000\n")
-    assert [one.readings[0].error for one in node[:2]] == ["several devices"] * 2
-    assert node[2].readings[0].error == "sparse for dense + several devices"
-    assert node[3].readings[0].error == "several devices"
+    assert [one.explanations[0].error for one in node[:2]] == ["several devices"] * 2
+    assert node[2].explanations[0].error == "sparse for dense + several devices"
+    assert node[3].explanations[0].error == "several devices"
 
 
 def test_figures_of_a_board_of_four_are_known_however_few_their_digits(audited):
     board = audited("device,memory_gb,bandwidth,bf16_tflops\nTPUv3,128,3600,490\n")  # 4 × 32 GiB, printed as GB
-    assert {one.readings[0].error for one in board} == {"several devices"}
+    assert {one.explanations[0].error for one in board} == {"several devices"}
 
 
 def test_sizes_that_are_eight_times_as_large_may_be_in_bits(audited):
     sizes = audited("device,memory_gb,bandwidth\nB200,1440,64 TB/s\n")
-    assert {one.readings[0].error for one in sizes} == {"bits for bytes"}
+    assert {one.explanations[0].error for one in sizes} == {"bits for bytes"}
 
 
 def test_a_node_that_is_named_is_the_first_reason_for_its_figure(audited):
     (finding,) = audited("device,bf16_tflops\n8x H100 SXM,7915\n")
-    assert finding.readings[0].error == "several devices"
+    assert finding.explanations[0].error == "several devices"
 
 
 def test_a_beginning_of_names_is_near_all_of_them(audited):
@@ -215,8 +215,8 @@ def test_other_variants_of_a_rate_are_named(audited):
 )
 def test_the_units_of_all_dies_are_the_full_die(audited, device, figure, whole, enabled):
     (finding,) = audited(f"device,bf16_tflops\n{device},{figure * whole / enabled:.1f}\n")
-    assert finding.readings[0].error == "full die"
-    assert f"with the {whole}" in finding.readings[0].text
+    assert finding.explanations[0].error == "full die"
+    assert f"with the {whole}" in finding.explanations[0].text
 
 
 # ---- errors that explain several figures
@@ -225,7 +225,7 @@ def test_the_units_of_all_dies_are_the_full_die(audited, device, figure, whole, 
 def test_what_explains_all_figures_of_a_device_goes_before_what_explains_one(audited):
     # a DGX: eight devices, peaks sparse, too
     table = "device,fp16_tflops,fp8_tflops,fp4_tflops,mem_bw_tbps\nB200,36000,72000,144000,64\n"
-    assert all("several devices" in one.readings[0].error for one in audited(table))
+    assert all("several devices" in one.explanations[0].error for one in audited(table))
 
 
 def test_a_factor_that_several_figures_share_is_said_where_nothing_explains_it(audited):
@@ -237,4 +237,5 @@ def test_a_factor_that_several_figures_share_is_said_where_nothing_explains_it(a
 
 def test_exchanged_digits_are_named(audited):
     (finding,) = audited("device,bf16_tflops\nA30,156\n")
-    assert (finding.readings[0].error, finding.readings[0].text) == ("digits", "is 165 with two digits exchanged")
+    (explanation,) = finding.explanations[:1]
+    assert (explanation.error, explanation.text) == ("digits", "is 165 with two digits exchanged")

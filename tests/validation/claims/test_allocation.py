@@ -94,7 +94,7 @@ def test_a_broken_order_names_the_op_that_breaks_it(judged):
 def test_a_figure_of_ops_that_differ_asks_which(judged):
     (verdict,) = judged("allocation: acme/g1, of: units, workload: {mlp: [8, 128, 40]}, compute: fp32, expect: 2")
     assert verdict.outcome == "fail"
-    assert "fc1 2/4 SM, fc2 1/4 SM; say 'op:'" in verdict.text()
+    assert "fc1 2/4 SM, fc2 1/4 SM; add 'op:'" in verdict.text()
 
 
 def test_an_op_that_is_not_there_is_red(judged):
@@ -137,4 +137,4 @@ def test_warps_of_a_group_are_claimed(judged):
     right, wrong, missing = (judged(line, head="hardware: acme/g1\n")[0] for line in lines)
     assert (right.outcome, wrong.outcome, missing.outcome) == ("pass", "fail", "fail")
     assert wrong.ratio_text == "1/2"
-    assert "does not say how many warps a 'CU' holds" in missing.text()
+    assert "does not give the number of warps in a 'CU'" in missing.text()

@@ -41,9 +41,9 @@ def test_the_first_batch_is_found_wherever_it_is(begin):
 @pytest.mark.parametrize(
     ("holds", "says"),
     [
-        (lambda batch: True, "so at batch 1 already"),
+        (lambda batch: True, "so already at batch 1"),
         (lambda batch: False, f"so at no batch up to {LARGEST}"),
-        (lambda batch: batch == 64, "so at batch 64, and not at 128 any more"),
+        (lambda batch: batch == 64, "so at batch 64, but no longer at 128"),
     ],
 )
 def test_what_does_not_begin_once_is_no_crossing(holds, says):
@@ -88,10 +88,10 @@ def test_an_operating_point_is_a_device_of_its_own(one):
 @pytest.mark.parametrize(
     ("claim", "says"),
     [
-        ("crossover: nvidia/t4 overtakes nvidia/l4, is: compute", "nvidia/t4 ahead of nvidia/l4 at batch 1 already"),
+        ("crossover: nvidia/t4 overtakes nvidia/l4, is: compute", "nvidia/t4 ahead of nvidia/l4 already at batch 1"),
         ("crossover: nvidia/t4 overtakes nvidia/h100-sxm5-80gb, is: compute", "at no batch up to 65536"),
         ("crossover: nvidia/t4 turns launch", "nvidia/t4 launch-bound at no batch"),
-        ("crossover: nvidia/t4 turns memory", "nvidia/t4 memory-bound at batch 1 already"),
+        ("crossover: nvidia/t4 turns memory", "nvidia/t4 memory-bound already at batch 1"),
         ("crossover: acme/k9 turns compute", "unknown device 'acme/k9'"),
     ],
 )
@@ -107,10 +107,10 @@ def test_what_does_not_cross_is_red_with_a_reason(one, claim, says):
         ("crossover: nvidia/t4", "want 'A overtakes B' or 'A turns compute', found 'nvidia/t4'"),
         ("crossover: nvidia/t4 overtakes nvidia/t4, is: compute", "want 'A overtakes B'"),
         ("crossover: nvidia/t4 turns green", "want a device that turns compute, memory, launch, found 'green'"),
-        ("crossover: nvidia/t4 turns compute, is: compute", "is: the subject says what the device turns"),
-        ("crossover: nvidia/l4 overtakes nvidia/t4", "is: want what the overtaken waits for"),
-        ("crossover: nvidia/l4 overtakes nvidia/t4, is: luck", "is: want what the overtaken waits for"),
-        ("crossover: nvidia/t4 turns compute, expect: 226", "says all in its subject"),
+        ("crossover: nvidia/t4 turns compute, is: compute", "is: the subject already names the bound"),
+        ("crossover: nvidia/l4 overtakes nvidia/t4", "is: want the bound of the overtaken device"),
+        ("crossover: nvidia/l4 overtakes nvidia/t4, is: luck", "is: want the bound of the overtaken device"),
+        ("crossover: nvidia/t4 turns compute, expect: 226", "takes no expectation here"),
         ("crossover: nvidia/t4 turns compute, compute: int9", "compute: unknown precision 'int9'"),
     ],
 )

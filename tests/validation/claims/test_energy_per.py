@@ -103,7 +103,7 @@ def test_a_claim_that_cannot_mean_anything_is_refused_where_it_stands(judged, cl
         ),
         (
             "energy_per: hbm9 device, reading: other, expect: 1.1 pJ/bit",
-            "hbm9 device is a range in 'other'; say 'end: low' or 'end: high'",
+            "hbm9 device is a range in 'other'; add 'end: low' or 'end: high'",
         ),
     ],
 )

@@ -125,7 +125,7 @@ def test_measurements_that_beat_the_roofline_are_red_with_their_device(machines,
         ("gemm ada all, error: 1 %, bias: 1 %, rows: many", "rows: want a whole number of at least 1, found 'many'"),
         ("gemm peak, rows: 9", "rows: unknown option for 'gemm peak', which uses all rows"),
         ("published some, error: 1 %, bias: 1 %, rows: 9", "rows: unknown option for 'published some'"),
-        ("gemm peak, expect: 9 %", "a prediction claim says all in its subject; remove 'expect'"),
+        ("gemm peak, expect: 9 %", "a prediction claim takes no expectation here; remove 'expect'"),
     ],
 )
 def test_unknown_words_and_bounds_are_refused(verdict, line, wish):

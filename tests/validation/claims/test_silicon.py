@@ -91,13 +91,13 @@ def test_a_device_of_which_silicon_is_not_known_is_red_and_says_why(verdict):
     ("line", "says"),
     [
         (f"latency: {H100} < {T4}, compute: fp16, fidelity: gold", "fidelity: want roofline or silicon, found 'gold'"),
-        (f"latency: {H100} < {T4}, compute: fp16, launch: graph", "launch: the plain roofline has its launches from"),
+        (f"latency: {H100} < {T4}, compute: fp16, launch: graph", "launch: the roofline takes its launch overhead"),
         (
             f"latency: {H100} < {T4}, compute: fp16, fidelity: silicon, launch: rocket",
             "launch: want one of framework, synchronous, stream, graph, region, free; found 'rocket'",
         ),
-        (f"bound: {H100}, is: memory, compute: fp16, launch: graph", "say fidelity: silicon"),
-        ("bandwidth: hbm3, fidelity: silicon, expect: 3.35 TB/s", "'fidelity' means nothing to a bandwidth claim"),
+        (f"bound: {H100}, is: memory, compute: fp16, launch: graph", "add 'fidelity: silicon'"),
+        ("bandwidth: hbm3, fidelity: silicon, expect: 3.35 TB/s", "'fidelity' is an unknown option for a bandwidth"),
     ],
 )
 def test_what_means_nothing_is_refused(claim, line, says):
@@ -107,7 +107,7 @@ def test_what_means_nothing_is_refused(claim, line, says):
 
 def test_a_replay_is_no_silicon(claim):
     head = HEAD.replace("claims:", f"given: {{GPU: {{hardware: {T4}, unit: tensor_core, memory: gddr6}}}}\nclaims:")
-    with pytest.raises(InputError, match=r"fidelity: silicon is of documented devices"):
+    with pytest.raises(InputError, match=r"fidelity: silicon needs a documented device"):
         claim("latency: GPU, compute: fp16, fidelity: silicon, expect: 1.00 ms", head)
 
 

@@ -91,7 +91,7 @@ def test_a_broken_table_ends_with_two_as_a_user_starts_it(tiny):
     tiny.write("t.csv", "chip_code,bf16\nH100,989\n")
     result = tiny.script("rooflint", "audit", "t.csv")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("t.csv:1  no column names a device; say which with --map COLUMN=device")
+    assert result.stderr.startswith("t.csv:1  no column names a device; name it with --map COLUMN=device")
 
 
 def test_the_page_about_it_shows_the_table_that_it_audits():
@@ -102,21 +102,21 @@ def test_the_page_about_it_shows_the_table_that_it_audits():
 def test_a_run_in_which_nothing_was_checked_is_no_success(audit):
     result = audit("device,bf16_tflops\nFrobnicator,989\n")
     assert result.exit_code == 1
-    assert "nothing could be checked" in result.output
+    assert "no figure could be checked" in result.output
 
 
 def test_an_output_that_cannot_be_written_is_said(audit):
     Path("out.json").mkdir()
     result = audit(RIGHT, "-o", "out.json")
     assert isinstance(result.exception, RooflintError)
-    assert str(result.exception).startswith("out.json: cannot be written: ")
+    assert str(result.exception).startswith("cannot write out.json: ")
 
 
 @pytest.mark.parametrize(
     ("role", "message"),
     [
         ("peak bf61", "want a precision or a unit such as bf16 or TFLOP/s, found 'bf61'"),
-        ("peak bf16 GB/s", "'GB/s' is no unit of a peak"),
+        ("peak bf16 GB/s", "'GB/s' is not a unit of a peak"),
         ("count foo", "want a group or unit that specs have, such as SM or cuda_core, found 'foo'"),
         (" ", "want one of device, precision"),
     ],

@@ -84,7 +84,7 @@ def test_a_red_run_is_not_asked_for_a_score(tiny, check):
     status, calls, result = check("--mutate", status=1)
     assert status == 1
     assert [call[1] for call in calls] == ["pytest"]
-    assert result.stdout == "no mutation score: the suite is red\n"
+    assert result.stdout == "mutation testing skipped: the suite has failures\n"
 
 
 def test_it_asks_pytest_for_the_golden_claims_alone(tiny, check):

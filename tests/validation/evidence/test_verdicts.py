@@ -131,14 +131,14 @@ def test_a_cause_that_was_not_tried_or_has_no_repair_has_no_place():
 def test_a_sentence_names_numbers_and_place():
     reds = [red(name, cause()) for name in "abcd"]
     assert list(sentences(reds)) == [
-        "4 of 4 red claims turn green, and none turns red, with 4096 MAC instead of 2048 MAC at specs/x1.yaml:14"
-        "  units.a.clock"
+        "A single change fixes 4 of 4 failures and breaks nothing: write "
+        "4096 MAC instead of 2048 MAC at specs/x1.yaml:14  units.a.clock"
     ]
 
 
 def test_a_run_of_a_part_of_the_claims_is_no_whole_of_what_a_repair_mends():
     (sentence,) = sentences([red("a", cause()), red("b", cause())])
-    assert sentence.startswith("4 red claims turn green")
+    assert sentence.startswith("A single change fixes 4 failures")
 
 
 def test_nothing_is_said_of_repairs_that_mend_one_claim_or_break_another():
@@ -151,4 +151,4 @@ def test_three_sentences_are_enough():
 
 def test_repairs_that_mend_the_same_claims_share_a_sentence():
     (sentence,) = sentences([red("a", cause(1), cause(2))])
-    assert sentence.count(", or with ") == 1
+    assert sentence.count(", or ") == 1

@@ -13,8 +13,8 @@ from pytest_rooflint.golden.expect import (
     ExpectationError,
     is_loose,
     is_wide,
+    loose_summary,
     parse_expectation,
-    sentence,
     stale,
 )
 from rooflint.base.units import BYTES_PER_S, DIMENSIONLESS, HERTZ, OPS_PER_BYTE, OPS_PER_S
@@ -277,8 +277,8 @@ def test_slack_of_an_exact_value_is_all_or_nothing():
         ("204.8 Gbps", "write GB/s or Gbit/s"),
         ("5.3TFLOP/s", "cannot read 'TFLOP/s'"),
         ("1,979 TFLOP/s", "cannot read ',979 TFLOP/s'"),
-        ("5 GB/s + 5 GB", "adds values of different kinds"),
-        ("5 GB/s - 5 W", "adds values of different kinds"),
+        ("5 GB/s + 5 GB", "adds or subtracts values of different units"),
+        ("5 GB/s - 5 W", "adds or subtracts values of different units"),
         ("5 GB / 0 s", "zero"),
         ("(5 GB/s", "a bracket is not closed"),
         ("5 GB/s)", "cannot read ')'"),
@@ -431,12 +431,12 @@ def test_the_row_says_where_the_tolerance_comes_from_and_what_the_print_allows(c
 
 
 def test_a_run_counts_them_in_one_line(tiny):
-    assert "looser" not in tiny.run().stdout.str()
+    assert "tolerance" not in tiny.run().stdout.str()
     tiny.edit("golden/x1.yaml", "expect: 102.4 GB/s}", "expect: 102.4 GB/s ± 2 %, why: they round}")
-    assert "1 claim is looser than printed digits justify, 1 of them wider than needed" in tiny.run().stdout.str()
+    assert "the printed digits justify, 1 of them wider than needed" in tiny.run().stdout.str()
     tiny.edit("golden/x1.yaml", "102.4 GB/s ± 2 %", "101.0 GB/s ± 2 %")  # a gap of 1.4 %
     text = tiny.run().stdout.str()
-    assert "1 claim is looser than printed digits justify" in text and "wider than needed" not in text
+    assert "1 claim has a tolerance wider than the printed digits justify" in text and "wider than needed" not in text
 
 
 def test_a_stale_tolerance_is_listed_and_not_red(tiny):
@@ -465,8 +465,8 @@ def test_the_reason_of_a_whole_file_excuses_no_single_tolerance(tiny, red):
 
 
 def test_a_run_counts_loose_and_stale_tolerances():
-    assert sentence(2, 1) == "2 claims are looser than printed digits justify, 1 of them wider than needed"
-    assert sentence(0, 0) is None
+    assert loose_summary(2, 1) == "2 claims have tolerances wider than the digits justify, 1 of them wider than needed"
+    assert loose_summary(0, 0) is None
 
 
 def test_no_shipped_golden_is_stale():

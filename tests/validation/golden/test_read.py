@@ -205,36 +205,36 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
     ("claim", "says"),
     [
         ("peak: mac_array int8", "a peak claim needs 'expect': what the source printed"),
-        ("clocks: base <= boost, expect: 1 GHz", "a clocks claim says all in its subject; remove 'expect'"),
+        ("clocks: base <= boost, expect: 1 GHz", "a clocks claim takes no expectation here; remove 'expect'"),
         ("clocks: base", "want clocks with '<=' or '<' between them"),
         ("peak: mac_array int8, expect: 204.8 GB/s", "expect: a peak is in op/s, '204.8 GB/s' is in B/s"),
         ("bandwidth: lpddr5, expect: 204.8 Gbps", "write GB/s or Gbit/s"),
         ("bandwidth: lpddr5, expect: 204.8 GB", "a bandwidth is in B/s, '204.8 GB' is in B"),
         ("count: core, expect: 4.00 W", "'4.00 W' is in W"),
         ("tdp: rated, expect: 15", "a tdp is in W, '15' is"),
-        ("bandwidth: lpddr5, expect: 100 GB/s ± 5 %", "'± 5 %' is wider than the printed digits; say 'why:'"),
+        ("bandwidth: lpddr5, expect: 100 GB/s ± 5 %", "tolerance '± 5 %' exceeds the printed precision; add 'why:'"),
         ("bandwidth: lpddr5, expect: nan", "cannot read 'nan'"),
         ("count: core, expect: 0", "want a finite value above zero"),
         ("count: core, expect: -4", "want a value in '-4'"),
         ("count: core, expect: true", "expect"),
         ("peak: mac_array, expect: 1.00 TOP/s", "want a unit and a precision such as 'tensor_core int8'"),
         ("peak: mac_array int8 fp16, expect: 1.00 TOP/s", "want a unit and a precision"),
-        ("breakpoint: mac_array int8, expect: 1.00 op/B", "want two things with '/' between them"),
-        ("ratio: mac_array int8, expect: 2", "want two things with '/' between them"),
+        ("breakpoint: mac_array int8, expect: 1.00 op/B", "want two operands with '/' between them"),
+        ("ratio: mac_array int8, expect: 2", "want two operands with '/' between them"),
         ("tdp: maximal, expect: 15 W", "want one of rated, typical, measured_max"),
         ("count: core, expect: 4, source: dbb", "unknown source 'dbb' (listed: db)"),
-        ("count: core, expect: 4, zebra: true", "'zebra' means nothing to a count claim (it knows: expect, at"),
+        ("count: core, expect: 4, zebra: true", "'zebra' is an unknown option for a count claim (known: expect, at"),
         ("peak: mac_array int8, sparse: 1, expect: 1.00 TOP/s", "sparse: want true or false, found '1'"),
         ("count: core, peak: mac_array int8, expect: 4", "two kinds (count, peak)"),
         ("expect: 4", "want one kind of claim out of"),
-        ("count: core, expect: 4, xfail: {ratio: 2, reason: r, until: soon}", "want a day such as 2027-06-30, found"),
+        ("count: core, expect: 4, xfail: {ratio: 2, reason: r, until: soon}", "want a date such as 2027-06-30, found"),
         ("count: core, expect: 4, xfail: {ratio: 2, reason: r}", "until: is missing"),
         ("count: core, expect: 4, xfail: {ratio: 2 ± 99 %, reason: r, until: 2027-01-01}", "want a number"),
         ("count: core, expect: 4, xfail: {ratio: 1 + 0.0, reason: r, until: 2027-01-01}", "want a number"),
         ("count: core, expect: 4, xfail: {ratio: 2 GB/s, reason: r, until: 2027-01-01}", "want a number or a fraction"),
         ("count: core, expect: 4, xfail: {ratio: 0.5, reason: r, until: 2027-01-01}", "say another digit"),
-        ("clocks: base <= core, xfail: {ratio: 3, reason: r, until: 2027-01-01}", "means nothing to a claim without"),
-        ("count: core, expect: 4, xfail: {reason: r, until: 2027-01-01}", "say 'ratio:', obtained over expected"),
+        ("clocks: base <= core, xfail: {ratio: 3, reason: r, until: 2027-01-01}", "'ratio:' needs an 'expect'"),
+        ("count: core, expect: 4, xfail: {reason: r, until: 2027-01-01}", "add 'ratio:', obtained over expected"),
         ("count: core, expect: 4, xfail: {ratio: 2, until: 2027-01-01}", "reason: is missing"),
         ("count: core, expect: 4, xfail: true", "xfail"),
         ("count: core, expect: 4, rounding: up", "rounding"),
@@ -247,11 +247,11 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("latency: acme/x1 < acme/x1, compute: int8", "want devices with '<' between them, each once"),
         ("latency: acme/x1 < acme/x2, compute: int9", "compute: unknown precision 'int9'"),
         ("latency: acme/x1 < acme/x2, compute: int8, storage: int9", "storage: unknown precision 'int9'"),
-        ("latency: acme/x1 < acme/x2, compute: int8, expect: 1.00 us", "says all in its subject; remove 'expect'"),
+        ("latency: acme/x1 < acme/x2, compute: int8, expect: 1.00 us", "takes no expectation here; remove 'expect'"),
         ("latency: acme/x1, compute: int8", "a latency claim needs 'expect'"),
         ("latency: acme/x1 < acme/x2, compute: int8, refuted: 1", "refuted: want true or false"),
         ("intensity: int9, expect: 1.00 op/B", "unknown precision 'int9'"),
-        ("figure: peak GPU, expect: 1.00 TOP/s, compute: int8", "under 'given:' assumptions; this file has none"),
+        ("figure: peak GPU, expect: 1.00 TOP/s, compute: int8", "a figure needs assumptions under 'given:'"),
     ],
 )  # fmt: skip
 def test_a_claim_that_cannot_mean_anything_is_refused_in_a_sentence(refused, claim, says):
@@ -294,7 +294,7 @@ def test_an_architecture_has_rates_but_no_peaks(refused, load):
 
 def test_nobody_is_quoted_by_silence(refused):
     assert refused("  - {count: core, expect: 4}\n", "hardware: acme/x1\nclaims:\n") == [
-        (3, "nobody is quoted; add 'source:' to the claim or to the file")
+        (3, "no source given; add 'source:' to the claim or to the file")
     ]
 
 

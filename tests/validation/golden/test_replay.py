@@ -34,7 +34,7 @@ def test_a_named_op_is_found():
 
 
 def test_ops_that_differ_are_both_shown():
-    with pytest.raises(WhichOpError, match=r"fc1 2/132 SM, fc2 1/132 SM; say 'op:'"):
+    with pytest.raises(WhichOpError, match=r"fc1 2/132 SM, fc2 1/132 SM; add 'op:'"):
         op_of(UNEQUAL, UNEQUAL.units)
 
 
@@ -383,7 +383,7 @@ def test_a_figure_per_watt_needs_a_power(acme, replayed):
 
 def test_an_order_of_labels_names_only_labels(replayed):
     verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{latency: OLD < acme/k1}")
-    assert "'acme/k1' is none of the labels under 'given' (OLD)" in next(
+    assert "unknown label 'acme/k1' (given: OLD)" in next(
         verdict.reason for verdict in verdicts.values() if verdict.reason
     )
 
@@ -459,12 +459,12 @@ def test_energy_is_counted_by_op_by_byte_and_by_time(energy):
         (
             "{per_op:",
             "{per_mac: [1 pJ/op, log, x], per_op:",
-            "'per_mac' is no parameter of counted_energy (it has: per_op",
+            "counted_energy has no parameter 'per_mac' (has: per_op",
         ),
         (
             "counted_energy:",
             "guessed_energy:",
-            "'guessed_energy' is no formula (known: counted_energy, counted_power, small_kernels)",
+            "unknown formula 'guessed_energy' (known: counted_energy, counted_power, small_kernels)",
         ),
     ],
 )
@@ -477,7 +477,7 @@ def test_a_formula_that_cannot_be_read_is_red_with_its_line(acme, energy, old, n
 
 def test_an_energy_needs_a_formula_and_a_power(acme, energy):
     missing = energy(f"    formula: {COUNTED}\n  NEW", "  NEW")
-    assert "OLD says no energies; give 'counted_energy' under 'formula'" in missing["figure-energy-OLD"].reason
+    assert "OLD has no energies; give 'counted_energy' under 'formula'" in missing["figure-energy-OLD"].reason
     acme.edit("specs/hardware/acme/k1.yaml", "tdp: [20 W, brief, p. 1]\n", "")
     assert "OLD has no tdp" in energy("facts: {tdp: [20 W, log, table 2]}", "facts: {}")["figure-energy-OLD"].reason
 

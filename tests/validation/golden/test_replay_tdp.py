@@ -129,11 +129,11 @@ def test_the_tables_own_tensor_rate_is_half_of_what_the_vendor_prints(table):
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("process: [12 nm", "process: [16 nm", "T4 says no energy of an op at 16nm (it does at: 12nm)"),
+        ("process: [12 nm", "process: [16 nm", "T4 has no energy per op at 16nm (has: 12nm)"),
         (
             "unit: tensor_core",
             "unit: tensor_core + cuda_core",
-            "no unit beside tensor_core + cuda_core that computes fp32",
+            "no fp32 unit beside tensor_core + cuda_core",
         ),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_label_without_the_formula_has_no_powers(table):
     text = table.read(TABLE)
     begin, end = text.rindex("    formula:\n"), text.rindex("    why:\n")
     table.write(TABLE, text[:begin] + text[end:])
-    with pytest.raises(NotGivenError, match="T4 says no powers; give 'counted_power' under 'formula'"):
+    with pytest.raises(NotGivenError, match="T4 has no powers; give 'counted_power' under 'formula'"):
         figure.tensor_w(assumed(table)["T4"], "fp16")
 
 

@@ -73,7 +73,7 @@ def test_a_law_that_finds_nothing_to_look_at_is_red(bench, make, said):
     bench.record(make.stream(200e9))
     verdict = bench.verdict("measured: rate <= peak")
     assert verdict.outcome == "fail"
-    assert "no measurement that it speaks of" in said(verdict)
+    assert "no measurement that the law applies to" in said(verdict)
 
 
 def test_only_the_precision_that_is_asked_for_is_looked_at(bench, make):
@@ -221,7 +221,7 @@ def test_a_disturbed_one_that_is_slow_decides_nothing_and_a_fast_one_does(bench,
 def test_a_product_that_may_not_wait_for_memory_says_nothing_of_bandwidth(bench, make, said, shape):
     # 2 × 40 × 16384² op over 270 MB are 80 op/B, 0.62 of the breakpoint: no longer beyond doubt
     bench.record(make.gemm(1e12, shape=shape), make.stream(230e9))
-    assert "no measurement that it speaks of" in said(
+    assert "no measurement that the law applies to" in said(
         bench.verdict(f"measured: rate = intensity * bandwidth, within: 20 %, {WHY}")
     )
 
@@ -297,7 +297,7 @@ def test_power_that_nobody_measured_is_no_zero(bench, make, said):
     ("line", "says"),
     [
         ("measured: rate < peak", "want one of rate <= peak, bandwidth <= peak"),
-        ("measured: rate <= peak, expect: 3", "says all in its subject"),
+        ("measured: rate <= peak, expect: 3", "takes no expectation here"),
         ("measured: rate <= peak, compute: int9", "compute: unknown precision 'int9'"),
         ("measured: energy = power * time", "say 'within: 10 %'"),
         ("measured: energy = power * time, within: 10 %", "within: say 'why:'"),

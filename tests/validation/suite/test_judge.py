@@ -158,7 +158,7 @@ def test_what_is_undisclosed_stays_so_with_an_excuse(claims):
 
 def test_what_is_disclosed_by_now_is_red_even_where_it_agrees(claims):
     (verdict,) = claims("peak: mac_array int8, expect: 32.77 TOP/s, undisclosed: true")
-    assert (verdict.outcome, verdict.reason) == ("fail", "is disclosed by now; remove 'undisclosed'")
+    assert (verdict.outcome, verdict.reason) == ("fail", "the facts are disclosed now; remove 'undisclosed'")
 
 
 def test_a_figure_that_left_its_excuse_is_traced_to_the_excused_one(claims):

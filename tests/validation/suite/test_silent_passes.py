@@ -122,7 +122,7 @@ def test_a_device_whose_file_vanished(tiny, red):
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read(SPEC))
     (tiny.root / SPEC).unlink()
     said = red({*IDS, "closed-world"}, "unknown device 'acme/x1'", "acme/x2 has no claim")
-    assert "a spec that nobody checks may say anything" in said
+    assert "has no claim in any golden file" in said
 
 
 def test_a_golden_file_that_vanished_leaves_a_device_that_nobody_checks(tiny, red):
@@ -177,14 +177,14 @@ def test_a_slipped_prefix_or_unit_of_a_fact_is_refused_at_the_door(tiny, red, ol
 def test_a_model_that_obtains_no_number_which_a_comparison_with_nan_lets_through(tiny, energy, red, value):
     energy(value)
     tiny.write("golden/energy.yaml", f"{HEAD}  - {{energy: one MAC, expect: 0.80 pJ}}\n")
-    red({"energy-one-MAC"}, "the model obtains no finite number", arguments=["golden/energy.yaml"])
+    red({"energy-one-MAC"}, "the obtained value is not a finite number", arguments=["golden/energy.yaml"])
 
 
 def test_no_number_is_no_known_disagreement_either(tiny, energy, red):
     energy(math.nan)
     excuse = "xfail: {ratio: 2, reason: r, until: 2999-01-01}"
     tiny.write("golden/energy.yaml", f"{HEAD}  - {{energy: one MAC, expect: 0.80 pJ, {excuse}}}\n")
-    red({"energy-one-MAC"}, "the model obtains no finite number", arguments=["golden/energy.yaml"])
+    red({"energy-one-MAC"}, "the obtained value is not a finite number", arguments=["golden/energy.yaml"])
 
 
 @pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
@@ -206,7 +206,7 @@ def test_no_number_in_a_spec(tiny, red, number):
         ("-102.4 GB/s", "-102.4 GB/s"),
         ("100 GB/s - 100 GB/s", "want a finite value above zero"),
         ("102.4 GB/s ± 100 %", "is not a tolerance between 0 and 100 %"),
-        ("102.4 GB/s ± 99 %, why: x", "is wider than ±30%; such a claim checks nothing"),
+        ("102.4 GB/s ± 99 %, why: x", "is wider than ±30%; such a claim tests nothing"),
         ("102.4 GB/s ± 0 %", "is not a tolerance between 0 and 100 %"),
         ("102.4 GB/s ± nan %", "after '±'"),
     ],
@@ -254,7 +254,7 @@ def test_a_key_that_is_written_twice_of_which_a_dictionary_keeps_the_last(tiny, 
 @pytest.mark.parametrize("name", ["x2.ymal", "x2.yaml.bak", "x2.YAML", "x2.json", "x2.txt", "x2"])
 def test_a_golden_file_with_a_suffix_that_nobody_reads(tiny, red, name):
     tiny.write(f"golden/{name}", tiny.read(GOLDEN).replace("expect: 4", "expect: 5"))
-    red({"closed-world"}, f"golden/{name}:1 is in a golden folder and is no .yaml file; nobody reads it")
+    red({"closed-world"}, f"golden/{name}:1 not a .yaml file; files in a golden folder must be golden files")
 
 
 def test_a_misspelt_kind(tiny, red):
@@ -293,7 +293,7 @@ def test_a_golden_folder_that_is_passed_by_while_other_tests_pass(tiny, workers)
     tiny.write("test_own.py", "def test_own():\n    pass\n")
     result = tiny.script("pytest", "-q", "--ignore=golden", "-p", "no:hypothesispytest", *workers)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "golden was passed by (--ignore, norecursedirs, a conftest?); no claim below it was judged" in result.stdout
+    assert "golden was ignored (by --ignore, norecursedirs or a conftest?); its claims were not judged" in result.stdout
 
 
 def test_a_folder_above_the_golden_folder_that_is_passed_by(tiny):
@@ -327,7 +327,7 @@ def test_a_claim_that_a_conftest_skips_which_pytest_counts_as_green(tiny, part):
     tiny.write("conftest.py", MARKS.format(part=part, mark="skip"))
     result = tiny.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "skipped by a mark or a hook; a claim is excused in its own file" in result.stdout.str()
+    assert "skipped by a mark or a hook; excuse a claim in its golden file" in result.stdout.str()
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
@@ -336,7 +336,7 @@ def test_a_red_claim_that_a_conftest_expects_to_fail(tiny, workers):
     tiny.write("conftest.py", MARKS.format(part="", mark="xfail"))
     result = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", *workers)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "4 red items were not counted as a failure; remove what turns red into green" in result.stdout
+    assert "4 failures were hidden by a mark or a hook" in result.stdout
 
 
 def test_a_closed_world_that_a_conftest_expects_to_fail(tiny):
@@ -344,7 +344,7 @@ def test_a_closed_world_that_a_conftest_expects_to_fail(tiny):
     tiny.write("conftest.py", MARKS.format(part="closed-world", mark="xfail"))
     result = tiny.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "1 red item was not counted as a failure" in result.stdout.str()
+    assert "1 failure was hidden by a mark or a hook" in result.stdout.str()
 
 
 def test_a_kind_that_breaks_is_red_and_its_claim_does_not_vanish_from_the_evidence(tiny, energy):
@@ -381,7 +381,7 @@ def test_a_kind_that_cannot_be_loaded_is_a_sentence(tiny, red, monkeypatch):
 
 def test_an_excuse_that_fits_every_disagreement(tiny, red):
     tiny.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5, xfail: {reason: r, until: 2999-01-01}")
-    red({"readable", "closed-world"}, "xfail: say 'ratio:', obtained over expected")
+    red({"readable", "closed-world"}, "xfail: add 'ratio:', obtained over expected")
 
 
 def test_an_excuse_of_today_does_not_cover_the_slip_of_tomorrow(tiny, red):
@@ -390,7 +390,7 @@ def test_an_excuse_of_today_does_not_cover_the_slip_of_tomorrow(tiny, red):
     tiny.edit(SPEC, "bus: [128 bit", "bus: [64 bit")
     red(
         {"bandwidth-lpddr5", "breakpoint-mac_array-int8-per-lpddr5"},
-        "is off by 0.512, excused is 1.024 (r)",
+        "the ratio is 0.512, but the expected failure has 1.024 (r)",
         arguments=[GOLDEN],
     )
 
@@ -402,12 +402,12 @@ def test_an_excuse_that_is_not_needed_any_more(tiny, red):
 
 def test_an_excuse_whose_day_is_over(tiny, red):
     tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 100.0 GB/s, xfail: {ratio: 1.024, reason: r, until: 2020-01-01}}")
-    red({"bandwidth-lpddr5"}, "the expected failure ended on 2020-01-01; settle it or give it another day (r)")
+    red({"bandwidth-lpddr5"}, "the expected failure ended on 2020-01-01; settle it or set a later date (r)")
 
 
 def test_a_silence_that_was_broken(tiny, red):
     tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 102.4 GB/s, undisclosed: true}")
-    red({"bandwidth-lpddr5"}, "is disclosed by now; remove 'undisclosed'")
+    red({"bandwidth-lpddr5"}, "the facts are disclosed now; remove 'undisclosed'")
 
 
 # ---- one's own printout
@@ -418,7 +418,7 @@ def test_a_silence_that_was_broken(tiny, red):
 )
 def test_a_golden_file_that_quotes_the_model_itself_as_a_snapshot_does(tiny, red, document):
     tiny.edit(GOLDEN, "Acme X1 product page, 2025", document)
-    red({"readable", "closed-world"}, f"quotes rooflint itself ('{document}'); a claim quotes somebody else")
+    red({"readable", "closed-world"}, f"cites rooflint itself ('{document}'); cite an independent source")
 
 
 def test_a_claim_from_the_document_of_its_own_facts_passes_and_is_counted_apart(tiny):
@@ -442,4 +442,4 @@ def test_a_red_report_that_a_hook_repaints(tiny):
     )
     result = tiny.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "4 red items were not counted as a failure" in result.stdout.str()
+    assert "4 failures were hidden by a mark or a hook" in result.stdout.str()

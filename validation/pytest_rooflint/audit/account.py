@@ -1,4 +1,4 @@
-"""Findings: what the audit says of one figure of a table."""
+"""Findings of an audit: their status, and the account of them as text, table, JSON and SARIF."""
 
 import json
 from collections import Counter
@@ -11,84 +11,85 @@ from urllib.parse import quote
 
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
+from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
 from rooflint.diagnosis.figures import ERRORS, Explanation, Figure
 from rooflint.output.table import Table
 
 Status = Literal["right", "rounded", "disputed", "ambiguous", "wrong", "unsupported", "unknown device", "not checked"]
 
-#: Worst first, with what each means.
+#: Meaning of each status, worst first.
 STATUSES: dict[Status, str] = {
     "wrong": "no variant of the device has that figure",
     "unsupported": "the spec of the device has no rate in that precision",
-    "ambiguous": "right for one variant of the device, and the name does not say which",
-    "disputed": "the vendor prints it, and the facts derive another",
+    "ambiguous": "right for one variant of the device, and the name does not tell which",
+    "disputed": "printed by the vendor, but the facts give another figure",
     "rounded": "right in two significant digits",
-    "unknown device": "no spec of that name",
-    "not checked": "nothing to hold it against",
-    "right": "within its printed digits",
+    "unknown device": "no spec with that name",
+    "not checked": "nothing to compare it with",
+    "right": "right within its printed digits",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One figure of a table, and what is known about it."""
+    """One figure of a table with the result of its check."""
 
     file: Path
     line: int
     column: str
     device: str
-    """As the table names it."""
+    """The device as the table names it."""
     quantity: str
-    """What the number is said to be: `bf16 peak`, `bandwidth`."""
+    """The quantity by name and column: `bf16 peak`, `bandwidth`."""
     printed: str
-    """As the table prints it, with its unit."""
+    """The figure as the table prints it, with its unit."""
     status: Status
     hardware: tuple[str, ...] = ()
     """Ids that the name may mean."""
     expected: Figure | None = None
-    """The figure that should stand there, of the likeliest device."""
+    """The right figure, of the likeliest device."""
     ratio: float | None = None
     """Printed over expected."""
     ratio_text: str = ""
-    """The same as a small fraction, where the printed digits allow for one."""
-    readings: tuple[Explanation, ...] = ()
-    """What the number is instead, likeliest first."""
+    """The ratio as a small fraction, where the printed digits allow one."""
+    explanations: tuple[Explanation, ...] = ()
+    """Candidate explanations of a wrong figure, likeliest first."""
     note: str = ""
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it fails a run."""
+        """Whether the figure is wrong."""
         return self.status == "wrong"
 
     @property
     def is_checked(self) -> bool:
-        """Whether there was something to hold it against."""
+        """Whether there was something to compare it with."""
         return self.status not in ("unknown device", "not checked")
 
     def fails(self, *, strict: bool = False) -> bool:
-        """Whether it fails a run; a strict one fails on whatever could not be settled."""
+        """Whether it fails a run; a strict run also fails on figures that could not be checked."""
         return self.is_wrong or (strict and self.status not in ("right", "rounded", "disputed"))
 
     @property
     def place(self) -> str:
-        """`gpus.csv:4`."""
+        """File and line: `gpus.csv:4`."""
         return f"{shown(self.file)}:{self.line}"
 
     @property
     def headline(self) -> str:
-        """`H100: bf16 peak 312 TFLOP/s`."""
+        """Device, quantity and figure: `H100: bf16 peak 312 TFLOP/s`."""
         return f"{self.device}: {self.quantity} {self.printed}"
 
     @property
     def cause(self) -> str:
-        """The likeliest reading in words, or what else there is to say."""
-        if self.readings:
-            return self.readings[0].text
+        """The likeliest explanation in words, or the note."""
+        if self.explanations:
+            return self.explanations[0].text
         return self.note or ("unexplained by any known figure or convention" if self.is_wrong else "")
 
 
-# ---- The account of an audit: what was found, in words, as a table, as JSON, as SARIF
+# ---- counts
 
 SCHEMA = "rooflint-audit/1"
 _SHOWN = ("wrong", "unsupported", "ambiguous", "disputed")
@@ -97,17 +98,17 @@ _URL = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def counts(findings: Sequence[Finding]) -> dict[str, int]:
-    """Findings by status, worst first."""
+    """Number of findings by status, worst first."""
     found = Counter(finding.status for finding in findings)
     return {status: found[status] for status in STATUSES}
 
 
 def sentence(findings: Sequence[Finding]) -> str:
-    """`44 figures of 13 devices: 3 wrong, 1 disputed, 2 rounded, 38 right`."""
+    """The totals: `44 figures of 13 devices: 3 wrong, 1 disputed, 2 rounded, 38 right`."""
     findings = [finding for finding in findings if finding.device]
     devices = len({finding.device for finding in findings})
     said = ", ".join(f"{number} {status}" for status, number in counts(findings).items() if number)
-    return f"{_plural(len(findings), 'figure')} of {_plural(devices, 'device')}: {said or 'nothing'}"
+    return f"{counted(len(findings), 'figure')} of {counted(devices, 'device')}: {said or 'nothing'}"
 
 
 def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
@@ -115,15 +116,11 @@ def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda one: order.index(one.status))
 
 
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 # ---- for a terminal
 
 
 def as_text(findings: Sequence[Finding], *, everything: bool = False) -> str:
-    """What is wrong or open, one paragraph a figure, and a sentence at the end."""
+    """Wrong and unsettled figures, one paragraph each, and the totals."""
     wanted = STATUSES if everything else _SHOWN
     listed = [one for one in _worst_first(findings) if one.status in wanted]
     blocks = ["\n".join(_paragraph(finding)) for finding in listed]
@@ -137,20 +134,20 @@ def _paragraph(finding: Finding) -> Iterator[str]:
     if finding.expected and finding.status not in ("right", "unknown device"):
         yield line_of("expected", finding.expected.shown(), _derived(finding))
     if finding.is_wrong and finding.ratio:
-        first = finding.readings[0].text if finding.readings else finding.cause
-        yield line_of("ratio", finding.ratio_text, f"{_error(finding.readings)}{first}")
-        yield from _fact_lines(finding.readings[:1])
-        for reading in finding.readings[1:3]:
-            yield line_of("or", f"{reading.error}: {reading.text}")
-            yield from _fact_lines((reading,))
-    elif finding.is_wrong and finding.readings:
-        yield line_of("because", finding.readings[0].text)
+        first = finding.explanations[0].text if finding.explanations else finding.cause
+        yield line_of("ratio", finding.ratio_text, f"{_error(finding.explanations)}{first}")
+        yield from _fact_lines(finding.explanations[:1])
+        for explanation in finding.explanations[1:3]:
+            yield line_of("or", f"{explanation.error}: {explanation.text}")
+            yield from _fact_lines((explanation,))
+    elif finding.is_wrong and finding.explanations:
+        yield line_of("because", finding.explanations[0].text)
     if finding.note:
         yield line_of("note", finding.note)
 
 
-def _error(readings: Sequence[Explanation]) -> str:
-    return f"{readings[0].error}: " if readings else ""
+def _error(explanations: Sequence[Explanation]) -> str:
+    return f"{explanations[0].error}: " if explanations else ""
 
 
 def _derived(finding: Finding) -> str:
@@ -160,20 +157,20 @@ def _derived(finding: Finding) -> str:
     return f"printed by {figure.printed}" if figure.printed else f"{figure.formula}  ({figure.hardware.id})"
 
 
-def _fact_lines(readings: Sequence[Explanation]) -> Iterator[str]:
-    for reading in readings:
-        for fact in [reading.fact] if reading.fact else []:
+def _fact_lines(explanations: Sequence[Explanation]) -> Iterator[str]:
+    for explanation in explanations:
+        for fact in [explanation.fact] if explanation.fact else []:
             yield line_of("", "", f"{shown(fact.file)}:{fact.line}  {fact.path}")
 
 
 def _unknown(findings: Sequence[Finding]) -> str:
     notes = dict.fromkeys(finding.note for finding in findings if finding.status == "unknown device")
-    names = ", ".join(note.removeprefix("no spec is called ").partition(";")[0] for note in notes)
+    names = ", ".join(note.removeprefix("no spec named ").partition(";")[0] for note in notes)
     return line_of("unknown", names) if names else ""
 
 
 def _unchecked(findings: Sequence[Finding]) -> Iterator[str]:
-    """Why figures were not checked, once each, with how many."""
+    """Reasons why figures were not checked, with their number."""
     notes = Counter(finding.note for finding in findings if finding.status == "not checked")
     for position, (note, number) in enumerate(notes.items()):
         yield line_of("unchecked" if not position else "", f"{note} ({number})" if number > 1 else note)
@@ -183,7 +180,7 @@ def _unchecked(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def as_table(findings: Sequence[Finding], *, everything: bool = False) -> Table:
-    """One row a finding."""
+    """One row per finding."""
     columns = ("place", "device", "quantity", "printed", "expected", "ratio", "status", "error", "explanation")
     listed = [one for one in _worst_first(findings) if everything or one.status != "right"]
     return Table(columns, tuple(_cells(one) for one in listed), title=sentence(findings))
@@ -198,13 +195,13 @@ def _cells(finding: Finding) -> tuple[str, ...]:
         finding.expected.shown() if finding.expected else "",
         finding.ratio_text,
         finding.status,
-        finding.readings[0].error if finding.readings else "",
+        finding.explanations[0].error if finding.explanations else "",
         finding.cause,
     )
 
 
 def as_json(findings: Sequence[Finding]) -> str:
-    """Everything that is known, with a schema number."""
+    """All findings as JSON, with a schema version."""
     document = {"schema": SCHEMA, "counts": counts(findings), "findings": [_record(one) for one in findings]}
     return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
@@ -231,7 +228,7 @@ def _record(finding: Finding) -> dict[str, Any]:
             "document": expected.printed,
             "facts": [_fact(fact) for fact in dict.fromkeys(expected.facts)],
         },
-        "causes": [_cause(reading) for reading in finding.readings],
+        "causes": [_cause(explanation) for explanation in finding.explanations],
         "note": finding.note or None,
     }
 
@@ -240,17 +237,17 @@ def _fact(fact: Fact) -> dict[str, Any]:
     return {"path": fact.path, "display": fact.display, "file": shown(fact.file), "line": fact.line}
 
 
-def _cause(reading: Explanation) -> dict[str, Any]:
+def _cause(explanation: Explanation) -> dict[str, Any]:
     return {
-        "error": reading.error,
-        "text": reading.text,
-        "value": reading.target,
-        "fact": _fact(reading.fact) if reading.fact else None,
+        "error": explanation.error,
+        "text": explanation.text,
+        "value": explanation.target,
+        "fact": _fact(explanation.fact) if explanation.fact else None,
     }
 
 
 def as_sarif(findings: Sequence[Finding]) -> str:
-    """SARIF 2.1.0 for code scanning: one result a finding that is not right, one rule a class of error.
+    """SARIF 2.1.0 for code scanning: one result per finding that is not right, one rule per class of error.
 
     OASIS, Static Analysis Results Interchange Format, version 2.1.0, 2020.
     """
@@ -262,8 +259,8 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
 
 def _rule(finding: Finding) -> str:
-    """The class of error of what is wrong, the status of everything else."""
-    return finding.readings[0].error if finding.is_wrong and finding.readings else finding.status
+    """The class of error of a wrong figure, the status of any other."""
+    return finding.explanations[0].error if finding.is_wrong and finding.explanations else finding.status
 
 
 def _id(rule: str) -> str:

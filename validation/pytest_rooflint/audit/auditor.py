@@ -1,4 +1,4 @@
-"""The auditor: rows of a table in, findings out."""
+"""The auditor: read the rows of a table, compare each figure with the registry, explain the wrong ones."""
 
 import math
 import re
@@ -29,21 +29,21 @@ from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, F
 from rooflint.diagnosis.identify import Asked, Identifier
 
 LONGEST_NUMBER = 24
-"""Characters of a cell above which it is prose."""
+"""Characters of a cell above which it is taken for prose."""
 MANY = 3
-"""Wrong figures of one name that say something together."""
+"""Number of wrong figures of one name that are explained together."""
 
 NODES = (4, 8)
-"""Devices of a board and of a node, as tables give them without a word."""
+"""Devices per board and per node, for which tables often give totals."""
 _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
-"""What is eight times as large may as well be in bits, of these."""
-#: Precisions that no spec speaks of in a way that tables do: address arithmetic, packed integers.
+"""Quantities of which eight times as much may also be a figure in bits."""
+#: Precisions whose rates specs do not give as tables do: address arithmetic, packed integers.
 _UNCHECKED = frozenset({"int32", "int16", "int64"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """One number of a table with what it is said to be."""
+    """One number of a table with its device and quantity."""
 
     name: str
     meaning: Meaning
@@ -55,36 +55,36 @@ class _Figure:
 
     @property
     def key(self) -> tuple[str, Asked, float]:
-        """The same number of the same device, however often a long table repeats it."""
+        """Identity of a figure that a long table repeats."""
         return (self.name, self.asked, self.number.value)
 
 
 @dataclass(frozen=True)
 class Auditor:
-    """Holds tables against a registry and what golden files know."""
+    """Compares tables with a registry and with the figures in golden files."""
 
     registry: Registry
     golden: tuple[Path, ...] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
-    """Roles of columns by their names, where the names do not say them."""
+    """Roles of columns that their names do not tell, by name."""
 
     def __post_init__(self) -> None:
         known = published(self.golden, self.registry)
-        object.__setattr__(self, "recogniser", Identifier(self.registry, known.printed, known.refuted))
+        object.__setattr__(self, "identifier", Identifier(self.registry, known.printed, known.refuted))
         object.__setattr__(self, "designations", Designations(self.registry))
 
-    recogniser: Identifier = field(init=False, repr=False)
+    identifier: Identifier = field(init=False, repr=False)
     designations: Designations = field(init=False, repr=False)
 
     def audit(self, file: Path) -> list[Finding]:
-        """Every figure of a table, in its order.
+        """Findings for every figure of a table, in its order.
 
-        Raises InputError for a table that cannot be read, in which no column names a device, or none holds a figure.
+        Raises InputError for a table that cannot be read, or without a column of devices or of figures.
         """
         rows = read(file)
         names = list(dict.fromkeys(name for row in rows for name in row))
         known = columns(names, self.mapping, self._counted)
-        self._refuse_aimless(known, names, file)
+        self._refuse_unusable(known, names, file)
         read_off = [one for row in rows for one in self._figures(row, known, file)]
         once = {one.key: one for one in reversed(read_off) if isinstance(one, _Figure)}
         unread = [one for one in read_off if isinstance(one, Finding)]
@@ -94,22 +94,22 @@ class Auditor:
 
     @property
     def _counted(self) -> set[str]:
-        """Units, groups and clocks that a column may be about."""
-        figures = [one for device in self.designations.ids for one in self.recogniser.of(device)]
+        """Names of units, groups and clocks that a column may be about."""
+        figures = [one for device in self.designations.ids for one in self.identifier.of(device)]
         units = {one.unit for one in figures if one.unit and " + " not in one.unit}
         return units | {one.subject for one in figures if one.quantity in ("count", "clock")}
 
-    def _refuse_aimless(self, known: Mapping[str, Column], names: Sequence[str], file: Path) -> None:
+    def _refuse_unusable(self, known: Mapping[str, Column], names: Sequence[str], file: Path) -> None:
         having = ", ".join(names)
         roles = {column.role for column in known.values()}
         if "device" not in roles:
             turned = [name for name in names if self.designations.meaning(name).devices]
             if len(turned) > 1:
                 said = ", ".join(turned[:3])
-                raise refuse(file, 1, f"want a row a device, found a column each ({said}); turn the table")
-            raise refuse(file, 1, f"no column names a device; say which with --map COLUMN=device (columns: {having})")
+                raise refuse(file, 1, f"want one row per device, found one column per device ({said}); transpose it")
+            raise refuse(file, 1, f"no column names a device; name it with --map COLUMN=device (columns: {having})")
         if not roles & set(QUANTITIES):
-            wish = "say which with --map 'COLUMN=peak bf16'"
+            wish = "name it with --map 'COLUMN=peak bf16'"
             raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
 
     # ---- from cells to figures
@@ -142,18 +142,18 @@ class Auditor:
         except NumberError as error:
             return _unread(cell, column, name, asked, str(error), file)
         if rated and merged.precision is None:
-            return _unread(cell, column, name, asked, "no column says its precision", file)
+            return _unread(cell, column, name, asked, "no column gives its precision", file)
         if merged.precision in _UNCHECKED:
-            return _unread(cell, column, name, asked, f"specs do not speak of {merged.precision} rates", file)
+            return _unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
         other = replace(asked, precision=merged.either) if merged.either else asked
-        fits = any(self.recogniser.agreeing(number, other, device) for device in meaning.devices)
-        lacks = not any(self.recogniser.fitting(asked, device) for device in meaning.devices)
+        fits = any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
+        lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices)
         return _Figure(name, meaning, other if fits or lacks else asked, number, cell, column.name, assumed)
 
     # ---- from figures to findings
 
     def _judged(self, found: list[_Figure], file: Path) -> Iterator[Finding]:
-        """Name by name, because the figures of one name say together which variant it is."""
+        """Judge name by name, because the figures of one name together tell which variant it is."""
         for group in _groups(found):
             devices = group[0].meaning.devices
             left = tuple(device for device in devices if len(devices) > 1 and not _is_named_apart(device, group, found))
@@ -178,36 +178,36 @@ class Auditor:
         yield from _consistent(self._of_node(group, findings, best))
 
     def _of_node(self, group: Sequence[_Figure], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
-        """The findings; where all that is wrong of a name is that of several devices, it is said of each."""
+        """The findings; where all wrong figures of a name may be totals of several devices, each is explained so."""
         wrong = [index for index, finding in enumerate(findings) if finding.is_wrong]
-        several = any(_is_of_several(findings[index].readings) for index in wrong)
+        several = any(_is_of_several(findings[index].explanations) for index in wrong)
         quantities = {group[index].asked.quantity for index in wrong}
         if not several or len(quantities) == 1 or quantities <= _IN_BITS:
             return findings
         for times in NODES:
             known = {
-                index: self.recogniser.explanations(group[index].number, replace(group[index].asked, times=times), best)
+                index: self.identifier.explanations(group[index].number, replace(group[index].asked, times=times), best)
                 for index in wrong
             }
             if all(map(_is_of_several, known.values())):
                 return [
-                    replace(finding, readings=tuple(known[index])) if index in known else finding
+                    replace(finding, explanations=tuple(known[index])) if index in known else finding
                     for index, finding in enumerate(findings)
                 ]
         return findings
 
     def _size(self, group: Sequence[_Figure], device: str) -> float:
-        """How large a variant is: the product of what the table asks of it."""
-        firsts = [figures[0].value for one in group if (figures := self.recogniser.fitting(one.asked, device))]
+        """Size of a variant: the log of the product of its figures in the table."""
+        firsts = [figures[0].value for one in group if (figures := self.identifier.fitting(one.asked, device))]
         return math.fsum(math.log2(value) for value in firsts)
 
     def _others(self, asked: Asked, found: Iterable[str], devices: Iterable[str]) -> list[Figure]:
-        """What the variants have that a figure is not of."""
+        """The same figure of the variants that a number does not fit."""
         left = [device for device in devices if device not in found]
-        return [figures[0] for device in left if (figures := self.recogniser.fitting(asked, device))]
+        return [figures[0] for device in left if (figures := self.identifier.fitting(asked, device))]
 
     def _agreeing(self, one: _Figure, devices: Iterable[str]) -> dict[str, Figure]:
-        found = {device: self.recogniser.agreeing(one.number, one.asked, device) for device in devices}
+        found = {device: self.identifier.agreeing(one.number, one.asked, device) for device in devices}
         return {device: figure for device, figure in found.items() if figure}
 
     def _right(
@@ -224,38 +224,38 @@ class Auditor:
         others = sorted(self._others(one.asked, found, unsettled), key=lambda other: -other.value)
         if any(other.value > figure.value * (1 + COARSE) for other in others):  # a plain name is the largest variant
             said = ", ".join(f"{other.hardware.id} has {other.shown()}" for other in others[:2])
-            return replace(finding, status="ambiguous", note=f"is that of {device}, but {said}; name the variant")
+            return replace(finding, status="ambiguous", note=f"right for {device}, but {said}; name the variant")
         if one.asked.precision and figure.precision != one.asked.precision and not finding.note:
-            return replace(finding, note=f"is the {figure.precision} rate")
+            return replace(finding, note=f"the {figure.precision} rate")
         return finding
 
     def _against(self, asked: Asked, figure: Figure) -> Figure | None:
-        """What the vendor prints instead of a derived figure, where that is far off."""
-        fitting = self.recogniser.fitting(asked, figure.hardware.id)
+        """The figure that the vendor prints instead of a derived one, where the two are far apart."""
+        fitting = self.identifier.fitting(asked, figure.hardware.id)
         far = [one for one in fitting if one.dispute and abs(one.value / figure.value - 1) > COARSE]
         return far[0] if far and not figure.printed else None
 
     def _wrong(self, one: _Figure, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:
-        fitting = {device: self.recogniser.fitting(one.asked, device) for device in best}
+        fitting = {device: self.identifier.fitting(one.asked, device) for device in best}
         nearest = [_nearest(figures, one.number.value) for figures in fitting.values() if figures]
         expected = max(nearest, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
         finding = _finding(one, file, best, expected)
         if found:  # another variant of the same name has it, but not the variant that the other figures are of
             device, figure = next(iter(found.items()))
-            text = f"is that of {device}, while the other figures of this name are of {', '.join(best)}"
-            reading = Explanation("another device", text, figure.value, 1.0, figure)
-            return replace(finding, status="wrong", readings=(reading,))
+            text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
+            explanation = Explanation("another device", text, figure.value, 1.0, figure)
+            return replace(finding, status="wrong", explanations=(explanation,))
         rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
         if rounded:
-            note = f"{rounded[0].shown()} in two digits"
+            note = f"{rounded[0].shown()} rounded to two digits"
             return replace(_finding(one, file, best, rounded[0]), status="rounded", note=note)
-        readings = tuple(self.recogniser.explanations(one.number, one.asked, best))
+        explanations = tuple(self.identifier.explanations(one.number, one.asked, best))
         if expected is None:
-            return self._without(finding, one, best, readings)
-        return replace(finding, status="wrong", readings=readings)
+            return self._without(finding, one, best, explanations)
+        return replace(finding, status="wrong", explanations=explanations)
 
     def _is_emulated(self, one: _Figure, best: Sequence[str]) -> bool:
-        """Whether a floating-point format is said to run like a wider one that the device has: it may well do so."""
+        """Whether the figure is that of a wider floating-point format, in which a narrower one may run."""
         asked = PRECISIONS.get(str(one.asked.precision))
         wider = [
             name
@@ -263,27 +263,29 @@ class Auditor:
             if asked and asked.floating and other.floating and other.bits >= asked.bits and other is not asked
         ]
         alike = (replace(one.asked, precision=name) for name in wider)
-        return any(self.recogniser.agreeing(one.number, other, device) for other in alike for device in best)
+        return any(self.identifier.agreeing(one.number, other, device) for other in alike for device in best)
 
     def _without(
-        self, finding: Finding, one: _Figure, best: Sequence[str], readings: tuple[Explanation, ...]
+        self, finding: Finding, one: _Figure, best: Sequence[str], explanations: tuple[Explanation, ...]
     ) -> Finding:
-        """The device has no such figure: it computes in other precisions, or its spec does not say."""
+        """A finding without an expected figure: an unsupported precision, or a fact that the spec lacks."""
         hardware = self.registry.get(best[0])
         having = sorted({name for unit in hardware.units.values() for name in unit.precisions})
         if hardware.undisclosed:
             why = "; ".join(dict.fromkeys(hardware.undisclosed.values()))
             return replace(finding, status="not checked", note=f"{hardware.id}: {why}")
         if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having:
-            return replace(finding, status="not checked", note=f"the spec of {hardware.id} has no such fact")
-        own = tuple(reading for reading in readings if _is_taken_from(reading, str(one.asked.precision)))
+            return replace(finding, status="not checked", note=f"the spec of {hardware.id} does not give this figure")
+        own = tuple(
+            explanation for explanation in explanations if _is_taken_from(explanation, str(one.asked.precision))
+        )
         own = () if self._is_emulated(one, best) else own
         note = f"the spec of {hardware.id} has no {one.asked.precision} rate (has: {', '.join(having)})"
-        return replace(finding, status="wrong" if own else "unsupported", readings=own, note=note)
+        return replace(finding, status="wrong" if own else "unsupported", explanations=own, note=note)
 
 
 def _groups(found: Iterable[_Figure]) -> Iterator[list[_Figure]]:
-    """The figures of each name; row by row where rows of a name contradict one another, because they are variants."""
+    """The figures of each name; row by row where rows of a name disagree, because they are variants."""
     by_name: dict[str, list[_Figure]] = defaultdict(list)
     for one in found:
         by_name[one.name].append(one)
@@ -296,51 +298,51 @@ def _groups(found: Iterable[_Figure]) -> Iterator[list[_Figure]]:
 
 
 def _is_named_apart(device: str, group: Sequence[_Figure], found: Sequence[_Figure]) -> bool:
-    """Whether another row names just that variant, and gives other figures for it: then a plain name means the rest."""
+    """Whether another row names exactly that variant with other figures; then a plain name means the other variants."""
     theirs = [one for one in found if one.meaning.devices == (device,)]
     given = {(one.asked, one.number.value) for one in group}
     return bool(theirs) and not any((one.asked, one.number.value) in given for one in theirs)
 
 
 def _are_torn(agreeing: Mapping[_Figure, Mapping[str, Figure]], best: Sequence[str]) -> bool:
-    """Whether each figure is of some variant, and no variant has all of them."""
+    """Whether each figure fits some variant, but no variant fits all figures."""
     said = [set(found) for found in agreeing.values() if found]
     return bool(said) and not any(all(device in found for found in said) for device in best)
 
 
 def _without_sparsity(name: str) -> tuple[str, bool | None]:
-    """A name without the word that says sparse or dense, and which."""
+    """A name without the word `sparse` or `dense`, and whether it said sparse."""
     word = re.search(r"\(?\b(sparse|dense)\b\)?", name, re.IGNORECASE)
     return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)
 
 
 def _consistent(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings of one name: what explains all of its wrong figures goes before what explains one of them."""
+    """The findings of one name, with the explanation that fits all of its wrong figures first."""
     listed = list(findings)
     wrong = [finding for finding in listed if finding.is_wrong]
     if len(wrong) < MANY:
         return listed
-    shared = set.intersection(*({part for one in finding.readings for part in _parts(one)} for finding in wrong))
+    shared = set.intersection(*({part for one in finding.explanations for part in _parts(one)} for finding in wrong))
     return [_explained_alike(finding, shared, wrong) if finding.is_wrong else finding for finding in listed]
 
 
 def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
     if shared:
-        ranked = sorted(finding.readings, key=lambda reading: not shared & _parts(reading))
-        return replace(finding, readings=tuple(ranked))
+        ranked = sorted(finding.explanations, key=lambda explanation: not shared & _parts(explanation))
+        return replace(finding, explanations=tuple(ranked))
     alike = sum(bool(other.ratio and finding.ratio) and _is_alike(other, finding) for other in wrong)
-    if finding.readings or alike < MANY:
+    if finding.explanations or alike < MANY:
         return finding
-    note = f"{alike} figures of this device are off by the same factor: a clock, a count or a width that they share"
+    note = f"{alike} figures of this device are off by the same factor, such as a clock, a count or a width"
     return replace(finding, note=note)
 
 
-def _is_of_several(readings: Iterable[Explanation]) -> bool:
-    return any("several devices" in _parts(reading) for reading in readings)
+def _is_of_several(explanations: Iterable[Explanation]) -> bool:
+    return any("several devices" in _parts(explanation) for explanation in explanations)
 
 
-def _parts(reading: Explanation) -> set[str]:
-    return set(reading.error.split(" + "))
+def _parts(explanation: Explanation) -> set[str]:
+    return set(explanation.error.split(" + "))
 
 
 def _is_alike(one: Finding, other: Finding) -> bool:
@@ -348,19 +350,19 @@ def _is_alike(one: Finding, other: Finding) -> bool:
 
 
 def _nearest(figures: Sequence[Figure], value: float) -> Figure:
-    """The one that the number nearly is, derived rather than printed; else the first that the field would think of."""
+    """The figure that the number nearly equals, preferably derived; else the first, which is the usual meaning."""
     near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
     return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
 
 
-def _is_taken_from(reading: Explanation, precision: str) -> bool:
-    """Whether another row's figure stands in the row of a precision that the device does not have."""
-    taken = reading.figure.precision if reading.figure and reading.error == "another precision" else None
+def _is_taken_from(explanation: Explanation, precision: str) -> bool:
+    """Whether the figure of another precision stands in the place of one that the device does not have."""
+    taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
     return taken is not None and taken != precision
 
 
 def _context(row: Row, known: Mapping[str, Column]) -> Column:
-    """What a row says of all its figures: precision, lanes, sparsity, unit."""
+    """What a row states for all its figures: precision, lanes, sparsity, unit."""
     context = Column("", "peak")
     for name, column in known.items():
         if name not in row:
@@ -376,7 +378,7 @@ def _context(row: Row, known: Mapping[str, Column]) -> Column:
 
 
 def _merged(column: Column, row: Column) -> Column:
-    """What the column says goes before what the row says."""
+    """The column, completed by its row; the column takes precedence."""
     return replace(
         column,
         precision=column.precision or row.precision,
@@ -386,17 +388,17 @@ def _merged(column: Column, row: Column) -> Column:
 
 
 def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[Finding]:
-    """Columns that hold numbers and that nobody understands: what was not looked at is said."""
+    """Findings for columns of numbers with an unknown meaning, which were not checked."""
     for name in names:
         cells = [row[name] for row in rows if name in row]
         numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST_NUMBER]
         if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
-            note = f"column '{name}' says nothing that specs know; say what it is with --map, or 'ignore'"
+            note = f"unknown column '{name}'; give its meaning with --map, or map it to 'ignore'"
             yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)
 
 
 def _said(asked: Asked) -> str:
-    """`sparse bf16 peak`, `count (SM)`, `bandwidth per gcd`."""
+    """The quantity in words: `sparse bf16 peak`, `count (SM)`, `bandwidth per gcd`."""
     words = [asked.precision or "", asked.quantity, f"({asked.subject})" if asked.subject else ""]
     words = ["sparse" if asked.sparse else "", "vector" if asked.vector else "", *words]
     words += [f"per {asked.part}"] if asked.part else []
@@ -416,12 +418,12 @@ def _finding(one: _Figure, file: Path, devices: Sequence[str], expected: Figure 
         expected,
         one.number.value / expected.value if expected else None,
         _ratio(one.number, expected) if expected else "",
-        note=f"no unit is said; taken as {one.assumed}" if one.assumed else "",
+        note=f"no unit given; taken as {one.assumed}" if one.assumed else "",
     )
 
 
 def _ratio(number: Printed, expected: Figure) -> str:
-    """Printed over expected, a fraction where the digits of the table or the rounding of clocks allow for it."""
+    """Printed over expected, as a fraction where the digits of the table or the rounding of clocks allow it."""
     width = max(number.step / 2, FLOOR / 2 * number.value)
     span = Span((number.value - width) / expected.value, (number.value + width) / expected.value)
     return ratio_text(number.value / expected.value, span)
@@ -429,7 +431,7 @@ def _ratio(number: Printed, expected: Figure) -> str:
 
 def _unknown(one: _Figure, file: Path) -> Finding:
     near = f"; near: {', '.join(one.meaning.near[:3])}" if one.meaning.near else ""
-    note = f"no spec is called '{one.name}'{near}"
+    note = f"no spec named '{one.name}'{near}"
     return replace(_finding(one, file, (), None), status="unknown device", note=note)
 
 

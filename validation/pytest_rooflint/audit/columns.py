@@ -1,4 +1,4 @@
-"""Columns: what a column of a table is about, concluded from its name or said with `--map`."""
+"""Columns and cells of a table: the meaning of a column from its name or `--map`, and the number in a cell."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from rooflint.diagnosis.figures import QUANTITIES, Printed
 
 ROLES = ("device", "precision", "sparsity", "unit", "ignore", *QUANTITIES)
 
-#: What people write for a precision, squeezed.
+#: Spellings of precisions, lower case without punctuation.
 PRECISION_WORDS = {
     **{name: name for name in PRECISIONS},
     **{"float16": "fp16", "half": "fp16", "f16": "fp16", "bfloat16": "bf16", "float32": "fp32", "single": "fp32"},
@@ -22,7 +22,7 @@ PRECISION_WORDS = {
     **{"mxfp6": "fp6", "mxfp8": "fp8", "i4": "int4", "fp16acc16": "fp16_acc16"},
 }
 
-#: What people write for a unit, and how it is spelt here.
+#: Spellings of units, and how `rooflint.base.units` spells them.
 UNIT_WORDS = {
     **{
         "tflops": "TFLOP/s",
@@ -108,7 +108,7 @@ _ASIDE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A role, the words and units that say it, and the words that make something else of it."""
+    """A role, the words and units that indicate it, and the words that rule it out."""
 
     role: str
     words: frozenset[str]
@@ -116,7 +116,7 @@ class _Rule:
     spoilt: Set[str]
 
 
-#: The first that fits decides.
+#: The first rule that fits decides.
 _RULES = (
     _Rule(
         "clock", frozenset({"clock", "freq", "frequency"}), frozenset({"MHz", "GHz", "Hz"}), {"memory", "mem"} | _PER
@@ -135,33 +135,33 @@ _RULES = (
 
 
 class ColumnError(RooflintError):
-    """A `--map` that means nothing; the message says what would."""
+    """An invalid `--map`; the message says what would be valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column holds."""
+    """The meaning of a column."""
 
     name: str
     role: str
     """One of ROLES."""
     precision: str | None = None
     either: str | None = None
-    """Another precision that the same column speaks of: `FP16/BF16`."""
+    """A second precision of the same column: `FP16/BF16`."""
     subject: str | None = None
     vector: bool | None = None
     beside: tuple[str, ...] = ()
-    """Columns of tensor cores in the same precision: in a row that has one of them, this one is of vector lanes."""
+    """Columns of tensor cores in the same precision; in a row that has one of them, this one is of vector lanes."""
     sparse: bool | None = None
     unit: str | None = None
-    """As `rooflint.base.units` spells it; None where the cells say it or nobody does."""
+    """As `rooflint.base.units` spells it; None where the name gives no unit."""
 
 
 def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] = frozenset()) -> dict[str, Column]:
-    """What each column is, the mapped ones as they are mapped. Columns that are nothing of ours are left out.
+    """Columns by name, as mapped or guessed; unknown and ignored ones are left out.
 
     `counted` are the units, groups and clocks that a mapping may name. Raises ColumnError for a mapping of a column
-    that the table does not have, and for one that means nothing.
+    that the table does not have, and for an invalid one.
     """
     known = list(dict.fromkeys(names))
     spelt = {name.casefold(): name for name in known}
@@ -171,14 +171,14 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
             raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
     found = {name: mapped(name, roles[name], counted) if name in roles else guessed(name) for name in known}
     devices = [column for column in found.values() if column and column.role == "device"]
-    for spare in devices[1:]:  # the first one names the device, as people read
+    for spare in devices[1:]:  # the first one names the device
         found[spare.name] = None
     found |= {column.name: column for column in _beside(found.values())}
     return {name: column for name, column in found.items() if column and column.role != "ignore"}
 
 
 def _beside(found: Iterable[Column | None]) -> Iterable[Column]:
-    """Plain peaks beside those of tensor cores in the same precision: the table tells the two apart."""
+    """Plain peaks that the table has beside those of tensor cores in the same precision."""
     peaks = [column for column in found if column and column.role == "peak"]
     tensor = {one.precision: tuple(other.name for other in peaks if _is_tensor(other, one)) for one in peaks}
     plain = [one for one in peaks if one.vector is None]
@@ -190,7 +190,7 @@ def _is_tensor(column: Column, other: Column) -> bool:
 
 
 def mapped(name: str, text: str, counted: Set[str] = frozenset()) -> Column:
-    """`peak bf16 sparse TFLOP/s` → Column. Raises ColumnError."""
+    """Parse a mapping such as `peak bf16 sparse TFLOP/s`. Raises ColumnError."""
     role, *words = text.split() or [""]
     if role not in ROLES:
         raise ColumnError(f"--map {name}={text}: want one of {', '.join(ROLES)}, found '{role}'")
@@ -217,12 +217,12 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
         wish = "a group or unit that specs have, such as SM or cuda_core" if column.role == "count" else wish
         raise ColumnError(f"--map {column.name}={text}: want {wish}, found '{word}'") from None
     if column.role not in QUANTITIES or parse_unit(unit)[1] != QUANTITIES[column.role]:
-        raise ColumnError(f"--map {column.name}={text}: '{word}' is no unit of a {column.role}")
+        raise ColumnError(f"--map {column.name}={text}: '{word}' is not a unit of a {column.role}")
     return replace(column, unit=unit)
 
 
 def guessed(name: str) -> Column | None:
-    """What a name says by itself; None where it says nothing of ours."""
+    """The meaning of a column by its name alone; None where it is unknown."""
     words = _words(name)
     said = " ".join(words)
     unit = _unit(name, words)
@@ -263,7 +263,7 @@ def _subject(role: str, said: str) -> str | None:
 
 
 def _words(name: str) -> list[str]:
-    """`peakBF16_tflops` → peak, bf16, tflops."""
+    """Words of a name: `peakBF16_tflops` has peak, bf16, tflops."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
     apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
     found = re.findall(r"[a-z0-9]+", apart.lower())
@@ -273,18 +273,18 @@ def _words(name: str) -> list[str]:
 
 
 def is_about_nothing(name: str) -> bool:
-    """Whether a column is about something that specs do not speak of, so that leaving it out is no loss."""
+    """Whether a column is about something that specs do not have, such as a price or a date."""
     return bool(_ASIDE & set(_words(name)))
 
 
 def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:
-    """`fp16_vector` → precision, whether of vector lanes, whether sparse; None for what is not said."""
+    """Parse `fp16_vector` into precision, whether of vector lanes, whether sparse; None for what is missing."""
     words = _words(text)
     return _precision(words), _vector(words), _sparse(words)
 
 
 def said_sparsity(text: str) -> bool | None:
-    """Whether a cell says that its row is with structured sparsity; None where it does not say."""
+    """Whether a cell states structured sparsity for its row; None where it states neither."""
     first = _words(text)[:1]
     if first in (["sparse"], ["with"], ["true"], ["yes"]):
         return True
@@ -328,7 +328,7 @@ def _squeezed(word: str) -> str:
     return re.sub(r"[^a-z0-9_]", "", word.lower())
 
 
-# ---- Numbers in cells: `1,979`, `989.4 TFLOPS`, `312e12`, `1979e12 / 2`, with the digits that they were printed in
+# ---- numbers in cells: `1,979`, `989.4 TFLOPS`, `312e12`, `1979e12 / 2`
 
 _NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
 _CELL = re.compile(rf"({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)")
@@ -340,14 +340,14 @@ _AROUND = re.compile(
 _REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")
 _SPARSITY = re.compile(r"\(?\b(?:(with(?:out)?|w/o?)\s+)?(sparse|sparsity|dense)\b\)?", re.IGNORECASE)
 TWICE = (1.9, 2.1)
-"""What the sparse figure of a pair is of the dense one."""
+"""Range of sparse over dense in a cell with both."""
 _BASES = frozenset({"peak", "bandwidth"})
 SMALL = 64
-"""Whole numbers by which people divide a figure in a cell; what is larger is another figure."""
+"""Largest factor or divisor in a cell; a larger number is another figure."""
 BASE = 1e9
-"""A bare number above this is in op/s or B/s, whatever its column says."""
+"""A bare number from this on is in op/s or B/s, whatever its column says."""
 
-#: (largest number, unit) a quantity: what a bare number of that size is in.
+#: (number, unit) by quantity: a bare number below the first is taken to be in that unit.
 _BARE: dict[str, tuple[tuple[float, str], ...]] = {
     "peak": ((1e8, "TFLOP/s"), (math.inf, "FLOP/s")),
     "bandwidth": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
@@ -361,11 +361,11 @@ _BARE: dict[str, tuple[tuple[float, str], ...]] = {
 
 
 class NumberError(ValueError):
-    """A cell that holds no number of its column's quantity, said in one sentence."""
+    """A cell without a number of its column's quantity; the message is one sentence."""
 
 
 def parts(text: str) -> list[tuple[str, bool | None]]:
-    """The numbers of a cell, each with whether it is said to be sparse: `989 / 1979` are dense and sparse."""
+    """The numbers of a cell, each with whether it is sparse: `989 / 1979` are dense and sparse."""
     bare = _AROUND.sub("", _SPARSITY.sub("", _joined(text))).strip()
     if pair := _PAIR.fullmatch(bare):
         low, high = sorted((float(pair[1]), float(pair[3])))
@@ -376,12 +376,12 @@ def parts(text: str) -> list[tuple[str, bool | None]]:
 
 
 def _joined(text: str) -> str:
-    """`1,979` → 1979; `0,989` is a decimal comma, and stays."""
+    """Remove thousands separators: `1,979` → 1979; `0,989` has a decimal comma and stays."""
     return _THOUSANDS.sub(lambda match: match[1] + re.sub(r"\D", "", match[2]), text.strip())
 
 
 def _plain(text: str) -> tuple[str, bool | None]:
-    """A cell without thousands separators, footnote marks and remarks, and whether it says that it is sparse."""
+    """A cell without thousands separators, footnote marks and remarks, and whether it states sparsity."""
     plain = _joined(text)
     said = _SPARSITY.search(plain)
     sparse = None
@@ -393,10 +393,7 @@ def _plain(text: str) -> tuple[str, bool | None]:
 
 
 def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
-    """The number of a cell in base units, and the unit that had to be assumed, if nobody says it.
-
-    Raises NumberError.
-    """
+    """The number of a cell in base units, and the unit if it had to be assumed. Raises NumberError."""
     match = _CELL.fullmatch(_plain(text)[0])
     if not match:
         comma = "; write a decimal point" if re.fullmatch(r"\d+,\d+", text.strip()) else ""
@@ -405,11 +402,11 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
     value, step = float(number), _step(number)
     for sign, factor in re.findall(rf"([*/])\s*({_NUMBER})", more):
         if "e" not in factor.lower() and not (factor.isdigit() and int(factor) <= SMALL):
-            raise NumberError(f"'{text}' holds more than one figure; write one a cell")
+            raise NumberError(f"'{text}' has more than one figure; write one per cell")
         times = float(factor) if sign == "*" else 1 / (float(factor) or math.nan)
         value, step = value * times, step * times
     if not (math.isfinite(value) and value > 0):
-        raise NumberError(f"'{text}' is not a finite number above zero")
+        raise NumberError(f"'{text}' is not a positive finite number")
     said = _spelt(own) or (None if column.role in _BASES and value >= BASE else column.unit or unit)
     assumed = None if said or column.role == "count" else _assumed(column.role, value)
     factor = _factor(said or assumed or "", column)
@@ -417,7 +414,7 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
 
 
 def _step(number: str) -> float:
-    """One unit of the last digit; behind three digits a zero is a float's, not a person's: `989.0`, but `2.0`."""
+    """One unit of the last digit; `.0` after three digits is from a program and not counted: `989.0`, but `2.0`."""
     mantissa, exponent_sign, exponent = number.lower().partition("e")
     whole, _, decimals = mantissa.partition(".")
     kept = "" if len(whole) > 2 and not decimals.strip("0") else decimals
@@ -443,5 +440,5 @@ def _assumed(role: str, value: float) -> str:
 def _factor(unit: str, column: Column) -> float:
     factor, dimension = parse_unit(unit) if unit else (1.0, QUANTITIES["count"])
     if dimension != QUANTITIES[column.role]:
-        raise NumberError(f"'{unit}' is no unit of a {column.role}")
+        raise NumberError(f"'{unit}' is not a unit of a {column.role}")
     return factor

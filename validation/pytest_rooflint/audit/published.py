@@ -1,7 +1,7 @@
-"""What golden files know that facts do not: figures that vendors print and the facts do not derive, and known errors.
+"""Figures from golden files: what documents print of each device, disputed figures and known errors.
 
-A claim that is expected to fail is a disagreement that somebody looked into. Where its document is the vendor's, a
-table that repeats the figure is not wrong but disputed; where it is anybody else's, the table repeats a known error.
+An expected failure is a disagreement that was looked into. If its document is the vendor's, a table that repeats the
+figure is disputed rather than wrong; if not, the table repeats a known error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,28 +23,28 @@ _KINDS = {"peak", "bandwidth", "capacity", "tdp", "count"}
 
 @dataclass(frozen=True)
 class Published:
-    """Figures by device."""
+    """Printed figures by device."""
 
     printed: dict[str, list[Figure]] = field(default_factory=dict)
-    """Right ones, and those that their own vendor disputes."""
+    """Figures that agree with the facts, and those of the vendor that do not."""
     refuted: dict[str, list[Figure]] = field(default_factory=dict)
-    """Known errors of others."""
+    """Known errors in documents of others."""
 
 
 def shipped() -> Path:
-    """The folder of the golden peaks that come with the package: in a wheel inside of it, in a checkout beside it."""
+    """The folder of golden peaks that is shipped: inside a wheel, or beside the package in a checkout."""
     inside = Path(pytest_rooflint.__file__).parent / "published"
     return inside if inside.is_dir() else Path(pytest_rooflint.__file__).parents[2] / "golden" / "peaks"
 
 
 def published(golden: tuple[Path, ...], registry: Registry) -> Published:
-    """What the golden files of some folders, and those that come with the package, print of each device."""
+    """Printed figures by device, from the golden files of some folders and those shipped with the package."""
     return _published(golden, registry.roots)
 
 
 @cache
 def _published(golden: tuple[Path, ...], roots: tuple[Path, ...]) -> Published:
-    """Kept by folders: a registry in which one fact is another has the same golden files."""
+    """Cached by folders, because a registry with a changed fact has the same golden files."""
     found, registry = Published(), Registry(roots)
     for claim in Suite(golden_roots=(*golden, shipped()), registry=registry).claims():
         if claim.kind in _KINDS and claim.expectation and claim.hardware and not claim.at and not claim.is_replay:
@@ -58,7 +58,7 @@ def _published(golden: tuple[Path, ...], roots: tuple[Path, ...]) -> Published:
 
 
 def _is_vendors_too(figure: Figure, printed: Sequence[Figure]) -> bool:
-    """Whether the vendor prints the same figure, so that others only repeat it."""
+    """Whether the vendor prints the same figure, so that others merely repeat it."""
     about = (figure.subject, figure.sparse, figure.part, figure.value)
     return any((one.subject, one.sparse, one.part, one.value) == about for one in printed)
 
@@ -87,7 +87,7 @@ def _figures(claim: Claim, registry: Registry) -> Iterator[Figure]:
 
 
 def _is_vendors(claim: Claim) -> bool:
-    """Whether the document is by whoever makes the device: its title begins with the vendor's name."""
+    """Whether the document is the vendor's: its title begins with the vendor's name."""
     vendor = str(claim.hardware).partition("/")[0]
     title = claim.source.document.casefold().split() if claim.source else []
     return bool(title) and title[0] == vendor

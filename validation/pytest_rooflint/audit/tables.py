@@ -1,4 +1,4 @@
-"""Tables as files: CSV, TSV, Markdown, JSON and YAML become rows of texts, each with its line."""
+"""Read tables: CSV, TSV, Markdown, JSON and YAML become rows of texts, each with its line."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from rooflint.base.errors import refuse
 
 MAX_BYTES = 4 * 1024 * 1024
 NAME = "device"
-"""Column under which a mapping's keys stand."""
+"""Name of the column that takes a mapping's keys."""
 
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
 _LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
@@ -23,7 +23,7 @@ _LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One text of a table, and where it stands."""
+    """One text of a table with its line."""
 
     text: str
     line: int
@@ -34,9 +34,9 @@ Row = Mapping[str, Cell]
 
 
 def read(file: Path) -> list[Row]:
-    """The rows of a table, by the suffix of its file.
+    """Read the rows of a table, in the format of its file's suffix.
 
-    Raises InputError for a file that cannot be read, for a suffix that nobody knows, and for a table without rows.
+    Raises InputError for an unreadable file, an unknown suffix, and a table without rows.
     """
     readers = {
         ".csv": _separated,
@@ -73,7 +73,7 @@ def _separated(text: str, file: Path) -> Iterator[Row]:
             else:
                 yield _row(header, values, file, line)
     except csv.Error as error:
-        raise refuse(file, reader.line_num, f"is not CSV: {error}") from error
+        raise refuse(file, reader.line_num, f"invalid CSV: {error}") from error
 
 
 def _separator(text: str) -> str:
@@ -85,7 +85,7 @@ def _header(values: list[str], file: Path, line: int) -> list[str]:
     names = [value.strip() for value in values]
     twice = [name for name, times in Counter(names).items() if name and times > 1]
     if twice:
-        raise refuse(file, line, f"column '{twice[0]}' is written twice; keep one")
+        raise refuse(file, line, f"duplicate column '{twice[0]}'; keep one")
     return names
 
 
@@ -99,7 +99,7 @@ def _row(header: list[str], values: list[str], file: Path, line: int) -> Row:
 
 
 def _markdown(text: str, file: Path) -> Iterator[Row]:
-    """Every table of the page; a table is a header, a rule of hyphens, and rows."""
+    """Rows of every table on the page; a table is a header, a rule of hyphens, and rows."""
     lines = text.splitlines()
     header: list[str] | None = None
     for number, line in enumerate(lines, 1):
@@ -116,7 +116,7 @@ def _split(line: str) -> list[str]:
 
 
 def _plain(cell: str) -> str:
-    """Without emphasis, code marks and the target of a link."""
+    """A cell without emphasis, code marks and link targets."""
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).replace("*", "").replace("`", "").strip()
 
 
@@ -124,7 +124,7 @@ def _plain(cell: str) -> str:
 
 
 def _nested(text: str, file: Path) -> Iterator[Row]:
-    """A list of records, a mapping of records, or a mapping of numbers; records may nest."""
+    """Rows of a list of records, a mapping of records, or a mapping of numbers; records may nest."""
     if file.suffix.lower() == ".json":
         _refuse_broken(text, file)
     document = strict_yaml.parse(_LEADING_TABS.sub(" ", text), file)
@@ -151,17 +151,17 @@ def _nested(text: str, file: Path) -> Iterator[Row]:
 
 
 def _refuse_broken(text: str, file: Path) -> None:
-    """JSON is read as the YAML that it is, with its lines; what is no JSON is told so by JSON's own reader."""
+    """Refuse invalid JSON with the message of the JSON parser; valid JSON is read as YAML, which has line numbers."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        raise refuse(file, error.lineno, f"is not JSON: {error.msg}") from error
+        raise refuse(file, error.lineno, f"invalid JSON: {error.msg}") from error
 
 
 def _flat(
     record: Mapping[str, Any], document: strict_yaml.Document, path: strict_yaml.Path
 ) -> Iterator[tuple[str, Cell]]:
-    """`{peaks: {bf16: 989}}` is the column `peaks.bf16`."""
+    """Cells of a record; `{peaks: {bf16: 989}}` is the column `peaks.bf16`."""
     for key, value in record.items():
         here = (*path, key)
         if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Kinds of claims; each module defines one `KIND`."""
+"""Kinds of claims: one module for each, which defines `KIND`; the others are shared by several kinds."""

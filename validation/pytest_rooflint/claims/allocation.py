@@ -1,4 +1,4 @@
-"""`allocation: a` with an `expect` claims how a workload lies on a device's units, `allocation: a <= b` an order."""
+"""`allocation: a` with an `expect` claims how a workload occupies a device's units, `allocation: a <= b` an order."""
 
 import re
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ _TILE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})")
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not a device or several with '<=' between them, and options that cannot mean anything."""
+    """Refuse a subject other than devices with '<=' between them, and invalid options."""
     if claim.given:
-        raise ClaimError("under 'given:' an allocation is a figure: units, warps or utilization of a label")
+        raise ClaimError("under 'given:' write a figure instead: units, blocks or utilization of a label")
     names = _SIGN.split(claim.subject)
     if not all(names) or len(set(names)) < len(names):
         raise ClaimError(f"want devices with '<=' between them, each once; found '{claim.subject}'")
@@ -41,7 +41,7 @@ def check(claim: Claim) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Lay the workload out on each device; neighbours of an order are compared op by op."""
+    """Allocate the workload on each device; neighbours of an order are compared op by op."""
     names = _SIGN.split(claim.subject)
     allocations = [_allocation(claim, context, name) for name in names]
     figures = [FIGURES[str(claim.option("of", "utilization"))](one) for one in allocations]
@@ -61,7 +61,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def _beside(names: Sequence[str], allocations: Sequence[Allocation], figures: Sequence[NDArray[Any]]) -> str:
-    """The devices of an order by the op that breaks it, or by the first: `jetson@15w 6/6 SM, jetson@30w 8/8 SM`."""
+    """The devices of an order at the op that breaks it, or at the first: `jetson@15w 6/6 SM, jetson@30w 8/8 SM`."""
     falls = np.any([low > high for low, high in pairwise(figures)], axis=0)
     op = int(falls.argmax())
     shown = ", ".join(
@@ -82,14 +82,14 @@ def _allocation(claim: Claim, context: Context, name: str) -> Allocation:
 
 
 def _slug(claim: Claim) -> str:
-    """The subject, and which figure of which op under which layout."""
+    """The subject with its figure, op, layout and tile."""
     said = (str(claim.option(name)) for name in ("of", "op", "layout", "tile") if claim.option(name) is not None)
     return slug("-".join((claim.subject, *said)))
 
 
 KIND = Kind(
     "allocation",
-    "how the ops of a workload lie on a device's units, or an order of devices",
+    "share of a device's units that are active on the ops of a workload, or an order of devices by it",
     obtain,
     DIMENSIONLESS,
     expects=lambda subject: "<=" not in subject,
@@ -100,8 +100,8 @@ KIND = Kind(
     options={
         **WORKLOAD,
         "compute": {"type": "string", "description": "precision of the arithmetic"},
-        "of": {"enum": list(FIGURES), "description": "what is claimed; by default the utilization"},
-        "op": {"type": "string", "description": "the op that it is claimed of, where a workload has several"},
+        "of": {"enum": list(FIGURES), "description": "the figure; utilization by default"},
+        "op": {"type": "string", "description": "the op, where the ops of a workload differ"},
         "layout": {"enum": list(LAYOUTS), "description": "packed: warps fill one group after the other"},
         "tile": {"type": "string", "description": "output tile of a GPU, rows x columns: 256x128"},
     },

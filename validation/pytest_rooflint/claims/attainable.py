@@ -1,4 +1,4 @@
-"""`attainable: tensor_core fp16 / hbm2`: the roof over a workload's arithmetic intensity."""
+"""`attainable: tensor_core fp16 / hbm2`: the rate that the roofline allows at a workload's arithmetic intensity."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import STORED, WORKLOAD, ClaimError, Context, Kind, Obtained, halves, unit_precision
@@ -9,7 +9,7 @@ from rooflint.roofline import attainable_ops_per_s
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not `unit precision / memory`, and a storage precision that does not exist."""
+    """Refuse a subject other than `unit precision / memory`, and an unknown storage precision."""
     unit_precision(halves(claim.subject)[0])
     try:
         precision(str(claim.option("storage", "int8")))
@@ -18,9 +18,9 @@ def check(claim: Claim) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """The lower of the peak and of intensity times bandwidth.
+    """The lower of the peak and of intensity × bandwidth.
 
-    A diagnosis looks into the lower one, and where the value is too high, into the other one, too.
+    A diagnosis examines the lower one, and where the value is too high, the higher one, too.
     """
     hardware = context.device(claim)
     left, memory = halves(claim.subject)
@@ -45,7 +45,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 KIND = Kind(
     "attainable",
-    "the roof over a workload's arithmetic intensity: min(peak, intensity × bandwidth)",
+    "the rate that the roofline allows at a workload's arithmetic intensity: min(peak, intensity × bandwidth)",
     obtain,
     OPS_PER_S,
     check=check,

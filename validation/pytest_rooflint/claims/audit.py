@@ -1,24 +1,26 @@
-"""`audit: ../tables/gpus.csv`: a table of published figures holds no figure that is known to be wrong."""
+"""`audit: ../tables/gpus.csv`: a table of published figures contains no wrong figure."""
 
 from pathlib import Path
 
+from pytest_rooflint.audit.account import as_text, sentence
+from pytest_rooflint.audit.auditor import Auditor
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_flag
 from rooflint.base.units import DIMENSIONLESS
 
-_MAP = {"type": "object", "additionalProperties": {"type": "string"}, "description": "what a column is, by its name"}
+_MAP = {"type": "object", "additionalProperties": {"type": "string"}, "description": "meaning of columns by name"}
 
-_STRICT = {"type": "boolean", "description": "nothing may be unknown, ambiguous, unsupported or unchecked either"}
+_STRICT = {"type": "boolean", "description": "also fail on unknown, ambiguous, unsupported or unchecked figures"}
 
 
 def check(claim: Claim) -> None:
-    """Refuse a path that leads nowhere and a map that is none."""
+    """Refuse a missing table and an invalid `map`."""
     if not _table(claim).is_file():
-        raise ClaimError(f"audit: want a table beside this file, found nothing at {claim.subject}")
+        raise ClaimError(f"audit: want the path of a table relative to this file, found no file at {claim.subject}")
     check_flag(claim, "strict")
     mapping = claim.option("map", {})
     if not isinstance(mapping, dict) or not all(isinstance(role, str) for role in mapping.values()):
-        raise ClaimError(f"map: want what each column is, such as {{Dense: peak bf16 TFLOP/s}}, found {mapping}")
+        raise ClaimError(f"map: want the meaning of columns, such as {{Dense: peak bf16 TFLOP/s}}, found {mapping}")
 
 
 def _table(claim: Claim) -> Path:
@@ -26,13 +28,7 @@ def _table(claim: Claim) -> Path:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Audit it; green where nothing is wrong and something was checked."""
-    from pytest_rooflint.audit.account import (  # noqa: PLC0415
-        as_text,
-        sentence,  # only where a table is audited
-    )
-    from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
-
+    """Audit the table; it holds where at least one figure was checked and none is wrong."""
     auditor = Auditor(context.registry, context.golden_roots, claim.option("map", {}))
     findings = auditor.audit(_table(claim))
     checked = [one for one in findings if one.is_checked]
@@ -41,11 +37,11 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     return Obtained(
         value=float(len(wrong)),
         dimension=DIMENSIONLESS,
-        formula="" if wrong or checked else "no figure of it could be checked",
+        formula="" if wrong or checked else "no figure could be checked",
         facts=tuple(facts) if not wrong else (),
         display=sentence(findings),
         holds=bool(checked) and not wrong,
-        expected="no figure that is known to be wrong",
+        expected="no wrong figure",
         others=tuple(dict.fromkeys(one.expected.hardware.id for one in checked if one.expected)),
         details=as_text(wrong, everything=True) if wrong else "",
     )
@@ -53,7 +49,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 KIND = Kind(
     "audit",
-    "a table of published figures holds none that is known to be wrong",
+    "a table of published figures contains no wrong figure",
     obtain,
     expects=lambda subject: False,
     options={"map": _MAP, "strict": _STRICT},

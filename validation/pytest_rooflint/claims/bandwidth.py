@@ -1,4 +1,4 @@
-"""`bandwidth: hbm3`: bus × rate per pin."""
+"""`bandwidth: hbm3`: bandwidth of a memory, bus × pin rate."""
 
 from pytest_rooflint.claims.peak import part_factor
 from pytest_rooflint.golden.claim import Claim
@@ -7,7 +7,7 @@ from rooflint.base.units import BYTES_PER_S
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Derive it."""
+    """Derive the bandwidth, of one part where the claim says `per:`."""
     hardware = context.device(claim)
     ladder = hardware.memory(claim.subject).derivation()
     if part := claim.option("per"):
@@ -15,4 +15,4 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     return Obtained(ladder.result, BYTES_PER_S, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware)
 
 
-KIND = Kind("bandwidth", "the bandwidth of a memory: bus × rate per pin", obtain, BYTES_PER_S, options=PER)
+KIND = Kind("bandwidth", "the bandwidth of a memory: bus × pin rate", obtain, BYTES_PER_S, options=PER)

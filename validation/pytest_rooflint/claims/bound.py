@@ -1,4 +1,4 @@
-"""`bound: a` with `is: memory`: what most of a workload's latency waits for on a device."""
+"""`bound: a` with `is: memory`: what limits most of a workload's latency on a device."""
 
 from pytest_rooflint.claims import latency
 from pytest_rooflint.golden.claim import Claim
@@ -9,14 +9,14 @@ _BOUNDS = ("compute", "memory", "launch")
 
 
 def check(claim: Claim) -> None:
-    """Refuse a limit that does not exist."""
+    """Refuse what a latency claim refuses, and an unknown bound."""
     latency.check(claim)
     if claim.option("is") not in _BOUNDS:
         raise ClaimError(f"is: want one of {', '.join(_BOUNDS)}, found '{claim.option('is')}'")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Ask the estimate."""
+    """The bound of the estimate."""
     one = latency.estimated(claim, context, claim.subject)
     return Obtained(
         value=one.intensity_ops_per_byte,
@@ -34,7 +34,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 KIND = Kind(
     "bound",
-    "what most of a workload's latency waits for on a device",
+    "what limits most of a workload's latency on a device",
     obtain,
     expects=lambda subject: False,
     scopes=(),

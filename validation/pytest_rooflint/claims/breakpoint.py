@@ -1,4 +1,4 @@
-"""`breakpoint: tensor_core int8 / lpddr5`: the intensity at which memory stops being the limit."""
+"""`breakpoint: tensor_core int8 / lpddr5`: the arithmetic intensity above which compute is the limit."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Kind, Obtained, halves, unit_precision
@@ -7,12 +7,12 @@ from rooflint.roofline import breakpoint_ops_per_byte
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not `unit precision / memory`."""
+    """Refuse a subject other than `unit precision / memory`."""
     unit_precision(halves(claim.subject)[0])
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Peak over bandwidth."""
+    """Peak over bandwidth. [op/B]"""
     hardware = context.device(claim)
     left, memory = halves(claim.subject)
     unit, precision = unit_precision(left)
@@ -33,7 +33,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 KIND = Kind(
     "breakpoint",
-    "the arithmetic intensity at which memory stops being the limit: peak / bandwidth",
+    "the arithmetic intensity above which compute is the limit: peak / bandwidth",
     obtain,
     OPS_PER_BYTE,
     check=check,

@@ -1,4 +1,4 @@
-"""`capacity: hbm3`: how much a memory or cache holds."""
+"""`capacity: hbm3`: size of a memory or a cache."""
 
 from pytest_rooflint.claims.peak import part_factor
 from pytest_rooflint.golden.claim import Claim
@@ -8,7 +8,7 @@ from rooflint.base.units import BYTES
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Look it up."""
+    """The capacity, of one part where the claim says `per:`."""
     hardware = context.device(claim)
     cache = hardware.caches.get(claim.subject)
     fact = cache or hardware.memory(claim.subject).fact("capacity")
@@ -18,4 +18,4 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     return Obtained(ladder.result, BYTES, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware)
 
 
-KIND = Kind("capacity", "how much a memory or a cache holds", obtain, BYTES, options=PER)
+KIND = Kind("capacity", "the size of a memory or a cache", obtain, BYTES, options=PER)

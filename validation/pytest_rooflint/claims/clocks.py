@@ -1,4 +1,4 @@
-"""`clocks: base <= tensor_core <= boost`: clocks of a device in order."""
+"""`clocks: base <= tensor_core <= boost`: an order of a device's clocks."""
 
 import re
 
@@ -12,7 +12,7 @@ _SIGN = re.compile(r"\s*(<=|<)\s*")
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not `a <= b [<= c …]`."""
+    """Refuse a subject other than `a <= b [<= c …]`."""
     if len(_SIGN.split(claim.subject)) < 3:
         raise ClaimError(f"want clocks with '<=' or '<' between them, found '{claim.subject}'")
     if not all(_SIGN.split(claim.subject)):
@@ -20,18 +20,17 @@ def check(claim: Claim) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Compare neighbours."""
+    """Compare each clock with the next."""
     hardware = context.device(claim)
     words = _SIGN.split(claim.subject)
     facts = [_clock(hardware, name) for name in words[::2]]
     if len({fact.path for fact in facts}) < len(facts):
-        raise ClaimError(f"a clock is compared with itself in '{claim.subject}'")
-    pairs = list(zip(facts, facts[1:], words[1::2], strict=False))
-    shown = words[0::2]
+        raise ClaimError(f"'{claim.subject}' compares a clock with itself")
+    pairs = zip(facts, facts[1:], words[1::2], strict=False)
     return Obtained(
         value=facts[-1].value,
         dimension=HERTZ,
-        display=", ".join(f"{name} {fact.display}" for name, fact in zip(shown, facts, strict=True)),
+        display=", ".join(f"{name} {fact.display}" for name, fact in zip(words[::2], facts, strict=True)),
         formula="",
         facts=tuple(facts),
         holds=all(low.value <= high.value if sign == "<=" else low.value < high.value for low, high, sign in pairs),
@@ -54,7 +53,7 @@ def _clock(hardware: Hardware, name: str) -> Fact:
 
 KIND = Kind(
     "clocks",
-    "clocks of a device in order: base, boost, a unit, or a unit and a precision",
+    "an order of clocks: base, boost, a unit, or a unit and a precision",
     obtain,
     expects=lambda subject: False,
     inferred=True,

@@ -1,4 +1,4 @@
-"""`count: SM` counts groups, `count: cuda_core` counts units: groups × per group."""
+"""`count: SM` counts groups, `count: cuda_core` counts units (groups × units per group)."""
 
 from pytest_rooflint.claims.peak import part_factor
 from pytest_rooflint.golden.claim import Claim
@@ -10,7 +10,7 @@ from rooflint.diagnosis.candidate_causes import contradictions
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Multiply it out."""
+    """The count, of one part where the claim says `per:`."""
     hardware = context.device(claim)
     ladder = _ladder(hardware, claim.subject)
     if part := claim.option("per"):
@@ -26,13 +26,13 @@ def _ladder(hardware: Hardware, name: str) -> Ladder:
     grouped = [unit for unit in hardware.units.values() if unit.group == name and "groups" in unit.facts]
     if not grouped:
         known = dict.fromkeys((*hardware.units, *(unit.group for unit in hardware.units.values())))
-        raise UnsupportedError(f"{hardware.id} has neither units nor groups called '{name}' (has: {', '.join(known)})")
+        raise UnsupportedError(f"{hardware.id} has no units or groups named '{name}' (has: {', '.join(known)})")
     if len({unit.groups for unit in grouped}) > 1:
         said = ", ".join(f"{unit.name} {unit.groups}" for unit in grouped)
         facts = [unit.fact("groups") for unit in grouped]
         causes = [cause for fact in facts for cause in contradictions(hardware, fact)]
         raise ContradictionError(
-            f"{hardware.id} has units that count different numbers of '{name}': {said}; count a unit", causes
+            f"the units of {hardware.id} disagree on the number of '{name}': {said}; claim the count of a unit", causes
         )
     fact = grouped[0].fact("groups")
     return Ladder((Factor("groups", fact.value, f"{fact.display} {name}", fact),))

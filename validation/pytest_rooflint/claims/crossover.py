@@ -1,7 +1,7 @@
-"""`crossover: A overtakes B`, `crossover: A turns compute`: from some batch on, and which term makes it so.
+"""`crossover: A overtakes B`, `crossover: A turns compute`: what begins at some batch, and the bound there.
 
-Of two devices the one is ahead while memory is waited for, the other once arithmetic is. The verdict names the batch; a
-claim gives none, because no source prints one.
+One device is ahead while memory is the bound, another once compute is. The verdict names the batch; a claim does not,
+because no source prints one.
 """
 
 import re
@@ -19,7 +19,7 @@ from rooflint.networks.workload import Workload
 from rooflint.roofline import Estimate, estimate
 
 LARGEST = 2**16
-"""Batches beyond it are not looked at."""
+"""The largest batch that is tried."""
 
 BOUNDS = ("compute", "memory", "launch")
 
@@ -27,12 +27,12 @@ _SUBJECT = re.compile(r"(?P<one>\S+) (?P<verb>overtakes|turns) (?P<other>\S+)")
 
 
 class NoCrossingError(RooflintError):
-    """What is claimed to begin at some batch is so from the first one on, never is, or ends again."""
+    """What is claimed to begin at some batch already holds at batch 1, never holds, or ends again."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """A device on a network that may have any batch."""
+    """A device running a network at any batch."""
 
     name: str
     hardware: Hardware
@@ -41,12 +41,12 @@ class Runner:
     storage: str
 
     def at(self, batch: int) -> Estimate:
-        """The plain roofline at a batch."""
+        """The roofline estimate at a batch."""
         scaled = self.workload.at_batch(batch)
         return estimate(self.hardware, scaled, compute=self.compute, storage=self.storage)
 
     def said(self, batch: int) -> str:
-        """Time, term and intensity at a batch, for a reader."""
+        """Time, bound and intensity at a batch as text."""
         one = self.at(batch)
         return (
             f"{self.name.rpartition('/')[2]} {format_quantity(one.latency_s, SECONDS)} ({one.bound}, "
@@ -55,23 +55,23 @@ class Runner:
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is neither an overtaking nor a turning, and a term that does not exist."""
+    """Refuse a subject of another form, and an unknown bound."""
     match = _SUBJECT.fullmatch(claim.subject)
     if not match or match["one"] == match["other"]:
         raise ClaimError(f"want 'A overtakes B' or 'A turns compute', found '{claim.subject}'")
     if match["verb"] == "turns" and match["other"] not in BOUNDS:
         raise ClaimError(f"want a device that turns {', '.join(BOUNDS)}, found '{match['other']}'")
     if match["verb"] == "overtakes" and claim.option("is") not in BOUNDS:
-        raise ClaimError(f"is: want what the overtaken waits for, one of {', '.join(BOUNDS)}")
+        raise ClaimError(f"is: want the bound of the overtaken device, one of {', '.join(BOUNDS)}")
     if match["verb"] == "turns" and claim.option("is") is not None:
-        raise ClaimError("is: the subject says what the device turns; remove it")
+        raise ClaimError("is: the subject already names the bound; remove it")
     check_precisions(claim)
     if claim.option("compute") is None:
         raise ClaimError("a crossover needs 'compute:', the precision of the arithmetic")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Find the batch, and the term that is waited for there."""
+    """Find the batch, and the bound at it."""
     match = _SUBJECT.fullmatch(claim.subject)
     assert match  # checked when the file was read
     one, other = _runner(claim, context, match["one"]), match["other"]
@@ -89,15 +89,15 @@ def _runner(claim: Claim, context: Context, name: str) -> Runner:
 
 def _overtaking(one: Runner, other: Runner, term: str) -> Obtained:
     batch = first_batch(lambda n: one.at(n).latency_s < other.at(n).latency_s, f"{one.name} ahead of {other.name}")
-    waits = other.at(batch).bound
+    bound = other.at(batch).bound
     return Obtained(
         value=float(batch),
         dimension=DIMENSIONLESS,
-        display=f"from batch {batch} on, where {other.name} waits for {waits}",
+        display=f"from batch {batch} on, where {other.name} is {bound}-bound",
         formula=f"{one.said(batch)} < {other.said(batch)}; at batch 1 {other.said(1)} <= {one.said(1)}",
         facts=(*_facts(one), *_facts(other)),
-        holds=waits == term,
-        expected=f"from some batch on, where {other.name} waits for {term}",
+        holds=bound == term,
+        expected=f"from some batch on, where {other.name} is {term}-bound",
         precision=one.compute,
         others=(one.name, other.name),
     )
@@ -119,21 +119,19 @@ def _turning(one: Runner, term: str) -> Obtained:
 
 
 def first_batch(holds: Callable[[int], bool], what: str) -> int:
-    """The batch from which on something holds, that does not at the first.
+    """The smallest batch from which on `holds` is true.
 
-    Looks at powers of two, then between two of them. Raises NoCrossingError where there is no such batch.
+    Tries powers of two, then bisects. Raises NoCrossingError where there is no such batch above 1.
     """
     powers = [1 << power for power in range(LARGEST.bit_length())]
     seen = [holds(batch) for batch in powers]
     if seen[0]:
-        raise NoCrossingError(f"{what} at batch 1 already")
+        raise NoCrossingError(f"{what} already at batch 1")
     if not any(seen):
         raise NoCrossingError(f"{what} at no batch up to {LARGEST}")
     begin = seen.index(True)
     if not all(seen[begin:]):
-        raise NoCrossingError(
-            f"{what} at batch {powers[begin]}, and not at {powers[seen.index(False, begin)]} any more"
-        )
+        raise NoCrossingError(f"{what} at batch {powers[begin]}, but no longer at {powers[seen.index(False, begin)]}")
     below, above = 1 << begin - 1, 1 << begin
     while above - below > 1:
         middle = (below + above) // 2
@@ -147,11 +145,11 @@ def _facts(one: Runner) -> tuple[Fact, ...]:
 
 KIND = Kind(
     "crossover",
-    "a batch from which on one device is ahead of another, or waits for another term than before",
+    "at some batch one device overtakes another, or its bound changes",
     obtain,
     expects=lambda subject: False,
     scopes=(),
     inferred=True,
     check=check,
-    options={**STORAGE, **WORKLOAD, "is": {"enum": list(BOUNDS), "description": "what the overtaken waits for there"}},
+    options={**STORAGE, **WORKLOAD, "is": {"enum": list(BOUNDS), "description": "bound of the overtaken device"}},
 )

@@ -1,4 +1,4 @@
-"""`efficiency: gemm fp32`: measured over peak rate, the best of each recording, in a band that a person reviewed."""
+"""`efficiency: gemm fp32`: measured rate over peak, the best of each recording, within a reviewed interval."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from rooflint.devices.hardware import Hardware
 
 @dataclass(frozen=True)
 class Reached:
-    """A rate beside what it could be."""
+    """A measured rate with the peak that it is compared with."""
 
     row: Row
     rate: float
@@ -29,19 +29,19 @@ class Reached:
 
     @property
     def share(self) -> float:
-        """Attained over peak; above one it is a finding, and never clamped. [1]"""
+        """Attained over peak; not clamped, because a value above 1 is a finding. [1]"""
         return self.rate / sum(ladder.result for ladder in self.of)
 
 
 def check(claim: Claim) -> None:
-    """Refuse a subject that begins with nothing that is timed, and options that cannot mean anything."""
+    """Refuse a subject that is not a timed operation, and invalid options."""
     words(claim.subject)
     check_precisions(claim)
     check_despite(claim)
 
 
 def reached(row: Row, hardware: Hardware) -> Reached:
-    """The best rate of a measurement. Raises UnsupportedError where the device says nothing to hold it against."""
+    """The best rate of a measurement. Raises UnsupportedError where the device has no peak to compare it with."""
     of = best_rate(row.measurement, hardware)
     if row.precision:
         rate = row.measurement.ops_per_s or 0.0
@@ -51,12 +51,12 @@ def reached(row: Row, hardware: Hardware) -> Reached:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Of each recording the best; of several recordings the one that is farthest from what is expected."""
+    """The best of each recording; of several recordings the one farthest from the expectation."""
     hardware = context.device(claim)
     rows = selected(rows_of(claim, context), claim.subject)
     best = best_of_each([reached(row, hardware) for row in rows])
     if not all(one.share > 0 for one in best):
-        raise ClaimError(f"'{claim.subject}' has no rate: its stopwatch counted neither ops nor bytes")
+        raise ClaimError(f"'{claim.subject}' has no rate: the recording counts neither ops nor bytes")
     told = farthest(claim, ((one.row, one.share) for one in best))
     chosen = next(one for one in best if one.row is told.row)
     row, single = chosen.row, chosen.of[0] if len(chosen.of) == 1 else None
@@ -78,7 +78,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def best_of_each(several: Iterable[Reached]) -> list[Reached]:
-    """The plateau of each recording: its highest share."""
+    """The highest share of each recording."""
     found: dict[object, Reached] = {}
     for one in several:
         key = one.row.recorded.file
@@ -89,7 +89,7 @@ def best_of_each(several: Iterable[Reached]) -> list[Reached]:
 
 KIND = Kind(
     "efficiency",
-    "measured over peak rate: of products, streams or networks, the best of each recording",
+    "measured rate over peak of products, streams or networks, the best of each recording",
     obtain,
     DIMENSIONLESS,
     inferred=True,

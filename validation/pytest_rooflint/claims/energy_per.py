@@ -1,4 +1,4 @@
-"""`energy_per: 45nm multiply fp32`, `energy_per: hbm2 device`: what one operation, byte or bit costs, by a document."""
+"""`energy_per: 45nm multiply fp32`, `energy_per: hbm2 device`: energy of one operation, byte or bit in a document."""
 
 import re
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _ENDS = ("low", "typical", "high")
 
 @dataclass(frozen=True)
 class _Shape:
-    """How an energy is written: its dimension, and one of its unit in base units."""
+    """How an energy is written: its dimension, its unit, and the size of that unit in base units."""
 
     dimension: Dimension
     unit: str
@@ -51,7 +51,7 @@ def _shape(claim: Claim) -> _Shape:
 
 
 def check(claim: Claim) -> None:
-    """Refuse a subject that no file can have, and an expectation per something else."""
+    """Refuse an invalid subject, and an expectation of another dimension."""
     words = claim.subject.split()
     if _NODE.fullmatch(words[0]):
         _check_process(words)
@@ -71,7 +71,9 @@ def _check_process(words: list[str]) -> None:
     if len(words) != 3 or words[1] not in _SHAPES:
         known = ", ".join(_SHAPES)
         found = " ".join(words)
-        raise ClaimError(f"want a node, one of {known}, and what of, such as '45nm multiply fp32'; found '{found}'")
+        raise ClaimError(
+            f"want a node, one of {known}, and a precision or size such as '45nm multiply fp32'; found '{found}'"
+        )
     if words[1] in ("sram", "wire"):
         return
     try:
@@ -88,7 +90,7 @@ def _check_scope(word: str) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Look it up; a MAC is a multiply and an add."""
+    """Look up the energy; a MAC is a multiply and an add."""
     shape, ranges = _shape(claim), _ranges(claim, Coefficients(context.registry))
     facts = {found.what: _end(claim, found) for found in ranges}
     ops = OPS_PER_MAC if claim.subject.split()[1] == "mac" else 1
@@ -105,7 +107,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def _term(ladder: Ladder, what: str) -> tuple[Ladder, str, str]:
-    """One term of a sum, with the operation and the precision that a cause names."""
+    """A term of the sum with its operation and precision, which a cause names."""
     _, operation, name = what.split()
     return ladder, operation, name
 
@@ -119,13 +121,13 @@ def _ranges(claim: Claim, coefficients: Coefficients) -> list[Range]:
 
 
 def _end(claim: Claim, found: Range) -> Fact:
-    """The fact that the claim speaks of. Raises UnknownCoefficientError where a range has no typical value."""
+    """The fact that the claim is about. Raises UnknownCoefficientError where a range has no typical value."""
     reading = claim.option("reading")
     chosen: Reading = (found.only(str(reading)) if reading else found).best
     ends = {"low": chosen.low, "high": chosen.high, "typical": chosen.typical}
     fact = ends[str(claim.option("end", "typical"))]
     if fact is None:
-        raise UnknownCoefficientError(f"{found.what} is a range in '{chosen.name}'; say 'end: low' or 'end: high'")
+        raise UnknownCoefficientError(f"{found.what} is a range in '{chosen.name}'; add 'end: low' or 'end: high'")
     return fact
 
 
@@ -143,7 +145,7 @@ KIND = Kind(
     check=check,
     slug=_slug,
     options={
-        "reading": {"type": "string", "description": "the reading that is meant, where a file has several"},
-        "end": {"enum": list(_ENDS), "description": "which value of a range; typical unless said"},
+        "reading": {"type": "string", "description": "which reading, where documents disagree"},
+        "end": {"enum": list(_ENDS), "description": "which value of a range; typical by default"},
     },
 )

@@ -1,4 +1,8 @@
-"""Powers at the peak under the assumptions of a replay, by the formula that its author counted them with."""
+"""`figure: latency GPU`: a figure that a document prints, recomputed under its assumptions (only with `given:`).
+
+The tables OF_DEVICE, OF_ESTIMATE and OF_POWER define the figures. `sourced` computes the same figures by the
+documented facts, for comparison.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -30,34 +34,34 @@ from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s
 
 
 def tensor_w(assumed: Assumed, precision: str) -> float:
-    """Of the assumed units. [W]"""
+    """Power of the assumed units at their peak. [W]"""
     return _formula(assumed).tensor_w(assumed.peak_ops_per_s(precision), _node(assumed))
 
 
 def vector_w(assumed: Assumed, _precision: str) -> float:
-    """Of the unit beside them that computes FP32, whatever the precision of the others. [W]"""
+    """Power of the FP32 unit beside them, whatever the precision of the assumed ones. [W]"""
     return _formula(assumed).vector_w(_vector_ops_per_s(assumed), _node(assumed))
 
 
 def combined_w(assumed: Assumed, precision: str) -> float:
-    """Of both, the vector unit with its share. [W]"""
+    """Power of both, the vector unit weighted with its share. [W]"""
     rates = assumed.peak_ops_per_s(precision), _vector_ops_per_s(assumed)
     return _formula(assumed).combined_w(*rates, _node(assumed))
 
 
 def tdp_ratio(assumed: Assumed, precision: str) -> float:
-    """Both over the TDP; above 1 the chip cannot sustain its peak. [1]"""
+    """Combined power over the TDP; above 1 the chip cannot sustain its peak. [1]"""
     return combined_w(assumed, precision) / assumed.tdp_w
 
 
 def tdp_margin(assumed: Assumed, precision: str) -> float:
-    """The TDP over the power of the assumed units alone. [1]"""
+    """TDP over the power of the assumed units alone. [1]"""
     return assumed.tdp_w / tensor_w(assumed, precision)
 
 
 def _formula(assumed: Assumed) -> CountedPower:
     if assumed.formulas.power is None:
-        raise NotGivenError(f"{assumed.label} says no powers; give 'counted_power' under 'formula'")
+        raise NotGivenError(f"{assumed.label} has no powers; give 'counted_power' under 'formula'")
     return assumed.formulas.power
 
 
@@ -67,7 +71,7 @@ def _node(assumed: Assumed) -> str:
         raise NotGivenError(f"{assumed.label} has no process; give it under 'facts'")
     node = "".join(process.display.split())
     if node not in known:
-        raise NotGivenError(f"{assumed.label} says no energy of an op at {node} (it does at: {', '.join(known)})")
+        raise NotGivenError(f"{assumed.label} has no energy per op at {node} (has: {', '.join(known)})")
     return node
 
 
@@ -75,16 +79,16 @@ def _vector_ops_per_s(assumed: Assumed) -> float:
     beside = [unit for name, unit in assumed.hardware.units.items() if name not in assumed.units]
     able = [unit.peak_ops_per_s("fp32") for unit in beside if "fp32" in unit.precisions]
     if not able:
-        raise NotGivenError(f"{assumed.label} has no unit beside {assumed.spec.unit} that computes fp32")
+        raise NotGivenError(f"{assumed.label} has no fp32 unit beside {assumed.spec.unit}")
     return max(able)
 
 
-# ---- `figure: latency GPU`: a figure that somebody printed, replayed under their assumptions (only with `given:`)
+# ---- the claim
 
 _ORDER = re.compile(r"\S+ \S+( < \S+)*")
 
 
-#: What can be said of a device alone.
+#: Figures of a device alone.
 OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
     "peak": (OPS_PER_S, lambda assumed, precision: assumed.peak_ops_per_s(precision)),
     "bandwidth": (BYTES_PER_S, lambda assumed, precision: assumed.bandwidth_bytes_per_s),
@@ -102,7 +106,7 @@ OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
     "tdp_margin": (DIMENSIONLESS, tdp_margin),
 }
 
-#: What needs a workload, too.
+#: Figures that need a workload.
 OF_ESTIMATE: dict[str, tuple[Dimension, Callable[[Estimate], float]]] = {
     "latency": (SECONDS, lambda estimate: estimate.latency_s),
     "throughput": (HERTZ, lambda estimate: 1 / estimate.latency_s),
@@ -119,7 +123,7 @@ OF_ESTIMATE: dict[str, tuple[Dimension, Callable[[Estimate], float]]] = {
     ),
 }
 
-#: What needs the power that the device draws, besides.
+#: Figures that need a workload and a power.
 OF_POWER: dict[str, tuple[Dimension, Callable[[Assumed, Estimate], float]]] = {
     "energy": (JOULES, lambda assumed, estimate: assumed.energy_j(estimate)),
     "power": (WATTS, lambda assumed, estimate: assumed.energy_j(estimate) / estimate.latency_s),
@@ -129,7 +133,7 @@ OF_POWER: dict[str, tuple[Dimension, Callable[[Assumed, Estimate], float]]] = {
     ),
 }
 
-#: What is said of each op of a workload.
+#: Figures of each op of a workload.
 OF_ALLOCATION = ("utilization", "units", "blocks")
 
 
@@ -140,19 +144,19 @@ def _dimensions() -> dict[str, Dimension]:
 
 
 def check(claim: Claim) -> None:
-    """Refuse a figure that cannot be replayed."""
+    """Refuse an unknown figure or label, and invalid options."""
     if not claim.given:
-        raise ClaimError("a figure is replayed under 'given:' assumptions; this file has none")
+        raise ClaimError("a figure needs assumptions under 'given:'; this file has none")
     known, (name, labels) = _dimensions(), subject_of(claim)
     readable = _ORDER.fullmatch(claim.subject) and len(set(labels)) == len(labels)
     if not readable or name not in known or not set(labels) <= set(claim.given):
         raise ClaimError(
-            f"want one of {', '.join(known)} and one of the labels {', '.join(claim.given)}, or several with '<' "
+            f"want one of {', '.join(known)}, then one of the labels {', '.join(claim.given)} or several with '<' "
             f"between them; found '{claim.subject}'"
         )
     check_flag(claim, "refuted")
     if claim.expectation and claim.option("refuted"):
-        raise ClaimError("refuted: is for orders; a figure is claimed as it is")
+        raise ClaimError("refuted: only an order can be refuted")
     if claim.option("compute") is None:
         raise ClaimError("a figure needs 'compute:', the precision that it was printed for")
     if claim.expectation and claim.expectation.dimension != known[name]:
@@ -185,7 +189,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def _value(name: str, assumed: Assumed, claim: Claim, context: Context) -> tuple[float, str]:
-    """The figure of one label in base units, and how it came about."""
+    """The figure of one label in base units, and its formula."""
     precision = str(claim.option("compute"))
     if name in OF_DEVICE:
         return OF_DEVICE[name][1](assumed, precision), ""
@@ -221,11 +225,10 @@ def _said(estimate: Estimate) -> str:
 def sourced(
     name: str, assumed: Assumed, precision: str, workload: Callable[[], Workload], energies: Energies
 ) -> tuple[str | None, float | None]:
-    """The same figure by the documented facts, for a reader and in base units; None where it is no figure of ours.
+    """The same figure by the documented facts, as text and in base units; None for claims of other kinds.
 
-    An energy is that of our own terms, which are others than those of the formula that is replayed. A power at the peak
-    keeps the formula with its factors, and only the device is the documented one.
-    Raises RooflintError where nobody can tell.
+    An energy is predicted by the model's own terms, not by the replayed formula. A power at the peak keeps the formula
+    with its factors; only the device is the documented one. Raises RooflintError where the facts do not suffice.
     """
     meant = assumed.precision(precision)
     documented = Assumed(
@@ -259,7 +262,7 @@ def sourced_order(
     workload: Callable[[], Workload],
     energies: Energies,
 ) -> str | None:
-    """The order of the labels by the documented facts, smallest first; None where one of them has no such figure."""
+    """The order of the labels by the documented facts, smallest first; None where a figure of one is unknown."""
     found = [(label, *sourced(name, assumed[label], precision, workload, energies)) for label in labels]
     known = [(value, f"{label} {text}") for label, text, value in found if value is not None]
     return " < ".join(text for _, text in sorted(known)) if len(known) == len(found) else None
@@ -267,7 +270,7 @@ def sourced_order(
 
 KIND = Kind(
     "figure",
-    "a figure that somebody printed, replayed under their assumptions, or the order of several labels by it",
+    "a figure that a document prints, recomputed under its assumptions, or the order of several labels by it",
     obtain,
     expects=lambda subject: "<" not in subject,
     scopes=(),

@@ -1,4 +1,4 @@
-"""`flops: conv2d + linear`: ops of a workload, of all its kernels or of some kinds; `flops: macs` without the rest."""
+"""`flops: conv2d + linear`: ops of a workload, of all its kernels or of some kinds; `flops: macs` counts MACs only."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained
@@ -6,7 +6,7 @@ from rooflint.base.units import OPS, OPS_PER_MAC
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Add them up."""
+    """Sum of the ops."""
     workload = context.workload(claim)
     if claim.subject == "macs":
         return Obtained(

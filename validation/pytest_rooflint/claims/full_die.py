@@ -1,4 +1,4 @@
-"""`full_die: SM`: how many groups the silicon has, enabled or not."""
+"""`full_die: SM`: number of groups on the die, enabled or not."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Kind, Obtained
@@ -7,17 +7,17 @@ from rooflint.devices.hardware import UnsupportedError
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Those of one die × dies. Raises UnsupportedError where the spec does not say it."""
+    """Groups of one die × dies. Raises UnsupportedError where the spec does not give them."""
     hardware = context.device(claim)
     ladder = hardware.full_groups(claim.subject)
     if ladder is None:
-        raise UnsupportedError(f"{hardware.id} does not say how many '{claim.subject}' its full die has")
+        raise UnsupportedError(f"the spec of {hardware.id} does not give the number of '{claim.subject}' on the die")
     return Obtained(ladder.result, DIMENSIONLESS, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware)
 
 
 KIND = Kind(
     "full_die",
-    "how many groups of that name the silicon has, enabled or not",
+    "number of groups with that name on the die, enabled or not",
     obtain,
     DIMENSIONLESS,
     modes=False,

@@ -1,4 +1,4 @@
-"""`intensity: fp32`: ops of a workload over the bytes that it moves when stored in that precision."""
+"""`intensity: fp32`: arithmetic intensity of a workload, ops over bytes, stored in that precision."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained
@@ -7,7 +7,7 @@ from rooflint.base.units import OPS_PER_BYTE
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not a precision."""
+    """Refuse an unknown precision."""
     try:
         precision(claim.subject)
     except UnknownPrecisionError as error:
@@ -15,7 +15,7 @@ def check(claim: Claim) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Divide."""
+    """Ops over bytes. [op/B]"""
     workload = context.workload(claim)
     return Obtained(
         workload.intensity_ops_per_byte(claim.subject),

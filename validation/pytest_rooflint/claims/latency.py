@@ -1,7 +1,7 @@
-"""Kept constants: what latencies on silicon rest on beside the device, read once for thousands of claims.
+"""`latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time.
 
-A suite with slips tried in it asks for the same files again and again. A file that was written since, or that a suite
-reads with another text in its place, is read anew.
+By the plain roofline, or with `fidelity: silicon` by the calibrated kernel models. Their constants are cached, because
+mutation testing asks for the same files thousands of times.
 """
 
 import re
@@ -33,14 +33,17 @@ from rooflint.kernels import constants
 from rooflint.roofline import Estimate, estimate
 
 FILES = (*constants.FILES, "launches.yaml")
-"""Of a root, those that are kept."""
+"""Files of constants in each specs folder."""
 
 Texts = tuple[tuple[Path, str], ...]
 Stamps = tuple[tuple[Path, int], ...]
 
 
 def kept(registry: Registry) -> Energies:
-    """The constants of a registry's roots. Raises InputError, or RooflintError where no root has them."""
+    """The constants of a registry's folders, cached by path, text and time of change.
+
+    Raises InputError, or RooflintError where no folder has them.
+    """
     places = [root / name for root in registry.roots for name in FILES]
     stamps = tuple((file, file.stat().st_mtime_ns) for file in places if file.is_file())
     texts = tuple((file, registry.texts[file]) for file in places if file in registry.texts)
@@ -52,7 +55,7 @@ def _read(roots: tuple[Path, ...], texts: Texts, stamps: Stamps) -> Energies:  #
     return Energies(Coefficients(Registry(roots, dict(texts))))
 
 
-# ---- `latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time
+# ---- the claim
 
 if TYPE_CHECKING:
     from rooflint.networks.workload import Workload
@@ -66,10 +69,10 @@ _SIGN = re.compile(r"\s*<\s*")
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not a device or several with '<' between them, and precisions that do not exist."""
+    """Refuse a subject other than devices with '<' between them, and invalid options."""
     check_flag(claim, "refuted")
     if claim.expectation and claim.option("refuted"):
-        raise ClaimError("refuted: is for orders; a time is claimed as it is")
+        raise ClaimError("refuted: only an order can be refuted")
     names = _SIGN.split(claim.subject)
     if not all(names) or len(set(names)) < len(names):
         raise ClaimError(f"want devices with '<' between them, each once; found '{claim.subject}'")
@@ -80,7 +83,7 @@ def check(claim: Claim) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Estimate each device, and compare neighbours."""
+    """Estimate each device and compare each with the next."""
     names = _SIGN.split(claim.subject)
     estimates = [estimated(claim, context, name) for name in names]
     times = [one.latency_s for one in estimates]
@@ -110,9 +113,9 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def estimated(claim: Claim, context: Context, name: str) -> Estimate:
-    """The estimate of the claim's workload on one device, documented or assumed, by the claim's fidelity.
+    """The estimate of the claim's workload on one device, documented or assumed, with the claim's fidelity.
 
-    Raises MissingFactError where silicon is asked of a device of which it is not known: no roofline takes its place.
+    Raises MissingFactError where the kernel models do not cover the device; the roofline is no substitute.
     """
     compute = str(claim.option("compute"))
     storage = str(claim.option("storage", compute))
@@ -121,7 +124,7 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
         return _on_silicon(context.device(claim, name), workload, compute, storage, claim, context)
     if claim.given:
         if name not in claim.given:
-            raise ClaimError(f"'{name}' is none of the labels under 'given' ({', '.join(claim.given)})")
+            raise ClaimError(f"unknown label '{name}' (given: {', '.join(claim.given)})")
         return context.assumed(claim)[name].estimate(workload, compute, storage)
     return estimate(context.device(claim, name), workload, compute=compute, storage=storage)
 
@@ -140,14 +143,14 @@ def _on_silicon(
 
 
 def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
-    """What such an estimate rests on."""
+    """The facts behind an estimate."""
     if claim.option("fidelity") == "silicon":
         return _silicon_facts(one)
     return rests_on(context.device(claim, name), one.compute)
 
 
 def _silicon_facts(one: Estimate) -> tuple[Fact, ...]:
-    """Of the chip; the constants are no facts of a device."""
+    """Facts of the chip; the calibrated constants are not facts of a device."""
     from rooflint.kernels.network import SiliconEstimate  # noqa: PLC0415
 
     assert isinstance(one, SiliconEstimate)
@@ -155,7 +158,7 @@ def _silicon_facts(one: Estimate) -> tuple[Fact, ...]:
 
 
 def rests_on(hardware: Hardware, precision: str) -> tuple[Fact, ...]:
-    """Facts of the peak and of the bandwidth that an estimate uses."""
+    """Facts of the peak and the bandwidth that a roofline estimate uses."""
     peaks = (unit.derivation(precision).facts for unit in working_units(hardware, precision))
     return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
 

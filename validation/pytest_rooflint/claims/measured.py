@@ -1,7 +1,7 @@
-"""`measured: rate <= peak`: a law that every measurement of a device's recordings keeps.
+"""`measured: rate <= peak`: a law that every measurement in a device's recordings must obey.
 
-The recordings lie in the folder beside the golden file, of the same name. A law is one-sided where noise is: what a
-stopwatch found too fast is red however disturbed, what is merely not too fast is undecided where all of it was.
+The recordings are in the folder beside the golden file, with the same name. Noise only slows down: a measurement that
+is too fast fails even if it was disturbed, and one that is not too fast decides nothing if it was.
 """
 
 from collections import Counter
@@ -18,23 +18,23 @@ from rooflint.base.units import DIMENSIONLESS, UnitError, parse_quantity
 from rooflint.networks.workload import Workload
 
 MOST = 8
-"""Breaches that a verdict shows; the rest is counted."""
+"""Breaches that a verdict lists; the rest are counted."""
 
-WITHIN = {"within": {"type": "string", "description": "how near two figures are: 10 %; needs a why"}}
-COMPUTE = {"compute": {"type": "string", "description": "the only precision to look at; each unless said"}}
+WITHIN = {"within": {"type": "string", "description": "allowed difference of two figures: 10 %; needs a why"}}
+COMPUTE = {"compute": {"type": "string", "description": "the only precision to test; all by default"}}
 
 
 def check(claim: Claim) -> None:
-    """Refuse a law that does not exist, and options that cannot mean anything."""
+    """Refuse an unknown law, and invalid options."""
     law = LAWS.get(claim.subject)
     if law is None:
         raise ClaimError(f"want one of {', '.join(LAWS)}; found '{claim.subject}'")
     check_precisions(claim)
     check_despite(claim)
     if law.compares and claim.option("within") is None:
-        raise ClaimError(f"'{claim.subject}' compares two figures; say 'within: 10 %', or what is near enough, and why")
+        raise ClaimError(f"'{claim.subject}' compares two figures; add a tolerance such as 'within: 10 %', and 'why:'")
     if claim.option("within") is not None and not claim.why:
-        raise ClaimError("within: say 'why:' so much is near enough")
+        raise ClaimError("within: add 'why:', the reason for this tolerance")
     _within(claim)
 
 
@@ -50,7 +50,7 @@ def _within(claim: Claim) -> float:
 
 
 def asked(claim: Claim, context: Context) -> LawContext:
-    """What a law may know, from the claim and the suite."""
+    """What a law may ask for, from the claim and the suite."""
     return LawContext(
         hardware=context.device(claim),
         registry=context.registry,
@@ -61,13 +61,13 @@ def asked(claim: Claim, context: Context) -> LawContext:
 
 
 def network(claim: Claim, context: Context, name: str, batch: int) -> Workload:
-    """The committed op table of a network that torchvision names. Raises RooflintError where there is none."""
+    """The committed op table of a torchvision network. Raises RooflintError where there is none."""
     spoken = {"network": f"torchvision/{name}", "batch": batch}
     return context.workload(replace(claim, workload=spoken))
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Look at every measurement that the law speaks of."""
+    """Test the law on every measurement that it applies to."""
     law = LAWS[claim.subject]
     found = list(findings(rows_of(claim, context), law, asked(claim, context)))
     states = Counter[str](one.state for one in found)
@@ -93,24 +93,24 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 def _display(states: Counter[str], looked: int) -> str:
     if not looked:
-        return "no measurement that it speaks of"
+        return "no measurement that the law applies to"
     if states["breaks"]:
         return f"broken by {states['breaks']} of {counted(looked, 'measurement')}"
     return f"holds on {states['keeps']} of {counted(looked, 'measurement')}"
 
 
 def _doubt(found: list[Finding]) -> str:
-    """Why nothing was decided; empty where nothing could have been."""
+    """Why nothing was decided; empty where no measurement was disturbed or exempt."""
     open_ones = [one for one in found if one.state in ("disturbed", "exempt")]
     if not open_ones:
         return ""
     first = open_ones[0]
     more = f"; and {len(open_ones) - 1} more" if len(open_ones) > 1 else ""
-    return f"nothing is decided: {first.row.measurement.name}: {first.text}{more}"
+    return f"undecided: {first.row.measurement.name}: {first.text}{more}"
 
 
 def _apart(found: Iterable[Finding]) -> Iterator[str]:
-    """What was left out of the count, by why, with some names."""
+    """What was left out of the count, by reason, with some names."""
     several = list(found)
     for state in ("disturbed", "exempt"):
         names = [f"{one.row.measurement.name} ({one.text})" for one in several if one.state == state]
@@ -119,7 +119,7 @@ def _apart(found: Iterable[Finding]) -> Iterator[str]:
     silent = [one for one in several if one.state == "silent"]
     for reason in dict.fromkeys(one.text for one in silent):
         names = [one.row.measurement.name for one in silent if one.text == reason]
-        yield f"{len(names)} silent, {reason}: {some(names)}"
+        yield f"{len(names)} not applicable, {reason}: {some(names)}"
 
 
 def _lines(broken: list[Finding]) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _lines(broken: list[Finding]) -> Iterator[str]:
 
 KIND = Kind(
     "measured",
-    "a law that every measurement of a device's recordings keeps, whatever the device is good for",
+    "a law that every measurement in a device's recordings must obey",
     obtain,
     expects=lambda subject: False,
     inferred=True,

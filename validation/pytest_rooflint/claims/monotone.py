@@ -1,12 +1,11 @@
 """`monotone: latency batch`: a law that holds on every device of a glob, whatever its facts are.
 
-Laws quote no figure: they count as neither corroboration nor coverage nor a kill, and they can be broken.
+A law has no expected figure, so it counts neither as corroboration nor as coverage, and kills no mutant.
 """
 
 from typing import Any
 
-from pytest_rooflint.claims.laws import LAWS, Setting, precisions
-from pytest_rooflint.claims.over_devices import (
+from pytest_rooflint.claims.device_glob import (
     ALL,
     DEVICES,
     check_devices,
@@ -16,17 +15,19 @@ from pytest_rooflint.claims.over_devices import (
     slug_of_devices,
     wrong_devices,
 )
+from pytest_rooflint.claims.roofline_laws import LAWS, Setting, precisions
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained, check_precisions
+from rooflint.base.text import counted
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.devices.hardware import Hardware
 
 BATCHES = (1, 2, 8, 32, 256)
-"""Where a law over batches looks, unless the claim says otherwise."""
+"""Batches that a law over batches compares, unless the claim lists its own."""
 
 
 def check(claim: Claim) -> None:
-    """Refuse a law that does not exist, and options that cannot mean anything."""
+    """Refuse an unknown law, and invalid options."""
     if claim.subject not in LAWS:
         raise ClaimError(f"want one of {', '.join(LAWS)}; found '{claim.subject}'")
     check_precisions(claim)
@@ -36,7 +37,7 @@ def check(claim: Claim) -> None:
         raise ClaimError(f"batches: want two or more whole numbers above zero in rising order, found {batches}")
     unused = [name for name, used in _used(claim).items() if name in claim.options and not used]
     if unused:
-        raise ClaimError(f"{unused[0]}: means nothing to '{claim.subject}'")
+        raise ClaimError(f"{unused[0]}: '{claim.subject}' does not use it; remove it")
 
 
 def _rising(batches: Any) -> bool:
@@ -50,7 +51,7 @@ def _used(claim: Claim) -> dict[str, bool]:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Try the law on every device; an excused one must break it."""
+    """Test the law on every device; an excused one must break it."""
     setting = _setting(claim, context)
     excused = claim.option("except", {})
     law = LAWS[claim.subject]
@@ -82,8 +83,8 @@ def _setting(claim: Claim, context: Context) -> Setting:
 def _formula(claim: Claim, matching: list[Hardware], tried: list[Hardware]) -> str:
     if not matching:
         return f"no device matches '{claim.option('devices', ALL)}'"
-    silent = len(matching) - len(tried)
-    return f"{silent} more disclose too little" if silent else ""
+    untested = len(matching) - len(tried)
+    return f"{counted(untested, 'device')} not tested: too little is disclosed" if untested else ""
 
 
 KIND = Kind(
@@ -101,6 +102,6 @@ KIND = Kind(
         **STORAGE,
         **WORKLOAD,
         **DEVICES,
-        "batches": {"type": "array", "items": {"type": "integer", "minimum": 1}, "description": "where to look"},
+        "batches": {"type": "array", "items": {"type": "integer", "minimum": 1}, "description": "batches to compare"},
     },
 )

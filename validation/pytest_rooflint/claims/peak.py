@@ -1,4 +1,4 @@
-"""`peak: tensor_core int8`: the highest rate of a unit, or of several together, in one precision."""
+"""`peak: tensor_core int8`: the highest rate of a unit in a precision, or of several units together."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import PER, SPARSE, Context, Kind, Obtained, check_flag, terms
@@ -8,22 +8,22 @@ from rooflint.devices.hardware import Hardware, UnsupportedError
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not `unit precision [+ unit precision …]`."""
+    """Refuse a subject other than `unit precision [+ unit precision …]`."""
     terms(claim.subject)
     check_flag(claim, "sparse")
 
 
 def part_factor(hardware: Hardware, part: str) -> Factor:
-    """1 / number of such parts. Raises UnsupportedError where the device has none of that name."""
+    """1 / number of such parts. Raises UnsupportedError where the device has no parts with that name."""
     fact = hardware.facts.get(f"parts.{part}")
     if fact is None:
         having = [path.removeprefix("parts.") for path in hardware.facts if path.startswith("parts.")]
-        raise UnsupportedError(f"{hardware.id} has no parts called '{part}' (has: {', '.join(having) or 'none'})")
+        raise UnsupportedError(f"{hardware.id} has no parts named '{part}' (has: {', '.join(having) or 'none'})")
     return Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact, inverse=True)
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Derive it."""
+    """Derive the peak of each unit and add them up."""
     hardware = context.device(claim)
     sparse = bool(claim.option("sparse"))
     units = [(hardware.unit(unit), precision) for unit, precision in terms(claim.subject)]

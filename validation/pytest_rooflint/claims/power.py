@@ -1,12 +1,11 @@
-"""`power: tensor_core bf16`, `power: hbm3e`: what a device drew at a rate, against the interval that physics gives.
+"""`power: tensor_core bf16`, `power: hbm3e`: a measured power must lie within the calculated range at its rate.
 
-The interval is that of `rooflint tdp registry`, at the measured rate. A power within it agrees; of one outside, the
-nearer end is what was obtained.
+The range is that of `rooflint tdp registry` at the measured rate. Outside of it, the obtained value is the nearer end.
 """
 
 from collections.abc import Iterator
 
-from pytest_rooflint.claims.working import (
+from pytest_rooflint.claims.measured_work import (
     HARDWARE,
     MOVED,
     check_device,
@@ -24,27 +23,27 @@ from rooflint.energy.power import Work, WorkPower
 
 
 def check(claim: Claim) -> None:
-    """Refuse a subject that is no unit and precision and no memory, and a rate that is of something else."""
+    """Refuse a subject other than a unit with a precision or a memory, and a rate of another dimension."""
     check_device(claim)
     check_moved(claim)
     moves = is_memory(claim)
     if not moves:
         unit_precision(claim.subject)
     elif any(claim.option(name) is not None for name in MOVED):
-        raise ClaimError(f"'{claim.subject}' is a memory, whose rate says what is moved; remove {' and '.join(MOVED)}")
+        raise ClaimError(f"'{claim.subject}' is a memory, so its rate is the traffic; remove {' and '.join(MOVED)}")
     if quantity(claim, "rate", BYTES_PER_S if moves else OPS_PER_S) is None:
         raise ClaimError(
-            f"want the rate that was measured with it, such as 'rate: {'1.2 TB/s' if moves else '620 TFLOP/s'}'"
+            f"want the rate at which the power was measured, such as 'rate: {'1.2 TB/s' if moves else '620 TFLOP/s'}'"
         )
 
 
 def is_memory(claim: Claim) -> bool:
-    """Whether it speaks of a memory alone, and not of a unit in a precision."""
+    """Whether the subject is a memory, not a unit with a precision."""
     return len(claim.subject.split()) == 1
 
 
 def calculated(claim: Claim, context: Context) -> WorkPower:
-    """What physics says of the work that was measured."""
+    """The calculated power at the measured rate."""
     if not is_memory(claim):
         return drawn(claim, context, quantity(claim, "rate", OPS_PER_S) or 0.0)
     hardware = context.device(claim)
@@ -56,7 +55,7 @@ def calculated(claim: Claim, context: Context) -> WorkPower:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """The power within the interval that is nearest to the measured one."""
+    """The power within the calculated range that is nearest to the measured one."""
     draw = calculated(claim, context)
     measured = claim.expectation.value if claim.expectation else 0.0
     value = min(max(measured, draw.low_w), draw.high_w)
@@ -74,11 +73,11 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def _outside(draw: WorkPower, measured_w: float) -> Iterator[str]:
-    """Why a power may lie outside."""
+    """Why a power may lie outside its range."""
     if measured_w < draw.low_w:
-        yield f"{_watts(measured_w)} lies below the lowest: an energy is too high, or the rate"
+        yield f"{_watts(measured_w)} is below the range: an energy or the rate is too high"
     else:
-        yield f"{_watts(measured_w)} lies above the highest: an energy or the rate is too low, or a part is missing"
+        yield f"{_watts(measured_w)} is above the range: an energy or the rate is too low, or a part is missing"
     yield from draw.left_out
 
 
@@ -88,7 +87,7 @@ def _watts(value: float) -> str:
 
 KIND = Kind(
     "power",
-    "what a device drew at a measured rate of a unit or of its memory, within what physics says of that rate",
+    "the measured power of a device at a rate of a unit or its memory, within the calculated range",
     obtain,
     WATTS,
     scopes=(),
@@ -98,7 +97,7 @@ KIND = Kind(
     options={
         **HARDWARE,
         **MOVED,
-        "rate": {"type": "string", "description": "the rate that was measured with it: 620 TFLOP/s, 7.3 TB/s"},
-        "ran": {"type": "string", "description": "what ran, in a few words"},
+        "rate": {"type": "string", "description": "the rate at which it was measured: 620 TFLOP/s, 7.3 TB/s"},
+        "ran": {"type": "string", "description": "the workload, in a few words"},
     },
 )

@@ -1,4 +1,4 @@
-"""`predicted: network resnet18 fp32 b1`: predicted over measured time, so that all see how far the model is off."""
+"""`predicted: network resnet18 fp32 b1`: predicted over measured time, the error of the roofline."""
 
 from pytest_rooflint.claims import efficiency, measured
 from pytest_rooflint.golden.claim import Claim
@@ -14,7 +14,7 @@ from rooflint_measure.record.measurement import Network
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Of several measurements the one that is farthest from what is expected."""
+    """Predicted over measured time; of several measurements the one farthest from the expectation."""
     known = measured.asked(claim, context)
     rows = selected(rows_of(claim, context), claim.subject)
     told = farthest(claim, ((one, _ratio(one, known)) for one in rows))
@@ -39,12 +39,12 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 def _ratio(row: Row, known: LawContext) -> float:
     found = bounds(row, known.hardware, known.networks)
     if found is None:
-        raise ClaimError(f"{row.measurement.name} has no prediction: its stopwatch counted neither ops nor bytes")
+        raise ClaimError(f"{row.measurement.name} has no prediction: the recording counts neither ops nor bytes")
     return found.roofline_s / row.measurement.samples.best_s
 
 
 def _causes(row: Row, known: LawContext, ratio: float) -> list[Cause]:
-    """A miscount, and where the estimate is beaten what a diagnosis finds."""
+    """A miscount of ops; where the measurement is faster than the roofline, also the causes of a diagnosis."""
     several = []
     if isinstance(row.subject, Network):
         cause = miscounted(row, known.networks(row.subject.name, row.subject.batch).total_macs)
@@ -57,7 +57,7 @@ def _causes(row: Row, known: LawContext, ratio: float) -> list[Cause]:
 
 KIND = Kind(
     "predicted",
-    "predicted over measured time of a product, a stream or a network, by the plain roofline",
+    "predicted time (roofline) over measured time of a product, a stream or a network",
     obtain,
     DIMENSIONLESS,
     inferred=True,

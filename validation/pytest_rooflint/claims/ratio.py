@@ -1,4 +1,4 @@
-"""`ratio: tensor_core int8 / tensor_core fp16`: rates per clock of one unit against another, of an architecture."""
+"""`ratio: tensor_core int8 / tensor_core fp16`: rate per clock of a unit and precision over that of another."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, halves, unit_precision
@@ -8,14 +8,14 @@ from rooflint.devices.hardware import ComputeUnit
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not `unit precision / unit precision`."""
+    """Refuse a subject other than two different `unit precision` with '/' between them."""
     above, below = halves(claim.subject)
     if unit_precision(above) == unit_precision(below):
-        raise ClaimError(f"a rate is compared with itself in '{claim.subject}'")
+        raise ClaimError(f"'{claim.subject}' compares a rate with itself")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Divide MAC/clock by MAC/clock; with several units in a group, per group."""
+    """MAC/clock over MAC/clock; of all units of a group, where the units differ. [1]"""
     hardware = context.device(claim)
     (unit, precision), (other, second) = map(unit_precision, halves(claim.subject))
     one, two = hardware.unit(unit), hardware.unit(other)
@@ -47,7 +47,7 @@ def _in_a_group(unit: ComputeUnit, rate: Ladder) -> Ladder:
 
 KIND = Kind(
     "ratio",
-    "rate per clock of one unit and precision over another's",
+    "rate per clock of a unit and precision over that of another",
     obtain,
     DIMENSIONLESS,
     check=check,

@@ -1,4 +1,4 @@
-"""`resident_warps: SM`: how many warps one group of that name can hold at a time."""
+"""`resident_warps: SM`: number of warps that one group holds at a time."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Kind, Obtained
@@ -8,18 +8,18 @@ from rooflint.devices.hardware import UnsupportedError
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Read the fact. Raises UnsupportedError where the spec does not say it."""
+    """Look up the number. Raises UnsupportedError where the spec does not give it."""
     hardware = context.device(claim)
     fact = hardware.facts.get(f"resident_warps.{claim.subject}")
     if fact is None:
-        raise UnsupportedError(f"{hardware.id} does not say how many warps a '{claim.subject}' holds")
+        raise UnsupportedError(f"the spec of {hardware.id} does not give the number of warps in a '{claim.subject}'")
     ladder = Ladder((Factor("resident_warps", fact.value, f"{fact.display} warps", fact),))
     return Obtained(ladder.result, DIMENSIONLESS, ladder.formula, ladder.facts, ladder=ladder, hardware=hardware)
 
 
 KIND = Kind(
     "resident_warps",
-    "how many warps a group of that name can hold at a time",
+    "number of warps that a group with that name holds at a time",
     obtain,
     DIMENSIONLESS,
     modes=False,

@@ -7,12 +7,12 @@ from rooflint.base.units import DIMENSIONLESS
 
 
 def check(claim: Claim) -> None:
-    """Refuse what is not `unit precision`."""
+    """Refuse a subject other than `unit precision`."""
     unit_precision(claim.subject)
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Look it up."""
+    """Look up the factor."""
     hardware = context.device(claim)
     unit, precision = unit_precision(claim.subject)
     fact = hardware.unit(unit).fact(f"sparsity.{precision}")

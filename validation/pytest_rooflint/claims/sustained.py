@@ -1,13 +1,21 @@
-"""`sustained: tensor_core bf16`: a rate that was measured, which the device had within its power.
+"""`sustained: tensor_core bf16`: a measured rate must be possible within the dense peak and the power limit.
 
-What a device did, it did with the power that it may draw. So the lowest power that physics gives for the rate,
-published arithmetic alone and idle power, must not be above the limit, nor the rate above the dense peak. That bounds
-energies from above by measurements; it says nothing of how far below they are.
+A measured rate was reached within the device's power limit. So the lowest calculated power at that rate (published
+arithmetic plus idle power) must not exceed the limit, nor the rate the dense peak. Measured rates thus bound the
+energies from above, not from below.
 """
 
 from dataclasses import dataclass
 
-from pytest_rooflint.claims.working import HARDWARE, MOVED, check_device, check_moved, drawn, quantity, slug_of_work
+from pytest_rooflint.claims.measured_work import (
+    HARDWARE,
+    MOVED,
+    check_device,
+    check_moved,
+    drawn,
+    quantity,
+    slug_of_work,
+)
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Kind, Obtained, unit_precision
 from rooflint.base.facts import Fact, Ladder
@@ -21,34 +29,34 @@ from rooflint.energy.power import WorkPower
 
 @dataclass(frozen=True)
 class Bound:
-    """What a device may be asked for: its dense peak, and the rate at which its lowest power is the limit."""
+    """The limits of a rate: the dense peak, and the rate at which the lowest power reaches the power limit."""
 
     hardware: Hardware
     peak: Ladder
     draw: WorkPower
-    """At the rate that was measured."""
+    """Power at the measured rate."""
     limit: Fact
     limit_w: float
-    """The limit, or what the source says the device was held to. [W]"""
+    """The power limit, or the lower one (`within:`) under which the rate was measured. [W]"""
 
     @property
     def fixed_w(self) -> float:
-        """The part of the lowest power that does not go with the rate. [W]"""
+        """The part of the lowest power that does not depend on the rate. [W]"""
         return sum(power.low_w for power in self.draw.powers if power.cause == "static")
 
     @property
     def each_j(self) -> float:
-        """The lowest energy of an op, with the bytes that it moves. [J/op]"""
+        """The lowest energy per op, including the bytes that it moves. [J/op]"""
         return (self.draw.low_w - self.fixed_w) / self.draw.work.ops_per_s
 
     @property
     def powered_ops_per_s(self) -> float:
-        """The rate at which the lowest power is the limit; nothing where idle power alone takes it. [op/s]"""
+        """The rate at which the lowest power reaches the limit; 0 where idle power alone exceeds it. [op/s]"""
         return max(0.0, self.limit_w - self.fixed_w) / self.each_j
 
 
 def check(claim: Claim) -> None:
-    """Refuse a subject that is no unit and precision, a missing device, and options that cannot mean anything."""
+    """Refuse a subject other than `unit precision`, a missing device, and invalid options."""
     unit_precision(claim.subject)
     check_device(claim)
     check_moved(claim)
@@ -56,7 +64,7 @@ def check(claim: Claim) -> None:
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """As much of the measured rate as peak and power allow: all of it, or what it had to be less."""
+    """The measured rate, or the lower one that peak and power allow."""
     unit, precision = unit_precision(claim.subject)
     bound, attained = _bound(claim, context), _attained(claim)
     value = min(attained, bound.peak.result, bound.powered_ops_per_s)
@@ -64,7 +72,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         value=value,
         dimension=OPS_PER_S,
         formula=_formula(claim, bound, attained, precision),
-        facts=_suspects(bound, attained),
+        facts=_relevant_facts(bound, attained),
         hardware=bound.hardware,
         unit=unit,
         precision=precision,
@@ -73,7 +81,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 
 def _attained(claim: Claim) -> float:
-    """What the source printed. [op/s]"""
+    """The measured rate. [op/s]"""
     return claim.expectation.value if claim.expectation else 0.0
 
 
@@ -92,13 +100,11 @@ def _formula(claim: Claim, bound: Bound, attained: float, precision: str) -> str
     rates = (attained, bound.peak.result, bound.powered_ops_per_s)
     had, peak, powered = (_rate(rate, precision) for rate in rates)
     held = f" (held to {claim.option('within')})" if claim.option("within") else ""
-    return (
-        f"min({had} measured, {peak} dense peak, {powered} at which the lowest power is {_watts(bound.limit_w)}{held})"
-    )
+    return f"min({had} measured, {peak} dense peak, {powered} at the lowest power of {_watts(bound.limit_w)}{held})"
 
 
-def _suspects(bound: Bound, attained: float) -> tuple[Fact, ...]:
-    """The facts that cannot all be right beside the measured rate; all where they can."""
+def _relevant_facts(bound: Bound, attained: float) -> tuple[Fact, ...]:
+    """The facts that contradict the measured rate; all of them where none do."""
     rest = tuple(fact for power in bound.draw.low_parts() for fact in power.each.facts)
     by_power, by_peak = (bound.limit, *rest), bound.peak.facts
     if attained > bound.peak.result:
@@ -107,14 +113,14 @@ def _suspects(bound: Bound, attained: float) -> tuple[Fact, ...]:
 
 
 def _contradiction(bound: Bound, attained: float, precision: str) -> str:
-    """What cannot be, in a sentence; the places are those of the facts below it."""
+    """The contradiction in a sentence; the verdict lists its facts below."""
     had = _rate(attained, precision)
     if attained > bound.peak.result:
-        return f"{had} is above the dense peak: the rate is wrong, or a factor of the peak"
+        return f"{had} is above the dense peak: the rate or a factor of the peak is wrong"
     parts = " + ".join(f"{_watts(power.low_w)} {power.name}" for power in bound.draw.low_parts())
     return (
-        f"{had} takes at the least {parts} = {_watts(bound.draw.low_w)} of {_watts(bound.limit_w)}: "
-        "the rate is wrong, one of these energies, or the limit"
+        f"{had} takes at least {parts} = {_watts(bound.draw.low_w)} of {_watts(bound.limit_w)}: "
+        "the rate, one of these energies or the limit is wrong"
     )
 
 
@@ -128,7 +134,7 @@ def _watts(value: float) -> str:
 
 KIND = Kind(
     "sustained",
-    "a measured rate of a unit in a precision, which neither the dense peak nor the power of the device may forbid",
+    "a measured rate of a unit in a precision, which must be possible within the dense peak and the power limit",
     obtain,
     OPS_PER_S,
     scopes=(),
@@ -138,6 +144,6 @@ KIND = Kind(
     options={
         **HARDWARE,
         **MOVED,
-        "within": {"type": "string", "description": "the power that the device was held to, where below its limit"},
+        "within": {"type": "string", "description": "the power limit of the measurement, where below the device's"},
     },
 )

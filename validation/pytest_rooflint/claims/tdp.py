@@ -1,4 +1,4 @@
-"""`tdp: rated`: the rated power, or another power figure, against a second document."""
+"""`tdp: rated`: the rated power of a device, or another power figure of its spec."""
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
@@ -11,13 +11,13 @@ _NAMES = ("rated", *PowersSpec.model_fields)
 
 
 def check(claim: Claim) -> None:
-    """Refuse a power figure that specs do not have."""
+    """Refuse an unknown power figure."""
     if claim.subject not in _NAMES:
         raise ClaimError(f"want one of {', '.join(_NAMES)}, found '{claim.subject}'")
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Look it up."""
+    """Look up the power."""
     hardware = context.device(claim)
     fact = hardware.facts.get("tdp" if claim.subject == "rated" else f"powers.{claim.subject}")
     if fact is None:

@@ -1,13 +1,13 @@
-"""`tops_per_w: arithmetic`: no device computes more per watt than its arithmetic alone would take.
+"""`tops_per_w: arithmetic`: a law that no device has more op/s per watt than its arithmetic alone allows.
 
-Over all devices of a glob: peak over power limit, against 1 / energy of a bare op at the process node. Registers,
-wires, memory and leakage come on top of it, so whoever is above has a power, a peak or a node that cannot be.
+For all devices of a glob: peak over power limit stays below 1 / energy of a bare op at the process node. Registers,
+wires, memory and leakage come on top, so a device above the ceiling has a wrong power, peak or node.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pytest_rooflint.claims.over_devices import (
+from pytest_rooflint.claims.device_glob import (
     ALL,
     DEVICES,
     check_devices,
@@ -30,75 +30,75 @@ from rooflint.energy.model import Energies
 SUBJECT = "arithmetic"
 
 LIMITS = ("tdp", "powers.limit")
-"""What a device may draw; the most that was measured of it is less."""
+"""Facts that give the power limit, the first that is there."""
 
 
 @dataclass
-class Looked:
-    """What was found on the devices of a glob."""
+class Tested:
+    """Breaches on the devices of a glob, and what could not be tested."""
 
     breaches: dict[str, list[str]] = field(default_factory=dict)
-    """Of each device that could be tried."""
-    silent: dict[str, list[str]] = field(default_factory=dict)
-    """By reason: what could not be tried, a device or a precision of it."""
+    """By device, for each that was tested."""
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    """Devices that could not be tested, wholly or in a precision, by reason."""
 
-    def leave_out(self, reason: str, what: str) -> None:
-        """Remember, once, that nobody says enough of something."""
-        known = self.silent.setdefault(reason, [])
+    def skip(self, reason: str, what: str) -> None:
+        """Note a device that could not be tested, once per reason."""
+        known = self.skipped.setdefault(reason, [])
         if what not in known:
             known.append(what)
 
 
 def check(claim: Claim) -> None:
-    """Refuse another ceiling, and options that cannot mean anything."""
+    """Refuse an unknown ceiling, and invalid options."""
     if claim.subject != SUBJECT:
-        raise ClaimError(f"want '{SUBJECT}', the only ceiling that is known; found '{claim.subject}'")
+        raise ClaimError(f"want '{SUBJECT}', the only known ceiling; found '{claim.subject}'")
     check_precisions(claim)
     check_devices(claim)
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:
-    """Try every device, as rated and at each operating point; an excused one must be above the ceiling."""
+    """Test every device, as rated and at each operating point; an excused one must exceed the ceiling."""
     excused = claim.option("except", {})
-    energies, looked = Energies(Coefficients(context.registry)), Looked()
+    energies, tested = Energies(Coefficients(context.registry)), Tested()
     matching = [*matching_devices(context, claim.option("devices", ALL))]
     for one in matching:
         for mode in (one, *(one.at(name) for name in one.operating_points)):
-            _look(mode, claim.option("compute"), energies, looked)
-    wrong = [*wrong_devices(looked.breaches, excused)]
+            _test(mode, claim.option("compute"), energies, tested)
+    wrong = [*wrong_devices(tested.breaches, excused)]
     return Obtained(
         value=float(len(wrong)),
         dimension=DIMENSIONLESS,
-        formula="; ".join(_reasons(looked.silent))
+        formula="; ".join(_reasons(tested.skipped))
         if matching
         else f"no device matches '{claim.option('devices', ALL)}'",
-        display=display_of_devices(len(looked.breaches), excused, wrong),
-        holds=bool(looked.breaches) and not wrong,
-        expected="no peak takes more power for its arithmetic alone than the device may draw",
+        display=display_of_devices(len(tested.breaches), excused, wrong),
+        holds=bool(tested.breaches) and not wrong,
+        expected="the arithmetic of each peak alone takes no more than the power limit",
         precision=claim.option("compute"),
         details="\n".join(shown_lines(wrong)),
     )
 
 
-def _look(mode: Hardware, wanted: str | None, energies: Energies, looked: Looked) -> None:
-    """Each unit of a device in each precision, by itself."""
+def _test(mode: Hardware, wanted: str | None, energies: Energies, tested: Tested) -> None:
+    """Test each unit of a device in each precision."""
     limit = next((fact for path in LIMITS if (fact := mode.facts.get(path))), None)
     if limit is None:
-        looked.leave_out("no rated power", mode.id)
+        tested.skip("no rated power", mode.id)
         return
     if "process" not in mode.facts:
-        looked.leave_out("no process node", mode.id)
+        tested.skip("no process node", mode.id)
         return
     asked = [(unit, name) for unit in mode.units.values() for name in unit.precisions if wanted in (None, name)]
     if not asked:
-        looked.leave_out(f"no {wanted} unit" if wanted else "no rate is disclosed", mode.id)
+        tested.skip(f"no {wanted} unit" if wanted else "no rate is disclosed", mode.id)
     for unit, name in asked:
         try:
             peak, each = unit.peak_ops_per_s(name), energies.node(mode).arithmetic(name).low
         except RooflintError as error:
-            looked.leave_out(str(error).removeprefix(f"{mode.id}: "), mode.id)
+            tested.skip(str(error).removeprefix(f"{mode.id}: "), mode.id)
             continue
-        found = looked.breaches.setdefault(mode.id, [])
+        found = tested.breaches.setdefault(mode.id, [])
         found.extend(_breach(f"{unit.name} {name}", mode, peak / limit.value, 1 / each, limit))
 
 
@@ -111,8 +111,8 @@ def _breach(what: str, mode: Hardware, ops_per_j: float, ceiling_ops_per_j: floa
         )
 
 
-def _reasons(silent: Mapping[str, list[str]]) -> Iterator[str]:
-    for reason, devices in silent.items():
+def _reasons(skipped: Mapping[str, list[str]]) -> Iterator[str]:
+    for reason, devices in skipped.items():
         yield f"{reason}: {some(devices)}"
 
 
@@ -122,7 +122,7 @@ def _shown(ops_per_j: float) -> str:
 
 KIND = Kind(
     "tops_per_w",
-    "a ceiling that no device of a glob exceeds: peak over power, against what arithmetic alone takes at its node",
+    "a law for every device of a glob: peak over power limit stays below what arithmetic alone allows at its node",
     obtain,
     expects=lambda subject: False,
     scopes=(),
@@ -131,5 +131,5 @@ KIND = Kind(
     foreign=True,
     check=check,
     slug=slug_of_devices,
-    options={**DEVICES, "compute": {"type": "string", "description": "the only precision to try; each unless said"}},
+    options={**DEVICES, "compute": {"type": "string", "description": "the only precision to test; all by default"}},
 )

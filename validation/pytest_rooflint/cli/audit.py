@@ -1,23 +1,24 @@
-"""`rooflint audit`: somebody's table of peaks, bandwidths, powers and counts, held against the registry."""
+"""`rooflint audit`: compare a table of peaks, bandwidths, powers and counts with the registry."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from pytest_rooflint.audit import account
+from pytest_rooflint.audit.account import Finding
+from pytest_rooflint.audit.auditor import Auditor
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
 from rooflint.cli.options import Specs
-
-if TYPE_CHECKING:
-    from pytest_rooflint.audit.account import Finding
+from rooflint.output.answer import FORMATS, write
 
 app = typer.Typer(add_completion=False)
 
 
 class AuditError(RooflintError):
-    """What was asked for cannot be done."""
+    """Invalid arguments of `rooflint audit`."""
 
 
 @app.command()
@@ -27,26 +28,21 @@ def audit(
     ],
     mapping: Annotated[
         list[str] | None,
-        typer.Option("--map", help="What a column is, such as 'Dense=peak bf16 TFLOP/s' or 'Board=device'."),
+        typer.Option("--map", help="Meaning of a column, such as 'Dense=peak bf16 TFLOP/s' or 'Board=device'."),
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", "-f", help="text, json, csv, md, sarif, html; by the suffix of -o.")
+        str, typer.Option("--format", "-f", help="text, json, csv, md, sarif or html; by default the suffix of -o.")
     ] = "",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of the terminal.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="List what is right, too.")] = False,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Fail on whatever could not be settled, too."),
-    ] = False,
-    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also list correct figures.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also fail on figures that could not be checked.")] = False,
+    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder; the project's own by default.")] = None,
     specs: Specs = None,
 ) -> None:
-    """Check tables of published figures, and say of each wrong one what it is instead.
+    """Check tables of published figures and explain each wrong one.
 
-    Status 0: nothing is wrong. 1: something is, or nothing could be checked. 2: a table cannot be read.
+    Exit status: 0 no wrong figure; 1 a wrong figure, or nothing could be checked; 2 a table cannot be read.
     """
-    from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415  # `rooflint --help` does without
-
     roots = tuple(golden or configured("rooflint_golden"))
     auditor = Auditor(registry(specs), roots, dict(map(_pair, mapping or ())))
     findings = [finding for file in files for finding in auditor.audit(file)]
@@ -55,14 +51,12 @@ def audit(
         try:
             write_whole(output, text)
         except OSError as error:
-            raise AuditError(f"{output}: cannot be written: {error.strerror}") from error
-        from pytest_rooflint.audit.account import sentence  # noqa: PLC0415
-
-        typer.echo(f"{sentence(findings)}; written to {output}")
+            raise AuditError(f"cannot write {output}: {error.strerror}") from error
+        typer.echo(f"{account.sentence(findings)}; written to {output}")
     else:
         typer.echo(text, nl=False)
     if not any(finding.is_checked for finding in findings):
-        typer.echo("nothing could be checked", err=True)
+        typer.echo("no figure could be checked", err=True)
         raise typer.Exit(1)
     raise typer.Exit(int(any(finding.fails(strict=strict) for finding in findings)))
 
@@ -78,10 +72,7 @@ def _suffix(output: Path | None) -> str:
     return output.suffix.lstrip(".").lower().replace("txt", "text") if output else "text"
 
 
-def _written(findings: "list[Finding]", form: str, everything: bool) -> str:
-    from pytest_rooflint.audit import account  # noqa: PLC0415
-    from rooflint.output.answer import FORMATS, write  # noqa: PLC0415
-
+def _written(findings: list[Finding], form: str, everything: bool) -> str:
     own = {"json": account.as_json, "sarif": account.as_sarif}
     known = sorted({*own, *FORMATS})
     if form and form not in known:

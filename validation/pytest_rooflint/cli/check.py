@@ -1,4 +1,4 @@
-"""`rooflint check`: the golden suite as pytest runs it, and on wish the report."""
+"""`rooflint check`: run the golden suite, then optionally mutation testing, a comparison and the report."""
 
 import subprocess
 import sys
@@ -15,37 +15,39 @@ app = typer.Typer(add_completion=False)
 
 
 class CheckError(RooflintError):
-    """What was asked for cannot be run."""
+    """Invalid arguments of `rooflint check`."""
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def check(
     context: typer.Context,
-    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
-    specs: Annotated[list[Path] | None, typer.Option(help="Specs folder instead of the project's own.")] = None,
-    report: Annotated[bool, typer.Option("--report", help="Render report.html and summary.md, also when red.")] = False,
+    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder; the project's own by default.")] = None,
+    specs: Annotated[list[Path] | None, typer.Option(help="Specs folder; the project's own by default.")] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Render report.html and summary.md, also after failures.")
+    ] = False,
     mutate: Annotated[
-        bool, typer.Option("--mutate", help="Then set every fact wrong and count who notices; red below the floor.")
+        bool, typer.Option("--mutate", help="If all pass, mutation-test the specs; fail below the configured score.")
     ] = False,
     propose: Annotated[
-        bool, typer.Option("--propose", help="Write proposal.patch beside the evidence: what would turn reds green.")
+        bool, typer.Option("--propose", help="Write repairs of the failures to proposal.patch beside the evidence.")
     ] = False,
     against: Annotated[
-        str, typer.Option(metavar="REVISION", help="Then list what moved since then, and which fact moved it.")
+        str, typer.Option(metavar="REVISION", help="List what changed since a revision, and which facts caused it.")
     ] = "",
-    evidence: Annotated[Path, typer.Option(help="Where to write the evidence.")] = EVIDENCE,
+    evidence: Annotated[Path, typer.Option(help="File for the evidence.")] = EVIDENCE,
 ) -> None:
-    """Check the golden expectations against the specs. Further arguments go to pytest, such as -k int8 -x."""
+    """Test all claims against the specs. Further arguments go to pytest, such as -k int8 -x."""
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}"]
     arguments += [f"--rooflint-propose={evidence.with_name('proposal.patch')}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if evidence.is_dir():
         raise CheckError(f"{evidence}: want a file for the evidence, found a folder")
-    evidence.unlink(missing_ok=True)  # a run that breaks off must not leave the evidence of another one
+    evidence.unlink(missing_ok=True)  # an aborted run must not leave the evidence of an earlier one
     status = _run("pytest", *arguments)
     if mutate and status:
-        typer.echo("no mutation score: the suite is red")
+        typer.echo("mutation testing skipped: the suite has failures")
     elif mutate:
         status = _mutated(evidence, folders)
     if against and evidence.is_file():
@@ -57,15 +59,15 @@ def check(
 
 
 def _mutated(evidence: Path, folders: list[str]) -> int:
-    """The score, into the evidence."""
+    """Add the mutation score to the evidence."""
     return _run("rooflint", "mutate", f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders))
 
 
 def _compared(against: str, evidence: Path, specs: list[Path]) -> int:
-    """What moved, into the evidence; only what cannot be compared is red."""
+    """Add the changes since a revision to the evidence; fails only where they cannot be compared."""
     return _run("rooflint", "diff", against, f"--evidence={evidence}", *(f"--specs={folder}" for folder in specs))
 
 
 def _run(module: str, *arguments: str) -> int:
-    """In a process of its own: pytest rewrites what it imports, and the harness does not import the report."""
+    """Run a module in a new process: pytest rewrites imports, and the harness does not import the report."""
     return subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode

@@ -154,20 +154,20 @@ def _place(cause: verdicts.Cause, ids: list[str], fails: int) -> verdicts.Place:
 
 
 def sentences(found: Sequence[verdicts.Verdict], most: int = 3) -> Iterator[str]:
-    """The best repairs, one line each; only such as mend more than one claim and break none.
+    """The best repairs, one line each; only those that fix several claims and break none.
 
-    Repairs that mend the same claims stand in one line: the figures do not decide between them.
+    Repairs that fix the same claims share a line, because the figures do not decide between them.
     """
     groups: dict[tuple[int | str, ...], list[verdicts.Place]] = {}
     for place in places(found):
         if place.mends > 1 and not place.breaks:
             groups.setdefault((place.mends, *sorted(place.ids)), []).append(place)
     for group in list(groups.values())[:most]:
-        mended, fails = group[0].mends, group[0].reds
-        # a run of a part of the claims has fewer failures than the repair, which is tried on all of them, mends
-        of = f"{mended} of {fails}" if mended <= fails else f"{mended}"
-        mends = f"{of} red claims turn green, and none turns red, with "
-        yield mends + ", or with ".join(_change(place) for place in group)
+        fixed, failures = group[0].mends, group[0].reds
+        # a repair is tried on all claims, so it may fix more of them than a run of a selection has failures
+        of = f"{fixed} of {failures}" if fixed <= failures else f"{fixed}"
+        changes = ", or ".join(_change(place) for place in group)
+        yield f"A single change fixes {of} failures and breaks nothing: write {changes}"
 
 
 def _change(place: verdicts.Place) -> str:

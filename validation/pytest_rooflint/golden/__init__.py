@@ -1,1 +1,1 @@
-"""Golden files: expectations, claims, kinds of claims, replays."""
+"""Golden files: claims with their sources and expectations, kinds of claims, replays."""

@@ -1,4 +1,4 @@
-"""A claim: what one line of a golden file says, before anything is computed."""
+"""A claim: what one line of a golden file states, before anything is computed."""
 
 import datetime
 import re
@@ -11,14 +11,14 @@ from pytest_rooflint.golden.expect import Expectation
 from rooflint.base.facts import Grade
 
 MEASURED = "measured"
-"""The folder of a golden root in which recordings lie."""
+"""The folder of a golden root that holds recordings."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._/-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimSource:
-    """The document that a claim quotes."""
+    """The document that a claim cites."""
 
     key: str | None
     """Its key in the file's `sources`; None for the file's own `source` or one written in the claim."""
@@ -35,12 +35,12 @@ class ClaimSource:
 
 @dataclass(frozen=True, slots=True)
 class Xfail:
-    """A known disagreement: it must fail until a day, and then be looked at again."""
+    """A known disagreement: the claim must fail until a date, and is then reviewed."""
 
     reason: str
     until: datetime.date
     ratio: Expectation | None = None
-    """Obtained over expected, where the claim has an expectation: the excuse is for this disagreement, not for any."""
+    """Obtained over expected, where the claim has an expectation: only this disagreement is excused."""
 
 
 @dataclass(frozen=True)
@@ -57,22 +57,22 @@ class Claim:
     hardware: str | None = None
     architecture: str | None = None
     at: str | Mapping[str, str] | None = None
-    """One operating point for all devices of the claim, or one a device."""
+    """One operating point for all devices of the claim, or one for each."""
     workload: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What only this kind of claim understands."""
+    """Options of this kind of claim."""
     note: str | None = None
     why: str | None = None
     xfail: Xfail | None = None
     undisclosed: bool = False
-    """Whether nobody can validate it, because the vendor does not say what it follows from."""
+    """Whether it cannot be validated, because the vendor does not disclose the facts behind it."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Assumptions by label; only in replays."""
+    """Assumptions by label; only for replays."""
     title: str | None = None
 
     @property
     def is_replay(self) -> bool:
-        """Whether it replays somebody's assumptions instead of the sourced facts."""
+        """Whether it replays assumed facts instead of the sourced ones."""
         return bool(self.given)
 
     def mode_of(self, device: str) -> str | None:
@@ -80,7 +80,7 @@ class Claim:
         return self.at.get(device) if isinstance(self.at, Mapping) else self.at
 
     def option(self, name: str, default: Any = None) -> Any:
-        """An option of the kind."""
+        """The value of an option of this kind."""
         return self.options.get(name, default)
 
 

@@ -1,8 +1,9 @@
-"""Expectations: what a source printed, or an expression over such values, with the tolerance that the digits allow.
+"""Expectations: a printed value, or an expression of printed values, with the tolerance that its digits allow.
 
-`170 TOP/s / 2 / 204.8 GB/s` is a quotient of printed values; operators stand between spaces, the slash of a unit does
-not. Every value with a unit or a decimal point is uncertain by half a unit of its last digit; a bare integer is exact.
-`± 1 %` or `± 0.3 GB/s` replaces that by a stated tolerance.
+`170 TOP/s / 2 / 204.8 GB/s` is a quotient of printed values: operators have spaces around them, the slash of a unit
+does not. Every value with a unit or a decimal point is uncertain by half a unit of its last digit; a bare integer is
+exact. `± 1 %` or `± 0.3 GB/s` states the tolerance instead. The second half judges tolerances: *loose* is wider than
+the printed digits justify, *stale* is loose and wider than the obtained value needs.
 """
 
 import math
@@ -14,10 +15,10 @@ from rooflint.base.facts import leading_number
 from rooflint.base.units import Dimension, UnitError, format_number, parse_quantity
 
 ROUNDING_ERROR = 1e-12
-"""Relative error allowed to floating-point arithmetic; there is no absolute tolerance."""
+"""Relative error allowed for floating-point arithmetic; there is no absolute tolerance."""
 
 LONGEST = 200
-"""Characters of an expectation; nobody prints more, and brackets cannot nest deeper."""
+"""Maximum characters of an expectation; also limits how deep brackets nest."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<open>\()|(?P<close>\))"
@@ -27,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class ExpectationError(ValueError):
-    """A text that is not an expectation, said in one sentence without a place."""
+    """A text that is not an expectation; the message is one sentence without file and line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +58,19 @@ class Interval:
     def __truediv__(self, other: "Interval") -> "Interval":
         """Quotient of positive values."""
         if other.low <= 0:
-            raise ExpectationError("divides by what may be zero within its printed digits")
+            raise ExpectationError("divides by a value that may be zero within its printed digits")
         dimension = tuple(a - b for a, b in zip(self.dimension, other.dimension, strict=True))
         return Interval(self.value / other.value, self.low / other.high, self.high / other.low, dimension)  # type: ignore[arg-type]
 
 
 def _same(one: Interval, two: Interval) -> None:
     if one.dimension != two.dimension:
-        raise ExpectationError("adds values of different kinds")
+        raise ExpectationError("adds or subtracts values of different units")
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a claim expects, and how far from it still agrees."""
+    """The value that a claim expects, and the interval that still agrees with it."""
 
     text: str
     """As the golden file writes it, without a stated tolerance."""
@@ -78,11 +79,11 @@ class Expectation:
     high: float
     dimension: Dimension
     tolerance: str
-    """Where the width comes from: `printed digits`, `truncated`, `stated` or `exact`."""
+    """Where the tolerance comes from: `printed digits`, `truncated`, `stated` or `exact`."""
     stated: str | None = None
     """The tolerance as written, where it is stated."""
     digits: "Expectation | None" = None
-    """Where the tolerance is stated: what the printed digits alone would expect."""
+    """Where the tolerance is stated: the expectation by the printed digits alone."""
 
     def holds(self, obtained: float) -> bool:
         """Whether a value agrees. NaN and infinities never do."""
@@ -94,7 +95,7 @@ class Expectation:
         return self.low - slack <= obtained <= self.high + slack
 
     def slack(self, obtained: float) -> float:
-        """How far from failing: 1 in the middle, 0 at the edge, below 0 outside. [1]"""
+        """Distance from failing: 1 in the middle, 0 at the edge, negative outside. [1]"""
         if obtained >= self.value and self.high > self.value:
             return (self.high - obtained) / (self.high - self.value)
         if self.value > self.low:
@@ -103,7 +104,7 @@ class Expectation:
 
     @property
     def width(self) -> float:
-        """The farther of the two edges from the value, as a share of it. [1]"""
+        """Distance of the farther edge from the value, as a share of the value. [1]"""
         return max(self.high / self.value - 1, 1 - self.low / self.value)
 
     @property
@@ -123,7 +124,7 @@ class Expectation:
 
 
 def parse_expectation(text: str | float, *, truncated: bool = False) -> Expectation:
-    """Read an expectation. Raises ExpectationError for a text that is none, NaN and values not above zero included."""
+    """Read an expectation. Raises ExpectationError for anything else, such as NaN or a value that is not positive."""
     written = str(text).strip()
     if len(written) > LONGEST:
         raise ExpectationError(f"want at most {LONGEST} characters, found {len(written)}")
@@ -150,7 +151,7 @@ def _stated(printed: Expectation, margin: str) -> Expectation:
     elif quantity.dimension == printed.dimension:
         width = quantity.value
     else:
-        raise ExpectationError(f"'± {margin}' is of another kind than '{printed.text}'")
+        raise ExpectationError(f"'± {margin}' has another unit than '{printed.text}'")
     if not 0 < width < printed.value:
         raise ExpectationError(f"'± {margin}' is not a tolerance between 0 and 100 %")
     low, high = printed.value - width, printed.value + width
@@ -158,7 +159,7 @@ def _stated(printed: Expectation, margin: str) -> Expectation:
 
 
 class _Parser:
-    """Sums of products of printed values; the arithmetic is Interval's."""
+    """Recursive descent over sums of products of printed values; Interval does the arithmetic."""
 
     def __init__(self, text: str, *, truncated: bool) -> None:
         self.text = text
@@ -223,38 +224,38 @@ class _Parser:
         return Interval(quantity.value, quantity.value - below, quantity.value + above, quantity.dimension)
 
 
-# ---- Slack: whether a claim's tolerance is wider than its print, and whether it is wider than it has to be
+# ---- loose and stale tolerances
 
 WIDE, WIDEST = 0.05, 0.30
-"""Tolerances above the first need a reason, whatever their origin; stated ones above the second are refused."""
+"""A tolerance above the first needs a reason, whatever its origin; a stated one above the second is refused."""
 
 ROUNDED_UP = 2.0
-"""How far a gap may grow when it is rounded up to one digit: 0.101 to 0.2. What is wider was never measured."""
+"""How much a gap may grow when it is rounded up to one digit: 0.101 to 0.2. Anything wider was guessed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A stated tolerance that a claim does not need, and what would do."""
+    """A stated tolerance that is wider than the claim needs, and what would suffice."""
 
     text: str
     write: str
-    """What to write instead of it; empty where the printed digits suffice."""
+    """What to write instead; empty where the printed digits suffice."""
 
 
 def is_wide(expectation: Expectation) -> bool:
-    """Whether a tolerance, whatever its origin, is above the house limit."""
+    """Whether a tolerance, whatever its origin, is above WIDE."""
     return expectation.width > WIDE * (1 + 1e-9)
 
 
 def is_loose(expectation: Expectation) -> bool:
-    """Whether a tolerance is wider than digits justify: stated beyond the print, or the print is too short."""
+    """Whether a tolerance is wider than digits justify: stated wider, or printed with too few digits."""
     return not expectation.justified or is_wide(expectation)
 
 
 def stale(expectation: Expectation, obtained: float) -> Stale | None:
-    """What is wrong with a stated tolerance in which a value lies: not needed at all, or far wider than the gap.
+    """Why a stated tolerance is wider than a value needs; None where it is not, or where the value fails.
 
-    A tolerance narrower than the printed digits never is: it makes the claim sharper.
+    A tolerance narrower than the printed digits is never stale: it makes the claim sharper.
     """
     printed = expectation.digits
     if printed is None or expectation.justified or not expectation.holds(obtained):
@@ -281,10 +282,9 @@ def _rounded_up(value: float) -> str:
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted()), ROUND_CEILING).normalize():f}"
 
 
-def sentence(loose: int, stale: int) -> str | None:
-    """How many tolerances of a run are loose, in one line; None where none is."""
+def loose_summary(loose: int, stale: int) -> str | None:
+    """One line about the loose tolerances of a run; None where there are none."""
     if not loose:
         return None
-    claims = f"{loose} claims are" if loose > 1 else "1 claim is"
-    wider = f", {stale} of them wider than needed" if stale else ""
-    return f"{claims} looser than printed digits justify{wider}"
+    claims = f"{loose} claims have tolerances" if loose > 1 else "1 claim has a tolerance"
+    return f"{claims} wider than the digits justify" + (f", {stale} of them wider than needed" if stale else "")

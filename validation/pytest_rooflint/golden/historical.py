@@ -1,4 +1,7 @@
-"""Power at the peak as a log counted it: one energy per op and node, times factors that somebody judged."""
+"""Formulas of old documents that the model does not use: counted energy, counted power, slowed small kernels.
+
+Only replays use them. Each parameter is cited like a fact; `PARAMETERS` lists the formulas with what they need.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -26,29 +29,29 @@ from rooflint.base.units import (
 from rooflint.roofline import Estimate
 
 FACTORS: dict[str, Dimension] = dict.fromkeys(("circuit", "format", "overhead", "vector_share"), DIMENSIONLESS)
-"""Parameters beside the energies of the nodes."""
+"""Parameters of `counted_power` besides the energies of the nodes."""
 
 _NODE = re.compile(r"(?P<energy>.+) at (?P<node>\d+) ?nm")
 
 
 @dataclass(frozen=True)
 class CountedPower:
-    """What the units of a chip draw at their peak."""
+    """Power of a chip's units at their peak: energy per op of the node, times judged factors, times the rate."""
 
     per_op_j: Mapping[str, float]
-    """Energy of an FP32 op by node, `4nm`, before any factor. [J/op]"""
+    """Energy of an FP32 op by node, such as `4nm`, before any factor. [J/op]"""
     circuit: float
     format: float
     overhead: float
     vector_share: float
-    """How busy the vector unit is while the tensor unit is at its peak. [1]"""
+    """Share of its peak at which the vector unit runs beside the tensor unit. [1]"""
 
     def tensor_w(self, ops_per_s: float, node: str) -> float:
-        """Per_op × circuit × format × overhead × rate. [W]"""
+        """Tensor unit: per_op × circuit × format × overhead × rate. [W]"""
         return self.per_op_j[node] * self.circuit * self.format * self.overhead * ops_per_s
 
     def vector_w(self, ops_per_s: float, node: str) -> float:
-        """Per_op × rate; the log gives the vector unit no factors. [W]"""
+        """Vector unit: per_op × rate; the log gives it no factors. [W]"""
         return self.per_op_j[node] * ops_per_s
 
     def combined_w(self, tensor_ops_per_s: float, vector_ops_per_s: float, node: str) -> float:
@@ -61,7 +64,7 @@ def read_nodes(text: str) -> dict[str, float]:
     matches = [_NODE.fullmatch(part) for part in text.split(", ")]
     found = {f"{match['node']}nm": _energy_j(match["energy"]) for match in matches if match}
     if len(found) != len(matches):
-        raise ValueError(f"want each node once, such as '1.2 pJ/op at 3 nm, 1.3 pJ/op at 4 nm', found '{text}'")
+        raise ValueError(f"want each node once, such as '1.2 pJ/op at 3 nm, 1.3 pJ/op at 4 nm'; found '{text}'")
     return found
 
 
@@ -77,40 +80,40 @@ def _energy_j(text: str) -> float:
     return read.value
 
 
-# ---- Formulas that others computed with and the model does not
+# ---- energy and small kernels
 
 _STEP = re.compile(r"(?P<times>\d+(?:\.\d+)?) below (?P<limit>\S+ \S+)")
 
 
 @dataclass(frozen=True)
 class CountedEnergy:
-    """Energy as a count: so much an op, so much a byte, and a share of the TDP for as long as it takes."""
+    """Energy per op, energy per byte, and a share of the TDP for the whole latency."""
 
     per_op_j: float
     per_byte_j: float
     idle_share: float
 
     def energy_j(self, ops: float, bytes_moved: float, tdp_w: float, latency_s: float) -> float:
-        """Ops × per_op + bytes × per_byte + idle_share × TDP × latency. [J]"""
+        """Sum of ops × per_op, bytes × per_byte and idle_share × TDP × latency. [J]"""
         return ops * self.per_op_j + bytes_moved * self.per_byte_j + self.idle_share * tdp_w * latency_s
 
 
 @dataclass(frozen=True)
 class SmallKernels:
-    """A kernel of few ops takes a multiple of its roofline time, whichever of its terms is the longer."""
+    """A kernel with few ops takes a multiple of its roofline time, both of compute and of memory."""
 
     steps: tuple[tuple[float, float], ...]
-    """(ops, times): a kernel of fewer ops takes so many times as long; ascending."""
+    """(ops, times), ascending: a kernel with fewer ops takes that many times as long."""
 
     def slowdown(self, ops: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Factor on the time of each kernel; 1 from the last limit on. Shape [ops]. [1]"""
+        """Factor on the time of each kernel; 1 from the last limit on. Shape (ops,). [1]"""
         times = [step[1] for step in self.steps]
         return np.select([ops < limit for limit, _ in self.steps], times, default=1.0)
 
 
 @dataclass(frozen=True)
 class SlowedEstimate(Estimate):
-    """The plain roofline, with a factor on the time of each kernel but not on its launch."""
+    """The roofline with a factor on the time of each kernel, but not on its launch."""
 
     slowdown: NDArray[np.float64] = field(default_factory=lambda: np.ones(0))
 
@@ -127,21 +130,21 @@ class SlowedEstimate(Estimate):
 
 @dataclass(frozen=True)
 class Formulas:
-    """The formulas that one label of a replay names, with what they were given."""
+    """The formulas that one label of a replay names, with their parameters."""
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """By `formula.parameter`."""
 
     @property
     def energy(self) -> CountedEnergy | None:
-        """How energy was counted, where it was."""
+        """The energy formula, if the label has one."""
         if "counted_energy.per_op" not in self.facts:
             return None
         return CountedEnergy(*(self.facts[f"counted_energy.{name}"].value for name in PARAMETERS["counted_energy"]))
 
     @property
     def power(self) -> CountedPower | None:
-        """How power was counted, where it was."""
+        """The power formula, if the label has one."""
         nodes = self.facts.get("counted_power.per_op")
         if nodes is None:
             return None
@@ -149,7 +152,7 @@ class Formulas:
         return CountedPower(read_nodes(nodes.display), **factors)
 
     def applied(self, estimate: Estimate) -> Estimate:
-        """The estimate as these formulas would have it."""
+        """The estimate by these formulas."""
         steps = self.facts.get("small_kernels.times")
         if steps is None:
             return estimate
@@ -164,10 +167,10 @@ def read_steps(text: str) -> tuple[tuple[float, float], ...]:
         match = _STEP.fullmatch(part)
         limit = _ops(match["limit"]) if match else None
         if match is None or limit is None or float(match["times"]) <= 0:
-            raise ValueError(f"want steps such as '10 below 10 MFLOP, 4 below 100 MFLOP', found '{text}'")
+            raise ValueError(f"want steps such as '10 below 10 MFLOP, 4 below 100 MFLOP'; found '{text}'")
         steps.append((limit, float(match["times"])))
     if steps != sorted(steps):
-        raise ValueError(f"want the smallest limit first, found '{text}'")
+        raise ValueError(f"want the smallest limit first; found '{text}'")
     return tuple(steps)
 
 
@@ -187,9 +190,9 @@ def _steps_quantity(text: str) -> Quantity:
 
 
 Reader = Callable[[str], Quantity]
-"""Reads a parameter that is more than one value. Raises ValueError."""
+"""Reads a parameter that has several values. Raises ValueError."""
 
-#: Parameters of each formula, with their dimension, or with what reads them.
+#: Parameters of each formula, with their dimension or reader.
 PARAMETERS: dict[str, dict[str, Dimension | Reader]] = {
     "counted_energy": {"per_op": JOULES_PER_OP, "per_byte": JOULES_PER_BYTE, "idle_share": DIMENSIONLESS},
     "counted_power": {"per_op": nodes_quantity, **FACTORS},
@@ -200,7 +203,7 @@ PARAMETERS: dict[str, dict[str, Dimension | Reader]] = {
 def read_formulas(
     given: Mapping[str, Mapping[str, Any]], sources: Mapping[str, Source], document: Document, path: Path
 ) -> tuple[Formulas, list[Problem]]:
-    """The formulas of a label, and what is wrong with them."""
+    """The formulas of a label, and the problems in them."""
     read = [*_read(given, sources, document, (*path, "formula"))]
     facts = {one.path: one for one in read if isinstance(one, Fact)}
     return Formulas(facts), [one for one in read if isinstance(one, Problem)]
@@ -211,13 +214,13 @@ def _read(
 ) -> Iterator[Fact | Problem]:
     for name, values in given.items():
         if name not in PARAMETERS:
-            yield document.problem((*path, name), f"'{name}' is no formula (known: {', '.join(PARAMETERS)})")
+            yield document.problem((*path, name), f"unknown formula '{name}' (known: {', '.join(PARAMETERS)})")
             continue
         for parameter in {**PARAMETERS[name], **values}:
             place = (*path, name, parameter)
             if parameter not in PARAMETERS[name]:
                 known = ", ".join(PARAMETERS[name])
-                yield document.problem(place, f"'{parameter}' is no parameter of {name} (it has: {known})")
+                yield document.problem(place, f"{name} has no parameter '{parameter}' (has: {known})")
             elif parameter not in values:
                 yield document.problem((*path, name), f"{name}: '{parameter}' is missing")
             else:

@@ -1,7 +1,7 @@
-"""Kinds of claims: what each needs, how it obtains a value from the model, how it explains it.
+"""Kinds of claims: what a kind must define, what it returns, and helpers that several kinds share.
 
-A kind is one small module that defines `KIND`; the entry-point group `rooflint.claims` names it by the key that stands
-in golden files. Other packages add theirs the same way.
+A kind is one small module that defines `KIND`, registered in the entry-point group `rooflint.claims` under the key that
+golden files use. Other packages add kinds in the same way.
 """
 
 import math
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from rooflint_report.verdicts import Prediction
 
 DIVISOR = "divisor"
-"""Name of the term that stands below the line of a quotient."""
+"""Name of the divisor among the terms of a quotient."""
 
 
 class ClaimError(ValueError):
-    """A claim that cannot mean anything, said in one sentence; found when its file is read."""
+    """An invalid claim; the message is one sentence. Raised when its file is read."""
 
 
 class ContradictionError(RooflintError):
-    """Facts that contradict one another, so that there is no figure to compare; says which of them is the odd one."""
+    """Facts that contradict one another, so that there is no figure to compare; with the facts that may be wrong."""
 
     def __init__(self, message: str, causes: Iterable[Cause]) -> None:
         super().__init__(message)
@@ -44,25 +44,25 @@ class ContradictionError(RooflintError):
 
 
 class UnavailableError(RooflintError):
-    """What a claim is held against is not here: a package of measurements, a machine; the message says what to do."""
+    """What a claim is compared with is not installed or not here; the message says what to do."""
 
 
 class Context(Protocol):
-    """What a kind may ask for while it obtains its value."""
+    """What a kind may ask for to obtain its value."""
 
     @property
     def registry(self) -> Registry:
-        """Devices and architectures."""
+        """Registry of devices and architectures."""
 
     @property
     def golden_roots(self) -> tuple[Path, ...]:
-        """Folders of golden files."""
+        """Folders that hold golden files."""
 
     def devices(self) -> list[str]:
-        """Ids of the devices that the suite is about."""
+        """Ids of the devices in the configured specs."""
 
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
-        """The device of a claim, or another one that it names, at the claim's operating point."""
+        """The device of a claim, or another that it names, at the claim's operating point."""
 
     def workload(self, claim: Claim) -> "Workload":
         """The workload of a claim."""
@@ -73,7 +73,7 @@ class Context(Protocol):
 
 @dataclass(frozen=True)
 class Obtained:
-    """What the model says about a claim's subject."""
+    """The model's value for the subject of a claim, with its derivation."""
 
     value: float
     dimension: Dimension
@@ -81,36 +81,36 @@ class Obtained:
     facts: tuple[Fact, ...] = ()
     display: str = ""
     holds: bool | None = None
-    """For claims without an expectation, such as orderings: whether what they say is so."""
+    """For claims without an expectation, such as orders: whether they hold."""
     expected: str = ""
-    """For those: what they say, in words."""
+    """For those: the statement in words."""
     ladder: Ladder | None = None
     """Where the value is one product."""
     divisor: Ladder | None = None
     """Where it is one product over another."""
     higher: Ladder | None = None
-    """Where it is the lower of two products: the other one."""
+    """Where it is the lower of two products: the higher one."""
     terms: tuple[tuple[Ladder, str, str], ...] = ()
-    """Where it is a sum of products: (ladder, unit, precision) each."""
+    """Where it is a sum of products: (ladder, unit, precision) of each."""
     hardware: Hardware | None = None
     unit: str | None = None
     precision: str | None = None
     sparse: bool = False
     others: tuple[str, ...] = ()
-    """Further devices that the claim speaks of."""
+    """Further devices that the claim is about."""
     details: str = ""
-    """Whole lines that a red verdict shows below what was obtained: the findings of an audit."""
+    """Whole lines that a failure shows below the obtained value, such as the findings of an audit."""
     doubt: str = ""
-    """Why a measured value may be too low: then only what lies above its expectation, or breaks a law, is decided."""
+    """Why a measured value may be too low; then only a value above its expectation, or a broken law, is decided."""
     causes: tuple[Cause, ...] = ()
-    """Of a red one, those that its ladders do not show."""
+    """Causes of a failure that do not follow from the ladders."""
     written: Callable[[float], str] | None = None
-    """How a value is shown, where its dimension does not say it: `12 %`, `900 inferences/s`."""
+    """Formats a value where its dimension does not tell how: `12 %`, `900 inferences/s`."""
     prediction: "Prediction | None" = None
-    """Of a claim about calibrated kernel times: on what it was decided, with the errors."""
+    """For a claim about calibrated kernel times: the rows it was decided on, with the errors."""
 
     def shown(self, value: float | None = None, digits: int = 4) -> str:
-        """A value of this kind for a reader."""
+        """The obtained value, or another of the same kind, as text."""
         if value is None and self.display:
             return self.display
         wanted = self.value if value is None else value
@@ -120,13 +120,13 @@ class Obtained:
 
     @property
     def rate_unit(self) -> str | None:
-        """FLOP/s for floating-point rates."""
+        """`FLOP/s` for floating-point rates, `OP/s` for integer ones; None for other dimensions."""
         if self.dimension == OPS_PER_S and self.precision in PRECISIONS:
             return rate_unit(self.precision)
         return None
 
     def cases(self, low: float, high: float, registry: Registry) -> Iterator[tuple[str, Case]]:
-        """What a diagnosis needs to know, by term: the whole, or each term as if the others were right."""
+        """(term, case) for a diagnosis: the whole value, then each term as if the others were right."""
         if self.ladder is not None:
             below = self.divisor.result if self.divisor else 1.0
             yield "", self._case(self.ladder, low * below, high * below, registry, self.unit, self.precision)
@@ -148,11 +148,11 @@ class Obtained:
 
 
 def _nothing(claim: Claim) -> None:
-    """No further check."""
+    """Accept every subject."""
 
 
 def article(name: str) -> str:
-    """`a peak`, `an intensity`."""
+    """A noun with its article: `a peak`, `an intensity`."""
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
@@ -162,24 +162,24 @@ class Kind:
 
     name: str
     says: str
-    """What it claims, in one sentence, for the schema and the docs."""
+    """What it claims, in one phrase, for the schema and the docs."""
     obtain: Callable[[Claim, Context], Obtained]
     dimension: Dimension | None = None
-    """Of its expectation; None where the kind checks it itself."""
+    """Dimension of its expectation; None where `check` compares it."""
     expects: Callable[[str], bool] = lambda subject: True
-    """Whether a subject needs an `expect`; orderings say all themselves."""
+    """Whether a subject needs an `expect`; an order does not."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Keys that only this kind understands, each with its JSON Schema."""
+    """Keys of this kind alone, each with its JSON Schema."""
     check: Callable[[Claim], None] = _nothing
-    """Refuse a subject or option that cannot mean anything. Raises ClaimError."""
+    """Refuses an invalid subject or option. Raises ClaimError."""
     modes: bool = True
-    """Whether an operating point means something to it."""
+    """Whether it accepts an operating point (`at:`)."""
     inferred: bool = False
-    """Whether what it claims was concluded from what a source printed; such claims corroborate nothing."""
+    """Whether the claim is a conclusion from what the source printed; such claims corroborate nothing."""
     foreign: bool = False
-    """Whether it says nothing of the facts themselves: it judges somebody else's figures by them, or is a law."""
+    """Whether it does not test the facts: it judges other people's figures by them, or is a law."""
     scopes: tuple[str, ...] = ("hardware",)
-    """What must stand above it in the file: `hardware`, `architecture`, or neither."""
+    """Which of `hardware` and `architecture` the file may be about; empty if it needs neither."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)
 
 
@@ -189,15 +189,15 @@ def _entries() -> Mapping[str, Any]:
 
 
 def names() -> list[str]:
-    """Names of all installed kinds."""
+    """Sorted names of all installed kinds."""
     return sorted(_entries())
 
 
 @cache
 def kind(name: str) -> Kind:
-    """The kind of that name; its module is imported when it is first asked for.
+    """The kind with that name; its module is imported on first use.
 
-    Raises KeyError for a name that nobody has, ClaimError where the module of it cannot be loaded or has no kind.
+    Raises KeyError for an unknown name, ClaimError where its module cannot be loaded or defines no kind.
     """
     entry = _entries()[name]
     try:
@@ -205,21 +205,23 @@ def kind(name: str) -> Kind:
     except Exception as error:
         raise ClaimError(f"the kind '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(loaded, Kind):
-        raise ClaimError(f"the kind '{name}' cannot be loaded: its entry point is {type(loaded).__name__}, no Kind")
+        raise ClaimError(
+            f"the kind '{name}' cannot be loaded: its entry point is a {type(loaded).__name__}, not a Kind"
+        )
     return loaded
 
 
-# ---- What several kinds have in common: reading `unit precision`, summing ladders, options
+# ---- options and subjects that several kinds share
 
-SPARSE = {"sparse": {"type": "boolean", "description": "with structured sparsity: the dense figure times its factor"}}
-PER = {"per": {"type": "string", "description": "of one of the equal parts of the device: gcd, core"}}
-STORED = {"storage": {"type": "string", "description": "precision of what is moved; by default the same"}}
+SPARSE = {"sparse": {"type": "boolean", "description": "with structured sparsity: the dense peak times its factor"}}
+PER = {"per": {"type": "string", "description": "one of the device's equal parts: gcd, core"}}
+STORED = {"storage": {"type": "string", "description": "precision of the data; that of the arithmetic by default"}}
 STORAGE = {"compute": {"type": "string", "description": "precision of the arithmetic"}, **STORED}
 FIDELITY: dict[str, dict[str, Any]] = {
-    "fidelity": {"enum": ["roofline", "silicon"], "description": "whose times: the plain roofline's unless said"},
+    "fidelity": {"enum": ["roofline", "silicon"], "description": "which model: the plain roofline by default"},
     "launch": {
         "type": "string",
-        "description": "with fidelity: silicon; stream unless said, or graph, free, framework",
+        "description": "with fidelity: silicon; stream by default, or graph, free, framework",
     },
 }
 WORKLOAD = {
@@ -228,7 +230,7 @@ WORKLOAD = {
 
 
 def unit_precision(text: str) -> tuple[str, str]:
-    """`tensor_core int8` → unit and precision. Raises ClaimError."""
+    """Parse `tensor_core int8` into unit and precision. Raises ClaimError."""
     words = text.split()
     if len(words) != 2:
         raise ClaimError(f"want a unit and a precision such as 'tensor_core int8', found '{text}'")
@@ -239,40 +241,40 @@ def unit_precision(text: str) -> tuple[str, str]:
 
 
 def terms(text: str) -> list[tuple[str, str]]:
-    """`tensor_core int8 + dla int8` → its terms. Raises ClaimError."""
+    """Parse `tensor_core int8 + dla int8` into its terms. Raises ClaimError."""
     return [unit_precision(term) for term in text.split(" + ")]
 
 
-def halves(text: str, sign: str = " / ") -> tuple[str, str]:
-    """`a / b` → a and b. Raises ClaimError."""
-    parts = text.split(sign)
+def halves(text: str) -> tuple[str, str]:
+    """Split `a / b` into a and b. Raises ClaimError."""
+    parts = text.split(" / ")
     if len(parts) != 2:
-        raise ClaimError(f"want two things with '{sign.strip()}' between them, found '{text}'")
+        raise ClaimError(f"want two operands with '/' between them, found '{text}'")
     return parts[0].strip(), parts[1].strip()
 
 
 def check_flag(claim: Claim, name: str) -> None:
-    """An option that is yes or no. Raises ClaimError."""
+    """Refuse an option that is not a boolean. Raises ClaimError."""
     if not isinstance(claim.option(name, False), bool):
         raise ClaimError(f"{name}: want true or false, found '{claim.option(name)}'")
 
 
 def check_fidelity(claim: Claim) -> None:
-    """Silicon is of devices as they are documented, and a way of launching is silicon's. Raises ClaimError."""
+    """Refuse an unknown fidelity, and options that do not go with it. Raises ClaimError."""
     fidelity = claim.option("fidelity", "roofline")
     if fidelity not in FIDELITY["fidelity"]["enum"]:
         raise ClaimError(f"fidelity: want roofline or silicon, found '{fidelity}'")
     if fidelity == "silicon" and claim.given:
-        raise ClaimError("fidelity: silicon is of documented devices; what is replayed under 'given:' is a roofline")
+        raise ClaimError("fidelity: silicon needs a documented device; a replay under 'given:' uses the roofline")
     if fidelity != "silicon" and claim.option("launch") is not None:
-        raise ClaimError("launch: the plain roofline has its launches from the device; say fidelity: silicon")
-    ways = (*MODES, FREE)
-    if claim.option("launch", FREE) not in ways:
-        raise ClaimError(f"launch: want one of {', '.join(ways)}; found '{claim.option('launch')}'")
+        raise ClaimError("launch: the roofline takes its launch overhead from the device; add 'fidelity: silicon'")
+    modes = (*MODES, FREE)
+    if claim.option("launch", FREE) not in modes:
+        raise ClaimError(f"launch: want one of {', '.join(modes)}; found '{claim.option('launch')}'")
 
 
 def check_precisions(claim: Claim) -> None:
-    """Options that name a precision name one that exists. Raises ClaimError."""
+    """Refuse an unknown precision in `compute` or `storage`. Raises ClaimError."""
     for option in ("compute", "storage"):
         try:
             precision(str(claim.option(option, "int8")))

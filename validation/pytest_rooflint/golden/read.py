@@ -1,4 +1,4 @@
-"""Golden files: read strictly, one claim a line, every problem with its line."""
+"""Read golden files strictly: one claim per entry, every problem with its line."""
 
 import difflib
 import json
@@ -26,7 +26,7 @@ _RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")
 
 
 def load(file: Path, text: str | None = None) -> Golden:
-    """Read a golden file, or a text in its place. Raises InputError with every problem in it."""
+    """Read a golden file, or `text` in its place. Raises InputError with every problem in it."""
     document = strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
     if not isinstance(document.data, dict):
         raise refuse(file, 1, "want a mapping with the key 'claims', found something else")
@@ -61,7 +61,7 @@ def _twice(claims: tuple[Claim, ...]) -> Iterator[Problem]:
 
 
 class _Reader:
-    """Turns the entries of `claims` into Claims, and notes problems on the way."""
+    """Turns the entries of `claims` into Claims and collects the problems."""
 
     def __init__(self, spec: GoldenSpec, document: Document) -> None:
         self.spec = spec
@@ -95,7 +95,7 @@ class _Reader:
             id="",
             file=self.document.file,
             line=self.document.line(path),
-            source=_foreign(self._source(common)),
+            source=_independent(self._source(common)),
             expectation=expectation,
             hardware=options.pop("hardware", self.spec.hardware),
             architecture=self.spec.architecture,
@@ -124,7 +124,7 @@ class _Reader:
 
     def _common(self, entry: Mapping[str, Any], path: strict_yaml.Path) -> CommonSpec:
         common = {key: value for key, value in entry.items() if key in CommonSpec.model_fields}
-        for key in ("expect", "where"):  # digits that were printed say something: 2.00 is not 2
+        for key in ("expect", "where"):  # as written: 2.00 is more precise than 2
             if (*path, key) in self.document.texts:
                 common[key] = self.document.texts[(*path, key)]
         try:
@@ -138,8 +138,8 @@ class _Reader:
         for key in options:
             if key not in kind.options:
                 known = (*CommonSpec.model_fields, *kind.options)
-                meant = _meant([key], known) or f" (it knows: {', '.join(known)})"
-                raise ClaimError(f"'{key}' means nothing to {article(kind.name)} claim{meant}")
+                meant = _meant([key], known) or f" (known: {', '.join(known)})"
+                raise ClaimError(f"'{key}' is an unknown option for {article(kind.name)} claim{meant}")
 
     def _inherited_options(self, kind: Kind) -> dict[str, Any]:
         above = {"compute": self.spec.compute, "storage": self.spec.storage, "machine": self.spec.machine}
@@ -155,7 +155,7 @@ class _Reader:
     def _expectation(kind: Kind, subject: str, common: CommonSpec) -> Expectation | None:
         if not kind.expects(subject):
             if common.expect is not None:
-                raise ClaimError(f"{article(kind.name)} claim says all in its subject; remove 'expect'")
+                raise ClaimError(f"{article(kind.name)} claim takes no expectation here; remove 'expect'")
             return None
         if common.expect is None:
             raise ClaimError(f"{article(kind.name)} claim needs 'expect': what the source printed")
@@ -169,7 +169,7 @@ class _Reader:
                 f"expect: {article(kind.name)} is {measure(kind.dimension)}, '{expectation.text}' is {found}"
             )
         if expectation.tolerance == "stated" and not expectation.justified and not common.why:
-            raise ClaimError(f"'{expectation.stated}' is wider than the printed digits; say 'why:'")
+            raise ClaimError(f"tolerance '{expectation.stated}' exceeds the printed precision; add 'why:'")
         _not_too_wide(expectation, common)
         return expectation
 
@@ -183,14 +183,14 @@ class _Reader:
             return ClaimSource(common.source, named.document, named.grade, where or named.where, named.url)
         chosen = common.source or self.spec.source
         if chosen is None:
-            raise ClaimError("nobody is quoted; add 'source:' to the claim or to the file")
+            raise ClaimError("no source given; add 'source:' to the claim or to the file")
         return ClaimSource(None, chosen.document, chosen.grade, where or chosen.where, chosen.url)
 
 
-def _foreign(source: ClaimSource) -> ClaimSource:
+def _independent(source: ClaimSource) -> ClaimSource:
     """The source, unless it is the model's own output. Raises ClaimError."""
     if _OURSELVES.search(source.document):
-        raise ClaimError(f"quotes rooflint itself ('{source.document}'); a claim quotes somebody else")
+        raise ClaimError(f"cites rooflint itself ('{source.document}'); cite an independent source")
     return source
 
 
@@ -200,31 +200,31 @@ def _meant(words: Iterable[str], known: Iterable[str]) -> str:
 
 
 def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
-    """A tolerance that a wrong fact fits into is said aloud, or refused. Raises ClaimError."""
+    """Refuse a tolerance that would hide a wrong fact, or that has no reason. Raises ClaimError."""
     if expectation.width > WIDEST * (1 + 1e-9) and expectation.tolerance == "stated":
         raise ClaimError(
-            f"expect: {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim checks nothing"
+            f"expect: tolerance {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim tests nothing"
         )
     if is_wide(expectation) and not common.why:
-        raise ClaimError(f"expect: {expectation.tolerance_text} is wider than ±{WIDE:.0%}; say 'why:'")
+        raise ClaimError(f"expect: tolerance {expectation.tolerance_text} is wider than ±{WIDE:.0%}; add 'why:'")
 
 
 def _xfail(common: CommonSpec, expectation: Expectation | None, written: str | None) -> Xfail | None:
-    """The excuse, with the ratio that it excuses. Raises ClaimError for an excuse that fits other disagreements."""
+    """The known disagreement with its ratio. Raises ClaimError where it would excuse other ones, too."""
     if common.xfail is None:
         return None
     ratio = common.xfail.ratio
     if expectation is None and ratio is not None:
-        raise ClaimError("xfail: ratio: means nothing to a claim without 'expect'")
+        raise ClaimError("xfail: 'ratio:' needs an 'expect'; remove it")
     if expectation is None:
         return Xfail(common.xfail.reason, common.xfail.until)
     if ratio is None:
-        raise ClaimError("xfail: say 'ratio:', obtained over expected, so that only this disagreement is excused")
+        raise ClaimError("xfail: add 'ratio:', obtained over expected, so that only this disagreement is excused")
     return Xfail(common.xfail.reason, common.xfail.until, _excused_ratio(written or str(ratio)))
 
 
 def _excused_ratio(text: str) -> Expectation:
-    """A plain number or fraction, in as many digits as tell it from its neighbours. Raises ClaimError."""
+    """The ratio of an xfail: a number or a fraction, precise to 5 %. Raises ClaimError."""
     if not _RATIO.fullmatch(text):
         raise ClaimError(f"xfail: ratio: want a number or a fraction such as 1.016 or 1/2, found '{text}'")
     try:
@@ -232,26 +232,26 @@ def _excused_ratio(text: str) -> Expectation:
     except ExpectationError as error:
         raise ClaimError(f"xfail: ratio: {error}") from error
     if ratio.high > ratio.value * (1 + WIDE):
-        raise ClaimError(f"xfail: ratio: {text} is {ratio.tolerance_text}; say another digit")
+        raise ClaimError(f"xfail: ratio: {text} is {ratio.tolerance_text}; add a digit")
     return ratio
 
 
 def _check_modes(kind: Kind, claim: Claim) -> None:
-    """Operating points must mean something, to devices that the claim speaks of. Raises ClaimError."""
+    """Refuse operating points of a kind without any, or of a device that the claim is not about. Raises ClaimError."""
     if claim.at is not None and (not kind.modes or (claim.architecture and not claim.hardware)):
-        raise ClaimError(f"at: means nothing to {article(kind.name)} claim here")
+        raise ClaimError(f"at: {article(kind.name)} claim takes no operating point here")
     if claim.at is not None and "@" in claim.subject:
-        raise ClaimError("at: the subject names operating points itself; keep one of the two")
+        raise ClaimError("at: the subject already names operating points; keep one of the two")
     if not isinstance(claim.at, Mapping):
         return
     about = {claim.hardware, *claim.subject.replace("<", " ").split()}
     for device in claim.at:
         if device not in about:
-            raise ClaimError(f"at: the claim does not speak of '{device}'")
+            raise ClaimError(f"at: the claim is not about '{device}'")
 
 
 def _id(kind: Kind, claim: Claim, entry: Mapping[str, Any]) -> str:
-    """Kind, subject, and what else tells this claim from its neighbours; nothing that needs quoting in a shell."""
+    """Id: kind, subject, and whatever else tells this claim from others; needs no quotes in a shell."""
     parts = [kind.name, kind.slug(claim)]
     parts += [f"of-{slug(json.dumps(claim.workload))}"] if "workload" in entry else []
     parts += [f"in-{entry['compute']}"] if "compute" in entry else []

@@ -1,4 +1,7 @@
-"""Figures of how a workload is laid out on a device, op by op, and which op a claim means."""
+"""Replays: a device under assumed facts, beside the sourced one.
+
+A replay puts the assumptions of a document (`given:`) on a copy of a device, so that its figures can be recomputed.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -35,11 +38,11 @@ FIGURES: dict[str, Callable[[Allocation], NDArray[Any]]] = {
 
 
 class WhichOpError(RooflintError):
-    """A figure of one op, where the claim does not say of which, or of one that its workload does not have."""
+    """A figure of one op, where the claim does not name the op, or names one that its workload lacks."""
 
 
 def op_of(allocation: Allocation, figure: NDArray[Any], wanted: str | None = None) -> int:
-    """Row of the op that is meant: the one of that name, or any one where all have the same figure.
+    """Row of the op that is meant: the one with that name, or the first where all have the same figure.
 
     Raises WhichOpError where they differ, and for a name that no op has.
     """
@@ -53,18 +56,18 @@ def op_of(allocation: Allocation, figure: NDArray[Any], wanted: str | None = Non
         other = int(differs.argmax())
         raise WhichOpError(
             f"the ops of {allocation.workload} differ: {names[0]} {allocation.display(0)}, "
-            f"{names[other]} {allocation.display(other)}; say 'op:'"
+            f"{names[other]} {allocation.display(other)}; add 'op:'"
         )
     return 0
 
 
-# ---- Replays: another person's assumptions, put on a copy of a device, and set beside the sourced facts
+# ---- assumptions
 
 _PEAK = FactKind("a peak", OPS_PER_S, 1e6, 1e20, "33.8 TOP/s")
 _CONVENTIONS = ("ops_per_mac", "bandwidth_share", "compute", "storage", "layout")
 
 FULL = "full"
-"""A layout that is no layout: every unit is said to hold work, whatever the workload."""
+"""A layout that ignores the workload: every unit is assumed to be active."""
 
 _OF_FULL: dict[str, Callable[[Allocation], float]] = {
     "units": lambda allocation: float(allocation.total[0]),
@@ -73,7 +76,7 @@ _OF_FULL: dict[str, Callable[[Allocation], float]] = {
 
 
 def _wrong_convention(name: str, value: Any) -> str | None:
-    """What is wrong with a convention; None if nothing is."""
+    """Why a convention is invalid; None where it is valid."""
     if name in ("compute", "storage"):
         return (
             None
@@ -84,7 +87,7 @@ def _wrong_convention(name: str, value: Any) -> str | None:
         known = (*LAYOUTS, FULL)
         return None if value in known else f"want one of {', '.join(known)}, found '{value}'"
     if name not in _CONVENTIONS:
-        return f"is no convention (known: {', '.join(_CONVENTIONS)})"
+        return f"unknown convention (known: {', '.join(_CONVENTIONS)})"
     try:
         number = fraction(value)
     except (ValueError, ZeroDivisionError):
@@ -93,17 +96,17 @@ def _wrong_convention(name: str, value: Any) -> str | None:
 
 
 class NotGivenError(RooflintError):
-    """A figure that rests on an assumption which the replay does not give."""
+    """A figure that needs an assumption which the replay does not give."""
 
 
 @dataclass(frozen=True)
 class Assumed:
-    """A device as somebody assumed it to be."""
+    """A device under the assumptions of a document."""
 
     label: str
     spec: GivenSpec
     sourced: Hardware
-    """The device by its documented facts, at the operating point that the assumptions speak of."""
+    """The device by its documented facts, at the operating point of the assumptions."""
     hardware: Hardware
     """The same with the assumed facts in place."""
     typed_peak: Fact | None = None
@@ -111,26 +114,26 @@ class Assumed:
     formulas: Formulas = field(default_factory=Formulas)
 
     def precision(self, claimed: str) -> str:
-        """The precision whose rate is meant where another is claimed: INT8's, sold as that of FP32."""
+        """The precision whose rate was used where another is claimed: an INT8 peak sold as FP32."""
         return str(self.conventions.get("compute", claimed))
 
     @property
     def units(self) -> list[str]:
-        """The units that compute, together."""
+        """Names of the units whose peaks add up."""
         return self.spec.unit.split(" + ")
 
     @property
     def ops_per_mac(self) -> float:
-        """How many ops the assumed peak counts for one MAC."""
+        """Ops that the assumed peak counts per MAC. [op/MAC]"""
         return float(self.conventions.get("ops_per_mac", OPS_PER_MAC))
 
     @property
     def bandwidth_share(self) -> float:
-        """What share of its bandwidth the device is assumed to reach."""
+        """Share of its bandwidth that the device is assumed to reach. [1]"""
         return fraction(self.conventions.get("bandwidth_share", 1))
 
     def peak_ops_per_s(self, precision: str) -> float:
-        """The assumed peak, in the ops that it was counted in. [op/s]"""
+        """The assumed peak, with MACs counted as assumed. [op/s]"""
         if self.typed_peak:
             return self.typed_peak.value
         derived = sum(self.hardware.unit(name).peak_ops_per_s(self.precision(precision)) for name in self.units)
@@ -165,31 +168,31 @@ class Assumed:
         return self.hardware.facts["tdp"].value
 
     def energy_j(self, estimate: Estimate) -> float:
-        """Of the whole workload, by the formula that they counted it with. [J]"""
+        """Energy of the whole workload by the assumed formula. [J]"""
         if self.formulas.energy is None:
-            raise NotGivenError(f"{self.label} says no energies; give 'counted_energy' under 'formula'")
+            raise NotGivenError(f"{self.label} has no energies; give 'counted_energy' under 'formula'")
         ops, moved = float(estimate.ops.sum()), float(estimate.bytes_moved.sum())
         return self.formulas.energy.energy_j(ops, moved, self.tdp_w, estimate.latency_s)
 
     @property
     def layout(self) -> str:
-        """How blocks of work are assumed to lie on the units."""
+        """The assumed layout of blocks on the units."""
         return str(self.conventions.get("layout", LAYOUTS[0]))
 
     def laid_out(self, figure: str, workload: Workload, compute: str) -> tuple[float, str]:
-        """A figure of how the workload lies on the assumed units, and why; several units are one array of tiles."""
+        """A figure of the workload's allocation to the assumed units, and why; several units are one array of tiles."""
         unit = self.hardware.unit(self.units[0]) if len(self.units) == 1 else None
         full = self.layout == FULL
         layout = LAYOUTS[0] if full else self.layout
         allocation = allocate(self.hardware, workload, compute=self.precision(compute), unit=unit, layout=layout)
         if full and figure in _OF_FULL:
-            return float(_OF_FULL[figure](allocation)), "every unit is said to hold work"
+            return float(_OF_FULL[figure](allocation)), "every unit is assumed to be active"
         values = FIGURES[figure](allocation)
         op = op_of(allocation, values)
         return float(values[op]), allocation.reason(op)
 
     def sourced_estimate(self, workload: Workload, compute: str) -> Estimate:
-        """The same workload on the documented device: storage in the precision of the arithmetic."""
+        """The same workload on the documented device, stored in the precision of the arithmetic."""
         able = [self.sourced.units[name] for name in self.units if name in self.sourced.units]
         meant = self.precision(compute)
         best = max(able, key=lambda unit: unit.peak_ops_per_s(meant), default=None)
@@ -201,13 +204,13 @@ class Assumed:
 
 
 def fraction(value: Any) -> float:
-    """`8/16` or a number."""
+    """The value of `8/16`, or of a number."""
     above, _, below = str(value).partition("/")
     return float(above) / float(below or 1)
 
 
 def assume(golden: Golden, registry: Registry) -> dict[str, Assumed]:
-    """The assumptions of a file by label. Raises InputError for what cannot be assumed."""
+    """The assumptions of a file by label. Raises InputError for invalid ones."""
     return {label: _assume(label, spec, golden, registry) for label, spec in golden.spec.given.items()}
 
 
@@ -254,12 +257,12 @@ def _typed_peak(
 
 
 def subject_of(claim: Claim) -> tuple[str, list[str]]:
-    """The figure that a replayed claim speaks of, and of which labels, in its order."""
+    """The figure that a replayed claim is about, and its labels in order."""
     words = claim.subject.replace("<", " ").split()
     named = words if claim.kind != "figure" else words[1:]
     return (words[0] if claim.kind == "figure" and words else claim.kind), named
 
 
 def uses(claim: Claim) -> list[str]:
-    """The labels that a replayed claim speaks of."""
+    """The labels that a replayed claim is about."""
     return [word for word in claim.subject.replace("<", " ").split() if word in claim.given]

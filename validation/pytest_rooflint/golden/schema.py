@@ -1,4 +1,4 @@
-"""The shape of golden files, checked once at the door and exported as JSON Schema."""
+"""The schema of golden files: pydantic models that validate them and export as JSON Schema."""
 
 import datetime
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rooflint.devices.schema import Id, SourceSpec, Strict, Text, Word
 MODE = r"^[a-z0-9][a-z0-9_]*$"
 
 
-def _wish(message: str) -> PydanticCustomError:
+def _refusal(message: str) -> PydanticCustomError:
     return PydanticCustomError("claim", "{message}", {"message": message})
 
 
@@ -25,18 +25,18 @@ def _date(value: Any) -> Any:
             return datetime.date.fromisoformat(value)
         except ValueError:
             pass
-    raise _wish(f"want a day such as 2027-06-30, found '{value}'")
+    raise _refusal(f"want a date such as 2027-06-30, found '{value}'")
 
 
 def _printed(value: Any) -> Any:
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
-        raise _wish(f"want what the source printed, such as 989.4 TFLOP/s, found {value}")
+        raise _refusal(f"want what the source printed, such as 989.4 TFLOP/s, found {value}")
     return value
 
 
 def _place(value: Any) -> Any:
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
-        raise _wish(f"want a page, table or row, found {value}")
+        raise _refusal(f"want a page, table or row, found {value}")
     return value if value is None else str(value)
 
 
@@ -44,7 +44,7 @@ def _modes(value: Any) -> Any:
     single = {"one": value} if isinstance(value, str) else value
     wrong = not isinstance(single, dict) or not single or not all(isinstance(mode, str) for mode in single.values())
     if value is not None and wrong:
-        raise _wish(f"want an operating point such as 30w, or one a device, found {value}")
+        raise _refusal(f"want an operating point such as 30w, or one for each device, found {value}")
     return value
 
 
@@ -56,14 +56,16 @@ def _source(value: Any) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         what = ".".join(map(str, first["loc"]))
-        raise _wish(f"want a key of 'sources', or {{document, where, grade}}: {what} {first['msg'].lower()}") from error
+        raise _refusal(
+            f"want a key of 'sources', or {{document, where, grade}}: {what} {first['msg'].lower()}"
+        ) from error
 
 
 _TEXT_OR_NUMBER = WithJsonSchema({"type": ["string", "number"]})
 
 
 class XfailSpec(Strict):
-    """A known disagreement: how far it is off, why, and the day when it must be looked at again."""
+    """A known disagreement: its ratio, the reason, and the date of its review."""
 
     ratio: Annotated[Any, BeforeValidator(_printed), _TEXT_OR_NUMBER] = None
     reason: Text
@@ -71,7 +73,7 @@ class XfailSpec(Strict):
 
 
 class InlineSourceSpec(SourceSpec):
-    """A document written where it is used."""
+    """A document that is cited in the claim itself."""
 
     where: Text
 
@@ -86,7 +88,7 @@ _SOURCE = {"anyOf": [{"type": "string"}, InlineSourceSpec.model_json_schema()]}
 
 
 class CommonSpec(Strict):
-    """Keys that every claim understands."""
+    """Keys that every kind of claim has."""
 
     expect: Annotated[Any, BeforeValidator(_printed), _TEXT_OR_NUMBER] = None
     at: Annotated[Any, BeforeValidator(_modes), WithJsonSchema(_AT)] = None
@@ -100,7 +102,7 @@ class CommonSpec(Strict):
 
 
 class GivenSpec(Strict):
-    """Another person's assumptions about one device, under a label that the claims use."""
+    """Assumptions about one device, under a label that the claims use."""
 
     hardware: Text
     at: Text | None = None
@@ -114,7 +116,7 @@ class GivenSpec(Strict):
 
 
 class GoldenSpec(Strict):
-    """golden/**/*.yaml: what others publish or measured about one subject."""
+    """golden/**/*.yaml: what others published or measured about one subject."""
 
     title: Text | None = None
     hardware: Id | None = None
@@ -132,7 +134,7 @@ class GoldenSpec(Strict):
 
 @dataclass(frozen=True)
 class Golden:
-    """A golden file that could be read."""
+    """A valid golden file."""
 
     file: Path
     title: str | None

@@ -1,4 +1,4 @@
-"""The workloads that golden files speak of: committed networks by id, and gemm / conv2d / mlp by parameters."""
+"""Workloads that golden files name: committed networks by id, and gemm / conv2d / mlp by parameters."""
 
 import json
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ _PARAMETERS = {
 
 
 def build(text: Any, roots: tuple[Path, ...] = ()) -> Workload:
-    """`torchvision/resnet18`, `{network: torchvision/resnet18, batch: 8}`, `{mlp: [1024, 1024], batch: 16}`, …
+    """Build `torchvision/resnet18`, `{network: torchvision/resnet18, batch: 8}`, `{mlp: [1024, 1024], batch: 16}`, …
 
-    Raises ClaimError for what is none of these, and for parameters that cannot be.
+    Raises ClaimError for anything else, and for invalid parameters.
     """
     if text is None:
-        raise ClaimError("no workload is named; add 'workload:' to the claim or to the file")
+        raise ClaimError("no workload given; add 'workload:' to the claim or to the file")
     return _build(json.dumps(text, sort_keys=True), roots)
 
 

@@ -1,4 +1,7 @@
-"""pytest's view of golden files: a file is a collector, a claim is an item. Public API only."""
+"""pytest items: a golden file is a collector, a claim is an item; also guards against false passes.
+
+Uses pytest's public API only.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -20,14 +23,14 @@ VERDICT = pytest.StashKey[Verdict]()
 
 
 class Red(Exception):  # noqa: N818  # it is a verdict, not an error
-    """A claim or a file that does not hold; its text is all there is to show."""
+    """A failed claim or file; its text is the whole message."""
 
 
 class GoldenFolder(pytest.Directory):
-    """A configured golden folder: what is in it, and the closed world that it must cover."""
+    """A configured golden folder: its golden files, then the closed world that they must cover."""
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
-        """The folder's own files and folders first, the closed world last."""
+        """Files and folders first, the closed world last."""
         for path in sorted(self.path.iterdir()):
             if self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
                 continue
@@ -39,10 +42,10 @@ class GoldenFolder(pytest.Directory):
 
 
 class GoldenFile(pytest.File):
-    """A golden file."""
+    """Collector of the claims in a golden file."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """One item a claim; one red item for a file that cannot be read."""
+        """One item per claim; one failing item for an invalid file."""
         self.config.stash[SUITE].visited.add(self.path.resolve())
         try:
             claims = self.config.stash[SUITE].read(self.path).claims
@@ -54,14 +57,14 @@ class GoldenFile(pytest.File):
 
 
 class ClaimItem(pytest.Item):
-    """A claim."""
+    """Test of one claim."""
 
     def __init__(self, *, claim: Claim, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.claim = claim
 
     def runtest(self) -> None:
-        """Judge it, and let pytest know."""
+        """Judge the claim and report its outcome to pytest."""
         suite = self.config.stash[SUITE]
         excuses = not self.config.getoption("runxfail", default=False)
         verdict = judge(self.claim, self.nodeid, suite, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
@@ -76,72 +79,72 @@ class ClaimItem(pytest.Item):
             pytest.skip(f"{verdict.outcome}: {verdict.reason}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The verdict's text; a traceback only for our own bugs."""
+        """The verdict's text; a traceback only for bugs of rooflint."""
         if VERDICT in self.stash and isinstance(excinfo.value, Red | pytest.xfail.Exception):
             return self.stash[VERDICT].text()
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The YAML line."""
+        """The claim's line in the YAML file."""
         return self.path, self.claim.line - 1, self.name
 
 
 class ProblemItem(pytest.Item):
-    """Something that is wrong before any claim is judged: a broken file, a device without claims."""
+    """Test of what must be right before any claim is judged: valid files, devices with claims."""
 
     def __init__(self, *, problems: list[Problem], **arguments: Any) -> None:
         super().__init__(**arguments)
         self.problems = problems
 
     def runtest(self) -> None:
-        """Red, if there is a problem."""
+        """Fail if there is a problem."""
         if self.problems:
             raise Red("\n".join(map(str, self.problems)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """One line a problem."""
+        """One line per problem."""
         return str(excinfo.value) if isinstance(excinfo.value, Red) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The first problem's line."""
+        """File and line of the first problem."""
         first = self.problems[0] if self.problems else None
         return (first.file, first.line - 1, self.name) if first else (self.path, 0, self.name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """For the evidence."""
+        """The problems as rows of the evidence."""
         return [
             {"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in self.problems
         ]
 
 
 class ClosedWorldItem(ProblemItem):
-    """What the suite as a whole lacks, over all configured goldens, whatever this run selected."""
+    """Test of what the suite as a whole lacks, whatever this run selected."""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(problems=[], **arguments)
 
     def runtest(self) -> None:
-        """Look at all goldens, and at those that pytest passed by."""
+        """Check all golden files, and that pytest collected them."""
         suite = self.config.stash[SUITE]
         self.problems = suite.world_problems()
-        if not self.config.getoption("lf", default=False):  # it passes by what did not fail
+        if not self.config.getoption("lf", default=False):  # it skips what did not fail
             self.problems += suite.unvisited(self.path)
         super().runtest()
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The folder."""
+        """The golden folder itself."""
         return self.path, 0, self.name
 
 
-# ---- What pytest would call green although nothing was shown: skips and expected failures from outside, folders pass
+# ---- false passes: claims skipped or excused from outside, folders that pytest ignored
 
-PASSED_BY = "rooflint_passed_by"
-"""Key under which an xdist worker tells the controller of folders."""
+IGNORED_FOLDERS = "rooflint_ignored_folders"
+"""Key under which an xdist worker reports ignored golden folders to the controller."""
 
 
 @dataclass
 class Guard:
-    """What one run has to answer for."""
+    """Collects what would let a run pass without judging every claim."""
 
     suite: Suite
     skipped: list[str] = field(default_factory=list)
@@ -151,7 +154,7 @@ class Guard:
     # ---- where items are collected and run
 
     def saw(self, path: Path, ignored: bool | None) -> None:
-        """A path that pytest came by; note the golden folders that it will not see for that."""
+        """Note the golden folders below a path that pytest ignores."""
         if ignored:
             there = path.resolve()
             self.folders |= {shown(root) for root in self.suite.golden_roots if root.is_relative_to(there)}
@@ -159,29 +162,29 @@ class Guard:
     # ---- where reports are gathered
 
     def gather(self, report: pytest.TestReport) -> None:
-        """Note a claim that somebody skipped, and a red one that was not counted."""
+        """Note a claim that was skipped from outside, and a failure that pytest did not count."""
         self.skipped += getattr(report, "rooflint_skipped", [])
         brief = getattr(report, "rooflint_brief", None)
         red = bool(brief and brief["outcome"] == "fail") or bool(getattr(report, "rooflint_problems", []))
         self.hidden += red and report.outcome != "failed"
 
     def sentences(self) -> Iterator[str]:
-        """What is wrong with the run as a whole."""
+        """Problems of the run as a whole."""
         for folder in sorted(self.folders):
-            yield f"{folder} was passed by (--ignore, norecursedirs, a conftest?); no claim below it was judged"
+            yield f"{folder} was ignored (by --ignore, norecursedirs or a conftest?); its claims were not judged"
         if self.skipped:
             more = f" and {len(self.skipped) - 1} more were" if len(self.skipped) > 1 else " was"
             yield (
                 f"{self.skipped[0]}{more} skipped by a mark or a hook; "
-                "a claim is excused in its own file, with 'xfail' or 'undisclosed'"
+                "excuse a claim in its golden file, with 'xfail' or 'undisclosed'"
             )
         if self.hidden:
-            what = "1 red item was" if self.hidden == 1 else f"{self.hidden} red items were"
-            yield f"{what} not counted as a failure; remove what turns red into green (a mark of a conftest?)"
+            what = "1 failure was" if self.hidden == 1 else f"{self.hidden} failures were"
+            yield f"{what} hidden by a mark or a hook (of a conftest?); remove it"
 
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
-    """Put on a report, as plain data, that an item was skipped from outside, or that its claim was never judged."""
+    """Note on a report that an item was skipped from outside, or that its claim was never judged."""
     if not isinstance(item, ClaimItem | ProblemItem) or VERDICT in item.stash:
         return
     if report.skipped and not getattr(report, "rooflint_problems", []):

@@ -1,4 +1,4 @@
-"""GitHub annotations: the worst ten failures, on their YAML lines. GitHub shows ten a step, so the worst come first."""
+"""One pytest run: collect golden files, gather verdicts, write the evidence, sum up, annotate on GitHub."""
 
 import datetime
 import math
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rooflint_report.verdicts import Cause, Verdict
 
 LIMIT = 10
+"""Annotations that GitHub shows per step."""
 
 
 def worst(verdicts: "Sequence[Verdict]", problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -67,17 +68,17 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-# ---- One pytest run: collects golden files, gathers verdicts (on xdist's controller), writes evidence, annotates
+# ---- the run
 
 
 def _options(config: pytest.Config) -> Iterator[str]:
-    """The folders that were named on the command line, for a rerun."""
+    """The folders given on the command line, for a rerun."""
     for option in ("--rooflint-golden", "--rooflint-specs"):
         yield from (f"{option}={folder}" for folder in config.getoption(option))
 
 
 class Run:
-    """The plugin while it is awake."""
+    """The plugin where golden folders are configured; with xdist, the controller gathers the verdicts."""
 
     def __init__(self, config: pytest.Config, golden: list[Path], specs: list[Path]) -> None:
         self.config = config
@@ -100,31 +101,31 @@ class Run:
     # ---- collection
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Golden files below the configured folders, nothing else."""
+        """Collect golden files below the configured folders, nothing else."""
         return GoldenFile.from_parent(parent, path=file_path) if self.suite.owns(file_path) else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """A golden folder brings the closed world with it, wherever the whole folder is run."""
+        """Collect a golden folder with its closed world, wherever the whole folder is run."""
         return GoldenFolder.from_parent(parent, path=path) if path.resolve() in self.suite.golden_roots else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_ignore_collect(self, collection_path: Path) -> Any:
-        """A golden folder is not passed by in silence."""
+        """Note a golden folder that pytest ignores."""
         ignored = yield
         self.guard.saw(collection_path, ignored)
         return ignored
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Hear from an xdist worker what it passed by."""
-        self.guard.folders |= set(getattr(node, "workeroutput", {}).get(items.PASSED_BY, ()))
+        """Gather the ignored folders of an xdist worker."""
+        self.guard.folders |= set(getattr(node, "workeroutput", {}).get(items.IGNORED_FOLDERS, ()))
 
     # ---- verdicts
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-        """Put the verdict on the report as plain data, so that it crosses from an xdist worker to the controller."""
+        """Put the verdict on the report as plain data, which xdist sends to the controller."""
         report = yield
         if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
             verdict = item.stash[VERDICT]
@@ -149,9 +150,9 @@ class Run:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A run in which nothing was decided is red; then write the evidence."""
+        """Fail a run that validated nothing, then write the patch and the evidence."""
         if self._is_worker():
-            self.config.workeroutput[items.PASSED_BY] = sorted(self.guard.folders)  # type: ignore[attr-defined]
+            self.config.workeroutput[items.IGNORED_FOLDERS] = sorted(self.guard.folders)  # type: ignore[attr-defined]
             return
         for sentence in self.guard.sentences():
             self._note(sentence, session)
@@ -165,7 +166,7 @@ class Run:
             self._write(target, session)
 
     def _propose(self, target: str, session: pytest.Session) -> None:
-        """The patch, on whose account nothing turns green."""
+        """Write the proposed patch; the outcome of the run stays as it is."""
         from pytest_rooflint.repair import plan  # noqa: PLC0415  # only where it is asked for
 
         folder, root = self.config.invocation_params.dir, self.config.rootpath
@@ -174,10 +175,10 @@ class Run:
         try:
             self.proposed = plan.write(self.suite, self.verdicts, place, excuses=excuses)
         except OSError as error:
-            self._note(f"{place.file}: no patch written: {error.strerror}", session)
+            self._note(f"{place.file}: cannot write the patch: {error.strerror}", session)
 
     def _note(self, what: str, session: pytest.Session) -> None:
-        """A problem of the run itself, which makes it red."""
+        """A problem of the run itself, which fails it."""
         self.problems.append({"what": what, "file": None, "line": None})
         if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -186,7 +187,7 @@ class Run:
         return hasattr(self.config, "workerinput")
 
     def _write(self, target: str, session: pytest.Session) -> None:
-        """The evidence of the run."""
+        """Write the evidence of the run."""
         from pytest_rooflint.evidence import build  # noqa: PLC0415  # only where it is written
 
         try:
@@ -201,17 +202,17 @@ class Run:
             )
             build.write(Path(self.config.invocation_params.dir, target), found)
         except OSError as error:
-            self._note(f"{target}: no evidence written: {error.strerror}", session)
+            self._note(f"{target}: cannot write the evidence: {error.strerror}", session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Count what pytest cannot know, and annotate on GitHub."""
+        """Print totals that pytest does not have, and annotate on GitHub."""
         if not self.briefs and not self.problems:
             return
-        if alone := sum(one.uncorroborated for one in self.briefs):
+        if count := sum(one.uncorroborated for one in self.briefs):
             terminalreporter.write_line(
-                f"{alone} of {len(self.briefs)} claims are uncorroborated: no second document backs them"
+                f"{count} of {len(self.briefs)} claims are uncorroborated: no second document backs them"
             )
-        if said := expect.sentence(sum(one.loose for one in self.briefs), sum(one.stale for one in self.briefs)):
+        if said := expect.loose_summary(sum(one.loose for one in self.briefs), sum(one.stale for one in self.briefs)):
             terminalreporter.write_line(said)
         for line in self._repairs():
             terminalreporter.write_line(line, bold=True)
@@ -226,7 +227,7 @@ class Run:
 
     @cached_property
     def verdicts(self) -> "list[Verdict]":
-        """Those that were found, as typed records; asked for when all are there."""
+        """The verdicts of the run as typed records; read it only when all are there."""
         if not self.found:
             return []
         from rooflint_report.verdicts import Verdict  # noqa: PLC0415  # pydantic models: only where something is read

@@ -1,1 +1,1 @@
-"""The suite: every golden file, the registry, verdicts, and repairs that are tried."""
+"""The suite: golden files and specs together, verdicts on claims, and trials of repairs."""

@@ -1,11 +1,10 @@
-"""From a claim to its verdict: obtain the figure, compare, explain."""
+"""Judge a claim: obtain the figure, compare it with the expectation, rank the causes of a failure."""
 
 import datetime
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Protocol
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.claim import Claim
@@ -27,16 +26,12 @@ from rooflint.diagnosis.causes import Cause, Span, ratio_text
 from rooflint.diagnosis.diagnose import candidates, shortlist
 
 SMALL = 1e-3
-"""A red ratio nearer to one than this is printed with all its digits."""
+"""A failing ratio nearer to one than this is printed with all its digits."""
 DRIFT = 1e-3
-"""How far a known disagreement may move, as a share of itself, before it is another one."""
+"""How far a known disagreement may move, as a share of its ratio, before it is another one."""
 
-
-class Ranking(Protocol):
-    """How causes are ranked before they are shown."""
-
-    def __call__(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
-        """The causes worth showing, best first."""
+Ranking = Callable[[tuple[Cause, ...]], tuple[Cause, ...]]
+"""Selects the causes worth showing, best first."""
 
 
 def judge(
@@ -48,9 +43,9 @@ def judge(
     excuses: bool = True,
     ranking: Ranking = lambda causes: tuple(shortlist(causes)),
 ) -> Verdict:
-    """The verdict on a claim. Whatever a file says wrongly ends in a verdict, never in a traceback.
+    """The verdict on a claim. An error in a file ends in a verdict, never in a traceback.
 
-    Without `excuses` a known disagreement is as red as any other.
+    Without `excuses` a known disagreement fails like any other.
     """
     verdict = _judged(claim, nodeid, context, today, excuses)
     expectation, obtained = claim.expectation, verdict.obtained
@@ -68,7 +63,7 @@ def judge(
 
 
 def outcome_of(claim: Claim, context: Context, *, excuses: bool = True) -> Outcome:
-    """The outcome alone, without a search for causes; a kind that breaks is red here, and loud where it is judged."""
+    """The outcome alone, without a search for causes. A kind that raises counts as a failure here; `judge` raises."""
     try:
         return brief(claim, context, excuses=excuses).outcome
     except Exception:
@@ -90,16 +85,16 @@ def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | 
     except (RooflintError, ClaimError) as error:
         return Verdict(claim, "fail", nodeid, reason=str(error))
     if claim.undisclosed:
-        return Verdict(claim, "fail", nodeid, obtained, reason="is disclosed by now; remove 'undisclosed'")
+        return Verdict(claim, "fail", nodeid, obtained, reason="the facts are disclosed now; remove 'undisclosed'")
     verdict = _compared(claim, nodeid, obtained)
     return _excused(verdict, today or datetime.datetime.now(tz=datetime.UTC).date()) if excuses else verdict
 
 
 def _not_obtained(claim: Claim, nodeid: str, error: UndisclosedError | UnavailableError) -> Verdict:
-    """Neither right nor wrong; but that a vendor does not disclose something must stand in the claim."""
+    """Not validated here; a claim about undisclosed facts must say so, or it fails."""
     if claim.undisclosed or isinstance(error, UnavailableError):
         return Verdict(claim, "not validated here", nodeid, reason=str(error))
-    return Verdict(claim, "fail", nodeid, reason=f"{error}; if that stays so, the claim must say 'undisclosed: true'")
+    return Verdict(claim, "fail", nodeid, reason=f"{error}; if that is final, add 'undisclosed: true' to the claim")
 
 
 def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
@@ -115,7 +110,7 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
         reason = f"'{expectation.text}' is {found}, {article(claim.kind)} is {wanted}"
         return Verdict(claim, "fail", nodeid, obtained, reason=reason)
     if not math.isfinite(obtained.value):
-        return Verdict(claim, "fail", nodeid, obtained, reason="the model obtains no finite number")
+        return Verdict(claim, "fail", nodeid, obtained, reason="the obtained value is not a finite number")
     ratio = obtained.value / expectation.value
     span = Span(
         obtained.value / expectation.high, obtained.value / expectation.low if expectation.low > 0 else math.inf
@@ -133,14 +128,14 @@ def _compared(claim: Claim, nodeid: str, obtained: Obtained) -> Verdict:
 
 
 def _is_open(obtained: Obtained, expectation: Expectation | None) -> bool:
-    """Whether a doubtful figure decides nothing: it may be higher, so that only what is too high already is red."""
+    """Whether a doubtful figure is undecided: it may be too low, so only a value above the expectation fails."""
     if not obtained.doubt or (expectation and obtained.dimension != expectation.dimension):
         return False
     return not obtained.holds if expectation is None else obtained.value <= expectation.high
 
 
 def _sought(expected: Expectation, excused: Expectation | None, ratio: float) -> tuple[float, float]:
-    """The band that a repair must reach: of what left a known disagreement, that disagreement."""
+    """The interval that a repair must reach: the expectation, or where a known disagreement moved, the old ratio."""
     if excused is None or _excuses(excused, ratio, expected):
         return expected.low, expected.high
     return expected.low * excused.low, expected.high * excused.high
@@ -158,35 +153,35 @@ def _causes(obtained: Obtained, low: float, high: float, context: Context) -> It
 
 
 def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
-    """An expected failure must fail, by a figure, and not after its day."""
+    """An expected failure must fail by its figure, and not after its date."""
     xfail = verdict.claim.xfail
     if xfail is None or verdict.outcome not in ("pass", "fail"):
         return verdict
     if today > xfail.until:
-        reason = f"the expected failure ended on {xfail.until}; settle it or give it another day ({xfail.reason})"
+        reason = f"the expected failure ended on {xfail.until}; settle it or set a later date ({xfail.reason})"
         return replace(verdict, outcome="fail", reason=reason)
     if verdict.outcome == "pass":
         reason = f"passes although it is expected to fail; remove 'xfail' ({xfail.reason})"
         return replace(verdict, outcome="fail", reason=reason)
-    if verdict.reason:  # it failed, but not by the figure that the excuse speaks of
+    if verdict.reason:  # it failed for another reason than its figure
         return verdict
     expected = verdict.claim.expectation
     if xfail.ratio and verdict.ratio and expected and not _excuses(xfail.ratio, verdict.ratio, expected):
-        reason = f"is off by {verdict.ratio_text}, excused is {xfail.ratio.text} ({xfail.reason})"
+        reason = f"the ratio is {verdict.ratio_text}, but the expected failure has {xfail.ratio.text} ({xfail.reason})"
         return replace(verdict, outcome="fail", reason=reason)
     return replace(verdict, outcome="xfail", reason=xfail.reason)
 
 
 def _excuses(excused: Expectation, ratio: float, expected: Expectation) -> bool:
-    """Whether a ratio is the excused one, within the digits of either."""
+    """Whether a ratio equals the excused one within the digits of both."""
     low, high = excused.low * expected.low / expected.value, excused.high * expected.high / expected.value
     return low * (1 - DRIFT) <= ratio <= high * (1 + DRIFT)
 
 
 def corroborated(claim: Claim, obtained: Obtained) -> bool:
-    """Whether two documents meet: the claim's is none of those that its facts were read in, and no fact is an estimate.
+    """Whether two documents agree: no fact was read in the claim's document, and neither side is an estimate.
 
-    What rests on no fact at all (the ops of a workload) is counted by us and printed by somebody else.
+    A figure without facts (the ops of a workload) is counted here and printed elsewhere, and so corroborated.
     """
     if claim.source is None or claim.is_replay or kinds.kind(claim.kind).inferred:
         return False
@@ -196,5 +191,5 @@ def corroborated(claim: Claim, obtained: Obtained) -> bool:
 
 
 def _title(document: str) -> frozenset[str]:
-    """The words of a title, so that punctuation and order do not make two documents of one."""
+    """The words of a title, so that punctuation and order do not matter."""
     return frozenset(re.findall(r"[a-z0-9]+(?:\.[a-z0-9]+)*", document.casefold()))

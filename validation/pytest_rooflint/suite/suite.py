@@ -1,4 +1,4 @@
-"""The suite: configured roots, the registry, every golden file, and the world that they must cover."""
+"""The suite: configured folders, the registry, every golden file, and the closed world that they must cover."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,47 +28,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite:
-    """Everything that claims are judged against."""
+    """The golden files and specs of some folders, with all that claims are judged against."""
 
     golden_roots: tuple[Path, ...]
     spec_roots: tuple[Path, ...] = (PACKAGED,)
     registry: Registry = field(default_factory=Registry)
     options: tuple[str, ...] = ()
-    """Options of pytest that a rerun needs, because no file says them."""
+    """Command-line options that a rerun needs."""
     texts: Mapping[Path, str] = field(default_factory=dict, repr=False)
-    """What some files would say, instead of what they say."""
+    """Texts to read in place of some files."""
     visited: set[Path] = field(default_factory=set, repr=False)
-    """Golden files that pytest collected."""
+    """Golden files that pytest has collected."""
     _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
     _assumed: "dict[Path, Mapping[str, Assumed]]" = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, golden_roots: Iterable[Path], spec_roots: Iterable[Path], options: Iterable[str] = ()) -> "Suite":
-        """A suite over these folders."""
+        """The suite of some golden and specs folders; the packaged specs where none are given."""
         roots = tuple(spec_roots) or (PACKAGED,)
         return cls(tuple(golden_roots), roots, Registry.of(roots), tuple(options))
 
     def with_text(self, file: Path, text: str) -> "Suite":
-        """The same suite, were one golden or spec file to say something else."""
+        """The same suite with another text in place of one golden or spec file."""
         texts = {**self.texts, file: text}
         kept = {other: found for other, found in self._read.items() if other != file}
         registry = self.registry if self.owns(file) else self.registry.with_texts(texts)
         return replace(self, texts=texts, registry=registry, _read=kept, _assumed={})
 
     def text(self, file: Path) -> str:
-        """What a golden or spec file says in this suite. Raises InputError where it cannot be read."""
+        """The text of a golden or spec file in this suite. Raises InputError where it cannot be read."""
         return self.texts[file] if file in self.texts else strict_yaml.read_text(file)
 
     # ---- golden files
 
     def owns(self, file: Path) -> bool:
-        """Whether a file is one of ours."""
+        """Whether a file is a golden file of this suite; published tables are not."""
         return file.suffix in (".yaml", ".yml") and any(
             file.is_relative_to(root) and not file.is_relative_to(root / PUBLISHED) for root in self.golden_roots
         )
 
     def read(self, file: Path) -> Golden:
-        """A golden file. Raises InputError, the same one each time."""
+        """Read a golden file, once. Raises the same InputError each time."""
         if file not in self._read:
             try:
                 self._read[file] = golden.load(file, self.texts.get(file))
@@ -81,12 +81,12 @@ class Suite:
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
-        """All golden files."""
+        """Paths of all golden files, sorted."""
         found = (file for root in self.golden_roots for file in (*root.rglob("*.yaml"), *root.rglob("*.yml")))
         return tuple(sorted(file for file in found if self.owns(file)))
 
     def goldens(self) -> Iterator[Golden]:
-        """All golden files that can be read."""
+        """All valid golden files."""
         for file in self.files:
             try:
                 yield self.read(file)
@@ -94,13 +94,13 @@ class Suite:
                 continue
 
     def claims(self) -> tuple[Claim, ...]:
-        """Every claim of every golden file that can be read."""
+        """Every claim of every valid golden file."""
         return tuple(claim for one in self.goldens() for claim in one.claims)
 
-    # ---- what kinds may ask for
+    # ---- what kinds of claims ask for
 
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
-        """The device of a claim, or another that it names, at its operating point; an architecture as a device."""
+        """The device of a claim, or another that it names, at its operating point; else its architecture."""
         if name is None and claim.hardware is None:
             if claim.architecture is None:
                 raise ClaimError(f"{article(claim.kind)} claim needs 'hardware:' at the top of the file")
@@ -117,7 +117,7 @@ class Suite:
         return workloads.build(claim.workload, self.spec_roots)
 
     def assumed(self, claim: Claim) -> "Mapping[str, Assumed]":
-        """The assumptions of a replay, by label."""
+        """The assumptions of a replay by label."""
         if claim.file not in self._assumed:
             from pytest_rooflint.golden.replay import assume  # noqa: PLC0415  # NumPy, as above
 
@@ -127,7 +127,7 @@ class Suite:
     # ---- the closed world
 
     def world_problems(self) -> list[Problem]:
-        """What the suite as a whole lacks, over all configured goldens, whatever this run selected."""
+        """What the suite as a whole lacks, over all configured folders, whatever this run selected."""
         claims = self.claims()
         if not claims:
             roots = ", ".join(map(shown, self.golden_roots)) or "no folder"
@@ -146,43 +146,43 @@ class Suite:
                     *self._published_problems(claims),
                 )
             )
-        except InputError as error:  # a file whose name is no id: nothing can be said of the others
+        except InputError as error:  # a file name that is not an id hides the others
             return [*error.problems, *_doubles(claims)]
         return [*problems, *_doubles(claims)]
 
     def _root_problems(self) -> Iterator[Problem]:
-        """Folders without what they are for, files that nobody reads, ids that two folders define."""
+        """Folders without devices, files that are not read, ids that two folders define."""
         seen: dict[str, Path] = {}
         for root in self.spec_roots:
             ids = self.registry.ids(root)
             if not ids:
-                yield Problem(root, 1, "is a configured specs folder without any device below hardware/")
+                yield Problem(root, 1, "a configured specs folder must have a device below hardware/")
             for device in ids:
                 if device in seen:
-                    yield Problem(self.registry.files[device], 1, f"{device} is defined in {shown(seen[device])}, too")
+                    yield Problem(self.registry.files[device], 1, f"{device} is also defined in {shown(seen[device])}")
                 seen.setdefault(device, root)
             yield from _broken_workloads(root / "workloads")
         for root in self.golden_roots:
             for file in sorted(root.rglob("*")):
                 if file.is_file() and not _is_readable(file.relative_to(root)):
-                    yield Problem(file, 1, "is in a golden folder and is no .yaml file; nobody reads it")
+                    yield Problem(file, 1, "not a .yaml file; files in a golden folder must be golden files")
 
     def _recording_problems(self, claims: Iterable[Claim]) -> Iterator[Problem]:
-        """Recordings that cannot be read, are of nothing that is known, or that no claim is over."""
+        """Recordings that cannot be read, of an unknown device, or without a claim."""
         if any((root / MEASURED).is_dir() for root in self.golden_roots):
             from pytest_rooflint.recordings import files as world  # noqa: PLC0415  # NumPy, as above
 
             yield from world.problems(self.golden_roots, self.registry, claims)
 
     def _published_problems(self, claims: Iterable[Claim]) -> Iterator[Problem]:
-        """Published tables that cannot be read, are of no device, or that no claim is about."""
+        """Published tables that cannot be read, of an unknown device, or without a claim."""
         if any((root / PUBLISHED).is_dir() for root in self.golden_roots):
             from pytest_rooflint.recordings.files import table_problems  # noqa: PLC0415  # NumPy, as above
 
             yield from table_problems(self.golden_roots, self.registry, claims)
 
     def _spec_problems(self) -> Iterator[Problem]:
-        """What is wrong with any spec file of the configured roots: devices, energies, prices, places."""
+        """Invalid spec files of the configured folders: devices, coefficients, prices, grid carbon."""
         own = tuple(root.resolve() for root in self.spec_roots)
         architectures = [name for name, file in self.registry.architecture_files.items() if _below(file, own)]
         for name, read in (
@@ -201,17 +201,17 @@ class Suite:
                     yield from error.problems
 
     def unvisited(self, root: Path) -> list[Problem]:
-        """Golden files of a folder that nobody collected: in folders that pytest skips, behind links, ignored."""
+        """Golden files of a folder that pytest did not collect: in skipped folders, behind links, ignored."""
         missed = [
             file for file in self.files if file.is_relative_to(root.resolve()) and file.resolve() not in self.visited
         ]
         return [
-            Problem(file, 1, "was not collected, so no claim of it was judged; see norecursedirs, --ignore")
+            Problem(file, 1, "not collected by pytest, so its claims were not judged; see norecursedirs, --ignore")
             for file in missed
         ]
 
     def devices(self) -> list[str]:
-        """Ids of the configured roots; none where a file's name is no id."""
+        """Ids of the devices in the configured folders; none where a file name is not an id."""
         try:
             return self._configured()
         except InputError:
@@ -227,12 +227,12 @@ class Suite:
                 yield Problem(
                     self.registry.files[device],
                     1,
-                    f"{device} has no claim in any golden file; a spec that nobody checks may say anything",
+                    f"{device} has no claim in any golden file; add one, or its spec is never tested",
                 )
 
 
 def _is_readable(file: Path) -> bool:
-    """Whether somebody reads a file of a golden folder: rooflint, pytest, a person; hidden ones are none of ours."""
+    """Whether a file belongs in a golden folder: YAML, Python, Markdown, recordings; hidden files are ignored."""
     hidden = any(part.startswith(".") or part == "__pycache__" for part in file.parts)
     recording = file.suffix == ".json" and file.parts[0] == MEASURED and len(file.parts) > 2
     return hidden or recording or file.suffix in (".yaml", ".yml", ".md", ".py")
@@ -249,7 +249,7 @@ def _broken_workloads(folder: Path) -> Iterator[Problem]:
 
 
 def _checks(claim: Claim) -> bool:
-    """Whether a claim checks its device: no replay, neither excused nor undisclosed, of a kind that asks the device."""
+    """Whether a claim tests its device: not a replay, excused or undisclosed, and of a kind that asks the device."""
     excused = claim.is_replay or claim.xfail is not None or claim.undisclosed
     return not excused and "hardware" in kinds.kind(claim.kind).scopes
 
@@ -259,7 +259,7 @@ def _below(file: Path, roots: tuple[Path, ...]) -> bool:
 
 
 def _doubles(claims: Iterable[Claim]) -> Iterator[Problem]:
-    """The same claim in two files."""
+    """Claims that stand in two files with the same source."""
     first: dict[tuple[str | None, ...], Claim] = {}
     for claim in claims:
         about = claim.hardware or claim.architecture or json.dumps(claim.workload)

@@ -1,4 +1,4 @@
-"""Repairs are tried, not guessed: what would every other claim say if one fact were another?"""
+"""Trials of repairs: judge every claim again with one fact changed, and rank the repairs by their effect."""
 
 from dataclasses import dataclass, field, replace
 
@@ -11,21 +11,21 @@ from rooflint.diagnosis.causes import Cause
 from rooflint.diagnosis.diagnose import shortlist
 
 MOST_TRIALS = 100
-"""Different repairs that one run tries; beyond that many reds a list of repairs helps nobody."""
+"""Maximum number of different repairs that one run tries."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The suite as a laboratory: every claim judged again with one line of a spec changed."""
+    """Tries repairs on a suite: every claim is judged again with one fact of a spec changed."""
 
     suite: Suite
     excuses: bool = True
-    """Whether known disagreements are excused in this run."""
+    """Whether known disagreements are excused."""
     _outcomes: dict[str, bool] = field(default_factory=dict, repr=False)
     _effects: dict[tuple[Fact, float], tuple[int, int]] = field(default_factory=dict, repr=False)
 
     def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
-        """The causes worth showing, those first whose repair mends most and breaks nothing."""
+        """The causes worth showing; first those whose repair fixes most claims and breaks none."""
         return tuple(shortlist(self._tried(cause) for cause in causes))
 
     def _tried(self, cause: Cause) -> Cause:
@@ -40,19 +40,19 @@ class Trial:
         return replace(cause, mends=mends, breaks=breaks)
 
     def _effect(self, fact: Fact, repaired: Fact) -> tuple[int, int]:
-        """Claims that the repair turns green, and claims that it turns red."""
+        """Number of claims that the repair fixes, and number that it breaks."""
         held = set(self.suite.registry.holders(fact))
         changed = replace(self.suite, registry=self.suite.registry.with_fact(fact, repaired))
         mends = breaks = 0
         for claim in self.suite.claims():
             if claim.is_replay or not _concerns(claim, held, self.suite, fact):
                 continue
-            before, after = self._red(claim), self._fails(claim, changed)
+            before, after = self._failed(claim), self._fails(claim, changed)
             mends += before and not after
             breaks += after and not before
         return mends, breaks
 
-    def _red(self, claim: Claim) -> bool:
+    def _failed(self, claim: Claim) -> bool:
         key = f"{claim.file}::{claim.id}"
         if key not in self._outcomes:
             self._outcomes[key] = self._fails(claim, self.suite)

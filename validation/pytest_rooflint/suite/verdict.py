@@ -12,6 +12,7 @@ from pytest_rooflint.golden.expect import Stale, is_loose, stale
 from pytest_rooflint.golden.kinds import Obtained
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
+from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
 from rooflint.diagnosis.causes import Cause
 
@@ -20,7 +21,7 @@ Outcome = Literal["pass", "fail", "xfail", "undecided", "not validated here"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The meeting of a claim and the model."""
+    """The outcome of a claim, with all that explains it."""
 
     claim: Claim
     outcome: Outcome
@@ -31,25 +32,25 @@ class Verdict:
     corroborated: bool = False
     causes: tuple[Cause, ...] = ()
     options: tuple[str, ...] = ()
-    """Options of pytest without which the id would not be found."""
+    """Command-line options that pytest needs to find the id."""
     started_in: Path | None = None
     """The folder where the run was started; None for the root of its ids."""
     reason: str | None = None
-    """Why it failed without a figure, is expected to fail, or cannot be validated here."""
+    """Why it failed without a figure, is expected to fail, or is not validated here."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """The facts that the obtained figure rests on."""
+        """The facts behind the obtained figure."""
         return self.obtained.facts if self.obtained else ()
 
     @property
     def rerun(self) -> str:
-        """The command that runs just this claim again."""
+        """The command that runs only this claim again."""
         return shlex.join(["pytest", *self.options, self._target])
 
     @property
     def _target(self) -> str:
-        """The id as pytest finds it from where the run was started."""
+        """The id relative to where the run was started."""
         if self.started_in is None:
             return self.nodeid
         try:
@@ -60,7 +61,7 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """What is claimed, in one line."""
+        """The claim in one line."""
         claim = self.claim
         about = claim.hardware or claim.architecture
         words = [claim.kind, claim.subject]
@@ -73,7 +74,7 @@ class Verdict:
 
     @property
     def expected_display(self) -> str:
-        """The expected value for a reader."""
+        """The expected value as text."""
         expectation = self.claim.expectation
         if expectation is None:
             return self.obtained.expected if self.obtained else self.claim.subject
@@ -81,12 +82,12 @@ class Verdict:
 
     @property
     def obtained_display(self) -> str:
-        """The obtained value for a reader."""
+        """The obtained value as text."""
         return self.obtained.shown(digits=self._digits) if self.obtained else ""
 
     @property
     def _digits(self) -> int:
-        """Four, or as many as it takes to tell a red figure from the expected one."""
+        """Four, or as many as tell a failing figure from the expected one."""
         expectation, obtained = self.claim.expectation, self.obtained
         if expectation is None or obtained is None or expectation.holds(obtained.value):
             return 4
@@ -97,25 +98,25 @@ class Verdict:
 
     @property
     def loose(self) -> bool:
-        """Whether the tolerance is wider than printed digits justify."""
+        """Whether the tolerance is wider than the printed digits justify."""
         return self.claim.expectation is not None and is_loose(self.claim.expectation)
 
     @property
     def stale(self) -> Stale | None:
-        """A tolerance wider than this verdict needs; None while it is red, or excused."""
+        """A tolerance wider than this verdict needs; None unless it passes."""
         expectation, obtained = self.claim.expectation, self.obtained
         if self.outcome != "pass" or expectation is None or obtained is None:
             return None
         return stale(expectation, obtained.value)
 
     def text(self) -> str:
-        """The verdict as a red test prints it."""
+        """The verdict as a failing test prints it."""
         return "\n".join(self._lines())
 
     def _lines(self) -> list[str]:
         claim = self.claim
         lines = [f"{shown(claim.file)}:{claim.line}  {self.headline}"]
-        lines.append(line_of("expected", self.expected_display, self._quoted()))
+        lines.append(line_of("expected", self.expected_display, self._cited()))
         if self.obtained:
             lines.append(line_of("obtained", self.obtained_display, self.obtained.formula))
             lines += self.obtained.details.splitlines()
@@ -128,10 +129,10 @@ class Verdict:
         if claim.note:
             lines.append(line_of("note", claim.note))
         lines += self._fact_lines()
-        lines.append(f"  rerun     {self.rerun}")  # never wrapped: it is there to be copied
+        lines.append(f"  rerun     {self.rerun}")  # never wrapped, so that it can be copied
         return lines
 
-    def _quoted(self) -> str:
+    def _cited(self) -> str:
         expectation, source = self.claim.expectation, self.claim.source
         printed = f"{expectation.text} ({expectation.tolerance_text}), " if expectation else ""
         return f"{printed}{source}" if source else printed
@@ -147,7 +148,7 @@ class Verdict:
         return self._cause_lines("ratio", first.factor_text if first.parts else str(self.ratio_text))
 
     def _cause_lines(self, label: str, ratio: str | None = None) -> list[str]:
-        """Every cause with what would mend it, likeliest first."""
+        """Every cause with its repair, likeliest first."""
         lines: list[str] = []
         for cause in self.causes:
             lines += [line_of("or" if lines else label, ratio or cause.factor_text, cause.text), *_repair(cause)]
@@ -168,7 +169,7 @@ class Verdict:
         ]
 
     def properties(self) -> list[tuple[str, str]]:
-        """What JUnit XML carries."""
+        """The properties of the test case in JUnit XML."""
         source = self.claim.source
         pairs = {
             "expected": self.expected_display,
@@ -182,20 +183,20 @@ class Verdict:
 
     @property
     def slack(self) -> float | None:
-        """How far from failing: 1 in the middle of the tolerance, 0 at its edge; None without a figure. [1]"""
+        """Distance from failing: 1 in the middle of the tolerance, 0 at its edge; None without a figure. [1]"""
         expectation, obtained = self.claim.expectation, self.obtained
         if expectation is None or obtained is None or not math.isfinite(obtained.value):
             return None
         return expectation.slack(obtained.value)
 
     def brief(self) -> "Brief":
-        """The little that a run needs to count it."""
+        """The part that a run counts."""
         return Brief(self.outcome, self.corroborated, self.claim.is_replay, self.loose, self.stale is not None)
 
 
 @dataclass(frozen=True)
 class Brief:
-    """What a run counts of a verdict."""
+    """The part of a verdict that a run counts."""
 
     outcome: Outcome
     corroborated: bool
@@ -221,9 +222,7 @@ def _repair(cause: Cause) -> list[str]:
 
 
 def _tried(cause: Cause) -> str:
-    """What the other claims said when the repair was tried."""
+    """How the other claims fared when the repair was tried."""
     if cause.mends is None:
         return ""
-    mends = f"{cause.mends} red claim{'s' if cause.mends != 1 else ''} would turn green"
-    breaks = f"{cause.breaks} green one{'s' if cause.breaks != 1 else ''} red" if cause.breaks else "none red"
-    return f" ({mends}, {breaks})"
+    return f" (fixes {counted(cause.mends, 'failure')}, breaks {cause.breaks or 'nothing'})"

@@ -1,4 +1,4 @@
-"""What laws have in common: the devices of a glob, those that are excused, and how the red ones are named."""
+"""Shared by the laws: the devices of a glob, excused devices, and how breaches are listed."""
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -7,17 +7,17 @@ from typing import Any
 from pytest_rooflint.golden.claim import Claim, slug
 from pytest_rooflint.golden.kinds import ClaimError, Context
 from rooflint.base.errors import InputError
+from rooflint.base.text import counted
 from rooflint.devices.hardware import Hardware
 
 ALL = "*"
-"""Every device of the suite."""
+"""The glob of every device in the suite."""
 
 MOST = 12
-"""Breaches that a verdict shows; the rest is counted."""
-
+"""Breaches that a verdict lists; the rest are counted."""
 
 DEVICES: dict[str, dict[str, Any]] = {
-    "devices": {"type": "string", "description": "a glob over ids such as nvidia/*; all unless said"},
+    "devices": {"type": "string", "description": "a glob over ids such as nvidia/*; all by default"},
     "except": {
         "type": "object",
         "additionalProperties": {"type": "string"},
@@ -27,16 +27,16 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 
 def check_devices(claim: Claim) -> None:
-    """Refuse a glob and excuses that cannot mean anything. Raises ClaimError."""
+    """Refuse an invalid glob, and excuses without a reason. Raises ClaimError."""
     devices, excused = claim.option("devices", ALL), claim.option("except", {})
     if not isinstance(devices, str) or not devices:
         raise ClaimError(f"devices: want a glob such as 'nvidia/*', found {devices}")
     if not isinstance(excused, Mapping) or not all(isinstance(why, str) and why for why in excused.values()):
-        raise ClaimError(f"except: want the reason for each device, such as {{nvidia/p40: …}}, found {excused}")
+        raise ClaimError(f"except: want a reason for each device, such as {{nvidia/p40: …}}, found {excused}")
 
 
 def matching_devices(context: Context, glob: str) -> Iterator[Hardware]:
-    """Devices of the suite; a broken spec is red by itself."""
+    """Devices of the suite that match; an invalid spec fails elsewhere."""
     for name in context.devices():
         try:
             if fnmatchcase(name, glob):
@@ -46,18 +46,18 @@ def matching_devices(context: Context, glob: str) -> Iterator[Hardware]:
 
 
 def wrong_devices(broken: Mapping[str, list[str]], excused: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Devices that break the law, and excused ones that do not: (device, what it says)."""
+    """(device, message) of each breach, and of each excused device that obeys the law."""
     for device, breaches in broken.items():
         if device not in excused:
             yield from ((device, breach) for breach in breaches)
     for device in excused:
         if not broken.get(device):
-            state = "keeps the law" if device in broken else "is not among the devices that were tried"
+            state = "obeys the law" if device in broken else "was not tested"
             yield device, f"{state}; remove it from 'except'"
 
 
 def shown_lines(wrong: list[tuple[str, str]]) -> Iterator[str]:
-    """The breaches, a line each, as far as a verdict has room."""
+    """The first breaches, one line each."""
     for device, breach in wrong[:MOST]:
         yield f"            {device}  {breach}"
     if len(wrong) > MOST:
@@ -65,8 +65,8 @@ def shown_lines(wrong: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def display_of_devices(tried: int, excused: Mapping[str, str], wrong: list[tuple[str, str]]) -> str:
-    """How many devices keep the law, or break it."""
-    devices = f"{tried} device" + ("s" if tried != 1 else "")
+    """How many devices obey or break the law."""
+    devices = counted(tried, "device")
     if wrong:
         return f"broken by {len({device for device, _ in wrong})} of {devices}"
     return f"holds on {devices}" + (f", {len(excused)} of them excused" if excused else "")

@@ -1,4 +1,4 @@
-"""What claims about measured work have in common: the device, the rate, the bytes, and what physics says of them."""
+"""Shared by claims about measured work (`sustained`, `power`): the device, the rate, the bytes and their power."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from rooflint.energy.model import Energies
 from rooflint.energy.power import Work, WorkPower, power_of
 
 HARDWARE: dict[str, dict[str, Any]] = {
-    "hardware": {"type": "string", "description": "the device, where a file speaks of several"}
+    "hardware": {"type": "string", "description": "the device, where a file is about several"}
 }
 MOVED: dict[str, dict[str, Any]] = {
     "product": {
@@ -21,9 +21,9 @@ MOVED: dict[str, dict[str, Any]] = {
         "items": {"type": "integer", "minimum": 1},
         "minItems": 3,
         "maxItems": 3,
-        "description": "m, n and k of the product that ran, which moves each of its matrices at least once",
+        "description": "m, n and k of the product that ran; each of its matrices is moved at least once",
     },
-    "traffic": {"type": "string", "description": "what the source says was moved besides, such as 1.2 TB/s"},
+    "traffic": {"type": "string", "description": "the memory traffic that the source gives, such as 1.2 TB/s"},
 }
 
 
@@ -34,12 +34,12 @@ def check_device(claim: Claim) -> None:
 
 
 def check_moved(claim: Claim) -> None:
-    """Refuse sizes and a traffic that cannot mean anything. Raises ClaimError."""
+    """Refuse invalid sizes and an invalid traffic. Raises ClaimError."""
     product = claim.option("product")
     if product is not None and not _is_product(product):
         raise ClaimError(f"product: want m, n and k such as [8192, 8192, 8192], found {product}")
     if product is not None and claim.option("traffic") is not None:
-        raise ClaimError("a product says what is moved at least, and 'traffic' what was; keep one of the two")
+        raise ClaimError("'product' implies a least traffic and 'traffic' gives it; keep one of the two")
     quantity(claim, "traffic", BYTES_PER_S)
 
 
@@ -49,7 +49,7 @@ def _is_product(product: object) -> bool:
 
 
 def quantity(claim: Claim, option: str, *dimensions: Dimension) -> float | None:
-    """What an option says, in base units; None where it is not there. Raises ClaimError."""
+    """The value of an option in base units; None where it is missing. Raises ClaimError."""
     if claim.option(option) is None:
         return None
     try:
@@ -63,7 +63,7 @@ def quantity(claim: Claim, option: str, *dimensions: Dimension) -> float | None:
 
 
 def least_bytes_per_s(claim: Claim, precision: str, ops_per_s: float) -> float:
-    """What the claim's product moves at the least, each matrix once; nothing where none is said. [B/s]
+    """The least traffic of the claim's product, each matrix once; 0 without a product. [B/s]
 
     m · k + k · n + m · n elements for 2 · m · n · k ops.
     """
@@ -75,7 +75,7 @@ def least_bytes_per_s(claim: Claim, precision: str, ops_per_s: float) -> float:
 
 
 def drawn(claim: Claim, context: Context, ops_per_s: float) -> WorkPower:
-    """What physics says of units of the claim's device at a rate."""
+    """The calculated power of the claim's unit at a rate."""
     unit, precision = unit_precision(claim.subject)
     said = quantity(claim, "traffic", BYTES_PER_S)
     least = least_bytes_per_s(claim, precision, ops_per_s) if said is None else said
@@ -83,11 +83,11 @@ def drawn(claim: Claim, context: Context, ops_per_s: float) -> WorkPower:
 
 
 def of_work(hardware: Hardware, work: Work, context: Context) -> WorkPower:
-    """What physics says of some work."""
+    """The calculated power of some work."""
     return power_of(hardware, work, Energies(Coefficients(context.registry)))
 
 
 def slug_of_work(claim: Claim) -> str:
-    """The id of such a claim: the device, the subject, and what tells two of them apart."""
+    """The id of such a claim: device, subject, rate and limit."""
     said = (str(claim.option(name)) for name in ("rate", "within") if claim.option(name) is not None)
     return slug("-".join((str(claim.hardware), claim.subject, *said)))

@@ -1,6 +1,6 @@
-"""Laws: what the roofline's arithmetic, or the way units are built, promises of every device.
+"""Laws that hold on every device, because of the roofline's arithmetic or the way units are built.
 
-A law is no source: it can say that facts or formulas contradict themselves, and never that they are right.
+A broken law shows that facts or formulas contradict themselves. A law that holds does not show that they are right.
 """
 
 import re
@@ -25,14 +25,14 @@ _CLOCK = re.compile(r"units\.[^.]+\.clock(_of\..+)?")
 
 @dataclass(frozen=True)
 class Setting:
-    """What a law is tried with."""
+    """The networks and precisions that a law is tested with."""
 
     workloads: Mapping[int, Workload]
-    """The same network by batch, smallest first; none for a law of units alone."""
+    """The same network by batch, smallest first; empty for a law of units alone."""
     compute: str | None = None
-    """The only precision to try; None for each that a device has."""
+    """The only precision to test; None for each that a device has."""
     storage: str | None = None
-    """Precision of what is moved; that of the arithmetic if None."""
+    """Precision of the data; that of the arithmetic if None."""
 
     @property
     def workload(self) -> Workload:
@@ -40,32 +40,32 @@ class Setting:
         return self.workloads[min(self.workloads)]
 
     def estimate(self, hardware: Hardware, precision: str, batch: int | None = None) -> Estimate:
-        """The plain roofline of one device, at one batch or the smallest."""
+        """The roofline estimate of one device, at one batch or the smallest."""
         workload = self.workload if batch is None else self.workloads[batch]
         return estimate(hardware, workload, compute=precision, storage=self.storage)
 
 
 @dataclass(frozen=True)
 class Law:
-    """A promise, and who breaks it."""
+    """A statement about every device, and the function that finds its breaches."""
 
     promise: str
     breaches: Callable[[Hardware, Setting], Iterator[str]]
-    """What contradicts it on one device, one sentence each; none where it holds."""
+    """The breaches on one device, one sentence each; empty where the law holds."""
     of_networks: bool = True
-    """Whether it needs a network to try it with."""
+    """Whether it needs a network."""
     over_batches: bool = False
-    """Whether it follows the network over batches."""
+    """Whether it compares several batches."""
     of_modes: bool = False
-    """Whether it compares the operating points of a device, and so says nothing of one that has none."""
+    """Whether it compares operating points, and so does not apply to a device without any."""
 
     def concerns(self, hardware: Hardware) -> bool:
-        """Whether it says anything of a device."""
+        """Whether it applies to a device."""
         return bool(hardware.operating_points) or not self.of_modes
 
 
 def precisions(hardware: Hardware, setting: Setting) -> list[str]:
-    """Precisions of a setting in which a device can be estimated; none where its vendor does not say enough."""
+    """Precisions of a setting in which a device can be estimated; empty where too little is disclosed."""
     having = dict.fromkeys(name for unit in hardware.units.values() for name in unit.precisions)
     return [name for name in having if setting.compute in (None, name) and _is_known(hardware, setting, name)]
 
@@ -87,9 +87,9 @@ def _latency_batch(hardware: Hardware, setting: Setting) -> Iterator[str]:
         for (few, short), (many, long) in pairwise(times.items()):
             said = f"{name}: {_time(short)} at batch {few}, {_time(long)} at batch {many}"
             if long < short * (1 - ROUNDING):
-                yield f"{said}: more samples take less time"
+                yield f"{said}: less time for more samples"
             if long / many > short / few * (1 + ROUNDING):
-                yield f"{said}: a sample of many takes longer than one of few"
+                yield f"{said}: more time per sample"
 
 
 def _bound_batch(hardware: Hardware, setting: Setting) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _latency_precision(hardware: Hardware, setting: Setting) -> Iterator[str]:
     for (slow, one), (fast, other) in permutations(found.items(), 2):
         leads = other.peak_ops_per_s >= one.peak_ops_per_s and other.bytes_moved.sum() <= one.bytes_moved.sum()
         if leads and other.latency_s > one.latency_s * (1 + ROUNDING):
-            yield f"{fast} {_time(other.latency_s)}, {slow} {_time(one.latency_s)}: the faster and smaller takes longer"
+            yield f"{fast} {_time(other.latency_s)}, {slow} {_time(one.latency_s)}: the faster precision takes longer"
 
 
 def _peak_width(hardware: Hardware, setting: Setting) -> Iterator[str]:
@@ -137,13 +137,13 @@ def _peak_mode(hardware: Hardware, setting: Setting) -> Iterator[str]:
 
 
 def _powered(hardware: Hardware) -> list[Hardware]:
-    """The device as it is rated and at each operating point, where its power is known."""
+    """The device as rated and at each operating point, where its power is known."""
     modes = [hardware, *(hardware.at(mode) for mode in hardware.operating_points)]
     return [mode for mode in modes if "tdp" in mode.facts]
 
 
 def _peak(hardware: Hardware, unit: str, precision: str) -> float:
-    """Peak of a unit, 0 where it does not compute in the precision or nobody tells. [op/s]"""
+    """Peak of a unit, 0 where it does not support the precision or the rate is undisclosed. [op/s]"""
     try:
         return hardware.unit(unit).peak_ops_per_s(precision)
     except RooflintError:
@@ -177,24 +177,24 @@ def _compute_time_clock(hardware: Hardware, setting: Setting) -> Iterator[str]:
 
 
 def _doubled(hardware: Hardware, which: Callable[[str], bool]) -> Hardware:
-    """The device with twice the value of some facts."""
+    """The device with some facts doubled."""
     facts = {path: fact.with_value(2 * fact.value) for path, fact in hardware.facts.items() if which(path)}
     return hardware.with_facts(facts)
 
 
 def _halved(precision: str, what: str, before: float, after: float) -> Iterator[str]:
     if not np.isclose(2 * after, before, rtol=ROUNDING, atol=0):
-        yield f"{precision}: {what} {_time(before)} becomes {_time(after)}, not half of it"
+        yield f"{precision}: {what} {_time(before)} becomes {_time(after)} instead of half"
 
 
 def _kept(precision: str, what: str, before: float, after: float) -> Iterator[str]:
     if not np.isclose(after, before, rtol=ROUNDING, atol=0):
-        yield f"{precision}: {what} {_time(before)} becomes {_time(after)}, and should not change"
+        yield f"{precision}: {what} {_time(before)} becomes {_time(after)} and should not change"
 
 
 def _no_longer(precision: str, before: Estimate, after: Estimate) -> Iterator[str]:
     if after.latency_s > before.latency_s * (1 + ROUNDING):
-        yield f"{precision}: latency {_time(before.latency_s)} grows to {_time(after.latency_s)} by faster parts"
+        yield f"{precision}: latency grows from {_time(before.latency_s)} to {_time(after.latency_s)} with faster parts"
 
 
 # ---- intensity
@@ -210,10 +210,10 @@ def _bound_intensity(hardware: Hardware, setting: Setting) -> Iterator[str]:
         wrong = (computes != (one.ops >= at_ridge)) & (abs(one.ops - at_ridge) > ROUNDING * at_ridge)
         if wrong.any():
             op = int(wrong.argmax())
-            waits, intensity = "compute" if computes[op] else "memory", one.ops[op] / one.bytes_moved[op]
+            bound, intensity = "compute" if computes[op] else "memory", one.ops[op] / one.bytes_moved[op]
             yield (
-                f"{name}: {setting.workload.op_names[op]} waits for {waits} at {format_number(intensity)} op/B, "
-                f"where the breakpoint is {format_number(ridge)} op/B"
+                f"{name}: {setting.workload.op_names[op]} is {bound}-bound at {format_number(intensity)} op/B, "
+                f"but the breakpoint is {format_number(ridge)} op/B"
             )
 
 
@@ -225,27 +225,25 @@ def _rate(ops_per_s: float, precision: str) -> str:
     return format_quantity(ops_per_s, OPS_PER_S, unit=rate_unit(precision))
 
 
-#: By quantity and what it is followed over.
+#: Laws by quantity and variable.
 LAWS: dict[str, Law] = {
     "latency batch": Law(
-        "a larger batch takes no less time, and a sample of it no more", _latency_batch, over_batches=True
+        "a larger batch does not take less time, nor more time per sample", _latency_batch, over_batches=True
     ),
-    "bound batch": Law("what a larger batch made compute-bound stays so", _bound_batch, over_batches=True),
-    "bound intensity": Law("an op waits for compute exactly from the breakpoint on", _bound_intensity),
+    "bound batch": Law("what is compute-bound stays so at larger batches", _bound_batch, over_batches=True),
+    "bound intensity": Law("an op is compute-bound exactly from the breakpoint on", _bound_intensity),
     "latency precision": Law(
-        "a precision with the higher peak and no more bytes takes no more time", _latency_precision
+        "a precision with a higher peak and no more bytes does not take more time", _latency_precision
     ),
     "memory_time bandwidth": Law(
-        "twice the bandwidth halves the memory time and leaves the compute time", _memory_time_bandwidth
+        "twice the bandwidth halves the memory time and does not change the compute time", _memory_time_bandwidth
     ),
     "compute_time clock": Law(
-        "twice the clock halves the compute time and leaves the memory time", _compute_time_clock
+        "twice the clock halves the compute time and does not change the memory time", _compute_time_clock
     ),
-    "peak width": Law(
-        "a unit computes in a narrower format no slower than in a wider one", _peak_width, of_networks=False
-    ),
+    "peak width": Law("a unit is not slower in a narrower format than in a wider one", _peak_width, of_networks=False),
     "peak mode": Law(
-        "a mode with more power has no lower peak, in any unit and precision",
+        "an operating point with more power does not have a lower peak, in any unit and precision",
         _peak_mode,
         of_networks=False,
         of_modes=True,
