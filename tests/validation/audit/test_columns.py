@@ -203,7 +203,7 @@ def test_a_derived_figure_that_its_vendor_contradicts_is_disputed(audited):
 
 def test_other_variants_of_a_rate_are_named(audited):
     (finding,) = audited("device,fp16_tflops\nRTX 4090,330.3\n")
-    assert (finding.status, finding.note) == ("right", "is the fp16_acc16 rate")
+    assert (finding.status, finding.note) == ("right", "the fp16_acc16 rate")
 
 
 # ---- full dies

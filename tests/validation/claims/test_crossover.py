@@ -60,7 +60,7 @@ def test_one_overtakes_the_other_where_that_one_turns_compute_bound(one):
     verdict = one("crossover: nvidia/l4 overtakes nvidia/t4, is: compute")
     assert verdict.outcome == "pass"
     assert verdict.obtained.value == 243
-    assert verdict.obtained_display == "from batch 243 on, where nvidia/t4 waits for compute"
+    assert verdict.obtained_display == "from batch 243 on, where nvidia/t4 is compute-bound"
     assert "t4 104.9 us (memory" in verdict.obtained.formula
     assert not verdict.corroborated
 
@@ -68,7 +68,7 @@ def test_one_overtakes_the_other_where_that_one_turns_compute_bound(one):
 def test_a_term_that_is_not_the_one_is_red(one):
     verdict = one("crossover: nvidia/l4 overtakes nvidia/t4, is: memory")
     assert verdict.outcome == "fail"
-    assert "where nvidia/t4 waits for compute" in verdict.text()
+    assert "where nvidia/t4 is compute-bound" in verdict.text()
 
 
 def test_a_network_turns_at_the_breakpoint(one):

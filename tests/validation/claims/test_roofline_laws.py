@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rooflint.claims import laws
+from pytest_rooflint.claims import roofline_laws
 from pytest_rooflint.claims.roofline_laws import LAWS, Setting, precisions
 from rooflint.devices.hardware import ComputeUnit, Memory
 from rooflint.devices.registry import Registry
@@ -72,7 +72,7 @@ def test_a_peak_in_mac_breaks_the_law_of_the_breakpoint(registry, monkeypatch):
         one = estimate(*arguments, **options)
         return replace(one, peak_ops_per_s=one.peak_ops_per_s / 2)
 
-    monkeypatch.setattr(laws, "estimate", halved)
+    monkeypatch.setattr(roofline_laws, "estimate", halved)
     # T4: 65.13 TFLOP/s / 320 GB/s = 203.5 op/B; 150 rows of 4096 × 4096 weights are about 140
     tried = Setting({150: gemm(150, 4096, 4096)}, compute="fp16")
     (said,) = breaches("bound intensity", registry.get(T4), tried)
@@ -84,7 +84,7 @@ def test_an_overhead_that_only_a_fast_precision_has_breaks_the_law_of_precisions
         one = estimate(*arguments, **options)
         return replace(one, overhead_s=1e-3) if one.compute == "int8" else one
 
-    monkeypatch.setattr(laws, "estimate", late)
+    monkeypatch.setattr(roofline_laws, "estimate", late)
     found = breaches("latency precision", registry.get(T4))
     assert found
     assert all(said.startswith("int8 ") and said.endswith("the faster precision takes longer") for said in found)
