@@ -232,7 +232,7 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("count: core, expect: 4, xfail: {ratio: 2 ± 99 %, reason: r, until: 2027-01-01}", "want a number"),
         ("count: core, expect: 4, xfail: {ratio: 1 + 0.0, reason: r, until: 2027-01-01}", "want a number"),
         ("count: core, expect: 4, xfail: {ratio: 2 GB/s, reason: r, until: 2027-01-01}", "want a number or a fraction"),
-        ("count: core, expect: 4, xfail: {ratio: 0.5, reason: r, until: 2027-01-01}", "say another digit"),
+        ("count: core, expect: 4, xfail: {ratio: 0.5, reason: r, until: 2027-01-01}", "add a digit"),
         ("clocks: base <= core, xfail: {ratio: 3, reason: r, until: 2027-01-01}", "'ratio:' needs an 'expect'"),
         ("count: core, expect: 4, xfail: {reason: r, until: 2027-01-01}", "add 'ratio:', obtained over expected"),
         ("count: core, expect: 4, xfail: {ratio: 2, until: 2027-01-01}", "reason: is missing"),

@@ -51,7 +51,7 @@ def test_an_own_table_comes_before_the_packaged_one(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, "no workload is named"),
+        (None, "no workload given"),
         ("torchvision/resnet19", "unknown workload 'torchvision/resnet19'"),
         ("../../secrets", "unknown workload"),
         (5, "want a name or a mapping"),

@@ -68,7 +68,7 @@ def test_the_ratio_is_obtained_over_expected_as_a_small_fraction(judged):
 def test_no_finite_number_is_red(judged, value):
     verdict = judged(gigabytes(value))
     assert verdict.outcome == "fail"
-    assert "no finite number" in verdict.reason
+    assert "not a finite number" in verdict.reason
     assert "made_up thing" in verdict.text()
 
 

@@ -51,7 +51,7 @@ def test_a_wrong_claim_is_not_mended_by_a_fact_that_others_rest_on(tiny, said):
     assert set(verdicts) == {"count-core"}
     assert "A single change" not in text
     assert "none red" not in verdicts["count-core"]
-    assert "4 green ones red" in verdicts["count-core"]
+    assert "breaks 4" in verdicts["count-core"]
 
 
 def test_a_repair_is_tried_on_all_claims_although_few_are_run(tiny, said):

@@ -1,4 +1,4 @@
-"""`fidelity: silicon` of latencies and bounds: what the model says is judged, and no roofline takes its place."""
+"""`latency`: the roofline by hand; with `fidelity: silicon` what a prediction says, and never the roofline instead."""
 
 import os
 from dataclasses import replace
@@ -15,6 +15,8 @@ from rooflint.energy.model import Energies
 from rooflint.networks.tables import load_workload
 from rooflint.prediction.predict import Setting, predict
 
+MLP = "workload: {mlp: [64, 64], batch: 2}"
+GEMM = "workload: {gemm: [1024, 1024, 1024]}"
 HEAD = (
     "workload: {network: torchvision/resnet18, batch: 1}\n"
     "source: {document: Some tables, where: all, grade: read}\nclaims:\n"
@@ -38,6 +40,103 @@ def claim(tmp_path):
 @pytest.fixture
 def verdict(claim, shipped_suite):
     return lambda line: judge(claim(line), "", shipped_suite)
+
+
+# ---- by the roofline
+
+
+@pytest.mark.parametrize(
+    ("claim", "workload", "latency_s"),
+    [
+        # memory: 4416 B / 256 GB/s = 17.25 ns; compute: 16384 op / 32.768 TOP/s = 0.5 ns; one launch of 1 us
+        ("latency: acme/k1, compute: int8, expect: 1.01725 us", MLP, 1.01725e-6),
+        # stored in FP32: 4 × 17.25 ns = 69 ns
+        ("latency: acme/k1, compute: int8, storage: fp32, expect: 1.069 us", MLP, 1.069e-6),
+        # 2^31 op / 32.768 TOP/s = 65.536 us, 3 · 2^20 B / 256 GB/s = 12.3 us
+        ("latency: acme/k1, compute: int8, expect: 66.536 us", GEMM, 66.536e-6),
+        # the low point halves the peak: 131.072 us
+        ("latency: acme/k1, at: low, compute: int8, expect: 132.072 us", GEMM, 132.072e-6),
+        ("latency: acme/k1@low, compute: int8, expect: 132.072 us", GEMM, 132.072e-6),
+        ("latency: acme/k1, at: {acme/k1: low}, compute: int8, expect: 132.072 us", GEMM, 132.072e-6),
+    ],
+)
+def test_latency_is_the_roofline_by_hand(one, claim, workload, latency_s):
+    verdict = one(claim, head=f"{workload}\n")
+    assert verdict.outcome == "pass"
+    assert verdict.obtained.value == pytest.approx(latency_s, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("claim", "outcome"),
+    [
+        ("latency: acme/k1 < acme/k1@low, compute: int8", "pass"),
+        ("latency: acme/k1@low < acme/k1, compute: int8", "fail"),
+        ("latency: acme/k1@low < acme/k1, compute: int8, refuted: true", "pass"),
+        ("latency: acme/k1 < acme/k1@low, compute: int8, refuted: true", "fail"),
+        ("latency: acme/k1@low < acme/k1, compute: int8, refuted: false", "fail"),
+    ],
+)
+def test_an_order_holds_or_is_refuted(one, claim, outcome):
+    verdict = one(claim, head=f"{GEMM}\n")
+    assert verdict.outcome == outcome
+
+
+def test_two_devices_that_are_equally_fast_are_in_no_order(one):
+    # both wait for the same memory, and 1 us for the launch
+    verdict = one("latency: acme/k1 < acme/k1@low, compute: int8", head=f"{MLP}\n")
+    assert verdict.outcome == "fail"
+
+
+def test_an_order_names_its_devices_with_their_times_and_bounds(one):
+    verdict = one("latency: acme/k1@low < acme/k1, compute: int8", head=f"{GEMM}\n")
+    assert verdict.obtained.shown() == "k1@low 132.1 us (compute), k1 66.54 us (compute)"
+    assert verdict.expected_display == "acme/k1@low < acme/k1"
+    assert verdict.obtained.others == ("acme/k1@low", "acme/k1")
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        (f"latency: acme/k2, compute: int8, expect: 1.00 us, {MLP}", "unknown device 'acme/k2'; did you mean"),
+        (f"latency: acme/k1 < acme/k2, compute: int8, {MLP}", "unknown device 'acme/k2'; did you mean"),
+        (f"latency: acme/k1 < nvidia/t4, at: low, compute: int8, {MLP}", "nvidia/t4 has no operating point 'low'"),
+        (f"latency: acme/k1@turbo, compute: int8, expect: 1.00 us, {MLP}", "no operating point 'turbo'"),
+        (f"latency: nvidia/t4, compute: fp4, expect: 1.00 us, {MLP}", "nvidia/t4 does not support fp4"),
+        (f"latency: nvidia/t4 < acme/k1, compute: fp4, {MLP}", "nvidia/t4 does not support fp4"),
+        ("latency: acme/k1, compute: int8, expect: 1.00 us", "no workload given"),
+    ],
+)
+def test_a_latency_of_what_is_not_there_fails(one, claim, says):
+    verdict = one(claim)
+    assert (verdict.outcome, verdict.obtained) == ("fail", None)
+    assert says in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        ("latency: acme/k1 < acme/k1, compute: int8", "each once; found 'acme/k1 < acme/k1'"),
+        ("latency: acme/k1 <, compute: int8", "want devices with '<' between them"),
+        ("latency: acme/k1, expect: 1.00 us", "a latency needs 'compute:'"),
+        ("latency: acme/k1, compute: int9, expect: 1.00 us", "compute: unknown precision 'int9'"),
+        ("latency: acme/k1, compute: int8, expect: 1.00 us, refuted: true", "only an order can be refuted"),
+        ("latency: acme/k1 < nvidia/t4, compute: int8, refuted: 1", "refuted: want true or false"),
+        ("latency: acme/k1, compute: int8, expect: 1.00 W", "a latency is in s"),
+    ],
+)
+def test_an_invalid_latency_is_refused(refusal, claim, says):
+    assert says in refusal(claim, head=f"{MLP}\n")
+
+
+def test_a_latency_has_the_facts_of_peak_and_bandwidth_and_no_corroboration(one, paths):
+    verdict = one("latency: acme/k1, compute: int8, expect: 1.01725 us", head=f"{MLP}\n")
+    assert {"units.mac_array.clock", "memories.hbm.pin_rate"} <= paths(verdict)
+    assert (verdict.outcome, verdict.corroborated, verdict.obtained.precision) == ("pass", False, "int8")
+    assert verdict.obtained.formula == "Σ max(ops / peak, bytes / bandwidth) + launches"
+    assert one("latency: acme/k1 < acme/k1@low, compute: int8", head=f"{GEMM}\n").obtained.formula == ""
+
+
+# ---- on silicon
 
 
 def predicted_s(device, launch):
