@@ -66,7 +66,7 @@ def test_a_precision_that_the_device_has_not_is_silent(bench, make, said):
     bench.record(make.gemm(1e9, precision="fp64"), make.gemm(BELOW_PEAK))
     verdict = bench.verdict("measured: rate <= peak")
     assert verdict.outcome == "pass"
-    assert "1 silent, secret.macs_per_clock.fp64 is undisclosed" in said(verdict)
+    assert "1 not applicable, secret.macs_per_clock.fp64 is undisclosed" in said(verdict)
 
 
 def test_a_law_that_finds_nothing_to_look_at_is_red(bench, make, said):
@@ -287,7 +287,7 @@ def test_power_that_nobody_measured_is_no_zero(bench, make, said):
     bench.record(make.gemm(BELOW_PEAK))
     verdict = bench.verdict("measured: power <= limit")
     assert verdict.outcome == "fail"
-    assert "1 silent, not available: a synthetic recording: gemm-int8-synthetic" in said(verdict)
+    assert "1 not applicable, not available: a synthetic recording: gemm-int8-synthetic" in said(verdict)
 
 
 # ---- what a law cannot mean
@@ -299,15 +299,15 @@ def test_power_that_nobody_measured_is_no_zero(bench, make, said):
         ("measured: rate < peak", "want one of rate <= peak, bandwidth <= peak"),
         ("measured: rate <= peak, expect: 3", "takes no expectation here"),
         ("measured: rate <= peak, compute: int9", "compute: unknown precision 'int9'"),
-        ("measured: energy = power * time", "say 'within: 10 %'"),
-        ("measured: energy = power * time, within: 10 %", "within: say 'why:'"),
+        ("measured: energy = power * time", "such as 'within: 10 %'"),
+        ("measured: energy = power * time, within: 10 %", "within: add 'why:'"),
         ("measured: energy = power * time, within: 3 W, why: x", "within: want a share such as 10 %, found '3 W'"),
         ("measured: rate <= peak, despite: power cap, why: x", "despite: want the reasons"),
         ("measured: rate <= peak, despite: [power cap]", "despite: add 'why:'"),
         ("efficiency: conv fp32, expect: 80 %", "want gemm, stream, network"),
         ("efficiency: gemm fp32", "needs 'expect'"),
         ("efficiency: gemm fp32, expect: 3 W", "is a bare number"),
-        ("efficiency: gemm fp32, expect: 80 % ± 5 %", "say 'why:'"),
+        ("efficiency: gemm fp32, expect: 80 % ± 5 %", "add 'why:'"),
     ],
 )
 def test_what_a_claim_over_recordings_cannot_mean_is_refused(bench, make, line, says):
