@@ -73,7 +73,7 @@ def _rooflines(able: Sequence[Contender]) -> Rooflines:
     )
 
 
-# ---- The kernel map of a comparison: what each kernel takes on each device, and who wins it
+# ---- the kernel map: the time or energy of each kernel on each device
 
 MAPPED = ("energy", "latency")
 """Metrics that have a figure for each kernel."""
@@ -128,7 +128,7 @@ def kernel_listing(heat: Heat, metric: str) -> Table:
     return Table(("kernel", *(f"{name} {metric}_{unit}" for name in heat.columns)), tuple(rows))
 
 
-# ---- The overview of a comparison: who wins what, the figures of each device, and which of them meet the requirement
+# ---- the overview: winners, figures of each device, requirements
 
 PLAIN = ("energy", "latency", "memory", "power")
 AGAINST = ("device", "energy", "×", "latency", "×", "memory", "×", "units")
@@ -229,7 +229,7 @@ def _met(wanted: Requirement, one: Contender) -> str:
     return f"{sign} {shown(one.prediction, wanted.criterion.name)}"
 
 
-# ---- The answer to `rooflint compare`: tables, winners, insights and explanations, out of the predictions' own terms
+# ---- the answer
 
 
 class ExplanationRecord(Strict):

@@ -1,4 +1,4 @@
-"""Logarithmic axes of charts in a terminal."""
+"""Charts in a terminal: bars, heat maps, rooflines and curves, each with its figures. Needs Rich."""
 
 import string
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from rooflint.output.sections import (
 )
 from rooflint.output.table import Table
 
-# ---- Charts in a terminal, on logarithmic axes: lines of braille dots, letters at points. Needs Rich
+# ---- drawings on logarithmic axes: lines of braille dots, letters at points
 
 ROWS = 18
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
@@ -147,7 +147,7 @@ def _below(x: Axis, columns: int) -> Iterator[str]:
         yield " " * (1 + columns - cell_len(name)) + name
 
 
-# ---- Stacked bars in a terminal, their parts told apart by what fills them. Needs Rich
+# ---- stacked bars, whose parts differ in their fill
 
 FILLS = "█▓▒░▞▤#=+~" + string.ascii_lowercase
 LONGEST_LABEL = 24
@@ -198,7 +198,7 @@ def _named(name: object, fills: Mapping[str, str]) -> str:
     return f"{fills[str(name)]}{GLUE}{name}" if name in fills else str(name)
 
 
-# ---- A heat map in a terminal: figures with shades beside them, the best of each row marked. Needs Rich
+# ---- heat maps: figures beside shades, the best of each row marked
 
 BEST = "*"
 SHADES = GLUE + "░▒▓█"
@@ -246,7 +246,7 @@ def _level(value: float | None, scale: LogAxis) -> int:
     return min(int(scale.share(value) * len(SHADES)), len(SHADES) - 1)
 
 
-# ---- Rooflines in a terminal: a drawing, then the roofs and the heaviest points with their letters. Needs Rich
+# ---- rooflines: a drawing, then the roofs and the heaviest points with their letters
 
 SHOWN = 16
 """Points that are listed; all of them are in the other formats."""
@@ -329,12 +329,12 @@ def _roof(roof: Roof, x: LogAxis, y: LogAxis) -> list[tuple[float, float]]:
     ]
 
 
-# ---- Curves in a terminal: a drawing with a letter at each point, then the figures. Needs Rich
+# ---- curves: a drawing with a letter at each point, then the figures
 
 
 def curves_text(section: Curves, width: int) -> Iterator[RenderableType]:
     """Capitals name the curves, in the drawing and in the table."""
-    yield _curves_chart(section, width)
+    yield _curves_drawing(section, width)
     table = curves_table(section)
     first, *heads = table.columns
     named = [f"{sign}{GLUE}{head}" for sign, head in zip(_curves_signs(section), heads, strict=True)]
@@ -345,7 +345,7 @@ def _curves_signs(section: Curves) -> str:
     return "".join(string.ascii_uppercase[number % 26] for number in range(len(section.curves)))
 
 
-def _curves_chart(section: Curves, width: int) -> Text:
+def _curves_drawing(section: Curves, width: int) -> Text:
     x = LogAxis.around(value for curve in section.curves for value in curve.x)
     y = LogAxis.around(value for curve in section.curves for value in curve.y)
     lines, letters = [], []
