@@ -25,4 +25,5 @@ KINDS = {
     "tpu": DeviceKind("google/tpu-v4", control="systolic"),
     "kpu": DeviceKind("stillwater/kpu-t256", control="dataflow"),
     "npu": DeviceKind(),
+    "dsp": DeviceKind("ti/tms320c6678", is_cores=True),
 }
