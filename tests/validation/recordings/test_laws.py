@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pytest_rooflint.recordings.finding import LawContext
 from pytest_rooflint.recordings.laws import LAWS, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row
-from rooflint.base.errors import InputError
 from rooflint.devices.registry import Registry
 
 WHY = "why: counters and readings differ"
@@ -288,33 +287,6 @@ def test_power_that_nobody_measured_is_no_zero(bench, make, said):
     verdict = bench.verdict("measured: power <= limit")
     assert verdict.outcome == "fail"
     assert "1 not applicable, not available: a synthetic recording: gemm-int8-synthetic" in said(verdict)
-
-
-# ---- what a law cannot mean
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("measured: rate < peak", "want one of rate <= peak, bandwidth <= peak"),
-        ("measured: rate <= peak, expect: 3", "takes no expectation here"),
-        ("measured: rate <= peak, compute: int9", "compute: unknown precision 'int9'"),
-        ("measured: energy = power * time", "such as 'within: 10 %'"),
-        ("measured: energy = power * time, within: 10 %", "within: add 'why:'"),
-        ("measured: energy = power * time, within: 3 W, why: x", "within: want a share such as 10 %, found '3 W'"),
-        ("measured: rate <= peak, despite: power cap, why: x", "despite: want the reasons"),
-        ("measured: rate <= peak, despite: [power cap]", "despite: add 'why:'"),
-        ("efficiency: conv fp32, expect: 80 %", "want gemm, stream, network"),
-        ("efficiency: gemm fp32", "needs 'expect'"),
-        ("efficiency: gemm fp32, expect: 3 W", "is a bare number"),
-        ("efficiency: gemm fp32, expect: 80 % ± 5 %", "add 'why:'"),
-    ],
-)
-def test_what_a_claim_over_recordings_cannot_mean_is_refused(bench, make, line, says):
-    bench.record(make.gemm(BELOW_PEAK))
-    with pytest.raises(InputError, match=r"k1\.yaml:5") as refused:
-        bench.verdict(line)
-    assert says in str(refused.value)
 
 
 def test_every_law_promises_something():

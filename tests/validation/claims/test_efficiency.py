@@ -1,4 +1,4 @@
-"""Efficiency and prediction: the plateau of each recording beside the band that a person reviewed."""
+"""`efficiency`: measured rate over peak, the best of each recording."""
 
 from math import isclose
 
@@ -55,29 +55,29 @@ def test_a_peak_that_is_twice_too_high_is_named_by_half_the_efficiency(bench, ma
     assert "macs_per_clock" in said(verdict)
 
 
-def test_a_prediction_is_the_roofline_over_the_measured_time(bench, make, said):
-    # 6.181 ms / 10 ms
-    bench.record(make.network(10e-3))
-    verdict = bench.verdict("predicted: network resnet18 b1, expect: 0.618")
-    assert verdict.outcome == "pass"
-    assert "6.181 ms by the roofline (compute) / 10 ms measured" in said(verdict)
-
-
-def test_a_prediction_of_a_network_with_halved_macs_names_them(bench, make, said):
-    bench.record(make.network(10e-3, macs=1_814_073_344 // 2))
-    assert "as if a MAC were one op" in said(
-        bench.verdict("predicted: network resnet18, expect: 1.24 ± 5 %, why: seen")
-    )
-
-
-def test_predictions_of_products_and_streams_are_known_too(bench, make):
-    bench.record(make.gemm(16.384e12), make.stream(128e9))
-    assert bench.verdict("predicted: gemm int8, expect: 0.50").outcome == "pass"
-    assert bench.verdict("predicted: stream copy, expect: 0.50").outcome == "pass"
-
-
 def test_a_wait_has_no_efficiency(bench, make, said):
     from rooflint_measure.record.measurement import Wait  # noqa: PLC0415
 
     bench.record(make.timed(Wait(wanted_s=1e-3), 1e-3), make.gemm(29.5e12))
     assert bench.verdict("efficiency: gemm, expect: 90 %").outcome == "pass"
+
+
+def test_an_efficiency_has_the_facts_of_its_peak_and_the_farthest_of_several_recordings_is_shown(bench, make, paths):
+    file = bench.record(make.gemm(27e12))
+    bench.record(make.gemm(29.5e12))
+    verdict = bench.verdict("efficiency: gemm int8, expect: 90 % ± 2 %, why: reviewed")
+    # 27 / 32.768 = 82.4 % is farther from 90 % than 29.5 / 32.768
+    assert (verdict.outcome, verdict.obtained_display, verdict.corroborated) == ("fail", "82.4 %", False)
+    assert file.name in verdict.text() and verdict.obtained.precision == "int8"
+    assert verdict.obtained.formula.startswith("27 TOP/s / (8 tile × 2 mac_array")
+    assert "units.mac_array.macs_per_clock.int8" in paths(verdict)
+
+
+def test_a_wait_alone_has_no_rate(bench, make, refusal):
+    from rooflint_measure.record.measurement import Wait  # noqa: PLC0415
+
+    bench.record(make.timed(Wait(wanted_s=1e-3), 1e-3))
+    assert bench.verdict("efficiency: gemm, expect: 90 %").outcome == "fail"
+    assert "unknown precision 'int9'" in refusal("efficiency: gemm, compute: int9, expect: 90 %")
+    assert "despite: want the reasons" in refusal("efficiency: gemm, despite: heat, expect: 90 %")
+    assert "want gemm, stream, network" in refusal("efficiency: conv fp32, expect: 80 %")
