@@ -1,4 +1,4 @@
-"""Causes found among facts: a rate, a clock, a width that is another device's, another precision's, another mode's."""
+"""Candidate causes among facts: a rate, clock or width of another device, precision or operating point."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,11 +27,11 @@ REASON = "; it is the "
 
 
 def other_clocks(case: Case, factor: Factor) -> Iterator[Cause]:
-    """The clock that is there is wrong, and the right one stands elsewhere in the same device."""
+    """A wrong clock, where the right one is another clock of the same device."""
     assert factor.fact and case.hardware
     for other in _clock_facts(case.hardware):
         if other.path != factor.fact.path and not math.isclose(other.value, factor.value):
-            text = f"{short(factor.fact)} {factor.fact.display} is taken where {_owner(other)} {other.display} is meant"
+            text = f"{short(factor.fact)} {factor.fact.display} is used instead of {_owner(other)} {other.display}"
             yield Cause(text, factor.value / other.value, 1.5, factor.fact, factor.fact.with_value(other.value))
 
 
@@ -59,7 +59,7 @@ def candidate_causes(case: Case, span: Span) -> list[Cause]:
     """Facts that would have to be another value, named where that value or the present one is known from elsewhere."""
     causes = rates(case, span, 1.0)
     denied = any(cause.fact and cause.repaired and cause.repaired.file != cause.fact.file for cause in causes)
-    more = 0.5 if denied else 0.0  # a rate that the device's own architecture denies explains it already
+    more = 0.5 if denied else 0.0  # a rate that contradicts the device's own architecture explains it already
     for factor in case.ladder.factors:
         if factor.fact and factor.name != "macs_per_clock":
             own = span.inverted() if factor.inverse else span
@@ -77,7 +77,7 @@ def _of_full_die(hardware: Hardware, fact: Fact, span: Span) -> list[Cause]:
     whole, wanted = hardware.full_groups(group), _round_value(fact, span)
     if whole is None or wanted is None or not math.isclose(whole.result, fact.value) or wanted >= fact.value:
         return []
-    text = f"{short(fact)} {fact.display} are those of the full die; {wanted:g} {group} would have to be enabled"
+    text = f"{short(fact)} {fact.display} is the number of the full die; {wanted:g} {group} would have to be enabled"
     return [Cause(text, span.factor, 0.7, fact, fact.with_value(wanted))]
 
 
@@ -105,7 +105,7 @@ def _has(values: Sequence[float], wanted: float) -> str:
 
 
 def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
-    """This fact alone is wrong; the value that it needs is known from elsewhere, or the one it has is."""
+    """This fact alone is wrong; its right value, or its present one, is known from elsewhere."""
     others = _like(case, fact)
     low, high = fact.value / span.high, fact.value / span.low
     wanted = next((other.value for other in others if low <= other.value <= high), None) or _round_value(fact, span)
@@ -118,18 +118,18 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         yield Cause(text, span.factor, 0.8, fact, inherited)
         return
     text = f"{short(fact)} {fact.display} would have to be {needed.display}"
-    own = _own_clocks(case, fact) if _is_clock(fact) else others  # that siblings run at the same clock says nothing
+    own = _own_clocks(case, fact) if _is_clock(fact) else others  # siblings often run at the same clock
     taken_from = some(_owner(other) for other in own if math.isclose(other.value, fact.value, rel_tol=1e-6))
-    borne_out = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
-    if _is_clock(fact) and not borne_out and not _is_plain(wanted):
-        return  # a clock is not worked back to the kilohertz
-    if _is_clock(fact) and not (taken_from or borne_out or is_outlier(case, fact, fact.value)):
+    supported = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
+    if _is_clock(fact) and not supported and not _is_plain(wanted):
+        return  # no clock is printed to the kilohertz
+    if _is_clock(fact) and not (taken_from or supported or is_outlier(case, fact, fact.value)):
         yield Cause(text, span.factor, 4.0, fact, needed, needs=2)  # nor from one claim alone
         return
-    if taken_from and (borne_out or _is_clock(fact)):
+    if taken_from and (supported or _is_clock(fact)):
         yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
-        yield Cause(text, span.factor, 1.7 if borne_out else _unborne(fact, wanted), fact, needed)
+        yield Cause(text, span.factor, 1.7 if supported else _unsupported_cost(fact, wanted), fact, needed)
 
 
 def is_outlier(case: Case, fact: Fact, value: float) -> bool:
@@ -145,8 +145,8 @@ def other_devices(case: Case) -> Iterator[Facts]:
         yield from (hardware.facts for hardware in case.registry.readable() if hardware.id != own)
 
 
-def _unborne(fact: Fact, wanted: float) -> float:
-    """What a value costs that nothing else bears out: little where it is such a number as chips are built of."""
+def _unsupported_cost(fact: Fact, wanted: float) -> float:
+    """Cost of a value that nothing else supports: less for a count that is a power of two."""
     if fact.path.split(".")[-1] in _COUNTS:
         return 2.2 if math.log2(wanted).is_integer() and not math.log2(fact.value).is_integer() else 2.8
     return 3.2
@@ -158,7 +158,7 @@ def _is_rate(fact: Fact, value: float) -> bool:
 
 
 def _is_plain(hertz: float) -> bool:
-    """Whether a clock is one that people write down: to four digits."""
+    """Whether a clock has at most four digits, as printed clocks have."""
     return math.isclose(hertz, float(f"{hertz:.3e}"), rel_tol=1e-9)
 
 
@@ -234,7 +234,7 @@ def _siblings(case: Case, fact: Fact) -> list[Fact]:
 
 
 def _architectures(registry: Registry) -> Iterator[tuple[str, Facts]]:
-    """Facts of every architecture that can be read; a broken one is somebody else's red."""
+    """Facts of every architecture that can be read."""
     for name in readable(lambda: registry.architecture_files):
         try:
             yield name, registry.architecture(name).facts
@@ -263,13 +263,13 @@ def rates(case: Case, span: Span, convention: float) -> list[Cause]:
     text = f"{what} is {_times(share)} {_whose(case, fact, needed)}"
     known = _known_rates(case, taken)
     nearest = min((cost for cost, _, _ in known), default=2.2)
-    said = f"{text}{REASON}{_listed(known, nearest)}" if known else text
+    message = f"{text}{REASON}{_listed(known, nearest)}" if known else text
     if not known and convention != 1.0:
         return []
     inherited = _inherited(case, fact)
     if inherited and math.isclose(inherited.value, needed):  # the device contradicts its architecture, which is right
-        return [Cause(said, share, min(nearest, 2.2) - 0.6, fact, inherited)]
-    return [Cause(said, share, nearest, fact, fact.with_value(needed))]
+        return [Cause(message, share, min(nearest, 2.2) - 0.6, fact, inherited)]
+    return [Cause(message, share, nearest, fact, fact.with_value(needed))]
 
 
 def _times(share: float) -> str:
@@ -348,7 +348,7 @@ def short(fact: Fact) -> str:
 
 
 def readable(names: Callable[[], Iterable[str]]) -> list[str]:
-    """Names of a registry; none where a file of it has a name that is no id."""
+    """Names of a registry; none where the name of a file is not an id."""
     try:
         return list(names())
     except InputError:

@@ -1,4 +1,4 @@
-"""Causes and ratios: the words in which a diagnosis speaks."""
+"""Causes of a wrong figure: ratios, causes, and conventions whose factor is known beforehand."""
 
 import math
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _ROUND = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The ratios obtained / expected that the tolerance of the expectation allows for."""
+    """The ratios obtained / expected that are within the tolerance of the expectation."""
 
     low: float
     high: float
@@ -58,14 +58,14 @@ class Cause:
     """That fact with the value that it should have."""
     parts: tuple["Cause", ...] = ()
     carried: bool = False
-    """Whether the convention was broken where the rate was written down, so that another rate mends it."""
+    """Whether the convention was broken in the fact of the rate, so that another rate repairs it."""
 
     needs: int = 0
-    """Red claims that must ask for the repair before it is worth showing."""
+    """Failed claims that must ask for the repair before it is worth showing."""
     mends: int | None = None
-    """Red claims that the repair turns green, where somebody tried it."""
+    """Failed claims that the repair makes pass, where it was tried."""
     breaks: int | None = None
-    """Green claims that it turns red."""
+    """Passing claims that it makes fail."""
 
     @property
     def repair(self) -> str | None:
@@ -82,7 +82,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is known about a figure that is off."""
+    """What is known about a wrong figure."""
 
     ladder: Ladder
     span: Span
@@ -113,8 +113,6 @@ def _small_fraction(ratio: float, span: Span) -> Fraction | None:
             return Fraction(top, bottom)
     return None
 
-
-# ---- Causes whose factor is known beforehand: op and MAC, dense and sparse, prefixes, bits and bytes, double data ra
 
 PREFIX = "a prefix is off by a thousand"
 

@@ -1,7 +1,8 @@
-"""Why a derived figure is off: from the ratio of obtained to expected to the fact or convention that explains it.
+"""Diagnosis of a wrong derived figure: from the ratio of obtained to expected to the fact or convention behind it.
 
-Pure: ladders, facts and the registry in, ranked causes out. A cause is a factor with a sentence; the ratio may be one
-factor or a product of two. Simplest first, several where the figures do not decide, "unexplained" rather than a guess.
+A pure function of derivations, facts and the registry; it returns ranked causes. A cause is a factor with a sentence;
+the ratio may be one factor or a product of two. Simplest first, several where the figures do not decide, none rather
+than a guess.
 """
 
 import math
@@ -31,9 +32,9 @@ _TELLING = {"macs_per_clock": "peak", "pin_rate": "bandwidth", "bandwidth": "ban
 """Factors that tell which quantity a ladder derives."""
 _IDENTITIES = frozenset({"another device", "another device + sparse for dense", "another mode", "another precision"})
 DOUBT = 0.7
-"""What it costs to doubt an expectation, which somebody read in a document, rather than a fact."""
+"""Additional cost of doubting an expectation, which was read in a document, rather than a fact."""
 SLOWEST, FASTEST = 50e6, 10e9
-"""Clocks beyond which a prefix is off rather than a figure. [Hz]"""
+"""Clocks beyond which a prefix is wrong rather than a figure. [Hz]"""
 _SIZES = frozenset({"capacity", "bandwidth", "pin_rate"})
 
 MAX_CAUSES = 3
@@ -46,7 +47,7 @@ def diagnose(case: Case) -> list[Cause]:
 
 
 def candidates(case: Case) -> list[Cause]:
-    """Every cause that explains the ratio of a case, simplest first, for somebody who can try them out."""
+    """Every cause that explains the ratio of a case, simplest first, to be tried out."""
     if not 0 < case.span.low <= case.span.high < math.inf:
         return []
     atoms = list(_atoms(case))
@@ -56,12 +57,12 @@ def candidates(case: Case) -> list[Cause]:
     pairs += _identities(case)
     for atom in conventions(case):
         pairs += [_pair(rate, atom) for rate in rates(case, case.span, atom.factor)]
-    found = _distinct(_weighed(case, _mended(case, cause)) for cause in (*singles, *pairs))
+    found = _distinct(_weighed(case, _repaired(case, cause)) for cause in (*singles, *pairs))
     return sorted(found, key=lambda cause: cause.cost)[:CANDIDATES]
 
 
 def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0.6) -> list[Cause]:
-    """The causes worth showing: those whose repair was seen to mend most and break nothing, then the simplest.
+    """The causes worth showing: those whose repair was tried, mends most and breaks nothing, then the simplest.
 
     A cause that is much less simple than the best of its kind is left out.
     """
@@ -81,21 +82,25 @@ def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0
 
 
 def _weighed(case: Case, cause: Cause) -> Cause:
-    """A repair that no other device has the like of costs more; a fact that stands alone today costs less."""
+    """A repair to an outlier among devices costs more; a fact that is an outlier now costs less."""
     if cause.fact is None or cause.repaired is None:
         return cause
-    odd_now, odd_then = (is_outlier(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
-    odd_then = odd_then and cause.repaired.file == cause.fact.file  # what the architecture states is borne out
-    return replace(cause, cost=cause.cost + (1.0 if odd_then else 0.0) - (0.4 if odd_now and not odd_then else 0.0))
-
-
-def _mended(case: Case, cause: Cause) -> Cause:
-    """A convention is mended in the fact that carries it: the rate in MAC, the rate per pin, a clock in kHz."""
-    wild = next(
-        (one.fact for one in case.ladder.factors if one.name == "clock" and one.fact and _is_wild(one.fact)), None
+    outlier_now, outlier_then = (is_outlier(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
+    outlier_then = (
+        outlier_then and cause.repaired.file == cause.fact.file
+    )  # what the architecture states is not an outlier
+    return replace(
+        cause, cost=cause.cost + (1.0 if outlier_then else 0.0) - (0.4 if outlier_now and not outlier_then else 0.0)
     )
-    if cause.text == PREFIX and wild:
-        return replace(cause, fact=wild, repaired=wild.with_value(wild.value / cause.factor))
+
+
+def _repaired(case: Case, cause: Cause) -> Cause:
+    """A convention is repaired in the fact that carries it: the rate in MAC, the rate per pin, a clock in kHz."""
+    impossible = next(
+        (one.fact for one in case.ladder.factors if one.name == "clock" and one.fact and _is_impossible(one.fact)), None
+    )
+    if cause.text == PREFIX and impossible:
+        return replace(cause, fact=impossible, repaired=impossible.with_value(impossible.value / cause.factor))
     carrier = next((factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None)
     if cause.fact or carrier is None or carrier.fact is None or not cause.carried:
         return cause
@@ -107,8 +112,8 @@ def _mended(case: Case, cause: Cause) -> Cause:
     return replace(cause, text=text, fact=carrier.fact, repaired=repaired)
 
 
-def _is_wild(fact: Fact) -> bool:
-    """Whether a clock is none that a chip has: a prefix is off rather than a figure."""
+def _is_impossible(fact: Fact) -> bool:
+    """Whether no chip has such a clock: a prefix is wrong rather than a figure."""
     return not SLOWEST <= fact.value <= FASTEST
 
 
@@ -118,7 +123,7 @@ def _other_prefixes(case: Case) -> Iterator[Cause]:
         other = _with_other_prefix(factor.fact) if factor.fact and factor.name in _SIZES else None
         if factor.fact and other:
             binary = "i" in factor.fact.display.split(" ")[-1]
-            text = f"{short(factor.fact)} {factor.fact.display} is written where {other.display} is meant"
+            text = f"{short(factor.fact)} {factor.fact.display} is written instead of {other.display}"
             share = factor.fact.value / other.value
             yield Cause(text, share, 0.9 if binary else 1.3, factor.fact, other)
 
@@ -137,7 +142,7 @@ def _with_other_prefix(fact: Fact) -> Fact | None:
 
 
 def _identities(case: Case) -> Iterator[Cause]:
-    """The expectation is another figure that is known: another device's, a sparse one of another precision."""
+    """The expectation is another known figure: another device's, a sparse one of another precision."""
     quantity = next((name for factor, name in _TELLING.items() if factor in _names(case)), None)
     if (
         quantity is None

@@ -1,7 +1,7 @@
-"""Figures: everything that a device can be quoted with, each with the derivation behind it.
+"""Figures of a device with their derivations, and the explanations of a printed number that is none of them.
 
-A peak, a bandwidth, a capacity, a power, a count, a bus, a clock, a rate per clock: what stands in tables that people
-publish. `figures(hardware)` lists them, so that a number in such a table can be recognised as one of them.
+A peak, a bandwidth, a capacity, a power, a count, a bus, a clock, a rate per clock: what published tables have.
+`figures(hardware)` lists them, so that a number of a table can be identified.
 """
 
 import math
@@ -62,7 +62,7 @@ class Figure:
     mode: str | None = None
     """The operating point; None for the device's own."""
     printed: str | None = None
-    """Where it is no derivation but what a document printed: the document."""
+    """The document that printed it, where it is not derived."""
     dispute: str | None = None
     """Why that document and the derivation disagree, where they do."""
 
@@ -109,7 +109,7 @@ class Figure:
 
 
 def show(quantity: str, value: float, precision: str | None = None) -> str:
-    """A value of a quantity as people write it: buses in bit, counts bare, floating-point rates in FLOP/s."""
+    """A value of a quantity as it is usually written: buses in bit, counts bare, floating-point rates in FLOP/s."""
     if quantity == "bus":
         return f"{format_number(value * 8)} bit"
     if quantity == "rate":
@@ -166,7 +166,7 @@ def _of_unit(hardware: Hardware, unit: ComputeUnit) -> Iterator[Figure]:
             yield _rate(hardware, unit, precision, dense)
             sparse = unit.derivation(precision, sparse=True)
         except (UndisclosedError, UnsupportedError):
-            continue  # no peak that anybody could derive, or no sparsity
+            continue  # the peak is not disclosed, or there is no sparsity
         yield Figure(hardware, "peak", f"{unit.name} {precision}", (sparse,), unit.name, precision, sparse=True)
     try:
         yield Figure(hardware, "count", unit.name, (unit.count_ladder(),), unit.name)
@@ -218,8 +218,6 @@ def _of_parts(hardware: Hardware, whole: list[Figure]) -> Iterator[Figure]:
                 yield replace(figure, ladders=ladders, part=part)
 
 
-# ---- Explanations: what a printed number may be instead of what it is said to be
-
 FLOOR = 3e-3
 """Relative difference below which two figures are one: no error is as small, and clocks are rounded by as much."""
 NEARLY = 0.012
@@ -232,7 +230,7 @@ COARSEST = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number as somebody printed it."""
+    """A number as it is printed."""
 
     value: float
     """In base units of its quantity."""

@@ -1,7 +1,7 @@
-"""Recognition: is a printed number the figure that it is said to be, and if not, which figure is it?
+"""Identification: is a printed number the figure that its label claims, and if not, which figure is it?
 
-Pure: a number, what it is said to be, the devices that it may speak of and the registry in; what agrees, or a ranked
-list of explanations, out. Simplest first; empty where nothing is known that would give the number.
+A pure function of a number, its label, the devices that it may be of and the registry: the figure that agrees, or
+candidate explanations, simplest first; none where nothing known gives the number.
 """
 
 import math
@@ -31,20 +31,20 @@ from rooflint.diagnosis.substitution import substitutions
 #: Precisions that vendors quote for vector lanes and for matrix units side by side; either may stand in a table.
 WIDE = frozenset({"fp64", "fp32", "int32", "int16"})
 
-#: Peaks that people print under the plain name: FP16 of a GeForce may accumulate in FP16.
+#: Peaks that are printed under the plain name: FP16 of a GeForce may accumulate in FP16.
 ALSO = {"fp16": ("fp16", "fp16_acc16"), "fp8": ("fp8", "fp8_acc16")}
 
 MOST = 5
 JOINED = 0.25
-"""What it costs to believe in two errors at once, besides their own costs."""
+"""Additional cost of two errors at once."""
 SECOND = 0.4
-"""What it costs to start from a figure that is not the first that the field would think of."""
+"""Additional cost of a figure that is not the usual one."""
 NEAR = 1.4
 """Up to this distance any figure of another device may be the one: its variants, and what has the same die."""
 DISPUTED = 0.9
-"""What it costs to start from a figure that a vendor printed and the facts do not derive."""
+"""Additional cost of a figure that a vendor printed and the facts do not derive."""
 KNOWN = 1.65
-"""What a known error costs: a mechanism that explains the number says more than that others print it, too."""
+"""Cost of a known error: a mechanism that explains the number is better than another document that prints it."""
 FEWEST_DIGITS = 3
 """Digits that a number needs for one of them to be called mistyped."""
 FEW = 5e-3
@@ -52,20 +52,20 @@ FEW = 5e-3
 SAME_DIGITS = 5e-4
 """Relative difference of figures that print alike in three digits or more."""
 JOINABLE = 1.5
-"""What costs more is not believed together with a second error."""
+"""Largest cost of an error that is combined with a second one."""
 UNLIKELY = 3.6
 """An explanation that costs more is a coincidence; it is not shown."""
 
 
 WILD = frozenset({"power of two", "decimal point"})
-"""Slips that say little; they are not joined with others."""
-#: Round figures are everywhere; only those of some size are told by whose they are.
+"""Unspecific errors, which are not combined with others."""
+#: Largest distance of a device whose figure may be taken; round figures are common.
 _FARTHEST = {"peak": 2.2, "bandwidth": 1.6}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a number is said to be."""
+    """The label of a number: what it claims to be."""
 
     quantity: str
     """A key of `rooflint.diagnosis.figures.QUANTITIES`."""
@@ -73,25 +73,23 @@ class Asked:
     subject: str | None = None
     """A group or unit that is counted, a clock; None where the quantity says it all."""
     vector: bool | None = None
-    """Whether it is said to be of vector lanes (True) or matrix units (False)."""
+    """Whether it is labelled as of vector lanes (True) or matrix units (False)."""
     sparse: bool | None = None
-    """Whether it is said to be sparse; None where nobody says it, which is dense."""
+    """Whether it is labelled as sparse; None without a label, which means dense."""
     part: str | None = None
     times: int = 1
-    """How many devices it is said, or known, to be of."""
+    """How many devices it is of."""
 
 
 @dataclass(frozen=True)
 class Identifier:
-    """Recognition against the devices of a registry."""
+    """Identification among the devices of a registry."""
 
     registry: Registry
     printed: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
     """What documents print of a device besides its derived figures, by id."""
     refuted: Mapping[str, Sequence[Figure]] = field(default_factory=dict)
     """Figures that documents print wrongly, each with the reason, by id."""
-
-    # ---- what agrees
 
     @memoised
     def of(self, device: str) -> tuple[Figure, ...]:
@@ -115,10 +113,8 @@ class Identifier:
         near = [one for one in self.fitting(asked, device) if printed.is_near(one.value) or _is_binary(printed, one)]
         return min(near, key=lambda one: (one.dispute is not None, one.printed is not None), default=None)
 
-    # ---- what else it may be
-
     def explanations(self, printed: Printed, asked: Asked, devices: Sequence[str]) -> list[Explanation]:
-        """What a number is instead, for the likeliest of some devices, simplest first."""
+        """Candidate explanations of a number for some devices, simplest first."""
         if not 0 < printed.value < math.inf:
             return []
         found = [explanation for device in devices for explanation in self._of_device(printed, asked, device, devices)]
@@ -144,7 +140,7 @@ class Identifier:
 
     @memoised
     def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> list[Explanation]:
-        """What one error alone would give, whatever the number: the same for every row that asks the same."""
+        """What each single error would give; the same for every number with that label."""
         fitting = self.fitting(asked, device)
         own = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
         return [*own, *self._foreign(asked, device, meant), *self._substituted(fitting)]
@@ -162,7 +158,7 @@ class Identifier:
                     yield Explanation(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Explanation]:
-        """Wrong figures that are known to be about."""
+        """Wrong figures that are known to circulate."""
         for figure in self.refuted.get(device, ()):
             same = (figure.quantity, figure.precision, figure.part) == (asked.quantity, asked.precision, asked.part)
             if same and figure.sparse == bool(asked.sparse):
@@ -173,7 +169,7 @@ class Identifier:
         """Other figures of the same device."""
         own = set(map(id, fitting))
         for figure in self.of(device):
-            if id(figure) not in own and (known := _kinship(asked, figure)):
+            if id(figure) not in own and (known := _relation(asked, figure)):
                 error, cost = known
                 cost += DISPUTED if figure.dispute else 0.0
                 yield Explanation(error, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
@@ -214,7 +210,7 @@ class Identifier:
             return
         own = set(map(id, fitting))
         for figure in self.of(other.id):
-            known = _kinship(asked, figure)
+            known = _relation(asked, figure)
             if known and id(figure) not in own and figure.mode is None and figure.part is None:
                 error, more = known
                 yield _foreign_explanation(f"another device + {error}", figure, cost + more + JOINED)
@@ -234,7 +230,7 @@ class Identifier:
             return
         halved = self._is_halved(figure.hardware, figure)
         if not halved:
-            text = "is half the rate, which is that of boards that accumulate in FP32 at half speed; this one does not"
+            text = "is half the rate, as of boards that accumulate in FP32 at half speed; this one does not"
             yield Distortion("half-rate accumulation", text, 0.5, 1.15)
         elif asked.precision not in ALSO:
             yield Distortion(
@@ -251,8 +247,6 @@ class Identifier:
         if base is None or full is None or base.value != full.value:  # not the same multiprocessor
             return False
         return hardware.facts[path].value == base.value / 2
-
-    # ---- devices
 
     @cached_property
     def _readable(self) -> tuple[Hardware, ...]:
@@ -285,9 +279,9 @@ def _mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Explanati
 
 
 def _is_binary(printed: Printed, figure: Figure) -> bool:
-    """Whether a capacity of so many GiB is printed as so many GB, or the reverse, as everybody does.
+    """Whether a capacity of so many GiB is printed as so many GB, or the reverse, as is common.
 
-    A conversion is none of that: 48 GB printed as 45.
+    A conversion is another matter: 48 GB printed as 45.
     """
     loose = _loosely(figure)
     return loose is not None and printed.is_near(loose)
@@ -295,9 +289,9 @@ def _is_binary(printed: Printed, figure: Figure) -> bool:
 
 def _loosely(figure: Figure) -> float | None:
     """A capacity with the other prefix, as it is printed loosely: 16 GB of 16 GiB. [B]"""
-    said = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
+    display = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
     share = 2**30 / 1e9
-    return (figure.value / share if "GiB" in said else figure.value * share) if said else None
+    return (figure.value / share if "GiB" in display else figure.value * share) if display else None
 
 
 def _peaks(asked: Asked, alike: list[Figure]) -> list[Figure]:
@@ -330,7 +324,7 @@ def _main(alike: list[Figure], hardware: Hardware) -> list[Figure]:
     return [one for one in alike if one.subject == main]
 
 
-def _kinship(asked: Asked, figure: Figure) -> tuple[str, float] | None:
+def _relation(asked: Asked, figure: Figure) -> tuple[str, float] | None:
     """The error by which another figure of the same device stands for what was asked, and its cost."""
     if figure.quantity != asked.quantity or (figure.mode and figure.part):
         return None
@@ -355,8 +349,8 @@ def _other_subject(asked: Asked) -> tuple[str, float]:
 
 def _same_precision(asked: Asked, figure: Figure) -> tuple[str, float]:
     if figure.sparse != bool(asked.sparse):
-        said = asked.sparse is not None  # a table that says which it is has looked
-        return ("sparse for dense", 1.25 if said else 1.0) if figure.sparse else ("dense for sparse", 1.0)
+        labelled = asked.sparse is not None  # a table with the label distinguishes them
+        return ("sparse for dense", 1.25 if labelled else 1.0) if figure.sparse else ("dense for sparse", 1.0)
     return ("platform total", 1.3) if " + " in str(figure.unit) else ("another unit", 1.2)
 
 
@@ -388,7 +382,7 @@ def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:
 
 
 def _distance(own: Hardware, other: Hardware) -> float:
-    """How likely the figure of another device is taken: near kin first, and the A100 of everybody's fallback."""
+    """How likely the figure of another device is taken: near relatives first, and the A100, which is often taken."""
     if required(own) == required(other):
         return 1.1
     cost = 2.2

@@ -1,4 +1,4 @@
-"""Derivations with one factor of them taken from somewhere else: another count, another clock, another rate."""
+"""Substitution: a figure derived with one factor of another device, clock, count or rate."""
 
 import fnmatch
 import math
@@ -12,7 +12,7 @@ from rooflint.diagnosis.candidate_causes import FAMILIES
 from rooflint.diagnosis.figures import Explanation, Figure, figures
 
 FEWEST = 64
-"""Op a clock below which the number of units is not taken for a rate."""
+"""Smallest op per clock for which the number of units may be taken for a rate."""
 
 
 def substitutions(registry: Registry, figure: Figure) -> Iterator[Explanation]:
@@ -74,8 +74,8 @@ def _other_rates(registry: Registry, figure: Figure, factor: Factor) -> Iterator
         for path, fact in facts.items() if name != own else ():
             precision = path.removeprefix(prefix)
             if path.startswith(prefix) and fact.value != factor.value and _alike(precision, figure):
-                said = f"{precision.upper()} rate of {name.rpartition('/')[2]}, {fact.display}/clock"
-                text = f"is computed with the {said}, instead of {factor.display}"
+                rate = f"{precision.upper()} rate of {name.rpartition('/')[2]}, {fact.display}/clock"
+                text = f"is computed with the {rate}, instead of {factor.display}"
                 cost = 1.8 if precision == figure.precision else 1.9
                 cost += 0.4 * max(0.0, math.log2(fact.value / factor.value) - 1)  # rates are taken for near ones
                 target = figure.value * fact.value / factor.value

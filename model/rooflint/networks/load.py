@@ -1,8 +1,7 @@
-"""Capture cache: tables of networks that were captured on this machine, kept as JSON under a key of what went in.
+"""Networks by name: committed tables, torchvision's networks, user models and saved programs, with a capture cache.
 
-An entry is found by the network, its inputs, the versions of torch and torchvision and the text of the modules that
-capture; it is good while the files that it was made from still hold what they held. Whatever is wrong with an entry,
-it is as if it were not there.
+A cache entry is JSON; its key has the network, its inputs, the versions of torch and torchvision and the text of the
+modules that capture. It is valid while the files that it was made from are unchanged; an invalid one counts as missing.
 """
 
 import difflib
@@ -106,8 +105,6 @@ def digests(files: Iterable[Path]) -> dict[str, str]:
     return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files)}
 
 
-# ---- Networks by name: committed tables, torchvision's networks, a user's own modules and saved programs
-
 Shapes = Sequence[Sequence[int]]
 
 
@@ -120,7 +117,7 @@ def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: b
         folder: where captures are kept; the user's cache folder if None.
         fresh: capture again, whatever is kept.
 
-    Warns where a capture cannot be kept. Raises RooflintError for a network that is not there or cannot be captured,
+    Warns where a capture cannot be kept. Raises RooflintError for a network that is unknown or cannot be captured,
     and where torch is needed but missing.
     """
     program, factory = name.endswith(".pt2"), ":" in name
@@ -148,8 +145,8 @@ def module(source: Any, inputs: Any = None, shapes: Shapes = ()) -> Workload:
 def _checked(name: str, shapes: Shapes, most: int | None) -> list[list[int]]:
     """Shapes as lists. Raises RooflintError for one that no tensor has, and for more than `most` of them."""
     if most is not None and len(shapes) > most:
-        wish = "one shape" if most else "no shape: it has its own"
-        raise RooflintError(f"{name}: want {wish}, found {len(shapes)}")
+        expected = "one shape" if most else "no shape: it has its own"
+        raise RooflintError(f"{name}: want {expected}, found {len(shapes)}")
     for shape in shapes:
         if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
             raise RooflintError(f"{name}: want a shape of whole numbers such as 1, 3, 224, 224, found {list(shape)}")
@@ -214,7 +211,7 @@ def _kept(
 
 
 def _sources() -> list[Path]:
-    """Python files that are loaded now and belong to nobody's installation: what a user's module may rest on."""
+    """Python files that are loaded now and not installed: what a user model may depend on."""
     installed = [Path(sysconfig.get_path(part)).resolve() for part in ("stdlib", "platstdlib", "purelib", "platlib")]
     ours = Path(__file__).parents[1].resolve()
     files = {Path(file).resolve() for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}

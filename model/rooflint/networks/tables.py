@@ -1,4 +1,4 @@
-"""Op tables: networks that were captured once and are kept as readable YAML, so that speaking of them needs no torch.
+"""Op tables: networks that were captured once and are kept as readable YAML, so that using them needs no torch.
 
 `specs/workloads/<id>.yaml` holds a network's ops for the batch that it was captured with, and how it was captured.
 `rooflint.networks.capture.write` writes it, and the torch environment proves that a fresh capture equals it. A table
@@ -54,7 +54,7 @@ def workload_ids(root: Path = ROOT) -> list[str]:
 def load_workload(workload_id: str, root: Path = ROOT) -> Workload:
     """The committed workload of that id.
 
-    Raises WorkloadError for an id that is not there, InputError for a table that is not one.
+    Raises WorkloadError for an unknown id, InputError for a broken table.
     """
     file = root / f"{workload_id}.yaml"
     if not _ID.fullmatch(workload_id) or not file.is_file():
@@ -94,8 +94,8 @@ def _head_problems(document: Document) -> Iterator[Problem]:
     if data["columns"] not in (list(COLUMNS), [*COLUMNS, _READS]):
         yield document.problem(("columns",), f"columns: want [{', '.join(COLUMNS)}], and {_READS} where it is known")
     elif set(data) - set(_KEYS) - {_CONSTANT} != (set(_FLOW_KEYS) if _has_flow(data) else set()):
-        wish = f"want {' and '.join(_FLOW_KEYS)} where there is a column {_READS}, and only there"
-        yield document.problem((), f"{wish}, found {_found(data)}")
+        expected = f"want {' and '.join(_FLOW_KEYS)} where there is a column {_READS}, and only there"
+        yield document.problem((), f"{expected}, found {_found(data)}")
     elif _CONSTANT in data and not _has_flow(data):
         yield document.problem((_CONSTANT,), f"{_CONSTANT}: want it only where there is a column {_READS}")
     if not isinstance(data["ops"], list):
@@ -129,7 +129,7 @@ def _row_problems(document: Document) -> Iterator[Problem]:
 
 
 def _flow_problems(document: Document) -> Iterator[Problem]:
-    """What of the data flow cannot be; the rows are known to be rows."""
+    """Problems of the data flow of a table whose rows are valid."""
     data = document.data
     if not _has_flow(data):
         return
@@ -137,19 +137,19 @@ def _flow_problems(document: Document) -> Iterator[Problem]:
     for key, step in (("elements_input", data["batch"]), (_CONSTANT, 1)):
         elements = data.get(key, 0)
         if type(elements) is not int or not 0 <= elements <= LARGEST or elements % step:
-            wish = f"want a whole number from 0 to 2^53{', a multiple of the batch' if step > 1 else ''}"
-            yield document.problem((key,), f"{key}: {wish}, found {elements}")
+            expected = f"want a whole number from 0 to 2^53{', a multiple of the batch' if step > 1 else ''}"
+            yield document.problem((key,), f"{key}: {expected}, found {elements}")
     for position, row in enumerate(data["ops"]):
         path = ("ops", position)
         if row[0] == _INPUT:
             yield document.problem(path, f"name: want another than {_INPUT}, which is the input of the network")
         if not _in_order(row[-1], known):
-            wish = f"want names of ops above or {_INPUT}, in their order, each once"
-            yield document.problem(path, f"{_READS}: {wish}, found {_listed(row[-1])}")
+            expected = f"want names of ops above or {_INPUT}, in their order, each once"
+            yield document.problem(path, f"{_READS}: {expected}, found {_listed(row[-1])}")
         known.append(row[0])
     if not _in_order(data["returns"], known):
-        wish = "want names of ops, in their order, each once"
-        yield document.problem(("returns",), f"returns: {wish}, found {_listed(data['returns'])}")
+        expected = "want names of ops, in their order, each once"
+        yield document.problem(("returns",), f"returns: {expected}, found {_listed(data['returns'])}")
 
 
 def _in_order(names: Any, known: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Workloads: what a network asks of a machine, as a table with one row an op and one column a quantity.
+"""Workloads: the work of a network as a table, one row an op and one column a quantity, and its memory footprint.
 
 The table stores elements, not bytes: bytes need a precision, and the precision in storage is another choice than the
 one that computes. It stores multiply-accumulates and all other arithmetic apart, and says once how they become ops.
@@ -32,7 +32,7 @@ LARGEST = 2**53
 
 
 class WorkloadError(RooflintError, ValueError):
-    """A workload that cannot be, said in one sentence; `row` is the op that it speaks of, where there is one."""
+    """An impossible workload; `row` is the op of the message, where there is one."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
@@ -57,9 +57,9 @@ class Workload:
     k: Counts
     groups: Counts
     fixed_batch: str = ""
-    """Why `at_batch` has no other batch to offer; empty for a workload that scales, as nearly all do."""
+    """Why `at_batch` refuses another batch; empty for a workload that scales, as nearly all do."""
     flow: Flow | None = None
-    """Which op reads the result of which; None where nobody knows."""
+    """Which op reads the result of which; None where it is not known."""
     stacks_rows: tuple[bool, ...] | None = None
     """`gets_rows`, where it does not follow from the weights: a product between activations goes on to get groups
     when an op with constants has joined its kernel."""
@@ -228,8 +228,8 @@ def _check(workload: Workload) -> None:
 
 
 def _check_flow(workload: Workload, flow: Flow) -> None:
-    for wish, row in flow.misfits(len(workload)):
-        raise WorkloadError(f"{workload.name if row is None else workload.op_names[row]}: {wish}", row)
+    for message, row in flow.misfits(len(workload)):
+        raise WorkloadError(f"{workload.name if row is None else workload.op_names[row]}: {message}", row)
     if max(flow.elements_input, flow.elements_constant or 0) > LARGEST:
         raise WorkloadError(f"{workload.name}: want numbers no larger than 2^53")
     if not workload.fixed_batch and flow.elements_input % workload.batch:
@@ -244,13 +244,10 @@ def _not_per_sample(workload: Workload) -> NDArray[np.bool_]:
     return wrong
 
 
-def _refuse_rows(workload: Workload, wrong: NDArray[np.bool_], wish: str) -> None:
+def _refuse_rows(workload: Workload, wrong: NDArray[np.bool_], message: str) -> None:
     if wrong.any():
         row = int(wrong.argmax())
-        raise WorkloadError(f"{workload.op_names[row]}: {wish}", row)
-
-
-# ---- builders
+        raise WorkloadError(f"{workload.op_names[row]}: {message}", row)
 
 
 def gemm(m: int, n: int, k: int, batch: int = 1) -> Workload:
@@ -345,9 +342,6 @@ def _whole(what: str, value: object, least: int = 1) -> int:
     if number < least or isinstance(value, bool):
         raise WorkloadError(f"{what}: want a whole number of at least {least}, found {value}")
     return number
-
-
-# ---- Footprint: how much memory a workload needs at once, for its activations and for its weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -455,7 +455,7 @@ def test_a_prefix_that_a_size_was_written_with_is_mended_in_the_fact():
     device = planted(H100, "memories.hbm3.capacity", 80 * 2**30)
     gib = replace(device.facts["memories.hbm3.capacity"], quantity=parse_quantity("80 GiB"))
     first = diagnose(capacity(device.with_facts({"memories.hbm3.capacity": gib}), "hbm3", 80e9, 0.5e9))[0]
-    assert first.text == "capacity 80 GiB is written where 80 GB is meant"
+    assert first.text == "capacity 80 GiB is written instead of 80 GB"
     assert first.repair == "80 GB"
 
 

@@ -1,4 +1,4 @@
-"""Candidates: detectors traced as if every box passed every threshold. Needs torch.
+"""Detection shapes: detectors traced as if every box passed every threshold. Needs torch.
 
 How many boxes a detector works on depends on the picture, and so do its shapes. Here every filter lets everything
 pass, up to the limits that the network sets itself (top-k before, proposals and detections after), so that its shapes

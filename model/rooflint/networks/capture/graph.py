@@ -182,9 +182,6 @@ def _translated(value: Any, data: set[Any]) -> Any:
     return [_translated(item, data) for item in value] if isinstance(value, list | tuple) else value
 
 
-# ---- writes in place
-
-
 class _Contents:
     """Whose results stand in each tensor: of which rows, or of the input. Views stand for what they look at."""
 
@@ -268,9 +265,6 @@ def _views(base: Any) -> set[Any]:
         found.update(users)
         new.extend(users)
     return found
-
-
-# ---- shapes
 
 
 def _tensors(node: Any) -> list[torch.Tensor]:

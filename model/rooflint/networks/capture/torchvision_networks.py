@@ -1,7 +1,8 @@
-"""Quantised networks: what an INT8 network of torchvision runs, traced without quantising anything. Needs torch.
+"""torchvision's networks: how each is built without weights, called and traced. Needs torch.
 
-Its own `fuse_model()` folds batch norms into convolutions, as it does before a conversion, and its two stubs become
-the ops that they stand for. Counts are elements, so the result says nothing of precisions: choose INT8 when using it.
+A quantised network is traced without quantising anything: its own `fuse_model()` folds batch norms into convolutions,
+as before a conversion, and its two stubs become the ops that they stand for. Counts are elements, so the table does
+not depend on precisions: choose INT8 when using it.
 """
 
 import difflib
@@ -58,8 +59,6 @@ def lay_out(network: Any) -> torch.nn.Module:
     module: torch.nn.Module = network.eval()
     return module
 
-
-# ---- torchvision's networks: how each is built without weights, and what it is called with. Needs torch
 
 FAMILIES = ("classification", "quantization", "segmentation", "detection", "video", "optical_flow")
 

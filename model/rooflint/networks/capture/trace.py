@@ -1,4 +1,4 @@
-"""Scaling: two captures of one network at two batches prove what a batch multiplies, and what it does not."""
+"""Trace: a PyTorch module and example inputs become a Workload; a second trace proves how it scales. Needs torch."""
 
 import logging
 import warnings
@@ -102,8 +102,6 @@ def _totals(workload: Workload) -> tuple[int, ...]:
     macs, other_ops, elements_in, weights, out = (int(getattr(workload, name).sum()) for name in QUANTITIES[:5])
     return macs, other_ops, elements_in + weights, out
 
-
-# ---- Trace: a PyTorch module and an example of its inputs become a Workload. Needs torch
 
 UNPROVED = "nothing has shown yet that it scales"
 

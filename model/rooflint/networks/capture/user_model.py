@@ -1,4 +1,4 @@
-"""A user's own network: `package.module:factory`, or a program saved by `torch.export.save`. Needs torch.
+"""User models: `package.module:factory`, or a program saved by `torch.export.save`. Needs torch.
 
 Both are code: naming a module here imports it, and torch unpickles what a saved program holds.
 """
@@ -55,7 +55,7 @@ def _made(target: str) -> tuple[torch.nn.Module, Any]:
         try:
             made = made()
         except Exception as error:
-            raise CaptureError(f"{target}: calling it failed: {_said(error)}") from error
+            raise CaptureError(f"{target}: calling it failed: {_first_line(error)}") from error
     module, given = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
     if not isinstance(module, torch.nn.Module):
         raise CaptureError(f"{target}: want a torch.nn.Module from it, found {type(module).__name__}")
@@ -70,7 +70,7 @@ def _looked_up(target: str) -> Any:
         with _working_folder_first():
             found: Any = importlib.import_module(name)
     except Exception as error:  # the user's code may raise anything
-        raise CaptureError(f"{target}: cannot import {name}: {_said(error)}") from error
+        raise CaptureError(f"{target}: cannot import {name}: {_first_line(error)}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise CaptureError(f"{target}: {name} has no attribute '{attribute}'")
@@ -109,9 +109,6 @@ def _leading(target: str, inputs: Any) -> int:
     raise CaptureError(f"{target}: want inputs with a tensor whose first axis is the batch")
 
 
-# ---- saved programs
-
-
 def capture_program(file: Path) -> Workload:
     """The ops of a program that `torch.export.save` wrote.
 
@@ -141,7 +138,7 @@ def _loaded(file: Path) -> Any:
         with quiet():
             return torch.export.load(file)
     except Exception as error:  # torch documents no common base of what it raises
-        raise CaptureError(f"{file}: want a program saved by torch.export.save, found {_said(error)}") from error
+        raise CaptureError(f"{file}: want a program saved by torch.export.save, found {_first_line(error)}") from error
 
 
 def _refuse_training(file: Path, program: Any) -> None:
@@ -183,7 +180,7 @@ def _renamed(counts: Workload, names: Workload) -> Workload:
     return replace(counts, name=names.name, op_names=names.op_names)
 
 
-def _said(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """The first line of an error, with its type where it says little."""
     first = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
