@@ -212,8 +212,8 @@ def test_each_assumption_stands_beside_the_sourced_fact_with_the_factor(log):
     assert (rows["ops_per_mac"].factor_text, rows["storage"].factor_text) == ("1/2", "4")
     # 16 of 8 SMs × 64 of 512 MAC × 650 of 612 MHz × 1 of 2 op
     peak = rows["peak tensor_core int8"]
-    assert peak["factor"] == pytest.approx(2 / 8 * 650 / 612 / 2)
-    assert peak["parts"] == [
+    assert peak.factor == pytest.approx(2 / 8 * 650 / 612 / 2)
+    assert peak.parts == [
         "2 (groups)",
         "1/8 (macs_per_clock.int8)",
         f"{650 / 612:.4g} (clock)",
