@@ -147,7 +147,7 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
 
 def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) -> Iterator[Section]:
     found = one.prediction
-    yield Prose("Red flags", tuple(flag.message for flag in record.red_flags) or ("none",))
+    yield Prose("Red flags", tuple(flag.said for flag in record.red_flags) or ("none",))
     least = "" if found.silicon else "the roofline is a lower bound"
     yield Grid("Time", Table(("", "", ""), tuple(_time(found, single))), least)
     yield Bars("Latency by bottleneck", (latency_bar(one),), "seconds of a batch")

@@ -118,7 +118,7 @@ FLAGGED = {
     "compute": "attain less than 20 % of the peak",
     "memory": "do not fit the memory",
     "power": "would exceed the power limit",
-    "padding": "would take over 1.5 × as long with idle slots and padding counted",
+    "padding": "would take half as long again with idle slots and padding counted",
 }
 
 

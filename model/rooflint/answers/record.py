@@ -13,7 +13,7 @@ from rooflint.base.facts import Grade
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.devices.schema import Strict
 from rooflint.output.table import Cell, Table
-from rooflint.prediction.metrics import Flag, Zone, red_flags, zone
+from rooflint.prediction.metrics import Zone, red_flags, zone
 from rooflint.prediction.predict import SILICON, NotKnownError, Prediction, Setting
 
 T = TypeVar("T")
@@ -152,6 +152,14 @@ class UnitRecord(Strict):
     share_of_latency: Share
 
 
+class FlagRecord(Strict):
+    """A sign that the device suits the network badly."""
+
+    name: Literal["compute", "bandwidth", "idle units", "padding", "memory", "power"]
+    value: float
+    said: str
+
+
 class RefusedRecord(Strict):
     """A device that cannot run the network."""
 
@@ -190,7 +198,7 @@ class DeviceRecord(Strict):
     fits: bool | None
     memory: MemoryRecord | None
     energy: EnergyRecord | None
-    red_flags: list[Flag]
+    red_flags: list[FlagRecord]
     not_known: dict[str, str]
 
 
@@ -224,7 +232,7 @@ def device_fields(label: str, found: Prediction) -> dict[str, Any]:
         "fits": found.fits,
         "memory": known(lambda: MemoryRecord.of(found)),
         "energy": known(lambda: EnergyRecord.of(found)),
-        "red_flags": list(red_flags(found)),
+        "red_flags": [FlagRecord(name=one.name, value=one.value, said=one.message) for one in red_flags(found)],
         "not_known": dict(found.reasons),
     }
 
