@@ -4,11 +4,26 @@ import math
 
 import pytest
 
-from pytest_rooflint.audit.columns import NumberError, guessed, parts, printed
+from pytest_rooflint.audit.columns import (
+    ColumnError,
+    NumberError,
+    columns,
+    guessed,
+    mapped,
+    parts,
+    printed,
+    said_precision,
+    said_sparsity,
+)
 from rooflint.base.errors import InputError
 from rooflint.devices.registry import Registry
 
 REGISTRY = Registry()
+
+
+def only(findings):
+    (finding,) = findings
+    return finding
 
 
 def statuses(findings):
@@ -239,3 +254,103 @@ def test_exchanged_digits_are_named(audited):
     (finding,) = audited("device,bf16_tflops\nA30,156\n")
     (explanation,) = finding.explanations[:1]
     assert (explanation.error, explanation.text) == ("digits", "is 165 with two digits exchanged")
+
+
+# ---- columns and numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "precision", "unit"),
+    [
+        ("GPU", "device", None, None),
+        ("peak_tflops", "peak", None, "TFLOP/s"),
+        ("FP16 Tensor (TFLOPS)", "peak", "fp16", "TFLOP/s"),
+        ("int8_tops", "peak", "int8", "TOP/s"),
+        ("peakFp32", "peak", "fp32", None),
+        ("bfloat16", "peak", "bf16", None),
+        ("mem_bw_gbps", "bandwidth", None, "GB/s"),
+        ("Memory Bandwidth (TB/s)", "bandwidth", None, "TB/s"),
+        ("mem_gb", "capacity", None, "GB"),
+        ("Memory Size", "capacity", None, None),
+        ("TDP (W)", "tdp", None, "W"),
+        ("Board Power", "tdp", None, None),
+        ("sm_count", "count", None, None),
+        ("CUDA cores", "count", None, None),
+        ("bus_width_bits", "bus", None, "bit"),
+        ("boost_clock_mhz", "clock", None, "MHz"),
+        ("flops_per_clk_per_sm", "rate", None, None),
+    ],
+)
+def test_a_column_is_what_its_name_says(name, role, precision, unit):
+    column = guessed(name)
+    assert (column.role, column.precision, column.unit) == (role, precision, unit)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["note", "source_file", "commit", "Year", "l2_mb", "nvlink_gbps", "gflops_per_watt", "price", "mem_clock_mhz"],
+)
+def test_a_column_of_something_else_is_left_alone(name):
+    assert guessed(name) is None
+
+
+def test_words_beside_a_precision_say_lanes_and_sparsity():
+    assert said_precision("fp16_vector") == ("fp16", True, None)
+    assert said_precision("BF16 Tensor sparse") == ("bf16", False, True)
+    assert said_precision("fp64") == ("fp64", None, None)
+    assert (said_sparsity("with sparsity"), said_sparsity("dense (w/o sparsity)"), said_sparsity("unstated")) == (
+        True,
+        False,
+        None,
+    )
+
+
+def test_a_mapping_says_what_a_name_does_not():
+    column = mapped("Dense", "peak bf16 sparse TFLOP/s")
+    assert (column.role, column.precision, column.sparse, column.unit) == ("peak", "bf16", True, "TFLOP/s")
+    assert mapped("Lanes", "count cuda_core", {"cuda_core"}).subject == "cuda_core"
+    with pytest.raises(ColumnError, match="want a group or unit that specs have, such as SM or cuda_core, found 'foo'"):
+        mapped("Lanes", "count foo", {"cuda_core"})
+    with pytest.raises(ColumnError, match="want a precision or a unit such as bf16 or TFLOP/s, found 'bf61'"):
+        mapped("Dense", "peak bf61")
+    assert mapped("Dense", "peak bf16 tflops").unit == "TFLOP/s"
+    with pytest.raises(ColumnError, match="want one of device, precision"):
+        mapped("Dense", "speed")
+    with pytest.raises(ColumnError, match="want a precision or a unit"):
+        mapped("Dense", "bandwidth gallons")
+    with pytest.raises(ColumnError, match="the table has no such column"):
+        columns(["device"], {"Dense": "peak"})
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "step"),
+    [
+        ("989", 989e12, 1e12),
+        ("989.0", 989e12, 1e12),
+        ("989.4", 989.4e12, 0.1e12),
+        ("1,979", 1979e12, 1e12),
+        ("~312 TFLOPS", 312e12, 1e12),
+        ("0.989 PFLOP/s", 989e12, 1e12),
+        ("312e12", 312e12, 1e12),
+        ("1979e12 / 2", 989.5e12, 0.5e12),
+        ("989 (dense)", 989e12, 1e12),
+    ],
+)
+def test_a_number_is_read_with_its_digits(text, value, step):
+    found, _ = printed(text, guessed("bf16"))
+    assert found.value == pytest.approx(value)
+    assert found.step == pytest.approx(step)
+
+
+def test_a_unit_that_nobody_says_is_assumed_and_said(audited):
+    finding = only(audited("device,bf16\nH100 SXM5,989\n"))
+    assert (finding.status, finding.note) == ("right", "no unit given; taken as TFLOP/s")
+
+
+@pytest.mark.parametrize("text", ["n/a", "-", "nan", "inf", "0", "-5", "989 bananas", "312 W", "1e999"])
+def test_what_is_no_number_of_the_quantity_is_not_checked_and_says_why(audited, text):
+    with pytest.raises(NumberError):
+        printed(text, guessed("bf16"))
+    finding = only(audited(f'device,bf16\nH100 SXM5,"{text}"\n'))
+    assert finding.status == "not checked"
+    assert finding.note

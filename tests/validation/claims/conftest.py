@@ -1,8 +1,11 @@
 """Claims about acme/k1 of the parent's conftest.py, one at a time."""
 
+import shutil
+
 import pytest
 
 from rooflint.base.errors import InputError
+from rooflint.devices.registry import PACKAGED
 
 
 @pytest.fixture
@@ -27,3 +30,22 @@ def refusal(claims):
 def paths():
     """The paths of the facts behind a verdict."""
     return lambda verdict: {fact.path for fact in verdict.facts}
+
+
+@pytest.fixture
+def shipped(repository):
+    """Verdicts on claims about copies of the shipped devices and coefficients."""
+    for folder in ("hardware/nvidia", "architectures/nvidia", "process", "memory", "events"):
+        shutil.copytree(PACKAGED / folder, repository.root / "specs" / folder)
+    shutil.copy(PACKAGED / "circuits.yaml", repository.root / "specs" / "circuits.yaml")
+
+    def verdict(line):
+        repository.write(
+            "golden/measured.yaml",
+            f"source: {{document: Somebody's stopwatch, where: p. 1, grade: read}}\nclaims:\n  - {{{line}}}\n",
+        )
+        (found,) = repository.verdicts("golden/measured.yaml").values()
+        return found
+
+    repository.judge = verdict
+    return repository

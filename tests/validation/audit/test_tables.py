@@ -1,0 +1,71 @@
+"""Tables of every shape become rows of texts with their lines."""
+
+import pytest
+
+from pytest_rooflint.audit import tables
+from rooflint.base.errors import InputError
+
+WANTED = {("H100 SXM5", "bf16", "989"), ("T4", "int8", "130")}
+CSV = "device,precision,peak_tflops\nH100 SXM5,bf16,989\nT4,int8,130\n"
+SHAPES = {
+    "t.csv": CSV,
+    "t.tsv": CSV.replace(",", "\t"),
+    "semicolons.csv": "# from our wiki\n\n" + CSV.replace(",", ";"),
+    "t.md": "# GPUs\n\n| device | precision | peak_tflops |\n|---|:-:|--:|\n"
+    "| **H100 SXM5** | `bf16` | 989 |\n| [T4](https://t4) | int8 | 130 |\n",
+    "list.json": '[\n\t{"device": "H100 SXM5", "precision": "bf16", "peak_tflops": 989},\n'
+    '\t{"device": "T4", "precision": "int8", "peak_tflops": 130}\n]\n',
+    "list.yaml": "gpus:\n  - {device: H100 SXM5, precision: bf16, peak_tflops: 989}\n"
+    "  - {device: T4, precision: int8, peak_tflops: 130}\n",
+    "records.yaml": "H100 SXM5: {precision: bf16, peak_tflops: 989}\nT4: {precision: int8, peak_tflops: 130}\n",
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_table_is_read_in_every_shape(name, tmp_path):
+    file = tmp_path / name
+    file.write_text(SHAPES[name], encoding="utf-8")
+    rows = tables.read(file)
+    assert {tuple(cell.text for cell in row.values()) for row in rows} == WANTED
+    lines = SHAPES[name].splitlines()
+    assert all("989" in lines[row["peak_tflops"].line - 1] for row in rows if row["device"].text == "H100 SXM5")
+
+
+def test_nested_records_are_columns_with_dots(audited):
+    findings = audited('{"H100 SXM5": {"peaks": {"bf16": 989, "fp8": 3958}, "tdp_w": 700}}', "nested.json")
+    assert [(one.column, one.status) for one in findings] == [
+        ("peaks.bf16", "right"),
+        ("peaks.fp8", "wrong"),
+        ("tdp_w", "right"),
+    ]
+
+
+def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audited):
+    table = "H100 SXM5: 989e12\nA100: 312e12\nT4: 99e12\n"
+    with pytest.raises(InputError, match="no column holds a figure; name it with --map"):
+        audited(table, "peaks.yaml")
+    findings = audited(table, "peaks.yaml", value="peak bf16 FLOP/s")
+    assert [one.status for one in findings] == ["right", "right", "unsupported"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.txt", CSV, "want a table as .csv"),
+        ("t.csv", "", "found none"),
+        ("t.csv", "device,precision,peak_tflops\n", "found none"),
+        ("t.csv", "device,peak,peak\nH100,1,2\n", "duplicate column 'peak'"),
+        ("t.csv", "device,bf16\nH100,1,2,3\n", "want 2 columns, found 4"),
+        ("t.csv", 'device,bf16\n"H100,1\n', "invalid CSV"),
+        ("t.csv", "chip_code,bf16\nH100,989\n", "no column names a device"),
+        ("t.csv", "device,colour\nH100,green\n", "no column holds a figure"),
+        ("t.json", "[1, 2]", "want a record with named values"),
+        ("t.json", "3", "want a list of records"),
+        ("t.json", '{"a": 1', "invalid JSON: Expecting ',' delimiter"),
+        ("t.yaml", "H100: {bf16: 1}\nH100: {bf16: 2}\n", "is written twice"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_with_its_place(audited, name, text, message):
+    with pytest.raises(InputError, match=message) as caught:
+        audited(text, name)
+    assert all(problem.line >= 1 and problem.file.name == name for problem in caught.value.problems)
