@@ -154,6 +154,7 @@ ROWWISE = {
     **dict.fromkeys(("softmax", "_softmax", "log_softmax", "_log_softmax"), SOFTMAX_OPS),
     **dict.fromkeys(("layer_norm", "group_norm", "instance_norm", "rms_norm"), NORM_OPS),
     **dict.fromkeys(("native_layer_norm", "native_group_norm"), NORM_OPS),
+    "glu": 5,  # sigmoid of one half, multiply by the other half
     "upsample_bilinear2d": BILINEAR_OPS,
     "upsample_trilinear3d": 15,  # eight products, seven additions
     "upsample_bicubic2d": 35,  # five rows of four products and three additions
@@ -220,6 +221,12 @@ def _gelu(arguments: Arguments, out: Tensor) -> Cost:
 def _vector_norm(arguments: Arguments, _out: Tensor) -> Cost:
     """Square and add for each element of the argument."""
     return Cost("vector_norm", 2 * arguments["self"].numel)
+
+
+@_formula("var")
+def _variance(arguments: Arguments, _out: Tensor) -> Cost:
+    """For each element of the argument: add to the mean; subtract it, square, add."""
+    return Cost("var", 4 * arguments["self"].numel)
 
 
 @_formula("sort", "argsort", "topk")

@@ -158,6 +158,16 @@ def test_a_reduction_costs_one_op_an_element_of_its_argument_and_a_maximum_of_tw
     assert cost("max", {"self": X, "other": Tensor((1,))}, X) == Cost("max", 800)
 
 
+def test_a_variance_adds_for_the_mean_and_then_subtracts_squares_and_adds():
+    # 80 rows of 10 elements: 800 × (1 + 3) op, whatever is left of an axis
+    assert cost("var", {"self": X, "dim": [-1]}, Tensor((1, 8, 10))) == Cost("var", 3200)
+
+
+def test_a_gated_unit_costs_a_sigmoid_and_a_product_for_each_element_that_is_left():
+    # half of 8 channels × 10 × 10: (4 + 1) op each
+    assert cost("glu", {"self": X, "dim": 1}, Tensor((1, 4, 10, 10))) == Cost("glu", 5 * 400)
+
+
 @pytest.mark.parametrize(
     ("op", "ops"), [("quantize", 5), ("dequantize", 2), ("upsample_bicubic2d", 35), ("upsample_trilinear3d", 15)]
 )
