@@ -1,0 +1,127 @@
+"""`figure`: printed figures under assumptions, by hand; what is refused."""
+
+import pytest
+
+from rooflint.base.errors import InputError
+
+#: 8 × 2 × 1024 MAC at 0.5 GHz: 16.384 TOP/s; 64³: 524 288 op, 12 288 B; 256 GB/s; a launch of 1 us.
+HEAD = """\
+source: {document: An old log, where: table 1, grade: read}
+sources: {log: {document: An old log, grade: read}}
+workload: {gemm: [64, 64, 64]}
+compute: int8
+given:
+  OLD:
+    hardware: acme/k1
+    unit: mac_array
+    facts: {tdp: [20 W, log, p], units.mac_array.clock: [500 MHz, log, p], process: [4 nm, log, p]}
+    formula:
+      counted_energy: {per_op: [1 pJ/op, log, p], per_byte: [10 pJ/B, log, p], idle_share: [50 %, log, p]}
+      counted_power:
+        {per_op: [1.3 pJ/op at 4 nm, log, p], circuit: [0.5, log, p], format: [0.8, log, p], overhead: [1.5, log, p],
+         vector_share: [0.25, log, p]}
+  NEW: {hardware: acme/k1, unit: mac_array}
+claims:
+"""
+
+
+@pytest.fixture
+def replay(acme):
+    """The verdict on one figure of OLD or NEW."""
+
+    def verdict(line):
+        acme.write("golden/old.yaml", f"{HEAD}  - {{{line}}}\n")
+        (found,) = acme.verdicts("golden/old.yaml").values()
+        return found
+
+    return verdict
+
+
+LATENCY_S = 1e-6 + 12288 / 256e9
+ENERGY_J = 524288e-12 + 12288 * 10e-12 + 0.5 * 20 * LATENCY_S
+TENSOR_W, VECTOR_W = 1.3 * 0.5 * 0.8 * 1.5 * 16.384, 1.3 * 0.6144
+"""1.3 pJ × factors × 16.384 TOP/s; 1.3 pJ × the vector unit's 8 · 16 · 2 MAC · 2 · 1.2 GHz = 614.4 GFLOP/s."""
+
+
+@pytest.mark.parametrize(
+    ("figure", "unit", "value"),
+    [
+        ("peak", "TOP/s", 16.384e12),
+        ("bandwidth", "GB/s", 256e9),
+        ("breakpoint", "op/B", 64),
+        ("tops_per_w", "TOP/s/W", 16.384e12 / 20),
+        ("tensor_power", "W", TENSOR_W),
+        ("vector_power", "W", VECTOR_W),
+        ("combined_power", "W", TENSOR_W + 0.25 * VECTOR_W),
+        ("tdp_ratio", "", (TENSOR_W + 0.25 * VECTOR_W) / 20),
+        ("tdp_margin", "", 20 / TENSOR_W),
+        ("latency", "us", LATENCY_S),
+        ("throughput", "inferences/s", 1 / LATENCY_S),
+        ("efficiency", "", 524288 / LATENCY_S / 16.384e12),
+        ("attained", "TOP/s", 524288 / LATENCY_S),
+        ("intensity", "op/B", 524288 / 12288),
+        ("memory_time", "ns", 12288 / 256e9),
+        ("compute_time", "ns", 524288 / 16.384e12),
+        ("bandwidth_efficiency", "", 12288 / 256e9 / LATENCY_S),
+        ("energy", "uJ", ENERGY_J),
+        ("power", "W", ENERGY_J / LATENCY_S),
+        ("tops_per_w_attained", "TOP/s/W", 524288 / LATENCY_S / 20),
+    ],
+)
+def test_a_figure_is_that_of_the_assumptions(replay, figure, unit, value):
+    verdict = replay(f"figure: {figure} OLD, expect: 1.00 {unit}")
+    assert verdict.obtained.value == pytest.approx(value, rel=1e-9)
+    assert not verdict.corroborated
+
+
+def test_a_figure_has_the_assumed_facts_and_formulas(replay, paths):
+    verdict = replay("figure: latency OLD, expect: 1.048 us")
+    assert verdict.outcome == "pass"
+    assert {"units.mac_array.clock", "counted_energy.per_op", "counted_power.circuit"} <= paths(verdict)
+    assert verdict.obtained.formula == "Σ max(ops / 16.38 TOP/s, bytes / 256 GB/s) + 1 × 1 us"
+
+
+@pytest.mark.parametrize(
+    ("order", "outcome"),
+    [
+        ("figure: peak OLD < NEW", "pass"),
+        ("figure: peak NEW < OLD", "fail"),
+        ("figure: peak NEW < OLD, refuted: true", "pass"),
+        ("figure: peak OLD < NEW, refuted: true", "fail"),
+    ],
+)
+def test_labels_are_ordered_by_a_figure(replay, order, outcome):
+    assert replay(order).outcome == outcome
+
+
+def test_an_order_shows_each_label(replay):
+    assert replay("figure: peak OLD < NEW").obtained.shown() == "OLD 16.38 TOP/s < NEW 32.77 TOP/s"
+    assert replay("figure: peak NEW < OLD").obtained.shown() == "NEW 32.77 TOP/s, OLD 16.38 TOP/s"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("figure: energy NEW, expect: 1.00 uJ", "NEW has no energies; give 'counted_energy' under 'formula'"),
+        ("figure: tensor_power NEW, expect: 1.00 W", "NEW has no powers; give 'counted_power' under 'formula'"),
+    ],
+)
+def test_a_figure_without_its_formula_fails(replay, line, says):
+    assert replay(line).reason == says
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("figure: speed OLD, expect: 1.00 W", "want one of peak, bandwidth"),
+        ("figure: peak OTHER, expect: 1.00 TOP/s", "one of the labels OLD, NEW"),
+        ("figure: peak OLD < OLD", "want one of peak"),
+        ("figure: peak OLD, expect: 1.00 W", "expect: '1.00 W' is not a peak"),
+        ("figure: peak OLD, expect: 1.00 TOP/s, refuted: true", "only an order can be refuted"),
+        ("figure: peak OLD < NEW, refuted: maybe", "refuted: want true or false"),
+        ("figure: peak OLD, at: low, expect: 1.00 TOP/s", "takes no operating point here"),
+    ],
+)
+def test_an_invalid_figure_is_refused(replay, line, says):
+    with pytest.raises(InputError, match=says):
+        replay(line)
