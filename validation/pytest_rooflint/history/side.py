@@ -1,6 +1,5 @@
 """A side of a comparison: the working tree, a revision, a folder of specs, or a ledger that was written before."""
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
-from rooflint.coefficients.library import SINGLES, Coefficients
+from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.energy.model import Energies
@@ -30,15 +29,13 @@ class Specs:
     registry: Registry
     commit: str | None = None
     home: Path | None = None
-    """Where the files of a revision were put, which no reader wants to see."""
-    lent: tuple[str, ...] = ()
-    """Files without which nothing can be predicted, and which a revision did not have yet: the installed ones."""
+    """The temporary folder with the files of a revision; left out of messages."""
 
     @cached_property
     def energies(self) -> Energies:
         """Coefficients of these specs. Raises RooflintError for a file that cannot be read."""
         coefficients = Coefficients(self.registry)
-        with self._telling():
+        with self._placed_errors():
             for root in self.registry.roots:
                 for file in coefficients.files(root):
                     coefficients.check(file)
@@ -53,7 +50,7 @@ class Specs:
     @cached_property
     def networks(self) -> Mapping[str, Workload]:
         """The committed op tables. Raises RooflintError for one that cannot be read."""
-        with self._telling():
+        with self._placed_errors():
             return {name: load_workload(name, self.tables) for name in workload_ids(self.tables)}
 
     @cached_property
@@ -63,7 +60,7 @@ class Specs:
 
     @cached_property
     def _read(self) -> tuple[Mapping[str, Hardware], tuple[Problem, ...]]:
-        with self._telling():
+        with self._placed_errors():
             names = dict.fromkeys(name for root in self.roots for name in self.registry.ids(root))
         devices: dict[str, Hardware] = {}
         problems: dict[Problem, None] = {}
@@ -86,20 +83,19 @@ class Specs:
 
     @property
     def left_out(self) -> list[str]:
-        """What is wrong with the others, and what was missing, in sentences."""
-        lent = (f"{self.label} has no {name}, so the installed one is taken for it" for name in self.lent)
-        return [*lent, *(f"left out: {self.sentence(problem)}" for problem in self._read[1])]
+        """Problems of the devices that cannot be read, in sentences."""
+        return [f"left out: {self.sentence(problem)}" for problem in self._read[1]]
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """What is wrong with a file that all devices rest on, told with the place that a reader knows."""
+    def _placed_errors(self) -> Iterator[None]:
+        """Errors of a file that all devices need, with the place as a reader knows it."""
         try:
             yield
         except InputError as error:
             raise RooflintError("\n".join(map(self.sentence, error.problems))) from error
 
     def check(self) -> None:
-        """Read what all devices rest on. Raises RooflintError."""
+        """Read the files that all devices need. Raises RooflintError."""
         _ = self.energies, self.networks
 
     def ledger(self, devices: Sequence[str] | None = None) -> Ledger:
@@ -125,8 +121,8 @@ class Specs:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """A ledger that was written before, by whatever model there was."""
+class LedgerSide:
+    """A ledger that was written before, by any version of the model."""
 
     label: str
     found: Ledger = field(repr=False)
@@ -138,7 +134,7 @@ class Kept:
 
     @property
     def left_out(self) -> list[str]:
-        """Nothing: what could not be predicted has its row."""
+        """Nothing: what could not be predicted has a row."""
         return []
 
     @cached_property
@@ -152,14 +148,14 @@ class Kept:
         return frozenset(key.network for key in self.found.keys)
 
 
-Side = Specs | Kept
+Side = Specs | LedgerSide
 
 
 @contextmanager
 def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Side]:
-    """The side that is meant; None means the working tree. What it puts into folders is gone afterwards.
+    """The side with that name; None means the working tree. Temporary folders are removed afterwards.
 
-    Raises InputError for a file that is no ledger, RevisionError for what is nothing at all.
+    Raises InputError for a file that is not a ledger, RevisionError for a name that means nothing.
     """
     if asked is None:
         yield Specs("the working tree", tuple(roots), Registry.of(roots))
@@ -167,7 +163,7 @@ def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Sid
         folder = (here / asked).resolve()
         yield Specs(f"folder {asked}", (folder,), Registry.of([folder]))
     elif (here / asked).is_file() or asked.endswith(SUFFIX):
-        yield Kept(f"ledger {asked}", read_ledger(here / asked))
+        yield LedgerSide(f"ledger {asked}", read_ledger(here / asked))
     else:
         top, commit = _revision(here, asked)
         with TemporaryDirectory(prefix="rooflint-") as home:
@@ -200,14 +196,4 @@ def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -
     every = Registry.of(roots).roots
     then = {root: git.export(top, commit, root, into) if git.knows(top, commit, root) else root for root in every}
     own = tuple(then[Path(root).resolve()] for root in roots)
-    had = tuple(then[root] for root in every)
-    lent = tuple(f"{name}.yaml" for name in SINGLES if not any((root / f"{name}.yaml").is_file() for root in had))
-    return Specs(label, own, Registry((*had, _lend(lent, into / ".lent"))), commit, into, lent)
-
-
-def _lend(names: Sequence[str], into: Path) -> Path:
-    """A root with some of the packaged files."""
-    into.mkdir()
-    for name in names:
-        shutil.copyfile(PACKAGED / name, into / name)
-    return into
+    return Specs(label, own, Registry(tuple(then[root] for root in every)), commit, into)

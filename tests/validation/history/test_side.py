@@ -1,0 +1,92 @@
+"""Sides of a comparison: folders, revisions and ledgers, and what is refused or left out."""
+
+import shutil
+
+import pytest
+
+from pytest_rooflint.history.side import opened
+from rooflint.base.errors import RooflintError
+from rooflint.base.git import RevisionError
+from rooflint.prediction.ledger import write_ledger
+
+X1 = "specs/hardware/acme/x1.yaml"
+X2 = "specs/hardware/acme/x2.yaml"
+A1 = "specs/architectures/acme/a1.yaml"
+LAYER = "specs/workloads/layer.yaml"
+ROWS = 2 * 2 * 3
+"""Points × precisions that acme/x1 has × runs of the matrix."""
+
+
+# ---- sides
+
+
+def test_two_folders_are_compared_without_git(small, diffed, of):
+    shutil.copytree(small.root / "specs", small.root / "before")
+    small.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    found = diffed(small, "before", "specs")
+    assert (found["old"]["label"], found["new"]["label"]) == ("folder before", "folder specs")
+    assert of(found)["low"] < 1
+    assert [one["file"] for one in found["changes"]] == [X1]
+
+
+def test_two_revisions_are_compared_whatever_the_working_tree_says(acme, git, diffed, of):
+    acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    git(acme.root, "commit", "-q", "-am", "Faster")
+    acme.write(X1, "broken: [")
+    found = diffed(acme, "HEAD^", "HEAD")
+    assert of(found)["low"] == 0.5
+    head = git(acme.root, "rev-parse", "HEAD")
+    assert found["new"] == {"label": f"revision HEAD ({head[:12]})", "commit": head}
+    assert acme.read(X1) == "broken: ["
+    assert git(acme.root, "status", "--porcelain") == f"M {X1}"
+
+
+def test_a_ledger_may_be_a_side_and_lists_moves_only(acme, diffed, of):
+    roots = [(acme.root / "specs").resolve()]
+    with opened(None, roots, acme.root) as side:
+        write_ledger(side.ledger(), acme.root / "old.csv.gz")
+    acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    found = diffed(acme, "old.csv.gz")
+    assert (of(found)["low"], of(found)["rows"]) == (0.5, ROWS)
+    assert found["changes"] == []
+    assert diffed(acme, "old.csv.gz", "old.csv.gz")["moves"] == []
+
+
+def test_a_revision_that_does_not_exist_is_one_sentence(acme, diffed):
+    with pytest.raises(RevisionError, match=r"^'nowhere' is not a revision, a folder of specs or a ledger$"):
+        diffed(acme, "nowhere")
+    with pytest.raises(RevisionError, match="is not a revision"):
+        diffed(acme, "--output=x")
+
+
+def test_outside_of_git_is_one_sentence(small, diffed):
+    with pytest.raises(RevisionError, match=r"not a git repository.*; without git, name two folders") as refused:
+        diffed(small, "HEAD")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_broken_device_is_left_out_and_named_with_its_revision(acme, git, diffed):
+    acme.write(X2, acme.read(X1).replace("Acme X1", "Acme X2"))
+    line = acme.edit(X1, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
+    git(acme.root, "add", "-A")
+    git(acme.root, "commit", "-q", "-m", "Broken")
+    commit = git(acme.root, "rev-parse", "HEAD")[:12]
+    acme.edit(X1, "tdp: 15 W", "tdp: [15 W, brief, p. 1]")
+    mended = diffed(acme, "HEAD")
+    (left_out,) = mended["left_out"]
+    assert left_out["side"] == "old"
+    assert left_out["said"].startswith(f"left out: {commit}:{X1}:{line}  tdp: want [value, source, where]")
+    assert mended["devices"]["appeared"] == ["acme/x1"]
+    broken = diffed(acme, "HEAD^", "HEAD")
+    assert [one["side"] for one in broken["left_out"]] == ["new"]
+
+
+def test_a_broken_file_that_all_rest_on_is_refused_with_its_revision(acme, git, diffed):
+    acme.write("specs/process/7nm.yaml", "nothing: of this\n")
+    git(acme.root, "add", "-A")
+    git(acme.root, "commit", "-q", "-m", "Broken")
+    commit = git(acme.root, "rev-parse", "HEAD")[:12]
+    (acme.root / "specs/process/7nm.yaml").unlink()
+    acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    with pytest.raises(RooflintError, match=rf"^{commit}:specs/process/7nm\.yaml:1  "):
+        diffed(acme)
