@@ -1,7 +1,5 @@
 """Changes of facts and files: one planted change at a time, with the factor that a hand calculation gives."""
 
-
-
 X1 = "specs/hardware/acme/x1.yaml"
 X2 = "specs/hardware/acme/x2.yaml"
 A1 = "specs/architectures/acme/a1.yaml"

@@ -95,7 +95,7 @@ def test_a_place_that_cannot_be_written_is_named_without_a_traceback(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     (tiny.root / "a.patch").mkdir()
     result = tiny.run("--rooflint-propose=a.patch")
-    assert "a.patch: no patch written" in result.stdout.str()
+    assert "a.patch: cannot write the patch" in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
     assert [file.name for file in tiny.root.iterdir() if file.name.startswith(".a.patch")] == []
 
