@@ -1,8 +1,8 @@
-"""Some names, and how many more."""
+"""Lists of names, counts, and lines of three columns."""
 
 import pytest
 
-from rooflint.base.text import some
+from rooflint.base.text import counted, row, some
 
 
 @pytest.mark.parametrize(
@@ -11,3 +11,20 @@ from rooflint.base.text import some
 )
 def test_three_names_are_said_and_the_others_counted(names, said):
     assert some(names) == said
+
+
+def test_a_count_has_a_plural_but_for_one():
+    assert [counted(number, "device") for number in (0, 1, 2)] == ["0 devices", "1 device", "2 devices"]
+
+
+def test_a_row_has_three_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert row("tdp", "70 W", "data sheet") == f"  {'tdp':<9} {'70 W':<17} data sheet"
+    assert row("tdp", "70 W") == "  tdp       70 W"
+
+
+def test_a_long_row_is_wrapped_below_its_third_column(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    first, second = row("tdp", "70 W", "word " * 15).splitlines()
+    assert len(first) <= 80
+    assert second == " " * 30 + second.strip()
