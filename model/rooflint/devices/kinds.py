@@ -9,6 +9,8 @@ class DeviceKind:
 
     example: str = ""
     """The device that stands for the kind where a user names only the kind."""
+    is_default: bool = False
+    """The example is compared where a user names no device."""
     control: str = ""
     """The events that its control energy counts; none where it is not known."""
     is_cores: bool = False
@@ -20,10 +22,12 @@ class DeviceKind:
 
 
 KINDS = {
-    "cpu": DeviceKind("intel/xeon-8490h", control="cores", is_cores=True),
-    "gpu": DeviceKind("nvidia/h100-sxm5-80gb", control="warps", is_threaded=True, has_kernel_models=True),
-    "tpu": DeviceKind("google/tpu-v4", control="systolic"),
-    "kpu": DeviceKind("stillwater/kpu-t256", control="dataflow"),
+    "cpu": DeviceKind("intel/xeon-8490h", is_default=True, control="cores", is_cores=True),
+    "gpu": DeviceKind(
+        "nvidia/h100-sxm5-80gb", is_default=True, control="warps", is_threaded=True, has_kernel_models=True
+    ),
+    "tpu": DeviceKind("google/tpu-v4", is_default=True, control="systolic"),
+    "kpu": DeviceKind("stillwater/kpu-t256", is_default=True, control="dataflow"),
     "npu": DeviceKind(),
     "dsp": DeviceKind("ti/tms320c6678", is_cores=True),
 }

@@ -11,11 +11,14 @@ from rooflint.devices.kinds import KINDS
 from rooflint.devices.registry import Registry
 
 EXAMPLES = {name: kind.example for name, kind in KINDS.items() if kind.example}
-"""One device of each kind, for a kind that is named and for a question that names no device."""
+"""The device that stands for a kind."""
+
+DEFAULTS = [name for name, kind in KINDS.items() if kind.is_default]
+"""Kinds that are compared where no device is named."""
 
 
 def select_devices(registry: Registry, names: Iterable[str] | None, at: str = "") -> list[Hardware]:
-    """Devices in the order of their names, each once; one of each kind where no name is given.
+    """Devices in the order of their names, each once; those of the default kinds where no name is given.
 
     Args:
         registry: the devices there are.
@@ -24,7 +27,7 @@ def select_devices(registry: Registry, names: Iterable[str] | None, at: str = ""
 
     Raises RooflintError for a name that no device has, and for a part that is not unique.
     """
-    words = [word.strip() for text in names or () for word in text.split(",") if word.strip()] or list(EXAMPLES)
+    words = [word.strip() for text in names or () for word in text.split(",") if word.strip()] or DEFAULTS
     found: dict[tuple[str, str | None], Hardware] = {}
     for word in words:
         name, _, mode = word.partition("@")

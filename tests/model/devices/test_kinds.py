@@ -27,3 +27,8 @@ def test_traits_are_those_of_the_kind():
     assert (gpu.traits.is_threaded, gpu.traits.is_cores, gpu.traits.has_kernel_models) == (True, False, True)
     assert (cpu.traits.is_threaded, cpu.traits.is_cores, cpu.traits.has_kernel_models) == (False, True, False)
     assert (npu.traits.control, npu.traits.example) == ("", "")
+
+
+def test_a_default_is_an_example_and_a_new_kind_is_none():
+    assert [name for name, row in KINDS.items() if row.is_default] == ["cpu", "gpu", "tpu", "kpu"]
+    assert all(row.example for row in KINDS.values() if row.is_default)
