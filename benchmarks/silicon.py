@@ -15,7 +15,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.gemm import latency_s
+from rooflint.kernels.products import Gemm
 from rooflint.kernels.residency import touched_bytes
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 
@@ -50,12 +50,12 @@ def main() -> None:
     parser.add_argument("--shapes", type=int, default=200_000)
     options = parser.parse_args()
     registry, some = Registry(), drawn(options.shapes)
-    constants, launches = constants_file(registry).constants.products, Coefficients(registry).launches()
+    constants, launches = constants_file(registry).constants, Coefficients(registry).launches()
     for name in DEVICES:
         chip = chip_of(registry.get(name), "bf16", launches)
         silicon, plain = [], []
         for _ in range(options.rounds):
-            silicon.append(seconds(lambda chip=chip: latency_s(some, chip, constants, element_bytes=2.0)))  # type: ignore[misc]
+            silicon.append(seconds(lambda chip=chip: Gemm().predict(Gemm().work(*some), chip, constants)))  # type: ignore[misc]
             plain.append(seconds(lambda chip=chip: roofline_s(some, chip)))  # type: ignore[misc]
         rate, ratio = options.shapes / min(silicon), min(silicon) / min(plain)
         print(f"{name}: {rate / 1e6:.2f} million shapes a second; the roofline alone {ratio:.0f} times as fast")

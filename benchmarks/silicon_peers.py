@@ -28,8 +28,8 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import Products, constants_file
-from rooflint.kernels.gemm import latency_s
+from rooflint.kernels.constants import Constants, constants_file
+from rooflint.kernels.products import Gemm
 from rooflint.kernels.residency import COLD, touched_bytes
 from rooflint.kernels.shapes import Shapes, shapes
 
@@ -64,12 +64,12 @@ class Asked:
 # ---- ours
 
 
-def ours(chip: Chip, constants: Products, copies: dict[Product, float]) -> Model:
+def ours(chip: Chip, constants: Constants, copies: dict[Product, float]) -> Model:
     """The latency on silicon, of one product at a time."""
 
     def model(product: Product) -> float:
         some = shapes(*product)
-        return float(latency_s(some, chip, constants, element_bytes=ELEMENT_BYTES, copies=copies[product]).item())
+        return float(Gemm().predict(Gemm().work(*some, copies=copies[product]), chip, constants).item())
 
     return model
 
@@ -79,12 +79,12 @@ def drawn(count: int) -> Shapes:
     return shapes(*np.round(2 ** np.random.default_rng(0).uniform(0, 15, (3, count))))
 
 
-def many_a_second(chip: Chip, constants: Products, rounds: int) -> float:
+def many_a_second(chip: Chip, constants: Constants, rounds: int) -> float:
     """Products that ours tells of in a second, where many are asked of at once. [1/s]"""
     some, spent = drawn(MANY), []
     for _ in range(rounds):
         began = time.perf_counter()
-        latency_s(some, chip, constants, element_bytes=ELEMENT_BYTES)
+        Gemm().predict(Gemm().work(*some), chip, constants)
         spent.append(time.perf_counter() - began)
     return len(some) / min(spent)
 
@@ -253,7 +253,7 @@ def measured(device: str, chip: Chip) -> Callable[[Product], tuple[float, float]
 PEERS = {"genz-llm": ("GenZ", genz), "zigzag-dse": ("zigzag", zigzag)}
 
 
-def models(chip: Chip, constants: Products, copies: dict[Product, float]) -> Iterator[tuple[str, Model]]:
+def models(chip: Chip, constants: Constants, copies: dict[Product, float]) -> Iterator[tuple[str, Model]]:
     """Ours, the roofline, and the peers that are installed."""
     yield "silicon", ours(chip, constants, copies)
     yield "roofline", roofline(chip)
@@ -282,7 +282,7 @@ def compare(device: str, rounds: int) -> None:
 
     registry = Registry()
     chip = chip_of(registry.get(device), "bf16", Coefficients(registry).launches())
-    constants, row = constants_file(registry).without(family_of(device)).products, measured(device, chip)
+    constants, row = constants_file(registry).without(family_of(device)), measured(device, chip)
     rows = {product: row(product) for product in PRODUCTS}
     able = dict(models(chip, constants, {product: copies for product, (_, copies) in rows.items()}))
     errors: dict[str, list[float]] = {name: [] for name in able}

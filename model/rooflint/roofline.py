@@ -86,8 +86,8 @@ class Estimate:
         return np.full(len(self.ops), self.overhead_s)
 
     @property
-    def ways(self) -> NDArray[np.str_]:
-        """By which formula each op is timed. Shape (ops,)"""
+    def kernel_models(self) -> NDArray[np.str_]:
+        """By which model each op is timed. Shape (ops,)"""
         return np.full(len(self.ops), "roofline")
 
     @property

@@ -1,6 +1,6 @@
 """Against published: what the model says of the rows of a published table, timed in the way that the table was."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,11 +13,12 @@ from rooflint.base.precision import bytes_per_element
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError
 from rooflint.devices.registry import Registry, UnknownDeviceError
-from rooflint.kernels import convolution, gemm, pointwise, winograd
+from rooflint.kernels import convolution, gemm
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import Constants, CoreConstants, Products, constants_file
-from rooflint.kernels.convolution import Convolution
-from rooflint.kernels.cuda_cores import constants_on
+from rooflint.kernels.constants import Constants, constants_file
+from rooflint.kernels.convolution import Sizes
+from rooflint.kernels.dispatch import kernel_for
+from rooflint.kernels.kernel import Kernel, Work
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 from rooflint_calibration.products import REGIMES
@@ -31,33 +32,22 @@ RAN = "winograd"
 LARGE_BYTES, SMALL_BYTES = 100e6, 1e6
 """Of what a stream moves: L2 of no measured GPU holds the one, that of all the other. [B]"""
 
-KERNELS: Mapping[OpName, str] = MappingProxyType(
-    {
-        "layernorm": "normalisation",
-        "rmsnorm": "normalisation",
-        "softmax": "softmax",
-        "gelu": "unary",
-        "silu": "unary",
-        "silu_mul": "binary",
-        "add": "binary",
-    }
+STREAMS: Mapping[OpName, int] = MappingProxyType(
+    {"layernorm": 1, "rmsnorm": 1, "softmax": 1, "gelu": 1, "silu": 1, "silu_mul": 2, "add": 2}
 )
-"""Which kernel of known bytes an op is; `silu_mul` reads a gate and what it opens for."""
+"""Tensors that an op reads which writes one; `silu_mul` reads a gate and what it opens for."""
 
 
-class Seen(NamedTuple):
-    """What a formula needs besides the table."""
+class Given(NamedTuple):
+    """What a prediction needs besides the table."""
 
     chip: Chip
-    products: Products
-    """As they hold on the chip."""
-    ops: Constants
-    cores: CoreConstants
-    """Of CUDA cores, as they were fitted without the family of the chip."""
+    constants: Constants
+    """Those of CUDA cores as they were fitted without the family of the chip."""
 
 
 @dataclass(frozen=True)
-class Work:
+class Counted:
     """What is counted of a table, whatever the model says of its time."""
 
     macs: Numbers
@@ -68,7 +58,7 @@ class Work:
     """How far the peak by counted MACs may be exceeded: 1 but where an algorithm saves some. [1]"""
 
 
-def seen(published: Published, registry: Registry) -> Seen:
+def given_of(published: Published, registry: Registry) -> Given:
     """The device of a table as the formulas want it, and all constants.
 
     Raises InputError for a device that is not known or has no latency in the precision, and RooflintError.
@@ -79,9 +69,7 @@ def seen(published: Published, registry: Registry) -> Seen:
         chip = chip_of(device, spec.precision, Coefficients(registry).launches())
     except (UnknownDeviceError, UnsupportedError, UndisclosedError) as error:
         raise refuse(published.file, published.device_line, f"device: {error}") from None
-    file = constants_file(registry)
-    constants, cores = file.constants, file.without(family_of(device), ["cores"]).cores
-    return Seen(chip, constants_on(chip, constants.products, cores), constants, cores)
+    return Given(chip, constants_file(registry).without(family_of(device), ["cores"]))
 
 
 def family_of(device: Hardware) -> str:
@@ -89,55 +77,70 @@ def family_of(device: Hardware) -> str:
     return (device.architecture or "").rpartition("/")[2].partition("-")[0]
 
 
-def predicted_s(published: Published, given: Seen) -> Numbers:
+def predicted_s(published: Published, given: Given) -> Numbers:
     """Time of each row, with what its clock saw beside the kernel. [s]"""
-    kernel = _LATENCY[published.spec.op](published, given) - gap_s(given)
-    return kernel + beside_s(published, given)
+    graph = kernel_of(published, given.chip).predict(work_of(published, given.chip), given.chip, given.constants)
+    return graph - gap_s(given) + beside_s(published, given)
 
 
-def beside_s(published: Published, given: Seen) -> float:
+def kernel_of(published: Published, chip: Chip) -> Kernel:
+    """The kernel model of the op of a table, as everybody gets it."""
+    op, precision = published.spec.op, published.spec.precision
+    if op not in STREAMS:
+        return kernel_for(op, precision, chip)
+    width = bytes_per_element(precision)
+    return kernel_for("stream", precision, chip, reads=STREAMS[op], bytes_in=width, bytes_out=width)
+
+
+def work_of(published: Published, chip: Chip) -> Work:
+    """The rows of a table as their kernel model wants them."""
+    sizes = {name: column for name, column in published.sizes.items() if name != RAN}
+    return kernel_of(published, chip).work(copies=1.0 if published.spec.warm else COLD, **sizes)
+
+
+def beside_s(published: Published, given: Given) -> float:
     """What the clock saw beside the kernel: the gap to the next one in a graph, nothing, or a call's floor. [s]"""
     floor = published.spec.floor
     return {"graph": gap_s(given), "kernel": 0.0, "host": floor.us * 1e-6 if floor else 0.0}[published.spec.timing]
 
 
-def gap_s(given: Seen) -> float:
+def gap_s(given: Given) -> float:
     """From the end of one kernel of a graph to the start of the next; formulas have it in their launch. [s]"""
-    return gemm.launch_s(given.chip, given.products) - given.products.start_clocks * given.chip.clock_s
+    products = given.constants.products
+    return gemm.launch_s(given.chip, products) - products.start_clocks * given.chip.clock_s
 
 
-def roofline_s(published: Published, given: Seen) -> Numbers:
+def roofline_s(published: Published, given: Given) -> Numbers:
     """The plain roofline: dense peak or bandwidth. [s]"""
-    counted = work(published)
-    return np.maximum(peak_s(counted, given.chip), counted.bytes_moved / given.chip.bandwidth_bytes_per_s)
+    return kernel_of(published, given.chip).floor_s(work_of(published, given.chip), given.chip)
 
 
-def peak_s(counted: Work, chip: Chip) -> Numbers:
+def peak_s(counted: Counted, chip: Chip) -> Numbers:
     """Below what no row can be, whatever it reads. [s]"""
     return counted.macs / counted.most / (chip.sms * chip.macs_per_clock * chip.clock_hz)
 
 
 def regimes(published: Published) -> Mapping[str, Mask]:
     """Parts of a table by name: by work where there is a product, by bytes of streams. Shape (rows,) each"""
-    counted = work(published)
-    if published.spec.op in KERNELS:
+    counted = counts(published)
+    if published.spec.op in STREAMS:
         moved = counted.bytes_moved
         return {"all": np.ones(len(published), bool), "large": moved > LARGE_BYTES, "small": moved < SMALL_BYTES}
     return {name: of(_products(published)) for name, of in REGIMES.items()}
 
 
-def work(published: Published) -> Work:
+def counts(published: Published) -> Counted:
     """MACs and bytes of each row."""
     element_bytes, ones = bytes_per_element(published.spec.precision), np.ones(len(published))
-    if published.spec.op in KERNELS:
-        return Work(np.zeros(len(published)), _stream_bytes(published), ones)
+    if published.spec.op in STREAMS:
+        return Counted(np.zeros(len(published)), _stream_bytes(published), ones)
     product = _products(published)
     if published.spec.op == "convolution":
         found = convolutions(published)
         moved, most = convolution.touched_bytes(found, element_bytes), convolution.direct_peak_gain(found)
-        return Work(product.macs, moved, most)
+        return Counted(product.macs, moved, most)
     m, n, k, batch = product
-    return Work(product.macs, element_bytes * batch * (m * k + n * k + m * n), ones)
+    return Counted(product.macs, element_bytes * batch * (m * k + n * k + m * n), ones)
 
 
 def label(published: Published, row: int) -> str:
@@ -153,49 +156,12 @@ def _products(published: Published) -> Shapes:
     return shapes(*(published.sizes[name] for name in ("m", "n", "k", "batch")))
 
 
-def convolutions(published: Published) -> Convolution:
+def convolutions(published: Published) -> Sizes:
     """The sizes of a table of convolutions."""
     return convolution.convolution(**{name: column for name, column in published.sizes.items() if name != RAN})
 
 
 def _stream_bytes(published: Published) -> Numbers:
-    element_bytes = bytes_per_element(published.spec.precision)
-    elements = published.sizes["m"] * published.sizes["n"]
-    kernel = pointwise.KERNELS[KERNELS[published.spec.op]]
-    return pointwise.bytes_moved(kernel, elements, element_bytes, element_bytes)
-
-
-def _gemm_s(published: Published, given: Seen) -> Numbers:
-    element_bytes, copies = bytes_per_element(published.spec.precision), 1.0 if published.spec.warm else COLD
-    return gemm.latency_s(_products(published), given.chip, given.products, element_bytes=element_bytes, copies=copies)
-
-
-def _convolution_s(published: Published, given: Seen) -> Numbers:
-    element_bytes = bytes_per_element(published.spec.precision)
-    return winograd.latency_s(
-        convolutions(published),
-        given.chip,
-        given.products,
-        given.ops.stream,
-        given.cores,
-        element_bytes=element_bytes,
-    )
-
-
-def _stream_s(published: Published, given: Seen) -> Numbers:
-    element_bytes = bytes_per_element(published.spec.precision)
-    return pointwise.latency_s(
-        pointwise.KERNELS[KERNELS[published.spec.op]],
-        published.sizes["m"] * published.sizes["n"],
-        given.chip,
-        given.ops.stream,
-        bytes_in=element_bytes,
-        bytes_out=element_bytes,
-        warm=published.spec.warm,
-    )
-
-
-_LATENCY: Mapping[OpName, Callable[[Published, Seen], Numbers]] = MappingProxyType(
-    {"gemm": _gemm_s, "convolution": _convolution_s, **dict.fromkeys(KERNELS, _stream_s)}
-)
-"""Of kernels in a graph, one after the other."""
+    width, reads = bytes_per_element(published.spec.precision), STREAMS[published.spec.op]
+    moved: Numbers = published.sizes["m"] * published.sizes["n"] * (reads * width + width)
+    return moved

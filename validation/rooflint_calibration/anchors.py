@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.devices.spec_files import read_spec
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import ConstantsFile, Products
+from rooflint.kernels.constants import Constants, ConstantsFile
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec, Own
-from rooflint.kernels.gemm import latency_s, launch_s
+from rooflint.kernels.dispatch import kernel_for
+from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 from rooflint_calibration.package import family_of
 from rooflint_calibration.products import ELEMENT_BYTES, REGIMES, Measured, predicted_s
@@ -92,14 +93,13 @@ class Setting:
     """What anchors are predicted with."""
 
     chip: Chip
-    constants: Products
-    element_bytes: float
+    constants: Constants
+    precision: str
 
     def predicted_s(self, anchors: Anchors) -> Numbers:
         """Time of each product. [s]"""
-        return latency_s(
-            anchors.shapes, self.chip, self.constants, element_bytes=self.element_bytes, copies=anchors.copies
-        )
+        model = kernel_for("gemm", self.precision, self.chip)
+        return model.predict(model.work(*anchors.shapes, copies=anchors.copies), self.chip, self.constants)
 
     def with_(self, own: Own) -> "Setting":
         """The same with a GPU's own figures."""
@@ -114,7 +114,7 @@ def own_figures(anchors: Anchors, setting: Setting) -> Own:
     some work of their own.
     """
     stream = _factor(anchors, "streaming", setting)
-    dram = None if stream is None else min(setting.constants.dram_efficiency * stream, 1.0)
+    dram = None if stream is None else min(setting.constants.products.dram_efficiency * stream, 1.0)
     matrix = _factor(anchors, "peak", setting.with_(Own(dram_efficiency=dram)))
     launch = _launch_s(anchors.of("null"), setting.with_(Own(dram_efficiency=dram, matrix_factor=matrix)))
     return Own(launch, matrix, dram)
@@ -133,7 +133,7 @@ def _launch_s(few: Anchors, setting: Setting) -> float | None:
     """The shared launch, plus what null products take longer than predicted, weighted. [s]"""
     if not len(few):
         return None
-    shared = launch_s(setting.chip, setting.constants)
+    shared = launch_s(setting.chip, setting.constants.products)
     beyond = float(np.mean(few.seconds - setting.predicted_s(few)))
     return max(shared + beyond * DEVIATIONS["null"].weight(len(few)), LEAST_LAUNCH_S)
 
@@ -248,12 +248,12 @@ MIDDLE = (0.16, 0.84)
 STREAMS_OVER_L2 = 4
 """Weights of so many times L2 come from memory."""
 
-Error = Callable[[Measured, Chip, Products], Numbers]
+Error = Callable[[Measured, Chip, Constants], Numbers]
 
 
 def deviations(products: Mapping[str, tuple[Measured, Chip]], file: ConstantsFile) -> Mapping[Kind, Deviation]:
     """How much predictions without the family deviate between GPUs and between shapes, by kind of anchor."""
-    known = [(one, chip, file.without(family_of(name)).products) for name, (one, chip) in products.items()]
+    known = [(one, chip, file.without(family_of(name))) for name, (one, chip) in products.items()]
     large, narrow = REGIMES["large"], REGIMES["narrow"]
 
     def deviation(error: Error, inside: Callable[[Shapes, Chip], NDArray[np.bool_]]) -> Deviation:
@@ -279,14 +279,14 @@ def _null(measured: Measured) -> Measured:
     return Measured(measured.device, anchors.shapes, anchors.seconds, anchors.copies, {})
 
 
-def _log_errors(rows: Measured, chip: Chip, constants: Products) -> Numbers:
+def _log_errors(rows: Measured, chip: Chip, constants: Constants) -> Numbers:
     """ln(predicted / measured). [1]"""
     return np.asarray(np.log(predicted_s(rows, chip, constants) / rows.seconds))
 
 
-def _launch_errors(rows: Measured, chip: Chip, constants: Products) -> Numbers:
+def _launch_errors(rows: Measured, chip: Chip, constants: Constants) -> Numbers:
     """Measured less predicted, in launches. [1]"""
-    return (rows.seconds - predicted_s(rows, chip, constants)) / launch_s(chip, constants)
+    return (rows.seconds - predicted_s(rows, chip, constants)) / launch_s(chip, constants.products)
 
 
 def _middle(some: Numbers) -> float:

@@ -1,4 +1,4 @@
-"""Attention tables: prefill, decode and encoders of one device, read where the package lies, and what is left out."""
+"""Sequences tables: prefill, decode and encoders of one device, read where the package lies, and what is left out."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rooflint.kernels.attention import Attention
+from rooflint.kernels.attention import Sequences
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.package import folder_of
@@ -78,9 +78,9 @@ ENCODER = Table(
 )
 
 
-def shapes_of(recorded: Recorded) -> Attention:
+def shapes_of(recorded: Recorded) -> Sequences:
     """The sizes as shapes."""
-    return Attention(*np.ascontiguousarray(recorded.sizes.T))
+    return Sequences(*np.ascontiguousarray(recorded.sizes.T))
 
 
 def prefill(data: Path, device: str, chip: Chip) -> Recorded:
@@ -89,7 +89,7 @@ def prefill(data: Path, device: str, chip: Chip) -> Recorded:
 
 
 def encoder(data: Path, device: str, chip: Chip) -> Recorded:
-    """Attention of whole sequences on all of their tokens, in bf16; every head has keys. Raises RooflintError."""
+    """Sequences of whole sequences on all of their tokens, in bf16; every head has keys. Raises RooflintError."""
     found = read(data / folder_of(device), device, ENCODER)
     batch, heads, tokens, width = found.sizes.T
     whole = Recorded(device, np.stack([batch, heads, heads, tokens, width], axis=1), found.seconds, found.dropped)
@@ -97,10 +97,10 @@ def encoder(data: Path, device: str, chip: Chip) -> Recorded:
 
 
 def decode(data: Path, device: str, chip: Chip, *, cache: str = "bfloat16") -> Recorded:
-    """Attention of one token on a cache in bf16 or fp8. Raises RooflintError."""
+    """Sequences of one token on a cache in bf16 or fp8. Raises RooflintError."""
     found = read(data / folder_of(device), device, DECODE if cache == "bfloat16" else DECODE_FP8)
     sizes = found.sizes + np.array([0, 0, 0, 1, 0])  # `step` tokens are in the cache before the new one
-    shapes = Attention(*sizes.T)
+    shapes = Sequences(*sizes.T)
     cache_bytes = 2 * shapes.key_elements * (2.0 if cache == "bfloat16" else 1.0)
     streams = cache_bytes > MANY * chip.l2_bytes
     too_fast = streams & (found.seconds < cache_bytes / chip.bandwidth_bytes_per_s)

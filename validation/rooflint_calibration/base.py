@@ -27,8 +27,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint_calibration.foretold import predicted_s, without
-from rooflint_calibration.shares import shares_s
+from rooflint_calibration.topics import TOPICS, unseen
 
 SCHEMA = "rooflint-predictions/1"
 
@@ -72,12 +71,13 @@ def answer_request(request: Mapping[str, Any], registry: Registry) -> dict[str, 
 
 def _group(group: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     try:
-        constants = without(registry, group["family"])
+        constants = unseen(registry, group["family"])
         device = registry.get(group["device"])
         chip = chip_of(device, group["precision"], Coefficients(registry).launches())
         sizes = np.asarray(group["sizes"], float)
-        found = {"seconds": predicted_s(group["topic"], sizes, chip, constants).tolist()}
-        terms = shares_s(group["topic"], sizes, chip, constants) if group["terms"] else {}
+        topic = TOPICS[group["topic"]]
+        found = {"seconds": topic.predict(sizes, chip, constants).tolist()}
+        terms = topic.terms(sizes, chip, constants) if group["terms"] else {}
     except KeyError as error:
         return {"error": f"unknown {error.args[0]}"}
     except RooflintError as error:

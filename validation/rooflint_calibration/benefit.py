@@ -11,7 +11,7 @@ from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import ConstantsFile
 from rooflint_calibration.anchors import Anchors, Setting, of_published, own_figures
 from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.products import ELEMENT_BYTES, PRECISION, REGIMES, Measured, predicted_s, read
+from rooflint_calibration.products import PRECISION, REGIMES, Measured, predicted_s, read
 from rooflint_calibration.score import Score, score
 from rooflint_measure.stopwatches.anchors import Kind
 
@@ -52,7 +52,7 @@ def _benefit(
 ) -> Benefit:
     chip = chip_of(registry.get(device), PRECISION, Coefficients(registry).launches())
     measured = read(data, device, chip)
-    before = Setting(chip, file.without(family_of(device)).products, ELEMENT_BYTES)
+    before = Setting(chip, file.without(family_of(device)), PRECISION)
     after = before.with_(own_figures(anchors(measured), before))
     times = [predicted_s(measured, one.chip, one.constants) for one in (before, after)]
     found = {}

@@ -167,9 +167,9 @@ def _own(found: Found, kind: Kind) -> OwnRecord:
     quantity, products = QUANTITIES[kind][0], len(found.anchors.of(kind))
     setting = found.shared
     shared = {
-        "launch_s": launch_s(setting.chip, setting.constants),
+        "launch_s": launch_s(setting.chip, setting.constants.products),
         "matrix_factor": 1.0,
-        "dram_efficiency": setting.constants.dram_efficiency,
+        "dram_efficiency": setting.constants.products.dram_efficiency,
     }
     return OwnRecord(
         quantity=quantity,

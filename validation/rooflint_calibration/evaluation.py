@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, Products
+from rooflint.kernels.constants import Constants
+from rooflint.kernels.kernel import Terms
 from rooflint.kernels.shapes import Numbers
-from rooflint_calibration import foretold
 from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.plain import roofline_s
 from rooflint_calibration.products import Measured, predicted_s, shape_hash
 from rooflint_calibration.score import Score, score
-from rooflint_calibration.shares import Shares, shares_s
-from rooflint_calibration.topics import TOPICS, Rows, measured_devices
+from rooflint_calibration.topics import TOPICS, Rows, measured_devices, unseen
 
 ALL = 10**9
 """More rows than any device has."""
@@ -37,11 +35,11 @@ class HeldOut:
 
     def predicted_s(self) -> Numbers:
         """Predicted time of each row. [s]"""
-        return foretold.predicted_s(self.rows.topic, self.rows.sizes, self.chip, self.constants)
+        return TOPICS[self.rows.topic].predict(self.rows.sizes, self.chip, self.constants)
 
-    def terms_s(self) -> Shares:
+    def terms_s(self) -> Terms:
         """The same by term. [s]"""
-        return shares_s(self.rows.topic, self.rows.sizes, self.chip, self.constants)
+        return TOPICS[self.rows.topic].terms(self.rows.sizes, self.chip, self.constants)
 
     def ratio(self) -> Numbers:
         """Predicted over measured. [1]"""
@@ -54,9 +52,9 @@ class HeldOut:
 
 def held_out(registry: Registry, topic: str, family: str, regime: str = "all", rows: int = ALL) -> list[HeldOut]:
     """`rows` rows of a regime on each device of a family. Raises NotInstalledError or RooflintError."""
-    constants = foretold.without(registry, family)
+    constants = unseen(registry, family)
     return [
-        HeldOut(*TOPICS[topic].rows(registry, device, regime, rows), constants)
+        HeldOut(*TOPICS[topic].rows(topic, registry, device, regime, rows), constants)
         for device in measured_devices(topic)[family]
     ]
 
@@ -70,7 +68,7 @@ def score_of(ones: list[HeldOut]) -> Score:
 def baseline_of(ones: list[HeldOut]) -> Score:
     """The score of the roofline baseline on the same rows."""
     seconds = np.concatenate([one.rows.seconds for one in ones])
-    return score(np.concatenate([roofline_s(one.rows.topic, one.rows.sizes, one.chip) for one in ones]), seconds)
+    return score(np.concatenate([TOPICS[one.rows.topic].roofline(one.rows.sizes, one.chip) for one in ones]), seconds)
 
 
 # ---- Order of devices
@@ -82,7 +80,7 @@ def pairs() -> list[tuple[str, str]]:
     return [(one, two) for one, two in combinations(names, 2) if family_of(one) != family_of(two)]
 
 
-def ordered(one: tuple[Measured, Chip, Products], two: tuple[Measured, Chip, Products], rows: int) -> tuple[int, int]:
+def ordered(one: tuple[Measured, Chip, Constants], two: tuple[Measured, Chip, Constants], rows: int) -> tuple[int, int]:
     """(Shapes with the faster device predicted, shapes) of up to `rows` shapes that both have measured."""
     few_one, few_two = _common(one[0], two[0], rows)
     predicted = predicted_s(few_one, *one[1:]) < predicted_s(few_two, *two[1:])

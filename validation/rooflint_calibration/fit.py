@@ -184,10 +184,11 @@ def rewritten(text: str, found: Calibration, names: Mapping[str, Sequence[str]],
     """A file of constants with new values and folds and new facts about the fit; everything else stays as it is."""
     for key, value in fit.items():
         text = with_value(text, ("fit", key), value)
-    for family in keys_at(text, ("fit", "errors")):
-        for (subject, part), (one, _) in found.folds[family].scores.items() if family in found.folds else ():
-            if (subject, part) == ("gemm", "all"):
-                text = with_value(text, ("fit", "errors", family), f"{100 * one.mape:.1f}")
+    for topic in keys_at(text, ("fit", "errors")):
+        for family in keys_at(text, ("fit", "errors", topic)):
+            scores = found.folds[family].scores if family in found.folds else {}
+            if pair := scores.get((topic, "all")):
+                text = with_value(text, ("fit", "errors", topic, family), f"{100 * pair[0].mape:.1f}")
     for group, name in ((group, name) for group, ones in names.items() for name in ones):
         at = (GROUPS[group].key, name)
         text = with_value(text, (*at, "value", 0), format_constant(getattr(getattr(found.constants, group), name)))

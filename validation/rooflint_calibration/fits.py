@@ -6,23 +6,21 @@ from pathlib import Path
 import numpy as np
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.precision import bytes_per_element
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.kernels import winograd
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import OPS_GROUPS, Constants, ConstantsFile, constants_file
-from rooflint.kernels.cuda_cores import constants_on
+from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import against_published as against
 from rooflint_calibration import published
-from rooflint_calibration.against_published import RAN, Seen
+from rooflint_calibration.against_published import RAN, Given
 from rooflint_calibration.fit import Fit, Progress, Sample, Step
-from rooflint_calibration.ops import ABSENT, OPS
 from rooflint_calibration.package import FAMILIES, PUBLISHED, devices, family_of
 from rooflint_calibration.products import PRECISION, REGIMES, Measured, picked, predicted_s, read, roofline_s
 from rooflint_calibration.published import Published
 from rooflint_calibration.rows import Recorded, together
+from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
 GEMM = "gemm"
 
@@ -77,7 +75,7 @@ def _product_sample(measured: Measured, chip: Chip) -> Sample:
         GEMM,
         family_of(measured.device),
         measured.seconds,
-        lambda constants: predicted_s(measured, chip, constants.products),
+        lambda constants: predicted_s(measured, chip, constants),
         roofline_s(measured, chip),
         {name: inside(measured.shapes) for name, inside in REGIMES.items()},
     )
@@ -92,13 +90,14 @@ def measured_ops(
     """The rows of every other op on every device, by op. Raises RooflintError."""
     launches = Coefficients(registry).launches()
     found: dict[str, dict[str, tuple[Recorded, Chip]]] = {}
-    for name, op in OPS.items():
-        found[name] = {}
+    for name in BESIDE_PRODUCTS:
+        topic, found[name] = TOPICS[name], {}
+        assert topic.read is not None
         for device in (name for family in FAMILIES for name in devices(family)):
-            if (device, name) not in ABSENT:
-                chip = chip_of(registry.get(device), op.precision, launches)
-                found[name][device] = op.read(data, device, chip), chip
-        progress(f"read {name}")
+            if device not in topic.absent:
+                chip = chip_of(registry.get(device), topic.precision, launches)
+                found[name][device] = topic.read(data, device, chip), chip
+        progress(f"read {topic.title}")
     return found
 
 
@@ -108,29 +107,32 @@ def ops_fit(recorded: Mapping[str, Mapping[str, tuple[Recorded, Chip]]], file: C
     Without a family, a fit also takes the constants of products without it.
     """
     rows_per_family, steps, scored, notes = file.fit(OPS_GROUPS[0]).rows_per_family, [], [], []
-    for name, op in OPS.items():
+    for name in BESIDE_PRODUCTS:
+        topic = TOPICS[name]
         ones, samples = recorded[name], []
         for family in FAMILIES:
             here = [ones[device] for device in devices(family) if device in ones]
             scored += [_op_sample(name, *one) for one in here]
             samples += [_op_sample(name, rows.picked(rows_per_family // len(here)), chip) for rows, chip in here]
-        if op.fits:
-            steps.append(Step(op.group, file.fitted(op.group), samples, OPS_SOLVER))
+        if topic.fits:
+            steps.append(Step(topic.group, file.fitted(topic.group), samples, OPS_SOLVER))
         left_out = together(rows.dropped for rows, _ in ones.values())
-        notes.append(f"{name}: {sum(len(rows) for rows, _ in ones.values())} rows; left out: {left_out or 'none'}")
+        notes.append(
+            f"{topic.title}: {sum(len(rows) for rows, _ in ones.values())} rows; left out: {left_out or 'none'}"
+        )
     starts = {family: file.without(family, ["products"]) for family in FAMILIES}
     return Fit(steps, scored, file.constants, starts, notes)
 
 
 def _op_sample(name: str, rows: Recorded, chip: Chip) -> Sample:
-    op = OPS[name]
+    topic = TOPICS[name]
     return Sample(
-        name,
+        topic.title,
         family_of(rows.device),
         rows.seconds,
-        lambda constants: op.predict(rows, chip, constants),
-        op.roofline(rows, chip),
-        {part: inside(rows) for part, inside in op.parts.items()},
+        lambda constants: topic.predict(rows.sizes, chip, constants),
+        topic.roofline(rows.sizes, chip),
+        {part: topic.inside(regime, rows.sizes) for regime, part in topic.regimes.items()},
     )
 
 
@@ -148,7 +150,7 @@ def cores_fit(roots: Sequence[Path], registry: Registry) -> Fit:
         raise RooflintError(f"no table of products or convolutions in {CORES_PRECISION} in {folders}")
     scored, products, transforms = [], [], []
     for one in tables:
-        given, family = against.seen(one, registry), against.family_of(registry.get(one.spec.device))
+        given, family = against.given_of(one, registry), against.family_of(registry.get(one.spec.device))
         scored.append(_table_sample(one, given, family))
         if one.spec.op == "gemm":
             products.append(_fitted_rows(scored[-1], one.comparable))
@@ -166,12 +168,11 @@ def _is_on_cores(table: Published) -> bool:
     return table.spec.precision == CORES_PRECISION and table.spec.op in ("gemm", "convolution")
 
 
-def _with(given: Seen, constants: Constants) -> Seen:
-    products = constants_on(given.chip, constants.products, constants.cores)
-    return given._replace(products=products, ops=constants, cores=constants.cores)
+def _with(given: Given, constants: Constants) -> Given:
+    return given._replace(constants=constants)
 
 
-def _table_sample(table: Published, given: Seen, family: str) -> Sample:
+def _table_sample(table: Published, given: Given, family: str) -> Sample:
     """All rows by the algorithm that takes least; the comparable ones are scored."""
     return Sample(
         table.slug,
@@ -183,16 +184,15 @@ def _table_sample(table: Published, given: Seen, family: str) -> Sample:
     )
 
 
-def _transform_sample(table: Published, given: Seen, family: str) -> Sample:
+def _transform_sample(table: Published, given: Given, family: str) -> Sample:
     """The comparable rows that ran transforms, predicted as such even where another algorithm would take less."""
-    width = bytes_per_element(table.spec.precision)
 
     def predict(constants: Constants) -> Numbers:
         on = _with(given, constants)
-        ways = winograd.ways_s(
-            against.convolutions(table), on.chip, on.products, on.ops.stream, on.cores, element_bytes=width
-        )
-        return ways["transformed"] - against.gap_s(on) + against.beside_s(table, on)
+        model = against.kernel_of(table, on.chip)
+        assert isinstance(model, WinogradConvolution)
+        found = model.algorithms(against.work_of(table, on.chip), on.chip, constants)
+        return found["transformed"].seconds - against.gap_s(on) + against.beside_s(table, on)
 
     rows = (table.sizes[RAN] == TRANSFORMED) & table.comparable
     return _fitted_rows(Sample(table.slug, family, table.seconds, predict), rows)

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rooflint.kernels import quantised
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
-from rooflint.kernels.quantised import NARROW_BYTES, WIDE_BYTES, Scale
-from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.kernels.products import Scale
 from rooflint_calibration.package import folder_of
 from rooflint_calibration.rows import Recorded, Table, read, without
 
@@ -42,21 +39,3 @@ def products(data: Path, device: str, chip: Chip, scale: Scale) -> Recorded:
     found = read(data / folder_of(device), device, _table(scale))
     least_s = found.sizes.prod(axis=1) / (chip.sms * chip.macs_per_clock * chip.clock_hz)
     return without(found, {"faster than the dense peak": found.seconds < least_s})
-
-
-def shapes_of(recorded: Recorded) -> Shapes:
-    """The sizes as shapes."""
-    return shapes(*recorded.sizes.T)
-
-
-def latency_s(recorded: Recorded, chip: Chip, constants: Constants, scale: Scale) -> Numbers:
-    """The products, each after its quantise kernel. [s]"""
-    return quantised.latency_s(shapes_of(recorded), chip, constants, scale=scale, copies=COPIES, warm=True)
-
-
-def roofline_s(recorded: Recorded, chip: Chip) -> Numbers:
-    """The plain roofline of the products: operands in FP8, the result in bf16. [s]"""
-    m, n, k = recorded.sizes.T
-    compute = m * n * k / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-    memory = (NARROW_BYTES * (m * k + n * k) + WIDE_BYTES * m * n) / chip.bandwidth_bytes_per_s
-    return np.asarray(np.maximum(compute, memory))

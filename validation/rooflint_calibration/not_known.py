@@ -9,7 +9,8 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.devices.hardware import Hardware
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.ways import CALIBRATED, RESTS_ON, WAYS
+from rooflint.kernels.dispatch import OPS
+from rooflint.kernels.network import CALIBRATED, MODELS, OP_OF
 
 PRECISIONS = ("bf16", "fp16")
 """Tried in this order."""
@@ -26,7 +27,8 @@ NAMES: Mapping[str, str] = {
 
 def ops() -> Mapping[str, str]:
     """What is timed with constants that were fitted to other kernels, and what those are."""
-    return {NAMES.get(way, way): RESTS_ON[way].partition(": ")[2] for way in WAYS if way not in CALIBRATED}
+    others = (name for name in MODELS if name not in CALIBRATED)
+    return {NAMES.get(name, name): OPS[OP_OF.get(name, name)].rests_on.partition(": ")[2] for name in others}
 
 
 def gpus(devices: Iterable[Hardware], registry: Registry) -> Mapping[str, list[str]]:

@@ -19,14 +19,17 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import Products
-from rooflint.kernels.gemm import latency_s
+from rooflint.kernels.constants import Constants
+from rooflint.kernels.products import Gemm
 from rooflint.kernels.residency import working_set_bytes
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
 from rooflint_calibration import package
 from rooflint_calibration.package import SUPERSEDED, folder_of
 
 PRECISION, ELEMENT_BYTES = "bf16", 2.0
+GEMM = Gemm()
+"""Their kernel model."""
+
 SPELT = "bfloat16"
 
 MOST_L2_BYTES = 64.0
@@ -140,16 +143,14 @@ def of_device(registry: Registry, device: str) -> tuple[Measured, Chip]:
     return measured_of(device, chip), chip
 
 
-def predicted_s(measured: Measured, chip: Chip, constants: Products) -> Numbers:
+def predicted_s(measured: Measured, chip: Chip, constants: Constants) -> Numbers:
     """Predicted time of each row. [s]"""
-    return latency_s(measured.shapes, chip, constants, element_bytes=ELEMENT_BYTES, copies=measured.copies)
+    return GEMM.predict(GEMM.work(*measured.shapes, copies=measured.copies), chip, constants)
 
 
 def roofline_s(measured: Measured, chip: Chip) -> Numbers:
     """The roofline baseline of each row. [s]"""
-    m, n, k, _ = measured.shapes
-    compute = measured.shapes.macs / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-    return np.maximum(compute, ELEMENT_BYTES * (m * k + n * k + m * n) / chip.bandwidth_bytes_per_s)
+    return GEMM.floor_s(GEMM.work(*measured.shapes), chip)
 
 
 def below_roofline(measured: Measured, chip: Chip) -> Measured:

@@ -4,9 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rooflint.kernels.pointwise import KERNELS, bytes_moved
-from rooflint.kernels.quantised import NARROW_BYTES, WIDE_BYTES
-from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.package import folder_of
 from rooflint_calibration.rows import Recorded, Table, read
 
@@ -27,8 +24,3 @@ STATIC = Table(
 def quantise(data: Path, device: str) -> Recorded:
     """Rows by m and k. Raises RooflintError, also of a device without FP8."""
     return read(data / folder_of(device), device, STATIC)
-
-
-def bytes_of(recorded: Recorded) -> Numbers:
-    """Read in bf16 and written in FP8. [B]"""
-    return bytes_moved(KERNELS["quantise"], recorded.sizes.prod(axis=1), WIDE_BYTES, NARROW_BYTES)

@@ -151,7 +151,7 @@ def _errors(pairs: Sequence[Sequence[Mapping[str, Any]]], side: int) -> list[str
 
 def _stratified(registry: Registry, topic: str, device: str, rows: int) -> Rows:
     """`rows` rows of each regime; a row of several regimes is counted once."""
-    ones = [TOPICS[topic].rows(registry, device, regime, rows)[0] for regime in TOPICS[topic].regimes]
+    ones = [TOPICS[topic].rows(topic, registry, device, regime, rows)[0] for regime in TOPICS[topic].regimes]
     sizes, first = np.unique(np.concatenate([one.sizes for one in ones]), axis=0, return_index=True)
     return Rows(topic, device, sizes, np.concatenate([one.seconds for one in ones])[first])
 

@@ -107,7 +107,7 @@ def answer(found: Comparison, base: str, tolerance: float, between: Sequence[Cha
 def _record(found: Comparison, one: Family, tolerance: float) -> FamilyRecord:
     regressions = found.regressions.get((one.topic, one.family), ())
     before, now = (int((one.off(side) <= GOOD).sum()) for side in (one.old_s, one.new_s))
-    sizes = TOPICS[one.topic].sizes
+    sizes = TOPICS[one.topic].columns
     return FamilyRecord(
         topic=one.topic,
         family=one.family,
@@ -165,7 +165,7 @@ def _details(one: Family, record: FamilyRecord, rows: Sequence[Regression]) -> I
 
 def sentence(one: Family, row: Regression) -> str:
     """`m 8, n 32, k 5120 on nvidia/l40s: measured 22.5 us, before 21 us, now 32 us: fill +9 us`."""
-    sizes = ", ".join(f"{name} {size:g}" for name, size in zip(TOPICS[one.topic].sizes, row.sizes, strict=True))
+    sizes = ", ".join(f"{name} {size:g}" for name, size in zip(TOPICS[one.topic].columns, row.sizes, strict=True))
     measured, before, now = (format_quantity(each, SECONDS) for each in (row.measured_s, row.old_s, row.new_s))
     by = row.terms_s[row.term]
     sign = "+" if by > 0 else "−"

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rooflint.kernels.breakdown import RESOURCES, Breakdown, Case, breakdowns, with_more
+from rooflint.kernels.breakdown import Breakdown
+from rooflint.kernels.dispatch import RESOURCES, KernelTimes, with_more
+from rooflint.kernels.products import Gemm
 from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import Numbers, shapes
+from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.evaluation import HeldOut
-from rooflint_calibration.products import ELEMENT_BYTES
+from rooflint_calibration.products import GEMM
 
 NEAR = 4.0
 """Shapes within this factor in m, n and k are neighbours, and tend to share an error."""
@@ -29,7 +31,7 @@ class Worst:
     """A shape on a device."""
 
     device: str
-    case: Case
+    case: KernelTimes
     measured_s: float
     breakdown: Breakdown
     """The predicted one."""
@@ -71,14 +73,14 @@ def worst(ones: Sequence[HeldOut], most: int) -> list[Worst]:
 
 def _worst(one: HeldOut, row: int, around: Numbers) -> Worst:
     m, n, k, copies = one.rows.sizes[row]
-    case = Case(shapes(m, n, k), one.chip, one.constants.products, ELEMENT_BYTES, float(copies))
+    case = KernelTimes(GEMM, GEMM.work(m, n, k, copies=float(copies)), one.chip, one.constants)
     measured_s = float(one.rows.seconds[row])
-    ones = breakdowns(case)
+    ones = _apart(case)
     error = float(np.abs(around - 1).mean())
     return Worst(one.rows.device, case, measured_s, ones[0], len(around), error, likeness(case, ones, measured_s))
 
 
-def likeness(case: Case, ones: Sequence[Breakdown], measured_s: float) -> Likeness | None:
+def likeness(case: KernelTimes, ones: Sequence[Breakdown], measured_s: float) -> Likeness | None:
     """The change of the model that comes nearest, if it explains the error; `ones`: breakdowns, fastest first."""
 
     def off(seconds: float) -> float:
@@ -91,7 +93,7 @@ def likeness(case: Case, ones: Sequence[Breakdown], measured_s: float) -> Likene
     return nearest
 
 
-def _changes(case: Case, ones: Sequence[Breakdown], *, slower: bool) -> Iterator[Likeness]:
+def _changes(case: KernelTimes, ones: Sequence[Breakdown], *, slower: bool) -> Iterator[Likeness]:
     """Changes that make a kernel slower than predicted, or faster."""
     yield from _slower(case, ones) if slower else _faster(case)
     for name, seconds in with_more(case, 0.5 if slower else 2.0):
@@ -99,23 +101,33 @@ def _changes(case: Case, ones: Sequence[Breakdown], *, slower: bool) -> Iterator
             yield Likeness(f"it had {'half' if slower else 'twice'} the {RESOURCES[name]}", seconds)
 
 
-def _slower(case: Case, ones: Sequence[Breakdown]) -> Iterator[Likeness]:
+def _slower(case: KernelTimes, ones: Sequence[Breakdown]) -> Iterator[Likeness]:
     if ones[0].split > 1:
         yield Likeness("k were whole", _whole(ones).latency_s, f"an algorithm that cuts k in {ones[0].split}")
     if case.chip.asynchronous:
-        waiting = breakdowns(replace(case, chip=replace(case.chip, asynchronous=False)))
+        waiting = _apart(replace(case, chip=replace(case.chip, asynchronous=False)))
         yield Likeness("its warps waited for each step, and k were whole", _whole(waiting).latency_s, ASYNCHRONOUS)
-    cold = replace(case, copies=COLD).latency_s()
+    cold = _with_copies(case, COLD)
     yield Likeness("nothing were left in L2", cold, "operands that stay in L2 from one call to the next")
 
 
-def _faster(case: Case) -> Iterator[Likeness]:
-    warm = replace(case, copies=1.0).latency_s()
+def _faster(case: KernelTimes) -> Iterator[Likeness]:
+    warm = _with_copies(case, 1.0)
     yield Likeness("L2 held the weights", warm, "to say so with --copies 1")
-    free = replace(case, chip=replace(case.chip, bandwidth_bytes_per_s=math.inf)).latency_s()
+    free = replace(case, chip=replace(case.chip, bandwidth_bytes_per_s=math.inf)).seconds.item()
     yield Likeness("its bytes took no time", free)
 
 
 def _whole(ones: Sequence[Breakdown]) -> Breakdown:
     """The fastest without a split of k."""
     return next(one for one in ones if one.split == 1)
+
+
+def _apart(case: KernelTimes) -> list[Breakdown]:
+    assert isinstance(case.kernel, Gemm)
+    return case.kernel.apart(case.work, case.chip, case.constants)
+
+
+def _with_copies(case: KernelTimes, copies: float) -> float:
+    """With so many sets of weights in rotation. [s]"""
+    return float(replace(case, work=replace(case.work, copies=copies)).seconds.item())

@@ -1,7 +1,6 @@
 """The answer to `rooflint analyze`: everything that the model predicts of one network on one device."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from pydantic import Field
 from rooflint.answers.explanation import energy_bar, latency_bar
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import Bound, DeviceRecord, RunRecord, device_fields, known, run_fields, run_text
-from rooflint.base.precision import bytes_per_element, rate_unit
+from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import (
     BYTES,
@@ -25,11 +24,10 @@ from rooflint.base.units import (
     percent,
 )
 from rooflint.devices.schema import Strict
-from rooflint.kernels.breakdown import Breakdown, Case, breakdowns
-from rooflint.kernels.gemm import overlapped_s
-from rooflint.kernels.network import SiliconEstimate, held_on
-from rooflint.kernels.shapes import shapes
-from rooflint.kernels.ways import RESTS_ON, WAYS, Way
+from rooflint.kernels.breakdown import Breakdown
+from rooflint.kernels.convolution import WinogradConvolution
+from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
+from rooflint.kernels.products import Gemm
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bars, Grid, Point, Prose, Roof, Rooflines, Section
 from rooflint.output.table import Table
@@ -48,7 +46,7 @@ MOST = 8
 def longest(times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
     """A row for each shape, the one whose kernels take longest together first."""
     alike: dict[tuple[float, ...], list[int]] = {}
-    for op in np.flatnonzero(np.isin(times.ways, PRODUCTS)).tolist():
+    for op in np.flatnonzero(np.isin(times.kernel_models, PRODUCTS)).tolist():
         alike.setdefault((*_sizes(times, op), float(times.kernel_s[op])), []).append(op)
     slowest = sorted(alike.values(), key=lambda ops: -float(times.kernel_s[ops].sum()))
     yield from (_row(times, ops) for ops in slowest[:MOST])
@@ -56,17 +54,18 @@ def longest(times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
 
 def taken_apart(times: SiliconEstimate, op: int) -> Breakdown:
     """One product with the bytes that its kernel moves, which may be others than those of a bare product."""
-    element_bytes = max(bytes_per_element(times.compute), bytes_per_element(times.storage))
-    here = held_on(times.chip, times.shared).products
-    case = Case(shapes(*_sizes(times, op)), times.chip, here, element_bytes)
-    memory_s = float(times.memory_s[op])
-    ones = (_with_bytes(one, memory_s, float(times.launch_s[op]), case) for one in breakdowns(case))
-    return min(ones, key=lambda one: one.latency_s)
+    model, work = times.asked(op)
+    assert isinstance(model, Gemm)
+    return model.apart(work, times.chip, times.shared, times.launch_gap_s)[0]
 
 
-def _with_bytes(one: Breakdown, memory_s: float, launch_s: float, case: Case) -> Breakdown:
-    together = overlapped_s(np.array(one.compute_s), np.array(memory_s), case.constants)
-    return replace(one, memory_s=memory_s, overlapped_s=float(together), launch_s=launch_s)
+def by_winograd(times: SiliconEstimate, op: int) -> str:
+    """`Winograd, fused` of a convolution that is not computed directly; else nothing."""
+    model, work = times.asked(op)
+    if not isinstance(model, WinogradConvolution):
+        return ""
+    chosen = model.chosen(work, times.chip, times.shared, times.launch_gap_s).item()
+    return "" if chosen == "direct" else f"Winograd, {chosen}"
 
 
 def _sizes(times: SiliconEstimate, op: int) -> tuple[float, ...]:
@@ -77,14 +76,21 @@ def _sizes(times: SiliconEstimate, op: int) -> tuple[float, ...]:
 
 def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
     one, (m, n, k, groups) = taken_apart(times, ops[0]), _sizes(times, ops[0])
+    tile, winograd = f"{one.tile}{f', k in {one.split}' if one.split > 1 else ''}", by_winograd(times, ops[0])
     others = f" and {len(ops) - 1} identical" if len(ops) > 1 else ""
     return (
         f"{times.run.op_names[ops[0]]}{others}",
         f"{m:.0f} × {n:.0f} × {k:.0f}{f', {groups:.0f} times' if groups > 1 else ''}",
         format_quantity(float(times.kernel_s[ops[0]]), SECONDS),
-        f"{one.tile}{f', k in {one.split}' if one.split > 1 else ''}",
-        one.bound,
+        winograd or tile,
+        _longer(times, ops[0]) if winograd else one.bound,
     )
+
+
+def _longer(times: SiliconEstimate, op: int) -> str:
+    """What most of a kernel is that has no tile of its own."""
+    parts = {"arithmetic": times.compute_s[op], "memory": times.memory_s[op], "launch": times.launch_s[op]}
+    return max(parts, key=lambda name: float(parts[name]))
 
 
 # ---- the answer
@@ -95,7 +101,7 @@ class KernelRecord(Strict):
 
     kernel: str
     kind: str
-    way: Way
+    way: ModelName
     """The model that times it."""
     ops: float
     bytes_moved: float
@@ -153,7 +159,9 @@ def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) 
     yield Bars("Latency by bottleneck", (latency_bar(one),), "seconds of a batch")
     if found.silicon:
         yield Grid(
-            "Kernel models", Table(WAY_COLUMNS, tuple(_ways(found, found.silicon))), "docs/method-silicon-ops.md"
+            "Kernel models",
+            Table(WAY_COLUMNS, tuple(_kernel_models(found, found.silicon))),
+            "docs/method-silicon-ops.md",
         )
     yield Grid("Units", Table(("", "", ""), tuple(_units(found))))
     yield from _energy(one)
@@ -200,16 +208,16 @@ def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, s
 WAY_COLUMNS = ("model", "kernels", "time", "share", "× roofline", "calibration")
 
 
-def _ways(found: Prediction, times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
+def _kernel_models(found: Prediction, times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
     """Kernels by the model that times them, launches included; × roofline: without them."""
-    for way in WAYS:
-        rows = times.ways == way
+    for way in MODELS:
+        rows = times.kernel_models == way
         if not rows.any():
             continue
         seconds, plain = float(times.kernel_s[rows].sum()), float(times.roofline_s[rows].sum())
         longer = f"{float(times.work_s[rows].sum()) / plain:.3g}" if plain else UNKNOWN
         share = percent(seconds / found.latency_s)
-        yield way, str(int(rows.sum())), format_quantity(seconds, SECONDS), share, longer, RESTS_ON[way]
+        yield way, str(int(rows.sum())), format_quantity(seconds, SECONDS), share, longer, rests_on(times, way)
 
 
 def _units(found: Prediction) -> Iterator[tuple[str, str, str]]:
@@ -335,7 +343,7 @@ def _kernels(found: Prediction) -> list[dict[str, Any]]:
     times, none = found.times, [None] * len(found.run)
     laid = found.allocation if found.has("allocation") else None
     counts = (laid.units, laid.total, laid.unit_names, laid.blocks, laid.waves, laid.padding) if laid else ()
-    arrays = (found.run.op_names, found.run.kinds, times.ways, times.ops, times.bytes_moved)
+    arrays = (found.run.op_names, found.run.kinds, times.kernel_models, times.ops, times.bytes_moved)
     columns: list[Sequence[Any]] = [
         *(column.tolist() for column in (*arrays, times.compute_s, times.memory_s, times.launch_s)),
         found.bounds,

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rooflint.base.units import JOULES, format_quantity, percent
-from rooflint.kernels.network import SiliconEstimate
-from rooflint.kernels.ways import CALIBRATED, FITTED_ON, RESTS_ON, WAYS, Way
+from rooflint.kernels.convolution import WinogradConvolution
+from rooflint.kernels.kernel import FITTED_IN
+from rooflint.kernels.network import CALIBRATED, MODELS, ModelName, SiliconEstimate, rests_on
+from rooflint.kernels.products import Fp8Gemm
 from rooflint.prediction.comparison import CRITERIA, Comparison, Contender, flips, score_of
 from rooflint.prediction.metrics import red_flags
 
@@ -29,24 +31,46 @@ def _of(one: Contender) -> Iterator[str]:
 
 
 def _of_silicon(one: Contender) -> Iterator[str]:
-    """How much of a latency rests on constants that were carried over."""
+    """How much of a latency rests on constants that were carried over, and what is counted otherwise than usual."""
     found = one.prediction
-    if not found.silicon:
+    times = found.silicon
+    if not times:
         return
-    carried = {way: found.times.kernel_s[found.times.ways == way].sum() for way in WAYS if way not in CALIBRATED}
+    carried = {
+        name: float(times.kernel_s[times.kernel_models == name].sum()) for name in MODELS if name not in CALIBRATED
+    }
     share = sum(carried.values()) / found.latency_s
     if share:
-        kinds = "; ".join(f"{way} {_carried(way)}" for way, seconds in carried.items() if seconds)
+        kinds = "; ".join(f"{name} {_carried(times, name)}" for name, seconds in carried.items() if seconds)
         yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
-    if isinstance(found.times, SiliconEstimate) and found.times.chip.cores:
+    if times.chip.cores:
         yield f"{one.short}: runs on CUDA cores; only their efficiency and energy are fitted to CUDA cores"
-    elif found.compute != FITTED_ON:
-        yield f"{one.short}: constants of silicon are fitted to {FITTED_ON}; in {found.compute} they are carried over"
+    elif found.compute != FITTED_IN:
+        yield from _of_precision(one, times)
+    if times.below_counted:
+        yield f"{one.short}: {WinogradConvolution().caveats[0]}"
 
 
-def _carried(way: Way) -> str:
-    """What an uncalibrated way takes instead."""
-    return RESTS_ON[way].removeprefix("not calibrated: ")
+def _of_precision(one: Contender, times: SiliconEstimate) -> Iterator[str]:
+    """What is carried over from bf16, and what FP8 waits for."""
+    own = sum(float(times.kernel_s[rows.ops].sum()) for rows in times.rows if isinstance(rows.kernel, Fp8Gemm))
+    rest = " all else but streams" if own else ""
+    yield (
+        f"{one.short}: constants of silicon are fitted to {FITTED_IN}; in {times.compute}{rest} "
+        f"{'is' if rest else 'they are'} carried over"
+    )
+    if own:
+        share = percent(times.quantise_s / float(times.kernel_s.sum()))
+        yield (
+            f"{one.short}: before each product with weights a kernel makes its activations {times.compute} "
+            f"({share} of its latency), so that small batches may be slower than in {FITTED_IN}; what fuses that into "
+            "the producer saves most of it"
+        )
+
+
+def _carried(times: SiliconEstimate, name: ModelName) -> str:
+    """What a model that is not calibrated takes instead."""
+    return rests_on(times, name).removeprefix("not calibrated: ")
 
 
 # ---- insights

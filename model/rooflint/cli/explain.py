@@ -1,24 +1,18 @@
 """`rooflint explain gemm`: what one matrix product takes on a GPU, term by term, and what it waits for."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rooflint.answers.explain_gemm import Question, answer
+from rooflint.answers.explain_gemm import answer
 from rooflint.api.devices import device as device_named
 from rooflint.api.devices import registry
-from rooflint.base.precision import bytes_per_element, precision
+from rooflint.base.precision import precision
 from rooflint.cli import options
 from rooflint.cli.options import Specs
-from rooflint.coefficients.library import Coefficients
-from rooflint.kernels.breakdown import Case
-from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import constants_file
-from rooflint.kernels.device_calibration import calibration as calibrated
+from rooflint.kernels.dispatch import kernel
 from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import shapes
 from rooflint.output.deliver import deliver
 
 app = typer.Typer(
@@ -42,6 +36,9 @@ def gemm(
     copies: Annotated[
         int, typer.Option(help="Sets of weights that take turns, as in a benchmark; 0: none is left in L2.", min=0)
     ] = 0,
+    scale: Annotated[
+        str, typer.Option(help="In fp8: what has a scale of its own, tensor (if not said) or block of 128.")
+    ] = "",
     calibration: Annotated[
         Path | None, typer.Option(help="Figures of your own machine, as rooflint calibrate device --save writes them.")
     ] = None,
@@ -54,13 +51,14 @@ def gemm(
     name = precision(compute).name
     device = device_named(hardware, at, specs=specs)
     known = registry(specs)
-    file, launches = constants_file(known), Coefficients(known).launches()
-    chip, constants = chip_of(device, name, launches), file.constants
-    own = calibrated(calibration, device.id, chip, file) if calibration else None
-    if own:
-        chip, products = own.own.of(chip, constants.products)
-        constants = replace(constants, products=products)
-    case = Case(
-        shapes(m, n, k, batch), chip, constants.products, bytes_per_element(name), copies or COLD, constants.cores
+    scales = {"scale": scale.lower()} if scale else {}
+    sizes = {"m": m, "n": n, "k": k, "batch": batch}
+    deliver(
+        answer(
+            kernel(
+                "gemm", device, known, precision=name, copies=copies or COLD, calibration=calibration, **sizes, **scales
+            )
+        ),
+        form,
+        output,
     )
-    deliver(answer(Question(device, name, case, file, own)), form, output)

@@ -1,25 +1,32 @@
-"""Attention: shapes to be timed, their work and bytes, and what one score costs an SM.
+"""Sequences: shapes to be timed, their work and bytes, and what one score costs an SM.
 
 Prefill and decode share it: softmax(Q·Kᵀ)·V, block by block, without the scores ever leaving the SM, which is the form
-of FlashAttention. Dao, Fu, Ermon, Rudra, Ré, "FlashAttention: Fast and Memory-Efficient Exact Attention with
+of FlashAttention. Dao, Fu, Ermon, Rudra, Ré, "FlashAttention: Fast and Memory-Efficient Exact Sequences with
 IO-Awareness", NeurIPS 2022. arXiv:2205.14135; Shah et al., "FlashAttention-3", 2024. arXiv:2407.08608
 """
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.kernels import gemm, stream
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Prefill
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.constants import Constants, Prefill
+from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
+from rooflint.kernels.shapes import Numbers, columns_of, overlapped
+
+ELEMENT_BYTES = 2.0
+"""Of Q, K, V and the output in bf16. [B]"""
 
 DEPTH = 16
 """Elements that a matrix instruction in bf16 takes along k, mma.m16n8k16 and wgmma.k16: a head is padded to as many."""
 
 
-class Attention(NamedTuple):
+class Sequences(NamedTuple):
     """One entry each; whole numbers, kept as floats."""
 
     batch: Numbers
@@ -48,19 +55,12 @@ class Attention(NamedTuple):
         return self.batch * self.kv_heads * self.tokens * self.width
 
 
-def attention(
-    batch: ArrayLike, heads: ArrayLike, kv_heads: ArrayLike, tokens: ArrayLike, width: ArrayLike
-) -> Attention:
-    """Shapes of sizes that are broadcast against one another.
+def sequences(*sizes: ArrayLike, **named: ArrayLike) -> Sequences:
+    """Of sizes that are broadcast against one another.
 
     Raises RooflintError for a size below 1, and for heads that are no multiple of the heads of keys and values.
     """
-    sizes = (batch, heads, kv_heads, tokens, width)
-    columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(size, float)) for size in sizes))
-    for name, column in zip(Attention._fields, columns, strict=True):
-        if not (column >= 1).all():
-            raise RooflintError(f"{name}: want 1 or more, found {column.min():g}")
-    found = Attention(*(np.ascontiguousarray(column).ravel() for column in columns))
+    found = Sequences(*columns_of(Sequences._fields, *sizes, **named))
     uneven = np.flatnonzero(found.heads % found.kv_heads)
     if uneven.size:
         first = uneven[0]
@@ -81,3 +81,157 @@ def score_clocks(width: Numbers, chip: Chip, constants: Prefill) -> Numbers:
     matrix = 2 * padded / (chip.macs_per_clock * constants.matrix_efficiency)
     softmax = 1 / chip.special_functions
     return np.hypot(matrix, softmax) if chip.asynchronous else matrix + softmax
+
+
+# ---- A whole sequence on itself
+
+KEYS = 32
+"""Keys of a step: finer than most kernels' 64 or 128, as they cut their last step short."""
+
+QUERIES = (64, 128)
+"""Queries that an SM computes at a time, of all heads that share keys: short sequences fill a block together."""
+
+
+def macs(shapes: Sequences, *, causal: bool) -> Numbers:
+    """Both products over the scores that count, 2 · tokens² · width a head; half of them in a causal sequence. [MAC]"""
+    pairs = shapes.tokens**2 * (0.5 if causal else 1.0)
+    return 2 * shapes.batch * shapes.heads * pairs * shapes.width
+
+
+def bytes_moved(shapes: Sequences, *, element_bytes: float, append_bytes: float) -> Numbers:
+    """Q, K, V and the output once; K and V read and written again to go into a cache. [B]
+
+    `append_bytes`: of an element in the cache; 0 where there is none, as in an encoder.
+    """
+    once = 2 * (shapes.query_elements * shapes.tokens + shapes.key_elements) * element_bytes
+    appended = 2 * shapes.key_elements * (element_bytes + append_bytes) if append_bytes else 0.0
+    return once + appended
+
+
+def blocks(shapes: Sequences, queries: int) -> Numbers:
+    """Of so many queries, of the heads that share one head of keys. [1]"""
+    return np.ceil(shapes.tokens * shapes.group / queries)
+
+
+def steps(shapes: Sequences, blocks: Numbers, *, causal: bool) -> Numbers:
+    """Steps along the keys of all those blocks together. [1]
+
+    The last block sees every step, the first of a causal sequence only its own; in between it grows evenly.
+    """
+    every = np.ceil(shapes.tokens / KEYS)
+    return (blocks * every + np.maximum(blocks, every)) / 2 if causal else blocks * every
+
+
+def fill_clocks(chip: Chip, constants: Prefill) -> float:
+    """To fill and empty a block. [clock]
+
+    Where warps wait for their matrix instructions two blocks share an SM, and one fills while the other computes.
+    """
+    return constants.block_clocks * (1.0 if chip.asynchronous else constants.sync_block)
+
+
+def block_s(shapes: Sequences, queries: int, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
+    """All blocks of that size, dealt to the SMs: an even share each, and the longest block comes last. [s]"""
+    each = blocks(shapes, queries)
+    step = queries * KEYS * score_clocks(shapes.width, chip, constants)
+    fill = fill_clocks(chip, constants)
+    work = steps(shapes, each, causal=causal) * step + each * fill
+    longest = np.ceil(shapes.tokens / KEYS) * step + fill
+    return (shapes.batch * shapes.kv_heads * work / chip.sms + longest) * chip.clock_s
+
+
+def blocks_s(shapes: Sequences, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
+    """What all blocks take, of the size that takes least, without their bytes. [s]"""
+    least: Numbers = np.min([block_s(shapes, size, chip, constants, causal=causal) for size in QUERIES], axis=0)
+    return least
+
+
+def power_s(shapes: Sequences, chip: Chip, constants: Constants, *, causal: bool) -> Numbers:
+    """Time below which the ops would draw more than the rated power, each as much as one of a product. [s]"""
+    return ops(shapes, causal=causal) * (gemm.energy_j_per_op(chip, constants.products) / chip.tdp_w)
+
+
+def computed_s(shapes: Sequences, chip: Chip, constants: Constants, *, causal: bool) -> Numbers:
+    """What compute takes, without bytes: a kernel near the rated power is slowed before it is stopped. [s]"""
+    within = blocks_s(shapes, chip, constants.prefill, causal=causal)
+    powered = power_s(shapes, chip, constants, causal=causal)
+    return overlapped(within, powered, constants.products.overlap)
+
+
+def launch_s(chip: Chip, constants: Prefill) -> float:
+    """Of the op, beside its work. [s]"""
+    return constants.launch_clocks * chip.clock_s
+
+
+def ops(shapes: Sequences, *, causal: bool = True) -> Numbers:
+    """Work as published: 4 · batch · heads · tokens² · width / 2 of a causal sequence. [op]"""
+    return OPS_PER_MAC * macs(shapes, causal=causal)
+
+
+@dataclass(frozen=True)
+class Attention(Kernel):
+    """Attention of a whole sequence on itself, in bf16.
+
+    A block is a number of queries of the heads that share keys, and walks along the keys in steps; the grid of blocks
+    is dealt to the SMs, as fast as their power allows. Bytes overlap with that, and the launch with nothing.
+    """
+
+    causal: bool = False
+    append_bytes: float = 0.0
+    """Of an element of a cache that K and V are appended to; 0 where there is none. [B]"""
+
+    op = "attention"
+    columns = Sequences._fields
+    rests_on = "calibrated on prefill, checked on encoders"
+
+    @property
+    def topic(self) -> str | None:
+        """Prefill was measured causal with a cache in bf16, encoders with neither."""
+        measured = {(True, ELEMENT_BYTES): "prefill", (False, 0.0): "encoder"}
+        return measured.get((self.causal, self.append_bytes)) if self.precision == FITTED_IN else None
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is carried over."""
+        return carried_over(self.precision)
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Sequences:
+        """As `sequences`."""
+        return sequences(*sizes, **named)
+
+    def bytes_moved(self, work: Work) -> Numbers:
+        """Each tensor once, and K and V again to append them. [B]"""
+        if work.bytes_moved is not None:
+            return work.bytes_moved
+        return bytes_moved(work.sizes, element_bytes=ELEMENT_BYTES, append_bytes=self.append_bytes)
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """One kernel."""
+        computed = computed_s(work.sizes, chip, constants, causal=self.causal)
+        streamed = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        floor = np.full((1, len(computed)), launch_s(chip, constants.prefill))
+        return Times(computed, streamed, np.hypot(computed, streamed), floor)
+
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """What blocks do, their power, bytes and launch."""
+        some, own = work.sizes, constants.prefill
+        unfilled = replace(own, block_clocks=0.0)
+        no_softmax = replace(chip, special_functions=np.inf)
+        given = ((chip, own), (chip, unfilled), (no_softmax, unfilled))
+        whole, loop, matrix = (blocks_s(some, on, one, causal=self.causal) for on, one in given)
+        within = {"main loop": matrix, "softmax": loop - matrix, "fill": whole - loop}
+        found = self.time(work, chip, constants)
+        compute = beside(within, {"power": power_s(some, chip, constants, causal=self.causal)}, found.compute_s)
+        return {**beside(compute, {"memory": found.memory_s}, found.together_s), "launch": found.launch_s()}
+
+    def floor_s(self, work: Work, chip: Chip) -> Numbers:
+        """All MACs at peak, or each tensor once."""
+        compute = macs(work.sizes, causal=self.causal) / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))
+
+
+def carried_over(precision: str) -> tuple[str, ...]:
+    """What a reader must know of attention in a precision."""
+    if precision == FITTED_IN:
+        return ()
+    return (f"attention was measured in {FITTED_IN}; in {precision} its constants are carried over",)

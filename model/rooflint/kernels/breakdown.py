@@ -1,20 +1,16 @@
 """Breakdown: one matrix product term by term: which tile, how many waves, and what it waits for."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from rooflint.kernels import residency
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import CoreConstants, Products
-from rooflint.kernels.cuda_cores import constants_on
-from rooflint.kernels.gemm import latency_s, launch_s, memory_s, overlapped_s, power_s, reduction_s
-from rooflint.kernels.residency import COLD
+from rooflint.kernels.constants import Products
+from rooflint.kernels.gemm import Memory, launch_s, overlapped_s, power_s, reduction_s
 from rooflint.kernels.shapes import Shapes
 from rooflint.kernels.tile import (
+    Menu,
     Tile,
-    choices,
     clocks_per_k,
     kernel_clocks,
     latency_per_k,
@@ -23,31 +19,6 @@ from rooflint.kernels.tile import (
     store_clocks,
     waves,
 )
-
-
-@dataclass(frozen=True)
-class Case:
-    """One product on one chip."""
-
-    shape: Shapes
-    chip: Chip
-    constants: Products
-    """Of products on matrix units."""
-    element_bytes: float
-    copies: float = COLD
-    cores: CoreConstants | None = None
-    """What differs on CUDA cores; a chip of those needs it."""
-
-    @property
-    def here(self) -> Products:
-        """The constants as they hold on this chip."""
-        return constants_on(self.chip, self.constants, self.cores) if self.cores else self.constants
-
-    def latency_s(self) -> float:
-        """[s]"""
-        return float(
-            latency_s(self.shape, self.chip, self.here, element_bytes=self.element_bytes, copies=self.copies).item()
-        )
 
 
 @dataclass(frozen=True)
@@ -76,11 +47,13 @@ class Breakdown:
     """Compute and memory together."""
     reduction_s: float
     launch_s: float
+    quantise_s: float = 0.0
+    """The kernel before it that makes activations FP8, with its launch; nothing in other precisions."""
 
     @property
     def latency_s(self) -> float:
         """All of it. [s]"""
-        return self.overlapped_s + self.reduction_s + self.launch_s
+        return self.overlapped_s + self.reduction_s + self.launch_s + self.quantise_s
 
     @property
     def compute_s(self) -> float:
@@ -89,9 +62,9 @@ class Breakdown:
 
     @property
     def bound(self) -> str:
-        """What most of the latency is: memory, power, arithmetic, feed, steps, store, reduction or launch."""
+        """What most of the latency is: memory, power, arithmetic, feed, steps, store, reduction, launch or quantise."""
         longest = max(self.memory_s, self.compute_s)
-        beside = {"reduction": self.reduction_s, "launch": self.launch_s}
+        beside = {"reduction": self.reduction_s, "launch": self.launch_s, "quantise": self.quantise_s}
         name, seconds = max(beside.items(), key=lambda one: one[1])
         if seconds > longest:
             return name
@@ -100,30 +73,40 @@ class Breakdown:
         return "power" if self.power_s >= self.kernel_s else self._kernel_bound
 
     @property
-    def _kernel_bound(self) -> str:
-        per_k = {
+    def clocks_per_k(self) -> dict[str, float]:
+        """What one step of 1 along k takes by each of what may bind it. [clock]"""
+        return {
             "arithmetic": self.waves * self.arithmetic_clocks_per_k,
             "feed": self.waves * self.feed_clocks_per_k,
             "steps": self.latency_clocks_per_k,
         }
+
+    @property
+    def _kernel_bound(self) -> str:
+        per_k = self.clocks_per_k
         parts = {"store": self.store_s, max(per_k, key=lambda name: per_k[name]): self.main_s}
         return max(parts, key=lambda name: parts[name])
 
 
-def breakdowns(case: Case) -> list[Breakdown]:
-    """Every tile with every split, the fastest first."""
-    return sorted((_breakdown(case, tile, split) for tile, split in choices(case.chip)), key=lambda one: one.latency_s)
+def breakdowns(
+    shape: Shapes, chip: Chip, constants: Products, element_bytes: float, menu: Menu, memory: Memory
+) -> list[Breakdown]:
+    """One product by every tile with every split of a menu; constants as they hold there."""
+    return [
+        _breakdown(shape, chip, constants, element_bytes, tile, split, memory)
+        for split in menu.splits
+        for tile in menu.tiles
+    ]
 
 
-def _breakdown(case: Case, tile: Tile, split: int) -> Breakdown:
-    shape, chip, constants, width = case.shape, case.chip, case.here, case.element_bytes
+def _breakdown(
+    shape: Shapes, chip: Chip, constants: Products, width: float, tile: Tile, split: int, memory: Memory
+) -> Breakdown:
     each = load(shape, tile, chip) * split
     there = waves(each, chip)
     arithmetic, feed = clocks_per_k(tile, width, chip, constants)
     kernel = kernel_clocks(shape.k, there, tile, split, width, chip, constants) * chip.clock_s
     power = power_s(shape, chip, constants)
-    memory = memory_s(shape, chip, constants, width, case.copies)
-    miss = residency.miss_share(residency.working_set_bytes(shape, width, case.copies), chip, constants)
     reduction = reduction_s(shape, split, chip, constants) if split > 1 else np.zeros(1)
     return Breakdown(
         tile=tile,
@@ -137,27 +120,9 @@ def _breakdown(case: Case, tile: Tile, split: int) -> Breakdown:
         store_s=(there * store_clocks(tile, width, chip, constants) * chip.clock_s).item(),
         kernel_s=kernel.item(),
         power_s=power.item(),
-        memory_s=memory.item(),
-        miss_share=miss.item(),
-        overlapped_s=overlapped_s(np.maximum(kernel, power), memory, constants).item(),
+        memory_s=memory.seconds.item(),
+        miss_share=memory.miss_share.item(),
+        overlapped_s=overlapped_s(np.maximum(kernel, power), memory.seconds, constants).item(),
         reduction_s=reduction.item(),
         launch_s=launch_s(chip, constants),
     )
-
-
-RESOURCES = {
-    "sms": "SMs",
-    "macs_per_clock": "MAC/clock of an SM",
-    "clock_hz": "clock",
-    "l2_bytes": "L2 capacity",
-    "bandwidth_bytes_per_s": "bandwidth",
-    "tdp_w": "rated power",
-}
-"""Inputs of a chip by what a reader calls them."""
-
-
-def with_more(case: Case, factor: float) -> Iterator[tuple[str, float]]:
-    """(resource, latency) where a chip had so much more of it, one at a time. [s]"""
-    for name in RESOURCES:
-        more = replace(case.chip, **{name: getattr(case.chip, name) * factor})
-        yield name, replace(case, chip=more).latency_s()

@@ -41,8 +41,8 @@ class SiliconFitSpec(Strict):
     day: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
     rows_per_family: Annotated[int, Field(gt=0)]
     loss: Text
-    errors: dict[Word, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
-    """Mean absolute error on each family, by constants that were fitted without it. [%]"""
+    errors: dict[Word, dict[Word, Annotated[float, Field(ge=0)]]] = Field(default_factory=dict)
+    """Of each topic: mean absolute error on each family, by constants that were fitted without it. [%]"""
 
 
 GroupSpec = Annotated[dict[Word, SiliconConstantSpec], Field(min_length=1)]
@@ -286,6 +286,12 @@ class ConstantsFile:
     def fitted(self, group: str) -> tuple[str, ...]:
         """Names of the constants of a group that a fit finds."""
         return tuple(name for name, one in self.specs(group).items() if one.found == "fitted")
+
+    def errors(self, topic: str | None) -> Mapping[str, float]:
+        """Mean absolute error of a topic on each family, by constants without it; empty of what has none. [%]"""
+        return {
+            name: one for file in self.files.values() for name, one in file.spec.fit.errors.get(topic or "", {}).items()
+        }
 
     def fit(self, group: str = "products") -> SiliconFitSpec:
         """What a group was fitted on."""

@@ -1,23 +1,33 @@
-"""Convolution: as the matrix product that it implicitly is, with the bytes of its tensors. Not calibrated.
+"""Convolution: as the matrix product that it implicitly is, or by Winograd with fewer multiplications than counted.
 
     m = batch · height · width of the output, n = channels out, k = channels in · kernel height · its width, per group
 
-The unfolded input is never written: its elements are read once from memory and again from the SM's own storage.
-Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014. arXiv:1410.0759
+Directly, the unfolded input is never written: its elements are read once from memory and again from the SM's own
+storage. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014. arXiv:1410.0759
+
+On CUDA cores libraries compute dense 3 × 3 convolutions of stride 1 with fewer multiplications:
+
+    fused          F(2 × 2, 3 × 3) in one kernel: 16 multiplications for 36, the transforms between the loads
+    transformed    F(4 × 4, 3 × 3) in four: 36 for 144, and input, filters and output transformed through memory
+
+Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016. arXiv:1509.09308
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rooflint.base.errors import RooflintError
-from rooflint.kernels import gemm, residency
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.kernels import gemm, residency, stream, tile
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Products
-from rooflint.kernels.shapes import Numbers, Shapes, shapes
-
-CALIBRATED = "not calibrated: takes the constants of matrix products"
+from rooflint.kernels.constants import Constants, Products
+from rooflint.kernels.kernel import Terms, Times, Work, peak_ops_per_s
+from rooflint.kernels.products import Gemm, constants_in_fp8
+from rooflint.kernels.shapes import Numbers, Shapes, columns_of, overlapped, shapes
 
 WINOGRAD_GAIN = 4.0
 """MACs of a 3 × 3 convolution over those of F(4 × 4, 3 × 3), the largest tile that cuDNN computes: 9 · 16 / 36. [1]
@@ -26,7 +36,7 @@ Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016. arX
 """
 
 
-class Convolution(NamedTuple):
+class Sizes(NamedTuple):
     """One entry each; sizes are whole numbers, kept as floats."""
 
     batch: Numbers
@@ -42,38 +52,27 @@ class Convolution(NamedTuple):
     groups: Numbers
 
 
-def convolution(
-    batch: ArrayLike,
-    channels_in: ArrayLike,
-    channels_out: ArrayLike,
-    height: ArrayLike,
-    width: ArrayLike,
-    kernel_height: ArrayLike,
-    kernel_width: ArrayLike,
-    stride: ArrayLike = 1,
-    groups: ArrayLike = 1,
-) -> Convolution:
-    """Convolutions of sizes that are broadcast against one another. Raises RooflintError for what cannot be."""
-    sizes = (batch, channels_in, channels_out, height, width, kernel_height, kernel_width, stride, groups)
-    columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(size, float)) for size in sizes))
-    for name, column in zip(Convolution._fields, columns, strict=True):
-        if not (column >= 1).all():
-            raise RooflintError(f"{name}: want 1 or more, found {column.min():g}")
-    found = Convolution(*(np.ascontiguousarray(column).ravel() for column in columns))
+def convolution(*sizes: ArrayLike, **named: ArrayLike) -> Sizes:
+    """Of sizes that are broadcast against one another; stride and groups are 1 if not said.
+
+    Raises RooflintError for what cannot be.
+    """
+    unsaid: dict[str, ArrayLike] = dict.fromkeys(Sizes._fields[max(len(sizes), 7) :], 1)
+    found = Sizes(*columns_of(Sizes._fields, *sizes, **(unsaid | named)))
     for name, channels in (("channels_in", found.channels_in), ("channels_out", found.channels_out)):
         if (channels % found.groups).any():
             raise RooflintError(f"{name}: want a multiple of the groups")
     return found
 
 
-def as_product(convolutions: Convolution) -> Shapes:
+def as_product(convolutions: Sizes) -> Shapes:
     """The implicit matrix products, one for each group."""
     one = convolutions
     per_group = one.channels_in / one.groups * one.kernel_height * one.kernel_width
     return shapes(one.batch * one.height * one.width, one.channels_out / one.groups, per_group, one.groups)
 
 
-def touched_bytes(convolutions: Convolution, element_bytes: float) -> Numbers:
+def touched_bytes(convolutions: Sizes, element_bytes: float) -> Numbers:
     """Input with its margin, weights and output, each once. [B]"""
     one = convolutions
     # where the stride skips over what no kernel covers, it is not read
@@ -84,7 +83,7 @@ def touched_bytes(convolutions: Convolution, element_bytes: float) -> Numbers:
     return element_bytes * (inputs + weights + one.batch * one.channels_out * one.height * one.width)
 
 
-def direct_peak_gain(convolutions: Convolution) -> Numbers:
+def direct_peak_gain(convolutions: Sizes) -> Numbers:
     """How far a convolution may exceed the peak by the count of direct MACs: 4 where Winograd applies, else 1. [1]
 
     "Attained is at most peak" holds of multiplications that are done. Dense 3 × 3 convolutions of stride 1 in FP32 or
@@ -95,14 +94,220 @@ def direct_peak_gain(convolutions: Convolution) -> Numbers:
     return np.where(applies, WINOGRAD_GAIN, 1.0)
 
 
-def latency_s(convolutions: Convolution, chip: Chip, constants: Products, *, element_bytes: float) -> Numbers:
-    """Time of each convolution computed directly, as one kernel of a CUDA graph, nothing left in L2. [s]"""
-    products = as_product(convolutions)
-    memory = residency.memory_s(touched_bytes(convolutions, element_bytes), 1.0, chip, constants)
-    work = gemm.work_s(products, memory, chip, constants, element_bytes=element_bytes)
-    return work + gemm.launch_s(chip, constants)
-
-
 def _read_along(outputs: Numbers, kernel: Numbers, stride: Numbers) -> Numbers:
     """Elements of the input along a side that any output reads. [1]"""
     return (outputs - 1) * np.minimum(stride, kernel) + kernel
+
+
+# ---- Winograd
+
+KERNEL = 3
+"""Height and width of the kernels that are transformed."""
+
+FUSED_POINTS, FUSED_SIDE = 16, 2
+POINTS, SIDE = 36, 4
+"""Multiplications of a tile for each pair of channels, and outputs along its side."""
+
+BLOCK_HEIGHT, BLOCK_WIDTH, BLOCK_CHANNELS, BLOCK_STEP = 8, 16, 32, 8
+"""What a block of the fused kernel computes: outputs of one image, channels out, and channels in at a time.
+
+cuDNN calls it tile148t: of 1 image 4 × 8 tiles. The names of its kernels on Volta, Turing and Ampere say no other.
+"""
+
+OUTPUTS = tile.Tile(BLOCK_HEIGHT * BLOCK_WIDTH, BLOCK_CHANNELS)
+
+INPUT_ADDS, FILTER_ADDS = 32, 28
+"""Additions that transform one tile of the input, and one filter, for F(2 × 2, 3 × 3). Lavin, Gray, section 4.1"""
+
+FUSED_KERNELS, KERNELS = 2, 4
+"""Launches: a list of tiles and the product; three transforms and the product."""
+
+
+def applies(convolutions: Sizes) -> NDArray[np.bool_]:
+    """Which convolutions the algorithm is for. Shape (convolutions,)"""
+    return direct_peak_gain(convolutions) > 1
+
+
+def block_clocks(chip: Chip, products: Products, element_bytes: float) -> float:
+    """What one channel in costs a block of the fused kernel: arithmetic with transforms, beside operands. [clock]"""
+    tiles = BLOCK_HEIGHT * BLOCK_WIDTH / FUSED_SIDE**2
+    multiplied = FUSED_POINTS * tiles * BLOCK_CHANNELS
+    added = INPUT_ADDS * tiles + FILTER_ADDS * BLOCK_CHANNELS
+    taken_in = (BLOCK_HEIGHT + KERNEL - 1) * (BLOCK_WIDTH + KERNEL - 1) + BLOCK_CHANNELS * KERNEL**2
+    arithmetic = (multiplied + added) / (chip.macs_per_clock * products.matrix_efficiency)
+    feed = element_bytes * taken_in / tile.feed_bytes(element_bytes, chip, products)
+    return float(overlapped(arithmetic, feed, products.overlap))
+
+
+def blocks(convolutions: Sizes) -> Numbers:
+    """Blocks of the fused kernel; what is left of a block at the edge of an image is idle. [1]"""
+    one = convolutions
+    of_image = np.ceil(one.height / BLOCK_HEIGHT) * np.ceil(one.width / BLOCK_WIDTH)
+    found: Numbers = one.batch * of_image * np.ceil(one.channels_out / BLOCK_CHANNELS)
+    return found
+
+
+def fused_compute_s(convolutions: Sizes, chip: Chip, products: Products, *, element_bytes: float) -> Numbers:
+    """F(2 × 2, 3 × 3) in one kernel, without bytes and launches. [s]"""
+    waves = np.ceil(blocks(convolutions) / chip.sms)
+    steps = np.ceil(convolutions.channels_in / BLOCK_STEP) * BLOCK_STEP
+    store = tile.store_clocks(OUTPUTS, element_bytes, chip, products)
+    clocks = waves * (steps * block_clocks(chip, products, element_bytes) + store)
+    multiplied = (
+        tiles_of(convolutions, FUSED_SIDE) * FUSED_POINTS * convolutions.channels_in * convolutions.channels_out
+    )
+    power = OPS_PER_MAC * multiplied * gemm.energy_j_per_op(chip, products) / chip.tdp_w
+    return np.maximum(clocks * chip.clock_s, power)
+
+
+def tiles_of(convolutions: Sizes, side: int) -> Numbers:
+    """Tiles of that many outputs along a side, of all images. [1]"""
+    one = convolutions
+    return one.batch * np.ceil(one.height / side) * np.ceil(one.width / side)
+
+
+def as_products(convolutions: Sizes) -> Shapes:
+    """The products between the transforms of F(4 × 4, 3 × 3), one a point."""
+    tiles = tiles_of(convolutions, SIDE)
+    return shapes(tiles, convolutions.channels_out, convolutions.channels_in, POINTS)
+
+
+def transform_bytes(convolutions: Sizes, element_bytes: float) -> Numbers:
+    """What the three transforms read and write: input, filters, output, each as it is and as its points. [B]"""
+    one, points = convolutions, POINTS * tiles_of(convolutions, SIDE)
+    pixels, filters = one.batch * one.height * one.width, one.channels_in * one.channels_out
+    inputs = (pixels + points) * one.channels_in
+    outputs = (pixels + points) * one.channels_out
+    return element_bytes * (inputs + (KERNEL**2 + POINTS) * filters + outputs)
+
+
+# ---- The kernel models
+
+
+@dataclass(frozen=True)
+class Convolution(Gemm):
+    """Computed directly; the sizes are those of convolutions, or of the products that they are."""
+
+    op = "convolution"
+    columns = Sizes._fields
+    measured_on = ()
+    rests_on = "not calibrated: takes the constants of matrix products"
+
+    @property
+    def topic(self) -> str | None:
+        """None was measured."""
+        return None
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Any:
+        """As `convolution`."""
+        return convolution(*sizes, **named)
+
+    def product(self, work: Work) -> Shapes:
+        """The implicit ones."""
+        return work.sizes if isinstance(work.sizes, Shapes) else as_product(work.sizes)
+
+    def products(self, chip: Chip, constants: Constants) -> Products:
+        """The constants of products as they hold here; no convolution in FP8 was measured."""
+        if self.precision == "fp8":
+            return constants_in_fp8(constants, result_bytes=1.0)
+        return gemm.constants_on(chip, constants.products, constants.cores)
+
+    def bytes_moved(self, work: Work) -> Numbers:
+        """Input, weights and output once. [B]"""
+        return touched_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
+
+    def working_set_bytes(self, work: Work) -> Numbers:
+        """Beyond number: nothing is left in L2. [B]"""
+        return np.full_like(self.bytes_moved(work), np.inf)
+
+    def floor_s(self, work: Work, chip: Chip) -> Numbers:
+        """The MACs that the largest transform leaves at peak, or each tensor once."""
+        gain = direct_peak_gain(work.sizes) if isinstance(work.sizes, Sizes) else 1.0
+        compute = self.product(work).macs / gain / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))
+
+
+@dataclass(frozen=True)
+class WinogradConvolution(Convolution):
+    """On CUDA cores, by the algorithm that takes least, as a library finds by trying all."""
+
+    precision: str = "fp32"
+
+    rests_on = "dense 3 × 3 of stride 1 calibrated on cuDNN in fp32, others not: they take the constants of products"
+
+    @property
+    def topic(self) -> str | None:
+        """Of published tables."""
+        return "winograd"
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is counted."""
+        return (
+            "operations are counted as those of the direct way: Winograd does 2.25 to 4 times fewer, so that more than "
+            "the peak may seem to be attained, and energy counts too many",
+        )
+
+    def algorithms(self, work: Work, chip: Chip, constants: Constants) -> Mapping[str, Times]:
+        """By each algorithm; infinite where one does not apply."""
+        found = {"direct": super().time(work, chip, constants)}
+        if isinstance(work.sizes, Sizes):
+            fits = applies(work.sizes)
+            for name, times in (("fused", self._fused), ("transformed", self._transformed)):
+                one = times(work, chip, constants)
+                found[name] = one._replace(together_s=np.where(fits, one.together_s, np.inf))
+        return found
+
+    def chosen(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> NDArray[np.str_]:
+        """The algorithm that takes least, launched in that way. Shape (ops,)"""
+        found = self.algorithms(work, chip, constants)
+        return np.array(list(found))[_least(found, gap_s)]
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """By the algorithm that takes least with its launches."""
+        found = self.algorithms(work, chip, constants)
+        least, ops = _least(found, gap_s), np.arange(len(found["direct"].together_s))
+        compute, memory, together = (np.stack([one[part] for one in found.values()])[least, ops] for part in range(3))
+        floors = np.zeros((KERNELS, len(ops)))
+        for position, one in enumerate(found.values()):
+            floors[: len(one.floors_s), least == position] = one.floors_s[:, least == position]
+        return Times(compute, memory, together, floors)
+
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """Work and launches."""
+        found = self.time(work, chip, constants)
+        return {"work": found.together_s, "launch": found.launch_s()}
+
+    def least_s(self, work: Work, chip: Chip) -> Numbers:
+        """With the multiplications that the largest transform leaves."""
+        counted = super().least_s(work, chip)
+        if not isinstance(work.sizes, Sizes):
+            return counted
+        saved = as_product(work.sizes).macs * (1 - 1 / direct_peak_gain(work.sizes))
+        return np.asarray(counted - OPS_PER_MAC * saved / peak_ops_per_s(chip))
+
+    def _fused(self, work: Work, chip: Chip, constants: Constants) -> Times:
+        here = self.products(chip, constants)
+        compute = fused_compute_s(work.sizes, chip, here, element_bytes=work.element_bytes)
+        memory = residency.memory_s(self.bytes_moved(work), 1.0, chip, here)
+        launch = np.full((FUSED_KERNELS, len(compute)), gemm.launch_s(chip, here))
+        return Times(compute, memory, gemm.overlapped_s(compute, memory, here), launch)
+
+    def _transformed(self, work: Work, chip: Chip, constants: Constants) -> Times:
+        """The product finds what the transforms have just written in L2 where it fits."""
+        here, sizes, width = self.products(chip, constants), as_products(work.sizes), work.element_bytes
+        between = gemm.memory(
+            residency.touched_bytes(sizes, width), residency.working_set_bytes(sizes, width, 1.0), chip, here
+        )
+        product = gemm.work_s(sizes, between.seconds, chip, here, width, tile.menu(chip))
+        besides = np.maximum(self.bytes_moved(work) - touched_bytes(work.sizes, width), 0.0)
+        through = transform_bytes(work.sizes, width) + besides
+        moved = stream.bytes_s(through, chip, constants.stream, warm=False) / constants.cores.transform_efficiency
+        launch = np.full((KERNELS, len(product)), gemm.launch_s(chip, here))
+        compute = gemm.alone_s(product, between.seconds, here)
+        return Times(compute, between.seconds + moved, product + moved, launch)
+
+
+def _least(found: Mapping[str, Times], gap_s: float | None) -> NDArray[np.int_]:
+    least: NDArray[np.int_] = np.argmin([one.together_s + one.launch_s(gap_s) for one in found.values()], axis=0)
+    return least

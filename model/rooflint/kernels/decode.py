@@ -6,12 +6,17 @@ The form is that of Flash-Decoding: Dao, Haziza, Massa, Sizov, 2023.
 https://crfm.stanford.edu/2023/10/12/flashdecoding.html
 """
 
+from dataclasses import dataclass, replace
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rooflint.kernels import residency, stream
-from rooflint.kernels.attention import Attention, score_clocks
+from rooflint.kernels.attention import Sequences, carried_over, score_clocks, sequences
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, Decode
+from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Decode as DecodeConstants
+from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers
 
 KEYS = 64
@@ -30,23 +35,17 @@ PARTIAL_BYTES = 8
 """A partial sum of 4 B, written and read again. [B]"""
 
 
-def macs(shapes: Attention) -> Numbers:
+def macs(shapes: Sequences) -> Numbers:
     """Both products over all scores: 2 · tokens · width a head. [MAC]"""
     return 2 * shapes.batch * shapes.heads * shapes.tokens * shapes.width
 
 
-def bytes_moved(shapes: Attention, *, cache_bytes: float) -> Numbers:
+def bytes_moved(shapes: Sequences, *, cache_bytes: float) -> Numbers:
     """K and V once, 2 · batch · kv_heads · tokens · width elements, and Q and the output of one token. [B]"""
     return 2 * shapes.key_elements * cache_bytes + 2 * shapes.query_elements * QUERY_BYTES
 
 
-def roofline_s(shapes: Attention, chip: Chip, *, cache_bytes: float = 2.0) -> Numbers:
-    """The plain roofline: all MACs at peak, or all bytes at full bandwidth. [s]"""
-    compute = macs(shapes) / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-    return np.maximum(compute, bytes_moved(shapes, cache_bytes=cache_bytes) / chip.bandwidth_bytes_per_s)
-
-
-def part_s(shapes: Attention, split: int, chip: Chip, constants: Constants) -> Numbers:
+def part_s(shapes: Sequences, split: int, chip: Chip, constants: Constants) -> Numbers:
     """All parts of all caches, dealt to the SMs in waves. [s]"""
     every = np.ceil(shapes.tokens / KEYS)
     rows = ROWS * np.ceil(shapes.group / ROWS)
@@ -55,7 +54,7 @@ def part_s(shapes: Attention, split: int, chip: Chip, constants: Constants) -> N
     return waves * (np.ceil(every / split) * step + constants.decode.block_clocks) * chip.clock_s
 
 
-def reduction_s(shapes: Attention, split: int, chip: Chip, constants: Constants) -> Numbers:
+def reduction_s(shapes: Sequences, split: int, chip: Chip, constants: Constants) -> Numbers:
     """To combine the parts; nothing where there is one. [s]"""
     if split == 1:
         return np.zeros_like(shapes.batch)
@@ -64,7 +63,7 @@ def reduction_s(shapes: Attention, split: int, chip: Chip, constants: Constants)
     return constants.decode.reduction_clocks * chip.clock_s + combined
 
 
-def work_s(shapes: Attention, streamed_s: Numbers, chip: Chip, constants: Constants) -> Numbers:
+def work_s(shapes: Sequences, streamed_s: Numbers, chip: Chip, constants: Constants) -> Numbers:
     """Time of each without its launch, whose bytes take so long by themselves: the parts that take least. [s]"""
     ways = [
         np.hypot(part_s(shapes, split, chip, constants), streamed_s) + reduction_s(shapes, split, chip, constants)
@@ -74,17 +73,63 @@ def work_s(shapes: Attention, streamed_s: Numbers, chip: Chip, constants: Consta
     return least
 
 
-def launch_s(chip: Chip, constants: Decode) -> float:
+def launch_s(chip: Chip, constants: DecodeConstants) -> float:
     """Of the op, beside its work. [s]"""
     return constants.launch_clocks * chip.clock_s
 
 
-def latency_s(
-    shapes: Attention, chip: Chip, constants: Constants, *, cache_bytes: float = 2.0, warm: bool = False
-) -> Numbers:
-    """Time of each attention, as an op of a CUDA graph. [s]
+@dataclass(frozen=True)
+class Decode(Kernel):
+    """Attention of one new token on a cache; Q and the output are bf16, whatever the cache stores."""
 
-    `cache_bytes`: of an element of the cache. `warm`: the same cache was read just before, as in a benchmark.
-    """
-    streamed = stream.bytes_s(bytes_moved(shapes, cache_bytes=cache_bytes), chip, constants.stream, warm=warm)
-    return launch_s(chip, constants.decode) + work_s(shapes, streamed, chip, constants)
+    cache_bytes: float = 2.0
+    """Of an element of the cache. [B]"""
+
+    op = "decode"
+    columns = Sequences._fields
+    rests_on = "calibrated on decode"
+
+    @property
+    def topic(self) -> str | None:
+        """By what the cache stores."""
+        measured = {2.0: "decode", 1.0: "decode_fp8"}
+        return measured.get(self.cache_bytes) if self.precision == FITTED_IN else None
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is carried over."""
+        return carried_over(self.precision)
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Sequences:
+        """As `sequences`; tokens are those of the cache with the new one."""
+        return sequences(*sizes, **named)
+
+    def bytes_moved(self, work: Work) -> Numbers:
+        """K and V once, and Q and the output of one token. [B]"""
+        return bytes_moved(work.sizes, cache_bytes=self.cache_bytes) if work.bytes_moved is None else work.bytes_moved
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """All parts of the cache, and what combines them."""
+        streamed = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        alone = work_s(work.sizes, np.zeros_like(streamed), chip, constants)
+        floor = np.full((1, len(streamed)), launch_s(chip, constants.decode))
+        return Times(alone, streamed, work_s(work.sizes, streamed, chip, constants), floor)
+
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """What the best number of parts does, bytes, the reduction and the launch."""
+        some = work.sizes
+        memory = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        unfilled = replace(constants, decode=replace(constants.decode, block_clocks=0.0))
+        parts = np.array([part_s(some, split, chip, constants) for split in SPLITS])
+        loops = np.array([part_s(some, split, chip, unfilled) for split in SPLITS])
+        sums = np.array([reduction_s(some, split, chip, constants) for split in SPLITS])
+        best = np.argmin(np.hypot(parts, memory) + sums, axis=0), np.arange(len(memory))
+        compute = {"main loop": loops[best], "fill": parts[best] - loops[best]}
+        overlapped = beside(compute, {"memory": memory}, np.hypot(parts[best], memory))
+        launch = np.full(len(memory), launch_s(chip, constants.decode))
+        return {**overlapped, "reduction": sums[best], "launch": launch}
+
+    def floor_s(self, work: Work, chip: Chip) -> Numbers:
+        """All MACs at peak, or each tensor once."""
+        compute = macs(work.sizes) / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))

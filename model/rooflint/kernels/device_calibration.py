@@ -13,7 +13,7 @@ from rooflint.base.units import DIMENSIONLESS
 from rooflint.devices.schema import Duration, FactKind, PrecisionName, SourcedSpec, Strict, Text, fact_of
 from rooflint.devices.spec_files import flatten, read_spec
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import ConstantsFile, Products
+from rooflint.kernels.constants import Constants, ConstantsFile, Products
 
 Share = fact_of(FactKind("a share", DIMENSIONLESS, 0.01, 1, "0.84"))
 Factor = fact_of(FactKind("a factor", DIMENSIONLESS, 0.01, 100, "0.97"))
@@ -58,7 +58,12 @@ class Own:
     dram_efficiency: float | None = None
     """Share of the bandwidth that a stream attains. [1]"""
 
-    def of(self, chip: Chip, constants: Products) -> tuple[Chip, Products]:
+    def of(self, chip: Chip, constants: Constants) -> tuple[Chip, Constants]:
+        """The chip and the constants with these in the places of those of products; all others stay."""
+        chip, products = self._of_products(chip, constants.products)
+        return chip, replace(constants, products=products)
+
+    def _of_products(self, chip: Chip, constants: Products) -> tuple[Chip, Products]:
         """The chip and the constants with these in their places.
 
         A large product waits for its matrix units or for their power, and one figure cannot tell which: so what an op

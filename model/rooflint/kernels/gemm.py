@@ -1,22 +1,21 @@
 """GEMM: what a matrix product takes on a GPU, by the tile and the split of k that take least.
 
-    latency_s(shapes(4096, 4096, 4096), chip_of(hardware, "bf16"), constants, element_bytes=2)
-
 Everything but the launch overlaps as (compute^p + memory^p)^(1/p). docs/method-silicon.md says why, and how well it
 does on GPUs that the constants were not fitted on.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels import residency
-from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Products
-from rooflint.kernels.residency import COLD
+from rooflint.kernels.chip import WARP, Chip, Cores
+from rooflint.kernels.constants import CoreConstants, Products
 from rooflint.kernels.shapes import Numbers, Shapes, alone, overlapped
-from rooflint.kernels.tile import TILES, Tile, kernel_clocks, load, splits, waves
+from rooflint.kernels.tile import Menu, Tile, kernel_clocks, load, waves
 
 ENERGY_MACS = 512
 """MACs of an SM and clock at which `energy_pj` is stated."""
@@ -66,26 +65,27 @@ def hits_bytes_per_s(chip: Chip, constants: Products) -> float:
     return max(dram, 1 / float(overlapped(1 / slices, 1 / sms, constants.overlap)))
 
 
+class Memory(NamedTuple):
+    """What products read and write."""
+
+    bytes_moved: Numbers
+    miss_share: Numbers
+    """Share that L2 does not answer. [1]"""
+    seconds: Numbers
+    """Of all bytes, from memory or from L2. [s]"""
+
+
+def memory(bytes_moved: Numbers, working_set_bytes: Numbers, chip: Chip, constants: Products) -> Memory:
+    """Of products that touch so much before the same weights come again."""
+    miss = residency.miss_share(working_set_bytes, chip, constants)
+    dram = residency.dram_bytes_per_s(chip, constants)
+    return Memory(bytes_moved, miss, residency.split_s(bytes_moved, miss, dram, hits_bytes_per_s(chip, constants)))
+
+
 def launch_s(chip: Chip, constants: Products) -> float:
     """From one kernel of a graph to the next, beside its own work. [s]"""
     published = constants.graph_launch_us * 1e-6 if chip.graph_launch_s is None else chip.graph_launch_s
     return published + constants.start_clocks * chip.clock_s
-
-
-def latency_s(
-    shapes: Shapes, chip: Chip, constants: Products, *, element_bytes: float, copies: Numbers | float = COLD
-) -> Numbers:
-    """Time of each product, as one kernel of a CUDA graph. [s]
-
-    `copies`: how many sets of weights take turns, so that L2 may hold them from one turn to the next; cold if not said.
-    """
-    many = np.broadcast_to(np.asarray(copies, float), shapes.m.shape)
-    found = np.empty(len(shapes))
-    for rows in _blocks(shapes):
-        some = shapes.part(rows)
-        memory = memory_s(some, chip, constants, element_bytes, many[rows])
-        found[rows] = _block_s(some, memory, chip, constants, element_bytes) + launch_s(chip, constants)
-    return found
 
 
 def work_s(
@@ -93,27 +93,14 @@ def work_s(
     memory_s: Numbers,
     chip: Chip,
     constants: Products,
-    *,
     element_bytes: float,
-    tiles: Sequence[Tile] | None = None,
-    cuts: Sequence[int] | None = None,
+    menu: Menu,
 ) -> Numbers:
-    """Time of each product without its launch, whose bytes take so long by themselves. [s]
-
-    `tiles` and `cuts` of k, 1 first, are those that a library has; all unless said.
-    """
+    """Time of each product without its launch, whose bytes take so long by themselves. [s]"""
     found = np.empty(len(shapes))
     for rows in _blocks(shapes):
-        found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, element_bytes, tiles, cuts)
+        found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, element_bytes, menu)
     return found
-
-
-def memory_s(shapes: Shapes, chip: Chip, constants: Products, element_bytes: float, copies: Numbers | float) -> Numbers:
-    """Time of all bytes, from memory or from L2. [s]"""
-    miss = residency.miss_share(residency.working_set_bytes(shapes, element_bytes, copies), chip, constants)
-    dram = residency.dram_bytes_per_s(chip, constants)
-    touched = residency.touched_bytes(shapes, element_bytes)
-    return residency.split_s(touched, miss, dram, hits_bytes_per_s(chip, constants))
 
 
 def _blocks(shapes: Shapes) -> Iterator[slice]:
@@ -126,19 +113,19 @@ def _block_s(
     chip: Chip,
     constants: Products,
     element_bytes: float,
-    tiles: Sequence[Tile] | None = None,
-    cuts: Sequence[int] | None = None,
+    menu: Menu,
 ) -> Numbers:
     """Without the launch. [s]"""
-    menu = TILES if tiles is None else tiles
-    loads = np.stack([load(shapes, tile, chip) for tile in menu])
-    whole, *parts = splits(chip) if cuts is None else cuts
-    best = _split_s(shapes, menu, loads, whole, memory, chip, constants, element_bytes)
+    loads = np.stack([load(shapes, tile, chip) for tile in menu.tiles])
+    whole, *parts = menu.splits
+    best = _split_s(shapes, menu.tiles, loads, whole, memory, chip, constants, element_bytes)
     # no split takes less than its bytes and a reduction: many shapes need not try
     worth = np.flatnonzero(best > memory + constants.reduction_clocks * chip.clock_s)
     few, loads, memory = Shapes(*(column[worth] for column in shapes)), loads[:, worth], memory[worth]
     for split in parts:
-        best[worth] = np.minimum(best[worth], _split_s(few, menu, loads, split, memory, chip, constants, element_bytes))
+        best[worth] = np.minimum(
+            best[worth], _split_s(few, menu.tiles, loads, split, memory, chip, constants, element_bytes)
+        )
     return best
 
 
@@ -160,3 +147,39 @@ def _split_s(
     compute = np.maximum(clocks * chip.clock_s, power_s(shapes, chip, constants))
     found = overlapped_s(compute, memory, constants)
     return found if split == 1 else found + reduction_s(shapes, split, chip, constants)
+
+
+# ---- CUDA cores: issue slots and the energy of an op differ where no matrix unit computes; all else is carried over
+
+
+def issued_share(chip: Chip, cores: Cores, constants: CoreConstants) -> float:
+    """Share of the lanes' rate that the schedulers can keep up with, if all other instructions take slots, too. [1]
+
+    A scheduler issues one instruction a clock. Where 16 lanes belong to it (Volta, Turing, GA100) a multiply-add of a
+    warp keeps them for two clocks, and every second slot is free; where 32 do (Pascal, GA10x, Ada, Hopper,
+    Blackwell) each other instruction takes the place of one.
+    """
+    multiply_adds = chip.macs_per_clock / WARP
+    return cores.schedulers / (multiply_adds * (1 + constants.other_instructions))
+
+
+def efficiency(chip: Chip, cores: Cores, constants: CoreConstants) -> float:
+    """Share of the lanes' rate that a main loop attains. [1]"""
+    return min(constants.fma_efficiency, issued_share(chip, cores, constants))
+
+
+def energy_pj(cores: Cores, constants: CoreConstants) -> float:
+    """What one op costs at full power, all included: proportional to the size that the process is named after. [pJ]"""
+    return constants.energy_pj_per_nm * cores.node_m * 1e9
+
+
+def constants_on(chip: Chip, products: Products, constants: CoreConstants) -> Products:
+    """The constants of products as they hold on a chip: its own efficiency and energy where CUDA cores compute."""
+    if chip.cores is None:
+        return products
+    return replace(
+        products,
+        matrix_efficiency=efficiency(chip, chip.cores, constants),
+        energy_pj=energy_pj(chip.cores, constants),
+        energy_exponent=0.0,
+    )

@@ -1,31 +1,70 @@
-"""Network: what every op of a workload takes on a GPU, each by its own formula, and the launches between them.
+"""Network: what every op of a workload takes on a GPU, each by the model of its kind, and the launches between them.
 
-    kernel = work + launch
+    kernel = work + launches
     launch = max(floor of the op in a graph, what its way of launching is published to cost)
 
-`work` never is less than the roofline of the same row; docs/method-silicon-ops.md has the formulas.
+`work` never is less than the roofline of what is done in the same row; docs/method-silicon-ops.md has the formulas.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.precision import bytes_per_element
-from rooflint.base.units import OPS_PER_MAC
-from rooflint.kernels import decode, gemm, prefill, residency, stream
-from rooflint.kernels.attention import Attention, attention
+from rooflint.kernels.attention import sequences
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
-from rooflint.kernels.cuda_cores import constants_on
+from rooflint.kernels.convolution import Sizes
+from rooflint.kernels.dispatch import kernel_for
+from rooflint.kernels.kernel import Kernel, Work, peak_ops_per_s
+from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import Numbers, shapes
-from rooflint.kernels.ways import WAYS, Way, ways
+from rooflint.networks.ops import FUSES, MOVES, POOLS, REDUCTIONS
 from rooflint.networks.workload import Workload
 from rooflint.roofline import Estimate, kernel_time_s
+
+ModelName = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
+"""Kernel models by what a network calls them."""
+
+MODELS: tuple[ModelName, ...] = get_args(ModelName)
+
+OP_OF = {"product": "gemm", "roofline": "other"}
+"""What the models call the op, where a network says something else."""
+
+CALIBRATED: tuple[ModelName, ...] = ("product", "attention", "decode")
+"""Of which kernels were measured that do just this."""
+
+NORMS = frozenset({"batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"})
+SOFTMAX = frozenset({"softmax", "log_softmax"})
+
+STREAMS = frozenset({*FUSES, *NORMS, *SOFTMAX, *POOLS.values(), *REDUCTIONS, "vector_norm", *MOVES})
+"""Kinds that read their operands from one end to the other and do little with them. What picks, sorts or samples reads
+in another order, so nobody says that it takes the ramp."""
+
+
+def models_of(work: Workload) -> NDArray[np.str_]:
+    """The kernel model of each op. Shape (ops,)
+
+    A depthwise convolution is a stream: one output a thread, and no matrix to cut into tiles.
+    """
+    product, one_column = work.macs > 0, (work.n == 1) & (work.groups > 1)
+    convolved = product & np.char.startswith(work.kinds, "conv")
+    attended = product & (work.kinds == "attention")
+    streams = np.isin(work.kinds, sorted(STREAMS)) & ~product
+    return np.select(
+        [
+            streams | (convolved & one_column),
+            convolved,
+            attended & (work.m == work.n),
+            attended & (work.m == 1),
+            product & ~attended,
+        ],
+        ["stream", "convolution", "attention", "decode", "product"],
+        "roofline",
+    )
 
 
 @dataclass(frozen=True)
@@ -37,7 +76,9 @@ class SiliconEstimate(Estimate):
     shared: Constants
     launch_gap_s: float | None
     """What its way of launching is published to cost; None where launches are free. [s]"""
-    found_by: NDArray[np.str_]
+    models: NDArray[np.str_]
+    rows: tuple["Rows", ...]
+    """The same ops by model, with what each is asked."""
     alone_s: NDArray[np.float64]
     """Compute by itself: tiles, waves, fill, and the reduction of what was split. [s]"""
     streamed_s: NDArray[np.float64]
@@ -47,9 +88,9 @@ class SiliconEstimate(Estimate):
     launched_s: NDArray[np.float64]
 
     @property
-    def ways(self) -> NDArray[np.str_]:
-        """By which formula each op is timed."""
-        return self.found_by
+    def kernel_models(self) -> NDArray[np.str_]:
+        """By which model each op is timed. Shape (ops,)"""
+        return self.models
 
     @property
     def compute_s(self) -> NDArray[np.float64]:
@@ -81,6 +122,23 @@ class SiliconEstimate(Estimate):
         """What the plain roofline says of the work. Shape (ops,). [s]"""
         return roofline_s(self.ops, self.bytes_moved, self.chip)
 
+    @property
+    def quantise_s(self) -> float:
+        """Of all kernels that make activations FP8, with their launches. [s]"""
+        products = ((one.kernel, one.work) for one in self.rows if isinstance(one.kernel, Gemm))
+        firsts = (model.before(work, self.chip, self.shared) for model, work in products)
+        return sum(float((one.together_s + one.launch_s(self.launch_gap_s)).sum()) for one in firsts if one)
+
+    @property
+    def below_counted(self) -> bool:
+        """Whether an op takes less than its counted operations would at peak, as Winograd does fewer."""
+        return any(isinstance(one.work.sizes, Sizes) for one in self.rows)
+
+    def asked(self, op: int) -> tuple[Kernel, Work]:
+        """The kernel model of one op, and its work alone."""
+        (rows,) = (one for one in self.rows if op in one.ops)
+        return rows.kernel, rows.work.part(np.flatnonzero(rows.ops == op))
+
     def on(self, chip: Chip) -> "SiliconEstimate":
         """The same run on another chip, launched in the same way."""
         plain = Estimate(
@@ -104,8 +162,17 @@ def on_silicon(
 
     Nothing is left in L2 by the op before: every byte comes from memory.
     """
-    found_by, here = ways(run), held_on(chip, shared)
-    alone, streamed, together = _work(plain, run, found_by, chip, here)
+    rows = tuple(rows_of(plain, run, chip))
+    alone, streamed, together, launched = (np.zeros(len(run.op_names)) for _ in range(4))
+    for some in rows:
+        times = some.kernel.time(some.work, chip, shared, launch_gap_s)
+        # what joined a kernel, and the softmax of a sequence, are ops of the row that no formula counts
+        least = some.kernel.least_s(some.work, chip)
+        moved = plain.bytes_moved[some.ops] / chip.bandwidth_bytes_per_s
+        alone[some.ops] = np.maximum(times.compute_s, least)
+        streamed[some.ops] = np.maximum(times.memory_s, moved)
+        together[some.ops] = np.maximum(times.together_s, np.maximum(least, moved))
+        launched[some.ops] = times.launch_s(launch_gap_s)
     return SiliconEstimate(
         plain.hardware,
         plain.workload,
@@ -120,22 +187,13 @@ def on_silicon(
         chip,
         shared,
         launch_gap_s,
-        found_by,
+        models_of(run),
+        rows,
         alone,
         streamed,
         together,
-        launches_s(found_by, chip, shared, launch_gap_s),
+        launched,
     )
-
-
-def held_on(chip: Chip, shared: Constants) -> Constants:
-    """The constants as they hold on a chip, whose products may run on CUDA cores."""
-    return replace(shared, products=constants_on(chip, shared.products, shared.cores))
-
-
-def peak_ops_per_s(chip: Chip) -> float:
-    """Dense. [op/s]"""
-    return OPS_PER_MAC * chip.sms * chip.macs_per_clock * chip.clock_hz
 
 
 def roofline_s(ops: Numbers, bytes_moved: Numbers, chip: Chip) -> Numbers:
@@ -144,126 +202,61 @@ def roofline_s(ops: Numbers, bytes_moved: Numbers, chip: Chip) -> Numbers:
     return roof
 
 
-def floors_s(chip: Chip, shared: Constants) -> dict[Way, float]:
-    """What a kernel of each way takes in a graph beside its work. [s]"""
-    product = gemm.launch_s(chip, shared.products)
-    streamed = stream.launch_s(chip, shared.stream)
-    return {
-        "product": product,
-        "convolution": product,
-        "attention": prefill.launch_s(chip, shared.prefill),
-        "decode": decode.launch_s(chip, shared.decode),
-        "stream": streamed,
-        "roofline": streamed,
-    }
-
-
-def launches_s(found_by: NDArray[np.str_], chip: Chip, shared: Constants, launch_gap_s: float | None) -> Numbers:
-    """The floor of each op in a graph, or the gap of another way of launching where that is longer. [s]
-
-    Both are what a kernel takes beside its work, so the longer holds, and never their sum. Zero where launches are
-    free.
-    """
-    found = np.zeros(len(found_by))
-    if launch_gap_s is None:
-        return found
-    for way, floor in floors_s(chip, shared).items():
-        found[found_by == way] = max(floor, launch_gap_s)
-    return found
-
-
-class _Times(NamedTuple):
-    """Of some ops. [s]"""
-
-    alone: Numbers
-    """Compute by itself."""
-    streamed: Numbers
-    """Bytes by themselves."""
-    together: Numbers
+def rests_on(times: SiliconEstimate, model: ModelName) -> str:
+    """What the constants of a kernel model rest on, in this run."""
+    return "; ".join(dict.fromkeys(one.kernel.rests_on for one in times.rows if one.model == model))
 
 
 @dataclass(frozen=True)
-class _Ops:
-    """Some rows of a table, on a chip."""
+class Rows:
+    """Ops of a table that are timed by one kernel model."""
 
-    m: Numbers
-    n: Numbers
-    k: Numbers
-    groups: Numbers
-    computed_s: Numbers
-    """All ops of the row at the peak. [s]"""
-    bytes_moved: Numbers
-    element_bytes: float
-    """Of an operand on an SM: as wide as it is stored, and no narrower than it is computed. [B]"""
-    chip: Chip
-    shared: Constants
-
-    @cached_property
-    def streamed_s(self) -> Numbers:
-        """All bytes, from memory. [s]"""
-        return stream.bytes_s(self.bytes_moved, self.chip, self.shared.stream, warm=False)
-
-    @property
-    def sequences(self) -> Attention:
-        """Heads of all samples, each with keys of its own, as a table does not say who shares them; k is two widths."""
-        return attention(1, self.groups, self.groups, self.n, np.maximum(self.k / 2, 1))
+    ops: NDArray[np.intp]
+    """Their positions."""
+    model: ModelName
+    kernel: Kernel
+    work: Work
 
 
-def _work(
-    plain: Estimate, run: Workload, found_by: NDArray[np.str_], chip: Chip, shared: Constants
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Compute alone, bytes alone, and both together. [s]"""
-    computed = plain.ops / peak_ops_per_s(chip)
-    element_bytes = max(bytes_per_element(plain.compute), bytes_per_element(plain.storage))
-    alone, streamed, together = (np.zeros_like(computed) for _ in _Times._fields)
-    for way in WAYS:
-        rows = np.flatnonzero(found_by == way)
-        if rows.size:
-            m, n, k, groups = (column[rows].astype(np.float64) for column in (run.m, run.n, run.k, run.groups))
-            some = _Ops(m, n, k, groups, computed[rows], plain.bytes_moved[rows], element_bytes, chip, shared)
-            alone[rows], streamed[rows], together[rows] = _TIMES[way](some)
-    # what joined a product's kernel, and the softmax of a sequence, are ops of the row that no formula counts
-    return np.maximum(alone, computed), streamed, np.maximum(together, computed)
+def rows_of(plain: Estimate, run: Workload, chip: Chip) -> Iterator[Rows]:
+    """All ops of a run, by kernel model."""
+    models = models_of(run)
+    for model in MODELS:
+        ops = np.flatnonzero(models == model)
+        if model == "product":
+            weights = run.gets_rows[ops]
+            yield from _rows(plain, run, chip, ops[weights], model)
+            # what a product of activations reads was never made FP8 beforehand
+            yield from _rows(plain, run, chip, ops[~weights], model, carried=True)
+        else:
+            yield from _rows(plain, run, chip, ops, model)
 
 
-def _product(ops: _Ops) -> _Times:
-    """A convolution is one implicitly; the bytes are those of the table."""
-    streamed = residency.memory_s(ops.bytes_moved, 1.0, ops.chip, ops.shared.products)
-    sizes = shapes(ops.m, ops.n, ops.k, ops.groups)
-    together = gemm.work_s(sizes, streamed, ops.chip, ops.shared.products, element_bytes=ops.element_bytes)
-    return _Times(gemm.alone_s(together, streamed, ops.shared.products), streamed, together)
-
-
-def _attention(ops: _Ops) -> _Times:
-    """No mask: a table counts all scores; and no cache to append to."""
-    computed = prefill.computed_s(ops.sequences, ops.chip, ops.shared, causal=False)
-    return _Times(computed, ops.streamed_s, np.hypot(computed, ops.streamed_s))
-
-
-def _decode(ops: _Ops) -> _Times:
-    alone, together = (
-        decode.work_s(ops.sequences, streamed, ops.chip, ops.shared)
-        for streamed in (np.zeros_like(ops.bytes_moved), ops.streamed_s)
+def _rows(
+    plain: Estimate, run: Workload, chip: Chip, ops: NDArray[np.intp], model: ModelName, *, carried: bool = False
+) -> Iterator[Rows]:
+    if not ops.size:
+        return
+    kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried)
+    stored = bytes_per_element(plain.storage)
+    # an operand is as wide on an SM as it is stored, and no narrower than it is computed
+    width = bytes_per_element(plain.compute)
+    width = width if kernel.topic in OWN_WIDTH else max(width, stored)
+    work = Work(
+        _sizes(run, ops, model), width, bytes_moved=plain.bytes_moved[ops], stored_bytes=stored, ops=plain.ops[ops]
     )
-    return _Times(alone, ops.streamed_s, together)
+    yield Rows(ops, model, kernel, work)
 
 
-def _stream(ops: _Ops) -> _Times:
-    return _Times(ops.computed_s, ops.streamed_s, np.maximum(ops.computed_s, ops.streamed_s))
+OWN_WIDTH = ("fp8_tensor", "fp8_block")
+"""Topics whose operands are made as narrow as they are computed by a kernel of their own."""
 
 
-def _roofline(ops: _Ops) -> _Times:
-    moved = ops.bytes_moved / ops.chip.bandwidth_bytes_per_s
-    return _Times(ops.computed_s, moved, np.maximum(ops.computed_s, moved))
-
-
-_TIMES: Mapping[str, Callable[[_Ops], _Times]] = MappingProxyType(
-    {
-        "product": _product,
-        "convolution": _product,
-        "attention": _attention,
-        "decode": _decode,
-        "stream": _stream,
-        "roofline": _roofline,
-    }
-)
+def _sizes(run: Workload, ops: NDArray[np.intp], model: ModelName) -> Any:
+    m, n, k, groups = (column[ops].astype(np.float64) for column in (run.m, run.n, run.k, run.groups))
+    if model in ("product", "convolution"):
+        return shapes(m, n, k, groups)
+    if model in ("attention", "decode"):
+        # heads of all samples, each with keys of its own, as a table does not say who shares them; k is two widths
+        return sequences(1, groups, groups, n, np.maximum(k / 2, 1))
+    return None

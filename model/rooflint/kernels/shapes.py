@@ -1,6 +1,7 @@
 """Shapes: matrix products to be timed, one entry each."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,18 +28,27 @@ class Shapes(NamedTuple):
         """How many products; not how many columns."""
         return int(self.m.size)
 
-    def part(self, rows: slice) -> "Shapes":
+    def part(self, rows: slice | NDArray[Any]) -> "Shapes":
         """Some of them."""
         return Shapes(self.m[rows], self.n[rows], self.k[rows], self.batch[rows])
 
 
-def shapes(m: ArrayLike, n: ArrayLike, k: ArrayLike, batch: ArrayLike = 1) -> Shapes:
-    """Shapes of sizes that are broadcast against one another. Raises RooflintError for one below 1."""
-    columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(size, float)) for size in (m, n, k, batch)))
-    for name, column in zip(("m", "n", "k", "batch"), columns, strict=True):
+def shapes(*sizes: ArrayLike, **named: ArrayLike) -> Shapes:
+    """Shapes of m, n, k and batch, which is 1 if not said. Raises RooflintError for what cannot be."""
+    alone: dict[str, ArrayLike] = {"batch": 1} if len(sizes) < len(Shapes._fields) else {}
+    return Shapes(*columns_of(Shapes._fields, *sizes, **(alone | named)))
+
+
+def columns_of(names: Sequence[str], *sizes: ArrayLike, **named: ArrayLike) -> list[Numbers]:
+    """Sizes by position or by name, broadcast against one another. Raises RooflintError for one below 1 or missing."""
+    given = {**dict(zip(names, sizes, strict=False)), **named}
+    if len(sizes) > len(names) or set(given) != set(names):
+        raise RooflintError(f"want sizes {', '.join(names)}, found {', '.join(given)}")
+    columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(given[name], float)) for name in names))
+    for name, column in zip(names, columns, strict=True):
         if not (column >= 1).all():
             raise RooflintError(f"{name}: want 1 or more, found {column.min():g}")
-    return Shapes(*(np.ascontiguousarray(column).ravel() for column in columns))
+    return [np.ascontiguousarray(column).ravel() for column in columns]
 
 
 # ---- Overlap: what two things take that mostly happen at the same time

@@ -1,42 +1,134 @@
 """Stream: what a kernel takes that moves bytes, from a tensor that fits in L2 to one that fills the memory.
 
-    latency_s(bytes_moved, chip, constants) = launch + bytes / what memory or L2 attains
+    launch + bytes / what memory or L2 attains
 
-A small tensor pays the launch and little else: so bandwidth ramps up with size. docs/method-silicon-ops.md has the
-measurements that the constants were fitted on.
+A small tensor pays the launch and little else: so bandwidth ramps up with size. Constants are fitted to quantise
+kernels; element-wise ops, normalisation and softmax are the same kernel with other bytes, and take the same ramp.
+docs/method-silicon-ops.md has the measurements.
 """
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rooflint.kernels import residency
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Stream
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Stream as Ramp
+from rooflint.kernels.kernel import Kernel, Terms, Times, Work
+from rooflint.kernels.shapes import Numbers, columns_of
 
 
-def miss_share(bytes_moved: Numbers, chip: Chip, constants: Stream, *, warm: bool) -> Numbers:
-    """Share of the bytes that L2 does not answer; all of them unless the same kernel ran just before. [1]"""
-    return residency.miss_share(bytes_moved, chip, constants) if warm else np.ones_like(bytes_moved)
+class Elements(NamedTuple):
+    """Of a tensor, one entry an op."""
+
+    m: Numbers
+    n: Numbers
 
 
-def bytes_s(bytes_moved: Numbers, chip: Chip, constants: Stream, *, warm: bool) -> Numbers:
-    """Time to move bytes, from memory or from L2. [s]"""
-    return residency.memory_s(bytes_moved, miss_share(bytes_moved, chip, constants, warm=warm), chip, constants)
+def bytes_s(bytes_moved: Numbers, chip: Chip, constants: Ramp, *, warm: bool) -> Numbers:
+    """Time to move bytes, from memory, or from L2 where the same bytes were touched just before. [s]"""
+    miss = residency.miss_share(bytes_moved, chip, constants) if warm else np.ones_like(bytes_moved)
+    return residency.memory_s(bytes_moved, miss, chip, constants)
 
 
-def launch_s(chip: Chip, constants: Stream) -> float:
+def launch_s(chip: Chip, constants: Ramp) -> float:
     """From one kernel of a graph to the next, beside its bytes. [s]"""
     return constants.launch_clocks * chip.clock_s
 
 
-def latency_s(bytes_moved: Numbers, chip: Chip, constants: Stream, *, warm: bool = False) -> Numbers:
-    """One kernel of a graph that reads and writes each byte once. [s]
+@dataclass(frozen=True)
+class Stream(Kernel):
+    """A kernel that reads and writes tensors of m × n elements from one end to the other.
 
-    `warm`: the same bytes were touched just before, as in a benchmark that repeats a kernel.
+    Rows of a normalisation or a softmax fit in an SM's shared memory; longer ones are read twice or more.
     """
-    return launch_s(chip, constants) + bytes_s(bytes_moved, chip, constants, warm=warm)
+
+    reads: int = 1
+    """Tensors that are read; a row that stays in registers is read once."""
+    writes: int = 1
+    bytes_in: float = 2.0
+    bytes_out: float = 2.0
+    """Of an element. [B]"""
+
+    op = "stream"
+    columns = ("m", "n")
+    rests_on = "not calibrated: takes the ramp of quantise kernels"
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Elements:
+        """Rows and columns of the tensor."""
+        return Elements(*columns_of(self.columns, *sizes, **named))
+
+    def bytes_moved(self, work: Work) -> Numbers:
+        """Each tensor once. [B]"""
+        if work.bytes_moved is not None:
+            return work.bytes_moved
+        m, n = work.sizes
+        moved: Numbers = m * n * (self.reads * self.bytes_in + self.writes * self.bytes_out)
+        return moved
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """One kernel; what it computes runs beside its bytes."""
+        moved = bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        computed = self.least_s(work, chip) + np.zeros_like(moved)
+        floor = np.full((1, len(moved)), launch_s(chip, constants.stream))
+        return Times(computed, moved, np.maximum(computed, moved), floor)
+
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """Bytes and launch."""
+        found = self.time(work, chip, constants)
+        return {"memory": found.together_s, "launch": found.launch_s()}
+
+    def floor_s(self, work: Work, chip: Chip) -> Numbers:
+        """Its bytes."""
+        return np.asarray(self.bytes_moved(work) / chip.bandwidth_bytes_per_s)
 
 
-def attained_bytes_per_s(bytes_moved: Numbers, chip: Chip, constants: Stream, *, warm: bool = False) -> Numbers:
-    """The ramp: bytes over latency, which nears the stream's bandwidth as tensors grow. [B/s]"""
-    return bytes_moved / latency_s(bytes_moved, chip, constants, warm=warm)
+@dataclass(frozen=True)
+class Quantise(Stream):
+    """Makes an m × k tensor in bf16 FP8, with a scale that is known before."""
+
+    bytes_out: float = 1.0
+
+    op = "quantise"
+    columns = ("m", "k")
+    rests_on = "calibrated on quantise kernels of Hopper, Ada and Blackwell"
+
+    @property
+    def topic(self) -> str | None:
+        """What the ramp is fitted to."""
+        return "quantise"
+
+
+QUANTISE = Quantise()
+
+
+@dataclass(frozen=True)
+class Other(Kernel):
+    """An op that no model is for: its bytes and ops by the roofline, with the launch of a stream."""
+
+    op = "other"
+    rests_on = "not calibrated: the plain roofline, with the launch of a stream"
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> None:
+        """None: of such an op nothing but bytes and ops is known."""
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """At full bandwidth."""
+        assert work.bytes_moved is not None
+        moved = work.bytes_moved / chip.bandwidth_bytes_per_s
+        computed = self.least_s(work, chip) + np.zeros_like(moved)
+        floor = np.full((1, len(moved)), launch_s(chip, constants.stream))
+        return Times(computed, moved, np.maximum(computed, moved), floor)
+
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """The roofline and the launch."""
+        found = self.time(work, chip, constants)
+        return {"roofline": found.together_s, "launch": found.launch_s()}
+
+    def floor_s(self, work: Work, chip: Chip) -> Numbers:
+        """The roofline."""
+        assert work.bytes_moved is not None
+        return np.asarray(np.maximum(work.bytes_moved / chip.bandwidth_bytes_per_s, self.least_s(work, chip)))

@@ -1,7 +1,6 @@
 """Tile: the part of the result that an SM computes at a time, and what one costs in clocks."""
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -121,6 +120,14 @@ def kernel_clocks(
     return np.hypot(main, store) if chip.asynchronous else main + store
 
 
-def choices(chip: Chip) -> Iterator[tuple[Tile, int]]:
+class Menu(NamedTuple):
+    """What a library can compute a product by."""
+
+    tiles: tuple[Tile, ...]
+    splits: tuple[int, ...]
+    """In how many parts k is cut, 1 first."""
+
+
+def menu(chip: Chip) -> Menu:
     """Every tile with every way to cut k."""
-    return ((tile, split) for split in splits(chip) for tile in TILES)
+    return Menu(TILES, splits(chip))

@@ -24,7 +24,7 @@ def times(network="torchvision/vit_b_16", device="nvidia/h100-sxm5-80gb", comput
 @pytest.mark.parametrize("network", ["torchvision/vit_b_16", "torchvision/resnet18"])
 def test_a_product_taken_apart_takes_what_its_kernel_takes(network, device, compute):
     found = times(network, device, compute)
-    ops = np.flatnonzero(np.isin(found.ways, analyze.PRODUCTS))
+    ops = np.flatnonzero(np.isin(found.kernel_models, analyze.PRODUCTS))
     assert ops.size
     apart = [analyze.taken_apart(found, op).latency_s for op in ops.tolist()]
     assert apart == pytest.approx(found.kernel_s[ops].tolist(), rel=1e-9)
@@ -42,5 +42,5 @@ def test_the_shape_that_takes_longest_in_all_its_kernels_comes_first():
 def test_only_products_are_among_them():
     found = times()
     names = {name.partition(" and ")[0] for name, *_ in analyze.longest(found)}
-    ways = dict(zip(found.run.op_names.tolist(), found.ways.tolist(), strict=True))
+    ways = dict(zip(found.run.op_names.tolist(), found.kernel_models.tolist(), strict=True))
     assert {ways[name] for name in names} <= set(analyze.PRODUCTS)

@@ -272,7 +272,7 @@ def test_silicon_that_decides_is_told_with_who_would_win_by_the_roofline():
 def test_what_is_not_calibrated_is_told_with_its_share():
     found = comparison("nvidia/h100-sxm5-80gb", fidelity="silicon", compute="fp16")
     times = found.able[0].prediction.times
-    share = times.kernel_s[times.ways != "product"].sum() / times.latency_s
+    share = times.kernel_s[times.kernel_models != "product"].sum() / times.latency_s
     (first, second) = caveats(found.contenders)
     assert first.startswith(f"h100-sxm5-80gb: {100 * share:.3g} % of its latency is not calibrated (convolution takes ")
     assert second == "h100-sxm5-80gb: constants of silicon are fitted to bf16; in fp16 they are carried over"

@@ -1,13 +1,18 @@
 """The shipped constants, and every shipped GPU whose spec has all inputs, on matrix units and on CUDA cores."""
 
-import pytest
+from dataclasses import replace
+
+import numpy as np
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
+from rooflint.kernels.kernel import Work
+from rooflint.kernels.products import Gemm
 
+CONSTANTS = constants_file(Registry()).constants
 LAUNCHES = Coefficients(Registry()).launches()
 
 
@@ -29,6 +34,6 @@ CHIPS = chips("bf16", "fp16")
 ON_CORES = chips("fp32")
 
 
-@pytest.fixture(scope="session")
-def constants():
-    return constants_file(Registry()).constants.products
+def products_s(sizes, chip, products, *, element_bytes, copies=np.inf):
+    """Time of products in a graph by these constants of products. [s]"""
+    return Gemm().predict(Work(sizes, element_bytes, copies), chip, replace(CONSTANTS, products=products))

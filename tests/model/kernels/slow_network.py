@@ -1,9 +1,9 @@
 """The slow twin of `rooflint.kernels.network`: one op at a time, by the formulas of docs/method-silicon-ops.md."""
 
 from rooflint.base.precision import bytes_per_element
-from rooflint.kernels import decode, gemm, prefill
-from rooflint.kernels.attention import attention
+from rooflint.kernels import attention, decode, gemm
 from rooflint.kernels.shapes import shapes
+from rooflint.kernels.tile import menu
 from rooflint.networks.ops import FUSES
 
 STREAMED = {*FUSES, "layer_norm", "softmax", "max_pool", "avg_pool", "cat"}
@@ -21,11 +21,11 @@ def _op_s(op, chip, shared, stored_bytes, element_bytes, gap_s):
     streamed = moved / (shared.stream.dram_efficiency * chip.bandwidth_bytes_per_s)
     sequences = op.kind == "attention" and op.macs
     if sequences and op.m == op.n:
-        heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
-        blocks = prefill.computed_s(heads, chip, shared, causal=False)[0]
+        heads = attention.sequences(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
+        blocks = attention.computed_s(heads, chip, shared, causal=False)[0]
         work, clocks = (blocks**2 + streamed**2) ** 0.5, shared.prefill.launch_clocks
     elif sequences and op.m == 1:
-        heads = attention(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
+        heads = attention.sequences(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
         work = decode.work_s(heads, streamed, chip, shared)[0]
         clocks = shared.decode.launch_clocks
     elif sequences or (not op.macs and op.kind not in STREAMED):
@@ -35,7 +35,7 @@ def _op_s(op, chip, shared, stored_bytes, element_bytes, gap_s):
     else:
         memory = moved / (shared.products.dram_efficiency * chip.bandwidth_bytes_per_s)
         size = shapes(op.m, op.n, op.k, op.groups)
-        work = gemm.work_s(size, memory + size.m * 0, chip, shared.products, element_bytes=element_bytes)[0]
+        work = gemm.work_s(size, memory + size.m * 0, chip, shared.products, element_bytes, menu(chip))[0]
         clocks = None
     launch = gemm.launch_s(chip, shared.products) if clocks is None else clocks / chip.clock_hz
     return max(work, computed), 0.0 if gap_s is None else max(launch, gap_s)

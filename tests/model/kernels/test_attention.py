@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
-from rooflint.kernels import decode, prefill
-from rooflint.kernels.attention import attention, score_clocks
+from rooflint.kernels import attention as prefill
+from rooflint.kernels import decode
+from rooflint.kernels.attention import Attention, score_clocks, sequences
 from rooflint.kernels.constants import constants_file
+from rooflint.kernels.decode import Decode
 
 from .conftest import CHIPS
 from .slow_attention import slow_decode_s, slow_prefill_s
@@ -27,16 +29,22 @@ SHAPE = st.tuples(st.integers(1, 2048), st.integers(1, 16), st.integers(1, 96), 
 
 
 def shape(batch, group, kv_heads, tokens, width):
-    return attention(batch, group * kv_heads, kv_heads, tokens, width)
+    return sequences(batch, group * kv_heads, kv_heads, tokens, width)
 
 
-def prefill_s(sizes, chip, **how):
-    (found,) = prefill.latency_s(shape(*sizes), chip, CONSTANTS, **how)
+def work(kernel, sizes, *, warm=False):
+    return kernel.work(*shape(*sizes), copies=1.0 if warm else np.inf)
+
+
+def prefill_s(sizes, chip, *, warm=False, causal=True, append_bytes=0.0):
+    kernel = Attention(causal=causal, append_bytes=append_bytes)
+    (found,) = kernel.predict(work(kernel, sizes, warm=warm), chip, CONSTANTS)
     return found
 
 
-def decode_s(sizes, chip, **how):
-    (found,) = decode.latency_s(shape(*sizes), chip, CONSTANTS, **how)
+def decode_s(sizes, chip, *, warm=False, cache_bytes=2.0):
+    kernel = Decode(cache_bytes=cache_bytes)
+    (found,) = kernel.predict(work(kernel, sizes, warm=warm), chip, CONSTANTS)
     return found
 
 
@@ -48,17 +56,18 @@ BOTH = pytest.mark.parametrize("seconds", [prefill_s, decode_s], ids=["prefill",
 
 def test_heads_that_do_not_share_keys_evenly_are_refused():
     with pytest.raises(RooflintError, match=r"^heads: want a multiple of the 3 heads of keys and values, found 8$"):
-        attention(1, [6, 8], 3, 128, 64)
+        sequences(1, [6, 8], 3, 128, 64)
 
 
 def test_an_empty_sequence_is_refused():
     with pytest.raises(RooflintError, match=r"^tokens: want 1 or more, found 0$"):
-        attention(1, 8, 8, 0, 64)
+        sequences(1, 8, 8, 0, 64)
 
 
 def test_many_shapes_are_timed_as_each_by_itself():
     chip, tokens = CHIPS["nvidia/h100-sxm5-80gb"], np.array([1, 100, 4096, 65536])
-    together = prefill.latency_s(attention(2, 32, 8, tokens, 128), chip, CONSTANTS)
+    kernel = Attention(causal=True)
+    together = kernel.predict(kernel.work(2, 32, 8, tokens, 128), chip, CONSTANTS)
     assert together == pytest.approx([prefill_s((2, 4, 8, one, 128), chip) for one in tokens])
 
 
@@ -67,27 +76,27 @@ def test_many_shapes_are_timed_as_each_by_itself():
 
 def test_a_causal_sequence_has_half_the_work():
     # 4 · 2 samples · 32 heads · 4096² · 128 / 2 = 274.9 G
-    assert prefill.ops(attention(2, 32, 8, 4096, 128)) == 4 * 2 * 32 * 4096**2 * 128 / 2
-    assert prefill.ops(attention(2, 32, 8, 4096, 128), causal=False) == 4 * 2 * 32 * 4096**2 * 128
+    assert prefill.ops(sequences(2, 32, 8, 4096, 128)) == 4 * 2 * 32 * 4096**2 * 128 / 2
+    assert prefill.ops(sequences(2, 32, 8, 4096, 128), causal=False) == 4 * 2 * 32 * 4096**2 * 128
 
 
 def test_prefill_moves_queries_keys_values_and_output_and_appends_to_the_cache():
     # Q and the output 2 · 16·64 · 100, K and V 2 · 4·64 · 100 elements of 2 B; K and V again, read and written
     once = 2 * (16 * 64 * 100 + 4 * 64 * 100) * 2
-    sizes = attention(1, 16, 4, 100, 64)
+    sizes = sequences(1, 16, 4, 100, 64)
     assert prefill.bytes_moved(sizes, element_bytes=2, append_bytes=0) == once
     assert prefill.bytes_moved(sizes, element_bytes=2, append_bytes=2) == once + 2 * 4 * 64 * 100 * 4
 
 
 def test_decode_reads_the_cache_once():
     # K and V 2 · 8 · 1024 · 128 elements of 1 B, Q and the output 2 · 64 · 128 of 2 B
-    sizes = attention(1, 64, 8, 1024, 128)
+    sizes = sequences(1, 64, 8, 1024, 128)
     assert decode.bytes_moved(sizes, cache_bytes=1) == 2 * 8 * 1024 * 128 + 2 * 64 * 128 * 2
 
 
 @pytest.mark.parametrize("tokens", [128, 256, 4096])
 def test_steps_of_a_causal_sequence_are_counted_exactly_where_blocks_are_full(tokens):
-    whole = attention(1, 8, 8, tokens, 128)
+    whole = sequences(1, 8, 8, tokens, 128)
     each = prefill.blocks(whole, 128)
     # block i of 128 queries sees 128 (i + 1) keys, in steps of 32
     assert prefill.steps(whole, each, causal=True) == sum(4 * (block + 1) for block in range(tokens // 128))
@@ -95,7 +104,7 @@ def test_steps_of_a_causal_sequence_are_counted_exactly_where_blocks_are_full(to
 
 
 def test_heads_that_share_keys_fill_a_block_of_a_short_sequence():
-    short = attention(1, 64, 8, 16, 128)  # 8 heads share keys: 16 · 8 rows are one block of 128
+    short = sequences(1, 64, 8, 16, 128)  # 8 heads share keys: 16 · 8 rows are one block of 128
     assert prefill.blocks(short, 128) == 1
 
 
@@ -182,14 +191,16 @@ def test_more_of_a_resource_takes_no_longer(seconds, resource, sizes, chip, fact
 
 @given(SHAPE, ANY_CHIP, st.booleans(), st.sampled_from([0.0, 2.0]))
 def test_no_prefill_beats_the_roofline(sizes, chip, causal, append_bytes):
-    how = {"causal": causal, "append_bytes": append_bytes}
-    assert prefill_s(sizes, chip, **how) >= prefill.roofline_s(shape(*sizes), chip, **how)
+    kernel = Attention(causal=causal, append_bytes=append_bytes)
+    alone = work(kernel, sizes)
+    assert kernel.predict(alone, chip, CONSTANTS) >= kernel.floor_s(alone, chip)
 
 
 @given(SHAPE, ANY_CHIP, st.sampled_from([1.0, 2.0]))
 def test_no_decode_beats_the_roofline(sizes, chip, cache_bytes):
-    roofline_s = decode.roofline_s(shape(*sizes), chip, cache_bytes=cache_bytes)
-    assert decode_s(sizes, chip, cache_bytes=cache_bytes) >= roofline_s
+    kernel = Decode(cache_bytes=cache_bytes)
+    alone = work(kernel, sizes)
+    assert kernel.predict(alone, chip, CONSTANTS) >= kernel.floor_s(alone, chip)
 
 
 @BOTH

@@ -6,25 +6,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
-from rooflint.kernels.breakdown import RESOURCES, Case, breakdowns, with_more
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.shapes import shapes
+from rooflint.kernels.dispatch import RESOURCES, KernelTimes, with_more
+from rooflint.kernels.products import Gemm
 
 from .conftest import CHIPS
 
-CONSTANTS = constants_file(Registry()).constants.products
+CONSTANTS = constants_file(Registry()).constants
 SIZES = st.integers(1, 2**16)
 
 
 def case(device, m, n, k, copies=np.inf):
-    return Case(shapes(m, n, k), CHIPS[device], CONSTANTS, 2.0, copies)
+    return KernelTimes(Gemm(), Gemm().work(m, n, k, copies=copies), CHIPS[device], CONSTANTS)
+
+
+def breakdowns(one):
+    return one.kernel.apart(one.work, one.chip, one.constants)
 
 
 @given(st.sampled_from(sorted(CHIPS)), SIZES, SIZES, SIZES, st.sampled_from([1.0, np.inf]))
 def test_the_fastest_tile_and_split_are_the_latency(device, m, n, k, copies):
     one = case(device, m, n, k, copies)
     best, *others = breakdowns(one)
-    assert best.latency_s == pytest.approx(one.latency_s(), rel=1e-9)
+    assert best.latency_s == pytest.approx(one.seconds.item(), rel=1e-9)
     assert all(best.latency_s <= other.latency_s for other in others)
     assert best.overlapped_s >= max(best.memory_s, best.kernel_s, best.power_s) * (1 - 1e-12)
 
@@ -74,4 +78,4 @@ def test_twice_of_what_binds_helps_most():
     found = dict(with_more(one, 2.0))
     assert set(found) == set(RESOURCES)
     assert min(found, key=found.get) == "bandwidth_bytes_per_s"
-    assert found["bandwidth_bytes_per_s"] < 0.6 * one.latency_s()
+    assert found["bandwidth_bytes_per_s"] < 0.6 * one.seconds.item()

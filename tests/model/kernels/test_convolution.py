@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
-from rooflint.kernels import gemm
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.convolution import CALIBRATED, as_product, convolution, direct_peak_gain, latency_s, touched_bytes
-from rooflint.kernels.shapes import shapes
+from rooflint.kernels.convolution import Convolution, as_product, convolution, direct_peak_gain, touched_bytes
+from rooflint.kernels.products import Gemm
 
 from .conftest import CHIPS
 
-CONSTANTS = constants_file(Registry()).constants.products
+CONSTANTS = constants_file(Registry()).constants
 ROUNDING = 1e-12
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 SIDE = st.integers(1, 256)
@@ -25,7 +24,7 @@ CONVOLUTION = st.tuples(st.integers(1, 64), CHANNELS, CHANNELS, SIDE, SIDE, KERN
 
 
 def seconds(sizes, chip):
-    (found,) = latency_s(convolution(*sizes), chip, CONSTANTS, element_bytes=2)
+    (found,) = Convolution().predict(Convolution().work(*sizes), chip, CONSTANTS)
     return found
 
 
@@ -57,7 +56,7 @@ def test_the_input_is_read_once_and_not_unfolded():
 
 def test_a_one_by_one_convolution_is_its_product():
     chip = CHIPS["nvidia/h100-sxm5-80gb"]
-    product = gemm.latency_s(shapes(4 * 56 * 56, 256, 64), chip, CONSTANTS, element_bytes=2)
+    product = Gemm().predict(Gemm().work(4 * 56 * 56, 256, 64), chip, CONSTANTS)
     assert seconds((4, 64, 256, 56, 56, 1, 1), chip) == pytest.approx(product[0], rel=1e-10)
 
 
@@ -69,7 +68,8 @@ def test_winograd_may_beat_the_direct_peak_only_where_it_applies(kernel, stride,
 
 
 def test_convolutions_say_that_nobody_measured_them():
-    assert CALIBRATED.startswith("not calibrated")
+    assert Convolution().topic is None
+    assert Convolution.rests_on.startswith("not calibrated")
 
 
 @given(CONVOLUTION, ANY_CHIP)

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.kernels import gemm
 from rooflint.kernels.chip import Chip, Cores, MissingFactError, chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.cuda_cores import constants_on, efficiency, energy_pj, issued_share
+from rooflint.kernels.gemm import constants_on, efficiency, energy_pj, issued_share
 from rooflint.kernels.shapes import shapes
 
-from .conftest import CHIPS, ON_CORES
+from .conftest import CHIPS, ON_CORES, products_s
 from .slow_twin import slow_latency_s
 from .slow_winograd import slow_cores
 
@@ -30,7 +29,7 @@ ANY_CHIP = st.sampled_from(sorted(ON_CORES)).map(ON_CORES.get)
 
 def seconds(sizes, chip):
     here = constants_on(chip, PRODUCTS, CORES)
-    return gemm.latency_s(shapes(*sizes), chip, here, element_bytes=4).item()
+    return products_s(shapes(*sizes), chip, here, element_bytes=4).item()
 
 
 def test_a_v100_multiplies_on_64_lanes_of_an_sm():

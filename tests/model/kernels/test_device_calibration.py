@@ -12,12 +12,13 @@ from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.device_calibration import Own, calibration
-from rooflint.kernels.gemm import latency_s, launch_s
-from rooflint.kernels.shapes import shapes
+from rooflint.kernels.gemm import launch_s
+from rooflint.kernels.products import Gemm
 
 REGISTRY = Registry()
 FILE = constants_file(REGISTRY)
 L40S = chip_of(REGISTRY.get("nvidia/l40s"), "bf16", Coefficients(REGISTRY).launches())
+SHARED = FILE.constants.products
 FIT = FILE.fit()
 TEXT = f"""\
 name: "an invented L40S"
@@ -45,8 +46,8 @@ def mine(tmp_path):
 
 
 def seconds(own, *sizes):
-    chip, constants = own.of(L40S, FILE.constants.products)
-    return latency_s(shapes(*sizes), chip, constants, element_bytes=2.0).item()
+    chip, constants = own.of(L40S, FILE.constants)
+    return Gemm().predict(Gemm().work(*sizes), chip, constants).item()
 
 
 def test_a_file_says_three_figures(mine):
@@ -55,19 +56,20 @@ def test_a_file_says_three_figures(mine):
 
 def test_what_was_not_measured_stays_shared(mine):
     own = mine('dram_efficiency: [0.9, recording, "8×16384×16384"]\n').own
-    chip, constants = own.of(L40S, FILE.constants.products)
+    chip, constants = own.of(L40S, FILE.constants)
     assert own.dram_efficiency is None
-    assert constants.dram_efficiency == FILE.constants.products.dram_efficiency
+    assert constants.products.dram_efficiency == SHARED.dram_efficiency
     assert chip.bandwidth_bytes_per_s == L40S.bandwidth_bytes_per_s
 
 
 def test_nothing_measured_changes_nothing():
-    assert Own().of(L40S, FILE.constants.products) == (L40S, FILE.constants.products)
+    assert Own().of(L40S, FILE.constants) == (L40S, FILE.constants)
 
 
 def test_the_launch_is_all_that_lies_between_two_kernels():
     # 1.5 us, and no clocks to start and drain beside them
-    assert launch_s(*Own(launch_s=1.5e-6).of(L40S, FILE.constants.products)) == pytest.approx(1.5e-6)
+    chip, constants = Own(launch_s=1.5e-6).of(L40S, FILE.constants)
+    assert launch_s(chip, constants.products) == pytest.approx(1.5e-6)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +99,9 @@ def test_a_wrong_file_is_refused_with_its_line(mine, old, new, said):
 )
 def test_a_better_figure_never_takes_longer(name, share, sizes):
     shared = {
-        "launch_s": launch_s(L40S, FILE.constants.products),
+        "launch_s": launch_s(L40S, SHARED),
         "matrix_factor": 1.0,
-        "dram_efficiency": FILE.constants.products.dram_efficiency,
+        "dram_efficiency": SHARED.dram_efficiency,
     }
     best = 1.0 if name == "dram_efficiency" else 100.0
     better = shared[name] * share if name == "launch_s" else min(best, shared[name] / share)
@@ -108,26 +110,26 @@ def test_a_better_figure_never_takes_longer(name, share, sizes):
 
 @given(st.tuples(*[st.integers(1, 16384)] * 3))
 def test_the_shared_figures_as_own_change_no_latency(sizes):
-    constants = FILE.constants.products
+    constants = SHARED
     own = Own(launch_s(L40S, constants), 1.0, constants.dram_efficiency)
     assert seconds(own, *sizes) == pytest.approx(seconds(Own(), *sizes), rel=1e-9)
 
 
 def test_slower_matrix_units_draw_more_for_an_op():
-    _, constants = Own(matrix_factor=0.5).of(L40S, FILE.constants.products)
-    assert constants == replace(
-        FILE.constants.products,
-        matrix_efficiency=0.5 * FILE.constants.products.matrix_efficiency,
-        energy_pj=pytest.approx(2 * FILE.constants.products.energy_pj),
+    _, constants = Own(matrix_factor=0.5).of(L40S, FILE.constants)
+    assert constants.products == replace(
+        SHARED,
+        matrix_efficiency=0.5 * SHARED.matrix_efficiency,
+        energy_pj=pytest.approx(2 * SHARED.energy_pj),
     )
 
 
 def test_what_is_faster_than_the_rate_of_the_units_is_of_power_alone():
-    _, constants = Own(matrix_factor=1.25).of(L40S, FILE.constants.products)
-    assert constants == replace(
-        FILE.constants.products,
+    _, constants = Own(matrix_factor=1.25).of(L40S, FILE.constants)
+    assert constants.products == replace(
+        SHARED,
         matrix_efficiency=1.0,
-        energy_pj=pytest.approx(FILE.constants.products.energy_pj / 1.25),
+        energy_pj=pytest.approx(SHARED.energy_pj / 1.25),
     )
 
 

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from rooflint.base.errors import RooflintError
 from rooflint.devices.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.gemm import latency_s, launch_s
+from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import miss_share
 from rooflint.kernels.shapes import shapes
 
 from .conftest import CHIPS
+from .conftest import products_s as latency_s
 from .slow_twin import slow_latency_s
 
 CONSTANTS = constants_file(Registry()).constants.products

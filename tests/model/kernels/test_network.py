@@ -12,19 +12,21 @@ from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.kernels import gemm, prefill, stream
-from rooflint.kernels.attention import attention
+from rooflint.kernels import gemm
+from rooflint.kernels.attention import Attention
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.network import on_silicon, peak_ops_per_s
-from rooflint.kernels.shapes import shapes
-from rooflint.kernels.ways import RESTS_ON, WAYS, ways
+from rooflint.kernels.dispatch import OPS
+from rooflint.kernels.kernel import peak_ops_per_s
+from rooflint.kernels.network import MODELS, OP_OF, models_of, on_silicon
+from rooflint.kernels.products import Fp8Gemm, Gemm
+from rooflint.kernels.stream import Stream
 from rooflint.networks.ops import Op
 from rooflint.networks.tables import load_workload, workload_ids
 from rooflint.networks.workload import Workload, conv2d, matrix_op, mlp
 from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate
 
-from .conftest import CHIPS
+from .conftest import CHIPS, chips
 from .slow_network import slow_network_s
 
 REGISTRY = Registry()
@@ -80,7 +82,7 @@ def prediction(device=H100, work="torchvision/resnet18", batch=1, **setting):
 
 def test_each_op_of_a_transformer_has_its_own_formula():
     work = load_workload("torchvision/vit_b_16")
-    by_kind = {str(kind): str(way) for kind, way in zip(work.kinds, ways(work), strict=True)}
+    by_kind = {str(kind): str(model) for kind, model in zip(work.kinds, models_of(work), strict=True)}
     assert by_kind["conv2d"] == "convolution"
     assert by_kind["linear"] == "product"
     assert by_kind["attention"] == "attention"
@@ -89,18 +91,18 @@ def test_each_op_of_a_transformer_has_its_own_formula():
 
 def test_a_depthwise_convolution_is_no_product():
     work = conv2d(c_in=32, h=56, w=56, c_out=32, kernel=3, groups=32)
-    assert ways(work).tolist() == ["stream"]
-    assert ways(conv2d(c_in=32, h=56, w=56, c_out=32, kernel=3)).tolist() == ["convolution"]
+    assert models_of(work).tolist() == ["stream"]
+    assert models_of(conv2d(c_in=32, h=56, w=56, c_out=32, kernel=3)).tolist() == ["convolution"]
 
 
 def test_one_query_on_a_cache_is_decode_and_what_nobody_measured_stays_at_the_roofline():
     rows = [matrix_op("a", "attention", (m, 512, 128, 8), (1, 0, 1)) for m in (512, 1, 77)]
-    found = ways(table(*rows, Op("b", "sort", other_ops=1), Op("c", "upsample_bilinear2d")))
+    found = models_of(table(*rows, Op("b", "sort", other_ops=1), Op("c", "upsample_bilinear2d")))
     assert found.tolist() == ["attention", "decode", "roofline", "roofline", "roofline"]
 
 
-def test_every_way_says_what_it_rests_on():
-    assert tuple(RESTS_ON) == WAYS
+def test_every_kernel_model_says_what_it_rests_on():
+    assert all(OPS[OP_OF.get(model, model)].rests_on for model in MODELS)
 
 
 # -------------------------------------------------------------------------------------------------------------- by hand
@@ -108,16 +110,30 @@ def test_every_way_says_what_it_rests_on():
 
 def test_a_layer_without_bias_is_its_product():
     work = mlp([1024, 4096], batch=512, bias=False)
-    alone = gemm.latency_s(shapes(512, 4096, 1024), CHIPS[H100], SHARED.products, element_bytes=2)
+    alone = Gemm().predict(Gemm().work(512, 4096, 1024), CHIPS[H100], SHARED)
     assert prediction(work=work, launch="graph").latency_s == pytest.approx(float(alone[0]), rel=1e-12)
+
+
+def test_a_layer_in_fp8_waits_for_its_activations_whatever_they_are_stored_in():
+    work, kernel = mlp([1024, 4096], batch=512, bias=False), Fp8Gemm()
+    (alone,) = kernel.predict(kernel.work(512, 4096, 1024), chips("fp8")[H100], SHARED)
+    for storage in ("fp8", "bf16"):
+        found = prediction(work=work, compute="fp8", storage=storage, launch="graph")
+        assert found.latency_s == pytest.approx(float(alone), rel=1e-12)
+
+
+def test_what_a_product_of_activations_reads_is_not_made_fp8_before():
+    scores = matrix_op("a", "matmul", (197, 197, 64, 12), (2 * 12 * 197 * 64, 0, 12 * 197**2))
+    (rows,) = prediction(work=table(scores), compute="fp8").times.rows
+    assert rows.kernel == Gemm("fp8")
 
 
 def test_an_encoder_is_its_attention_and_a_relu_its_stream():
     # 12 heads of 197 tokens of width 64; Q, K, V and the output are 4 · 12 · 197 · 64 elements
     heads = Op("a", "attention", 12 * 197**2 * 128, 0, 3 * 12 * 197 * 64, 0, 12 * 197 * 64, 197, 197, 128, 12)
     work = Workload.from_ops("any", [heads, Op("b", "relu", 0, 10**6, 10**6, 0, 10**6)])
-    attended = prefill.latency_s(attention(1, 12, 12, 197, 64), CHIPS[H100], SHARED, causal=False)
-    streamed = stream.latency_s(np.array([4e6]), CHIPS[H100], SHARED.stream)
+    attended = Attention().predict(Attention().work(1, 12, 12, 197, 64), CHIPS[H100], SHARED)
+    streamed = Stream().predict(Stream().work(1000, 1000), CHIPS[H100], SHARED)
     found = prediction(work=work, launch="graph").times.kernel_s
     assert found == pytest.approx([attended[0], streamed[0]], rel=1e-12)
 

@@ -8,20 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
-from rooflint.kernels import pointwise, stream
+from rooflint.kernels import residency, stream
 from rooflint.kernels.constants import constants_file
 
 from .conftest import CHIPS
 from .slow_attention import slow_bytes_s
 
-CONSTANTS = constants_file(Registry()).constants.stream
+ALL = constants_file(Registry()).constants
+CONSTANTS = ALL.stream
+STREAM = stream.Stream(bytes_in=0.5, bytes_out=0.5)
 ROUNDING = 1e-12
 ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
 BYTES = st.integers(1, 2**40)
 
 
 def seconds(moved, chip, *, warm=False):
-    (found,) = stream.latency_s(np.array([float(moved)]), chip, CONSTANTS, warm=warm)
+    (found,) = STREAM.predict(STREAM.work(float(moved), 1, copies=1.0 if warm else np.inf), chip, ALL)
     return found
 
 
@@ -33,7 +35,7 @@ def test_an_empty_kernel_takes_a_launch():
 def test_the_ramp_ends_at_what_a_stream_attains():
     chip = CHIPS["nvidia/h100-sxm5-80gb"]
     sizes = np.array([1e4, 1e6, 1e8, 1e12])
-    ramp = stream.attained_bytes_per_s(sizes, chip, CONSTANTS)
+    ramp = sizes / STREAM.predict(STREAM.work(sizes, 1), chip, ALL)
     assert (np.diff(ramp) > 0).all()
     assert ramp[-1] == pytest.approx(CONSTANTS.dram_efficiency * chip.bandwidth_bytes_per_s, rel=1e-3)
 
@@ -41,9 +43,11 @@ def test_the_ramp_ends_at_what_a_stream_attains():
 def test_half_of_the_bytes_miss_where_they_reach_past_l2():
     chip = CHIPS["nvidia/a100-sxm4-80gb"]
     reach = np.array([CONSTANTS.l2_reach * chip.l2_bytes])
-    assert stream.miss_share(reach, chip, CONSTANTS, warm=True) == pytest.approx(0.5)
-    assert stream.miss_share(reach / 2, chip, CONSTANTS, warm=True) < 1e-4
-    assert stream.miss_share(reach / 2, chip, CONSTANTS, warm=False) == 1
+    assert residency.miss_share(reach, chip, CONSTANTS) == pytest.approx(0.5)
+    assert residency.miss_share(reach / 2, chip, CONSTANTS) < 1e-4
+    cold, warm = (stream.bytes_s(reach / 2, chip, CONSTANTS, warm=warm) for warm in (False, True))
+    assert cold == reach / 2 / (CONSTANTS.dram_efficiency * chip.bandwidth_bytes_per_s)
+    assert warm < cold
 
 
 @given(BYTES, ANY_CHIP, st.booleans())
@@ -70,17 +74,12 @@ def test_nothing_beats_the_bandwidth_of_memory_where_nothing_is_left_in_l2(moved
 
 
 def test_a_quantise_kernel_reads_two_bytes_and_writes_one():
-    assert pointwise.bytes_moved(pointwise.KERNELS["quantise"], 1000.0, 2, 1) == 3000
-    assert pointwise.bytes_moved(pointwise.KERNELS["binary"], 1000.0, 2, 2) == 6000
+    assert stream.QUANTISE.bytes_moved(stream.QUANTISE.work(10, 100)) == 3000
+    binary = stream.Stream(reads=2)
+    assert binary.bytes_moved(binary.work(10, 100)) == 6000
 
 
 def test_only_the_quantise_kernel_is_calibrated():
-    calibrated = {name for name, kernel in pointwise.KERNELS.items() if kernel.calibrated.startswith("calibrated")}
-    assert calibrated == {"quantise"}
-    assert all(kernel.calibrated.startswith(("calibrated", "not calibrated")) for kernel in pointwise.KERNELS.values())
-
-
-def test_a_softmax_takes_the_same_ramp():
-    chip, elements = CHIPS["nvidia/l40s"], np.array([1e6])
-    softmax = pointwise.latency_s(pointwise.KERNELS["softmax"], elements, chip, CONSTANTS, bytes_in=2, bytes_out=2)
-    assert softmax == stream.latency_s(4 * elements, chip, CONSTANTS)
+    assert (stream.QUANTISE.topic, stream.Stream().topic, stream.Other().topic) == ("quantise", None, None)
+    assert stream.QUANTISE.rests_on.startswith("calibrated")
+    assert stream.Stream.rests_on.startswith("not calibrated")

@@ -8,16 +8,27 @@ from hypothesis import strategies as st
 
 from rooflint.devices.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.convolution import as_product, convolution, direct_peak_gain, touched_bytes
-from rooflint.kernels.cuda_cores import constants_on
-from rooflint.kernels.winograd import as_products, block_clocks, blocks, latency_s, transform_bytes, ways_s
+from rooflint.kernels.convolution import (
+    Convolution,
+    WinogradConvolution,
+    as_product,
+    as_products,
+    block_clocks,
+    blocks,
+    convolution,
+    direct_peak_gain,
+    touched_bytes,
+    transform_bytes,
+)
+from rooflint.kernels.dispatch import kernel_for
+from rooflint.kernels.gemm import constants_on
 
 from .conftest import CHIPS, ON_CORES
 from .slow_winograd import slow_fused_s, slow_transformed_s
 
-PRODUCTS = constants_file(Registry()).constants.products
-STREAMS = constants_file(Registry()).constants.stream
-CORES = constants_file(Registry()).constants.cores
+CONSTANTS = constants_file(Registry()).constants
+PRODUCTS, STREAMS, CORES = CONSTANTS.products, CONSTANTS.stream, CONSTANTS.cores
+WINOGRAD = WinogradConvolution()
 ROUNDING = 1e-12
 V100 = ON_CORES["nvidia/v100-pcie-32gb"]
 ANY_CHIP = st.sampled_from(sorted(ON_CORES)).map(ON_CORES.get)
@@ -27,13 +38,12 @@ SIZES = st.tuples(st.integers(1, 64), CHANNELS, CHANNELS, SIDE, SIDE)
 
 
 def ways(sizes, chip):
-    one = convolution(*sizes, *((3, 3) if len(sizes) == 5 else ()))
-    found = ways_s(one, chip, PRODUCTS, STREAMS, CORES, element_bytes=4)
-    return {name: seconds.item() for name, seconds in found.items()}
+    found = WINOGRAD.algorithms(WINOGRAD.work(*sizes, *((3, 3) if len(sizes) == 5 else ())), chip, CONSTANTS)
+    return {name: times.seconds.item() for name, times in found.items()}
 
 
 def least(sizes, chip):
-    return latency_s(convolution(*sizes, 3, 3), chip, PRODUCTS, STREAMS, CORES, element_bytes=4).item()
+    return WINOGRAD.predict(WINOGRAD.work(*sizes, 3, 3), chip, CONSTANTS).item()
 
 
 def test_four_by_four_outputs_of_36_points_are_36_products():
@@ -69,15 +79,15 @@ def test_one_of_few_channels_is_not_worth_its_transforms():
 
 @pytest.mark.parametrize(("kernel", "stride", "groups"), [(1, 1, 1), (3, 2, 1), (5, 1, 1), (3, 1, 64)])
 def test_other_convolutions_are_computed_directly(kernel, stride, groups):
-    one = convolution(8, 64, 64, 28, 28, kernel, kernel, stride, groups)
-    found = ways_s(one, V100, PRODUCTS, STREAMS, CORES, element_bytes=4)
+    sizes = (8, 64, 64, 28, 28, kernel, kernel, stride, groups)
+    found = ways(sizes, V100)
     assert found["fused"] == found["transformed"] == float("inf")
-    assert latency_s(one, V100, PRODUCTS, STREAMS, CORES, element_bytes=4) == found["direct"]
+    assert WINOGRAD.predict(WINOGRAD.work(*sizes), V100, CONSTANTS) == found["direct"]
 
 
 def test_matrix_units_compute_directly():
-    one = convolution(8, 64, 64, 28, 28, 3, 3)
-    assert set(ways_s(one, CHIPS["nvidia/t4"], PRODUCTS, STREAMS, CORES, element_bytes=2)) == {"direct"}
+    assert kernel_for("convolution", "fp16", CHIPS["nvidia/t4"]) == Convolution("fp16")
+    assert kernel_for("convolution", "fp32", ON_CORES["nvidia/t4"]) == WINOGRAD
 
 
 @given(SIZES, ANY_CHIP)

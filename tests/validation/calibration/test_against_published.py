@@ -1,16 +1,15 @@
 """Against published: each op by the formula of its kind, and by the clock of its table."""
 
-import numpy as np
 import pytest
 
 from rooflint.base.errors import InputError
 from rooflint.devices.registry import Registry
-from rooflint.kernels import convolution, gemm, pointwise
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.cuda_cores import constants_on
-from rooflint.kernels.shapes import shapes
+from rooflint.kernels.convolution import Convolution
+from rooflint.kernels.products import Gemm
+from rooflint.kernels.stream import Stream
 from rooflint_calibration import against_published, published
-from rooflint_calibration.against_published import KERNELS, predicted_s, regimes, roofline_s, seen, work
+from rooflint_calibration.against_published import STREAMS, counts, given_of, predicted_s, regimes, roofline_s
 
 REGISTRY = Registry()
 
@@ -46,17 +45,17 @@ def table(tmp_path):
 
 def test_a_product_is_predicted_as_one_kernel_of_a_graph(table):
     one = table("gemm", (256, 4096, 4096, 100), (1, 12288, 4096, 177))
-    given = seen(one, REGISTRY)
+    given = given_of(one, REGISTRY)
     # the slow twin: one row after the other
     for row, (m, n, k) in enumerate([(256, 4096, 4096), (1, 12288, 4096)]):
-        expected = gemm.latency_s(shapes(m, n, k), given.chip, given.products, element_bytes=2)
+        expected = Gemm("fp16").predict(Gemm("fp16").work(m, n, k), given.chip, given.constants)
         assert predicted_s(one, given)[row] == pytest.approx(expected[0])
 
 
 def test_a_profiler_does_not_see_the_gap_and_the_host_sees_its_floor_instead(table):
     # nobody published a launch in a graph of GA102: 1.3 us is taken
     row = (256, 4096, 4096, 100)
-    given = seen(table("gemm", row), REGISTRY)
+    given = given_of(table("gemm", row), REGISTRY)
     graph, kernel = (predicted_s(table("gemm", row, timing=timing), given)[0] for timing in ("graph", "kernel"))
     assert against_published.gap_s(given) == pytest.approx(1.3e-6)
     assert graph - kernel == pytest.approx(1.3e-6)
@@ -67,7 +66,7 @@ def test_a_profiler_does_not_see_the_gap_and_the_host_sees_its_floor_instead(tab
 def test_where_the_same_operands_were_touched_just_before_l2_may_hold_them(table):
     # weights of 32 KB · 2 B lie in the 6 MiB of an A40
     row = (8, 256, 128, 5)
-    given = seen(table("gemm", row), REGISTRY)
+    given = given_of(table("gemm", row), REGISTRY)
     cold, warm = table("gemm", row), table("gemm", row, timing="graph\nwarm: true")
     assert predicted_s(warm, given)[0] < predicted_s(cold, given)[0]
     # 3 · 64 · 4096 · 2 B = 1.6 MB
@@ -75,20 +74,19 @@ def test_where_the_same_operands_were_touched_just_before_l2_may_hold_them(table
     assert predicted_s(warm, given)[0] < predicted_s(cold, given)[0]
 
 
-@pytest.mark.parametrize("op", KERNELS)
+@pytest.mark.parametrize("op", STREAMS)
 def test_a_stream_is_predicted_by_the_bytes_of_its_kernel(table, op):
     one = table(op, (4096, 4096, 172))
-    given = seen(one, REGISTRY)
+    given = given_of(one, REGISTRY)
     tensors = {"add": 3, "silu_mul": 3}.get(op, 2)
-    assert work(one).bytes_moved == pytest.approx(tensors * 4096 * 4096 * 2)
-    expected = pointwise.latency_s(
-        pointwise.KERNELS[KERNELS[op]], np.array([4096.0**2]), given.chip, given.ops.stream, bytes_in=2, bytes_out=2
-    )
+    assert counts(one).bytes_moved == pytest.approx(tensors * 4096 * 4096 * 2)
+    kernel = Stream(reads=tensors - 1)
+    expected = kernel.predict(kernel.work(4096, 4096), given.chip, given.constants)
     assert predicted_s(one, given) == pytest.approx(expected)
 
 
 def test_the_plain_roofline_is_peak_or_bandwidth(table):
-    given = seen(table("gemm", (4096, 4096, 4096, 1300)), REGISTRY)
+    given = given_of(table("gemm", (4096, 4096, 4096, 1300)), REGISTRY)
     # 2 · 4096³ op / 149.7 TFLOP/s = 918 us; 3 · 4096² · 2 B / 696 GB/s = 145 us
     assert roofline_s(table("gemm", (4096, 4096, 4096, 1300)), given)[0] == pytest.approx(918e-6, rel=1e-3)
     # 4096² · 2 B / 696 GB/s = 48.2 us
@@ -97,22 +95,22 @@ def test_the_plain_roofline_is_peak_or_bandwidth(table):
 
 def test_a_convolution_is_its_implicit_product_and_may_beat_the_peak_where_winograd_applies(table):
     one = table("convolution", (8, 64, 128, 56, 56, 3, 3, 100), (8, 64, 128, 56, 56, 1, 1, 100))
-    given = seen(one, REGISTRY)
-    twin = convolution.convolution(8, 64, 128, 56, 56, [3, 1], [3, 1])
-    expected = convolution.latency_s(twin, given.chip, given.products, element_bytes=2)
+    given = given_of(one, REGISTRY)
+    kernel = Convolution()
+    expected = kernel.predict(kernel.work(8, 64, 128, 56, 56, [3, 1], [3, 1]), given.chip, given.constants)
     assert predicted_s(one, given) == pytest.approx(expected)
-    assert list(work(one).most) == [4, 1]
+    assert list(counts(one).most) == [4, 1]
     # 1.85 and 0.206 GMAC at 149.7 TFLOP/s, the first in a quarter of its multiplications
-    assert against_published.peak_s(work(one), given.chip) == pytest.approx([24.7e-6 / 4, 2.75e-6], rel=2e-3)
+    assert against_published.peak_s(counts(one), given.chip) == pytest.approx([24.7e-6 / 4, 2.75e-6], rel=2e-3)
     # 8 · 56² · 128 · 64 · 9 MAC = 1.85 GMAC, 3.7 GFLOP
     assert list(regimes(one)["small"]) == [False, True]
 
 
 def test_cuda_cores_are_predicted_by_constants_that_have_not_seen_the_family(table):
     file = constants_file(REGISTRY)
-    given = seen(table("gemm", (256, 4096, 4096, 100), device="nvidia/l4", precision="fp32"), REGISTRY)
-    assert given.cores == file.without("ada").cores != file.constants.cores
-    assert given.products == constants_on(given.chip, file.constants.products, given.cores)
+    given = given_of(table("gemm", (256, 4096, 4096, 100), device="nvidia/l4", precision="fp32"), REGISTRY)
+    assert given.constants.cores == file.without("ada").cores != file.constants.cores
+    assert given.constants.products == file.constants.products
 
 
 def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(table):
@@ -141,7 +139,7 @@ def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(table):
 )
 def test_a_device_of_which_nothing_can_be_said_is_refused_with_its_line(table, device, wish):
     with pytest.raises(InputError, match=rf"table\.yaml:2  device: {wish}"):
-        seen(table("gemm", (1, 4096, 4096, 64), device=device), REGISTRY)
+        given_of(table("gemm", (1, 4096, 4096, 64), device=device), REGISTRY)
 
 
 def test_a_row_is_named_by_its_sizes(table):

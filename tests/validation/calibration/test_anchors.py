@@ -18,12 +18,12 @@ from rooflint_calibration.anchors import DEVIATIONS, LEAST_LAUNCH_S, Anchors, De
 from rooflint_measure.stopwatches.anchors import ANCHORS
 
 REGISTRY = Registry()
-CONSTANTS = constants_file(REGISTRY).constants.products
+CONSTANTS = constants_file(REGISTRY).constants
 EVERY = [shape for of_kind in ANCHORS.values() for shape in of_kind]
 
 
 def shared(device="nvidia/h100-sxm5-80gb"):
-    return Setting(chip_of(REGISTRY.get(device), "bf16", Coefficients(REGISTRY).launches()), CONSTANTS, 2.0)
+    return Setting(chip_of(REGISTRY.get(device), "bf16", Coefficients(REGISTRY).launches()), CONSTANTS, "bf16")
 
 
 def taken(truth: Own, setting, sizes=tuple(EVERY)):
@@ -35,9 +35,9 @@ def taken(truth: Own, setting, sizes=tuple(EVERY)):
 def test_a_machine_like_all_others_keeps_what_they_share():
     setting = shared()
     found = own_figures(taken(Own(), setting), setting)
-    assert found.launch_s == pytest.approx(launch_s(setting.chip, CONSTANTS))
+    assert found.launch_s == pytest.approx(launch_s(setting.chip, CONSTANTS.products))
     assert found.matrix_factor == pytest.approx(1)
-    assert found.dram_efficiency == pytest.approx(CONSTANTS.dram_efficiency)
+    assert found.dram_efficiency == pytest.approx(CONSTANTS.products.dram_efficiency)
 
 
 @settings(deadline=None, max_examples=25)
@@ -49,12 +49,12 @@ def test_a_machine_like_all_others_keeps_what_they_share():
 )
 def test_each_figure_moves_towards_the_truth_and_not_beyond(device, matrix, dram, launch):
     setting = shared(device)
-    usual = launch_s(setting.chip, CONSTANTS)
-    truth = Own(launch * usual, matrix, dram * CONSTANTS.dram_efficiency)
+    usual = launch_s(setting.chip, CONSTANTS.products)
+    truth = Own(launch * usual, matrix, dram * CONSTANTS.products.dram_efficiency)
     found = own_figures(taken(truth, setting), setting)
     for was, own, true in (
         (1.0, found.matrix_factor, truth.matrix_factor),
-        (CONSTANTS.dram_efficiency, found.dram_efficiency, truth.dram_efficiency),
+        (CONSTANTS.products.dram_efficiency, found.dram_efficiency, truth.dram_efficiency),
     ):
         assert min(was, true) * 0.99 <= own <= max(was, true) * 1.01
 
@@ -63,7 +63,7 @@ def test_a_kind_that_was_not_measured_has_no_figure():
     setting = shared()
     found = own_figures(taken(Own(1e-6, 0.7, 0.7), setting, ANCHORS["streaming"]), setting)
     assert (found.launch_s, found.matrix_factor) == (None, None)
-    assert found.dram_efficiency < CONSTANTS.dram_efficiency
+    assert found.dram_efficiency < CONSTANTS.products.dram_efficiency
 
 
 def test_more_products_weigh_more_and_less_than_one():
@@ -80,7 +80,9 @@ def test_an_absurdly_fast_null_product_leaves_a_launch_above_zero():
     assert own_figures(replace(one, seconds=one.seconds * 1e-6), setting).launch_s > 0
     # where the work of a null product is longer than its launch, what is beyond would be less than none
     short = replace(
-        setting, chip=replace(setting.chip, graph_launch_s=1e-9), constants=replace(CONSTANTS, start_clocks=0)
+        setting,
+        chip=replace(setting.chip, graph_launch_s=1e-9),
+        constants=replace(CONSTANTS, products=replace(CONSTANTS.products, start_clocks=0)),
     )
     assert own_figures(replace(one, seconds=one.seconds * 1e-6), short).launch_s == LEAST_LAUNCH_S
 

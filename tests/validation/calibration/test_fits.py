@@ -14,10 +14,10 @@ from rooflint.kernels.constants import OPS_GROUPS, CoreConstants, constants_file
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import fits
 from rooflint_calibration.fit import calibrate, fitted, relative_changes, scores
-from rooflint_calibration.ops import OPS
 from rooflint_calibration.package import FAMILIES
 from rooflint_calibration.products import Measured, predicted_s
 from rooflint_calibration.rows import Recorded
+from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
 REGISTRY = Registry()
 FILE = constants_file(REGISTRY)
@@ -43,7 +43,7 @@ def products():
     sizes, found = 2.0 ** np.random.default_rng(1).integers(4, 14, (3, 300)), {}
     for device in DEVICES:
         one = Measured(device, shapes(*sizes), np.ones(300), np.full(300, 6.0), {"slow": 3})
-        found[device] = replace(one, seconds=predicted_s(one, chip(device), FILE.constants.products)), chip(device)
+        found[device] = replace(one, seconds=predicted_s(one, chip(device), FILE.constants)), chip(device)
     return found
 
 
@@ -92,13 +92,13 @@ def made(op, device):
         group = 1.0 if op == "encoder" else 2.0 ** random.integers(0, 4, 300)
         batch, tokens = 2.0 ** random.integers(0, 7, 300), sizes[:, 0]
         sizes = np.stack([batch, heads * group, heads, tokens, np.full(300, 128.0)], axis=1)
-    one, on = Recorded(device, sizes, np.ones(300), {}), chip(device, OPS[op].precision)
-    return replace(one, seconds=OPS[op].predict(one, on, FILE.constants)), on
+    one, on = Recorded(device, sizes, np.ones(300), {}), chip(device, TOPICS[op].precision)
+    return replace(one, seconds=TOPICS[op].predict(one.sizes, on, FILE.constants)), on
 
 
 @pytest.fixture(scope="module")
 def recorded():
-    return {op: {device: made(op, device) for device in DEVICES} for op in OPS}
+    return {op: {device: made(op, device) for device in DEVICES} for op in BESIDE_PRODUCTS}
 
 
 def test_constants_of_other_ops_are_found_again(recorded):
@@ -125,7 +125,7 @@ def test_other_ops_are_scored_part_by_part(recorded):
         assert model.mape == pytest.approx(0, abs=1e-9), (op, part)
         assert baseline.mape > 0.1
     assert next(iter(found.values()))[0].rows == 600
-    assert {op for op, _ in found} == set(OPS)
+    assert {op for op, _ in found} == {TOPICS[op].title for op in BESIDE_PRODUCTS}
 
 
 def test_a_family_without_measurements_of_an_op_has_no_score(recorded):

@@ -3,7 +3,7 @@
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.ways import CALIBRATED, WAYS
+from rooflint.kernels.network import CALIBRATED, MODELS
 from rooflint_calibration import not_known
 
 REGISTRY = Registry()
@@ -11,7 +11,7 @@ REGISTRY = Registry()
 
 def test_ops_whose_constants_were_fitted_to_others_are_named():
     found = not_known.ops()
-    assert len(found) == len(set(WAYS) - set(CALIBRATED))
+    assert len(found) == len(set(MODELS) - set(CALIBRATED))
     assert found["convolution"] == "takes the constants of matrix products"
 
 

@@ -13,7 +13,7 @@ from rooflint_calibration.base import answer_request
 from rooflint_calibration.package import family_of
 from rooflint_calibration.regressions import Family, PredictionError, Regression, compare, terms
 from rooflint_calibration.regressions_answer import RegressionsRecord, answer
-from rooflint_calibration.topics import TOPICS, Rows
+from rooflint_calibration.topics import TOPICS, Rows, Topic
 
 REGISTRY = Registry()
 SIZES = np.array([[16.0, 16384.0, 16384.0, 6.0], [64.0, 4096.0, 4096.0, 6.0], [8192.0, 8192.0, 8192.0, 6.0]])
@@ -42,8 +42,7 @@ def test_the_rows_whose_prediction_moved_most_come_first_and_once():
 
 def test_a_row_of_two_regimes_is_counted_once(monkeypatch):
     rows = Rows("gemm", "nvidia/l40s", SIZES, np.array([1.0, 2.0, 3.0]))
-    gemm = replace(TOPICS["gemm"], rows=lambda *_: (rows, None))
-    monkeypatch.setattr(module, "TOPICS", {"gemm": gemm})
+    monkeypatch.setattr(Topic, "rows", lambda *_: (rows, None))
     found = module._stratified(REGISTRY, "gemm", "nvidia/l40s", 3)
     assert dict(zip(map(tuple, found.sizes), found.seconds, strict=True)) == dict(
         zip(map(tuple, SIZES), rows.seconds, strict=True)
@@ -92,7 +91,7 @@ def test_the_term_is_the_one_with_the_largest_share_of_the_change():
 def rows(monkeypatch):
     """Every device took what this tree says."""
 
-    def of(registry, device, regime, count):
+    def of(self, name, registry, device, regime, count):
         draw = np.random.default_rng(8)
         sizes = np.column_stack([*2.0 ** draw.integers(0, 13, (3, 40)), np.full(40, 6.0)])
         group = {"topic": "gemm", "precision": "bf16", "device": device, "family": family_of(device)}
@@ -100,8 +99,8 @@ def rows(monkeypatch):
         seconds = answer_request(request, REGISTRY)["groups"][0]["seconds"]
         return Rows("gemm", device, sizes, np.array(seconds)), None
 
-    gemm = replace(TOPICS["gemm"], rows=of)
-    monkeypatch.setattr(module, "TOPICS", {"gemm": gemm})
+    monkeypatch.setattr(Topic, "rows", of)
+    monkeypatch.setattr(module, "TOPICS", {"gemm": TOPICS["gemm"]})
 
 
 def this(request):

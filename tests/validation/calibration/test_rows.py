@@ -10,10 +10,10 @@ from rooflint.kernels.chip import chip_of
 from rooflint_calibration import attention_tables
 from rooflint_calibration import rows as recorded
 from rooflint_calibration.attention_tables import EARLIER, WRONG_TABLES, decode, encoder, prefill
-from rooflint_calibration.ops import ABSENT, OPS
 from rooflint_calibration.package import FAMILIES, devices
-from rooflint_calibration.quantise_tables import bytes_of, quantise
+from rooflint_calibration.quantise_tables import quantise
 from rooflint_calibration.rows import Recorded, together, without
+from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
 LAUNCHES = Coefficients(REGISTRY).launches()
@@ -139,7 +139,7 @@ def test_only_the_named_quantise_kernel_counts(tables):
         for kernel in ("static_scaled_fp8_quant", "sglang", "torch_ops")
     ]
     found = quantise(tables({"l40s/quantize/vllm/1/scale_matrix_perf.parquet": rows}), L40S)
-    assert bytes_of(found).tolist() == [3 * 16 * 1024]
+    assert found.sizes.tolist() == [[16, 1024]]
     assert list(found.dropped.values()) == [1, 1]
 
 
@@ -163,8 +163,6 @@ def test_a_sample_is_the_same_everywhere_and_a_larger_one_holds_it():
     assert set(few.seconds) < set(more.seconds)
 
 
-def test_what_was_not_measured_is_said_of_measured_devices_and_ops_only():
-    assert {device for device, _ in ABSENT} < set(CHIPS)
-    assert {op for _, op in ABSENT} < set(OPS)
-    assert all(ABSENT.values())
+def test_what_was_not_measured_is_said_of_measured_devices_only():
+    assert {device for one in TOPICS.values() for device in one.absent} < set(CHIPS)
     assert attention_tables.WIDTHS == (64, 128, 256)

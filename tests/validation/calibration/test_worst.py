@@ -7,18 +7,17 @@ import pytest
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
-from rooflint.kernels.breakdown import Case, breakdowns
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.shapes import shapes
+from rooflint.kernels.dispatch import KernelTimes
 from rooflint_calibration.evaluation import HeldOut
-from rooflint_calibration.products import ELEMENT_BYTES
+from rooflint_calibration.products import GEMM
 from rooflint_calibration.topics import Rows
 from rooflint_calibration.worst import NEAR, likeness, worst
 
 REGISTRY = Registry()
 FILE = constants_file(REGISTRY)
-CONSTANTS = FILE.constants.products
+CONSTANTS = FILE.constants
 
 
 def chip(device):
@@ -67,7 +66,11 @@ def test_exact_predictions_are_not_among_the_worst():
 
 
 def case(m, n, k, device="nvidia/l40s", copies=6.0):
-    return Case(shapes(m, n, k), chip(device), CONSTANTS, ELEMENT_BYTES, copies)
+    return KernelTimes(GEMM, GEMM.work(m, n, k, copies=copies), chip(device), CONSTANTS)
+
+
+def breakdowns(one):
+    return one.kernel.apart(one.work, one.chip, one.constants)
 
 
 def test_a_library_that_does_not_split_k_is_identified():
@@ -88,14 +91,14 @@ def test_a_kernel_with_waiting_warps_is_identified_on_an_asynchronous_chip():
 
 def test_bytes_that_took_no_time_are_identified():
     one = case(4096, 32, 4096, "nvidia/h100-sxm5-80gb")
-    free = replace(one, chip=replace(one.chip, bandwidth_bytes_per_s=1e30)).latency_s()
+    free = replace(one, chip=replace(one.chip, bandwidth_bytes_per_s=1e30)).seconds.item()
     assert likeness(one, breakdowns(one), free).what == "its bytes took no time"
 
 
 def test_half_of_a_resource_explains_a_slower_kernel_and_twice_a_faster_one():
     one = case(8192, 8192, 8192)  # its power binds
     for factor, what in ((0.5, "it had half the rated power"), (2.0, "it had twice the rated power")):
-        other = replace(one, chip=replace(one.chip, tdp_w=factor * one.chip.tdp_w)).latency_s()
+        other = replace(one, chip=replace(one.chip, tdp_w=factor * one.chip.tdp_w)).seconds.item()
         assert likeness(one, breakdowns(one), other).what == what
 
 

@@ -41,7 +41,7 @@ def machines(monkeypatch):
         def measured(device, chip):
             sizes = 2.0 ** np.random.default_rng(2).integers(2, 15, (3, 400))
             blank = Measured(device, shapes(*sizes), np.ones(400), np.full(400, 6.0), {"faster than the dense peak": 0})
-            unseen = FILE.without(family_of(device)).products
+            unseen = FILE.without(family_of(device))
             return replace(blank, seconds=factor * predicted_s(blank, chip, unseen))
 
         monkeypatch.setattr(products, "measured_of", measured)

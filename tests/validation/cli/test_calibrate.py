@@ -21,10 +21,10 @@ from rooflint.kernels.constants import constants_file, read
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import fits, package
 from rooflint_calibration.fit import Calibration, Fold
-from rooflint_calibration.ops import OPS
 from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.products import REGIMES, Measured, predicted_s
 from rooflint_calibration.score import Score
+from rooflint_calibration.topics import BESIDE_PRODUCTS
 
 SHIPPED = constants_file(Registry())
 FEW = ("dram_efficiency", "start_clocks")
@@ -54,7 +54,7 @@ def run(monkeypatch, specs):
             for device in (name for family in FAMILIES for name in devices(family)):
                 chip = chip_of(registry.get(device), "bf16", launches)
                 one = Measured(device, shapes(*sizes), np.ones(200), np.full(200, 6.0), {"faster than light": 0})
-                seconds = factor * predicted_s(one, chip, SHIPPED.constants.products)
+                seconds = factor * predicted_s(one, chip, SHIPPED.constants)
                 found[device] = replace(one, seconds=seconds), chip
             return found
 
@@ -168,7 +168,7 @@ def run_attention(monkeypatch, tmp_path):
         constants = replace(SHIPPED.constants, stream=replace(SHIPPED.constants.stream, launch_clocks=launch))
         pair = Score(7, 0.236, -0.128), Score(7, 0.594, -0.574)
         found = Calibration(constants, {"ada": Fold(constants, {("prefill", "all"): pair})})
-        monkeypatch.setattr(fits, "measured_ops", lambda *_: {op: {} for op in OPS})
+        monkeypatch.setattr(fits, "measured_ops", lambda *_: {op: {} for op in BESIDE_PRODUCTS})
         monkeypatch.setattr(calibrate, "calibrate", lambda *_: found)
         monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
         monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")

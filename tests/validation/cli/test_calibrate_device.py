@@ -27,7 +27,7 @@ L40S, L4 = "nvidia/l40s", "nvidia/l4"
 NOBODY = Unavailable(reason="a synthetic recording")
 EVERY = [shape for of_kind in ANCHORS.values() for shape in of_kind]
 REGISTRY = Registry()
-CONSTANTS = constants_file(REGISTRY).constants.products
+CONSTANTS = constants_file(REGISTRY).constants
 
 
 def chip(device, precision="bf16"):

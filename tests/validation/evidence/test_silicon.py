@@ -58,7 +58,7 @@ def machines(monkeypatch):
             np.full(400, 6.0),
             {"faster than the dense peak": 0},
         )
-        seconds = predicted_s(blank, chip, FILE.without(family_of(device)).products) * 2 ** rng.normal(0, 0.1, 400)
+        seconds = predicted_s(blank, chip, FILE.without(family_of(device))) * 2 ** rng.normal(0, 0.1, 400)
         return replace(blank, seconds=seconds)
 
     monkeypatch.setattr(products, "measured_of", measured)

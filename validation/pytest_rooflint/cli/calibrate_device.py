@@ -9,7 +9,6 @@ from pytest_rooflint.recordings import files
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_whole
-from rooflint.base.precision import bytes_per_element
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
 from rooflint.cli.options import Specs
@@ -73,7 +72,7 @@ def _found(file: Path, recording: Recording, stated: str, precision: str, known:
     name = anchors.precision_of(file, recording, precision and precision_named(precision).name)
     products = anchors.of_recording(recording, name)
     chip = chip_of(device, name, Coefficients(known).launches())
-    shared = anchors.Setting(chip, constants_file(known).constants.products, bytes_per_element(name))
+    shared = anchors.Setting(chip, constants_file(known).constants, name)
     found, why = _benefit(device, name, products, known)
     return Found(
         hardware=device,

@@ -155,7 +155,7 @@ def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[SiliconPubl
         prediction = one.prediction
         if prediction and prediction.table:
             spec = published.find(prediction.table, suite.golden_roots).spec
-            regimes = STREAM if spec.op in against_published.KERNELS else PRODUCT
+            regimes = STREAM if spec.op in against_published.STREAMS else PRODUCT
             yield SiliconPublished(
                 table=prediction.table,
                 title=spec.title,
@@ -221,7 +221,7 @@ def _near(one: HeldOut) -> float:
 
 
 def _worst(one: Worst, family: str) -> SiliconWorst:
-    m, n, k = (int(column.item()) for column in (one.case.shape.m, one.case.shape.n, one.case.shape.k))
+    m, n, k = (int(column.item()) for column in (one.case.work.sizes.m, one.case.work.sizes.n, one.case.work.sizes.k))
     kernel, short = one.breakdown, one.device.rpartition("/")[2]
     return SiliconWorst(
         family=package.NAMES[family],
@@ -236,7 +236,7 @@ def _worst(one: Worst, family: str) -> SiliconWorst:
         around=one.around,
         around_display=_percent(one.around_error, 0),
         like=_like(one.likeness),
-        try_=f"rooflint explain gemm {m} {n} {k} -d {short} --copies {one.case.copies:.0f}",
+        try_=f"rooflint explain gemm {m} {n} {k} -d {short} --copies {one.case.work.copies:.0f}",
     )
 
 

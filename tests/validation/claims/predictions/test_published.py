@@ -51,8 +51,8 @@ def predicted_us(tmp_path):
     """What the model says of the three products on an A40."""
     text = HEAD.format(device="nvidia/a40", more="") + "".join(f"  - {[*shape, 1]}\n" for shape in SHAPES)
     table = published.read(tmp_path / "paper.yaml", text)
-    seen = against_published.seen(table, Registry())
-    return [1e6 * float(seconds) for seconds in against_published.predicted_s(table, seen)]
+    given = against_published.given_of(table, Registry())
+    return [1e6 * float(seconds) for seconds in against_published.predicted_s(table, given)]
 
 
 def test_a_table_that_took_as_long_as_predicted_passes(verdict, predicted_us):

@@ -15,7 +15,6 @@ from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import package, products, topics
-from rooflint_calibration.foretold import predicted_s, without
 from rooflint_calibration.package import family_of
 from rooflint_calibration.products import Measured
 from rooflint_calibration.rows import Recorded
@@ -29,7 +28,7 @@ def truth(topic, device, sizes):
     """What the shipped model says, off by a factor that is drawn around 1: the machine, as it were."""
     chip = chip_of(TRUE.get(device), "bf16", LAUNCHES)
     noise = np.exp(0.05 * np.random.default_rng(5).standard_normal(len(sizes)))
-    return noise * predicted_s(topic, sizes, chip, without(TRUE, family_of(device)))
+    return noise * topics.TOPICS[topic].predict(sizes, chip, topics.unseen(TRUE, family_of(device)))
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +47,7 @@ def machines(monkeypatch, tmp_path):
         return Recorded(device, sizes, truth("decode", device, sizes), {})
 
     monkeypatch.setattr(products, "measured_of", product)
-    monkeypatch.setattr(topics, "_read_op", decode)
+    monkeypatch.setattr(topics, "_read", decode)
     monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
 
 

@@ -35,8 +35,7 @@ def _order(claim: Claim, context: Context) -> Obtained:
     file, right, shapes = constants_file(context.registry), 0, 0
     for pair in evaluation.pairs():
         one, two = (
-            (*measurements.of_device(context.registry, device), file.without(family_of(device)).products)
-            for device in pair
+            (*measurements.of_device(context.registry, device), file.without(family_of(device))) for device in pair
         )
         good, tried = evaluation.ordered(one, two, rows_of(claim))
         right, shapes = right + good, shapes + tried

@@ -19,7 +19,7 @@ from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
 from rooflint.devices.registry import Registry
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import against_published, published
-from rooflint_calibration.against_published import Mask, Seen
+from rooflint_calibration.against_published import Given, Mask
 from rooflint_calibration.package import PUBLISHED
 from rooflint_calibration.products import REGIMES
 from rooflint_calibration.published import Published
@@ -60,7 +60,7 @@ def evaluate(claim: Claim, registry: Registry, golden_roots: Iterable[Path]) -> 
     """Predict the rows of a table. Raises RooflintError, InputError or ClaimError."""
     slug, regime = (*claim.subject.split()[1:], "all")[:2]
     table = published.find(slug, golden_roots)
-    given = against_published.seen(table, registry)
+    given = against_published.given_of(table, registry)
     rows = _rows(table, regime)
     predicted = against_published.predicted_s(table, given)
     found = score(predicted[rows], table.seconds[rows])
@@ -101,9 +101,9 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     )
 
 
-def too_fast(table: Published, given: Seen) -> Mask:
+def too_fast(table: Published, given: Given) -> Mask:
     """Rows faster than the dense peak, unless the table says why. Shape (rows,)"""
-    least = against_published.peak_s(against_published.work(table), given.chip)
+    least = against_published.peak_s(against_published.counts(table), given.chip)
     return np.asarray((table.seconds < least) & (table.spec.beats_peak is None))
 
 

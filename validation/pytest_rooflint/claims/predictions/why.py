@@ -207,7 +207,7 @@ def _typical(worst: Sequence[HeldOut], term: str, *, slow: bool) -> HeldOut:
 
 def sentence(one: HeldOut) -> str:
     """`m 16, n 4096, k 4096 on nvidia/l40s: measured 12.1 us, predicted 20.2 us, of which memory 15 us`."""
-    names = TOPICS[one.rows.topic].sizes
+    names = TOPICS[one.rows.topic].columns
     sizes = ", ".join(f"{name} {size:g}" for name, size in zip(names, one.rows.sizes[0], strict=True))
     terms = {name: seconds.item() for name, seconds in one.terms_s().items()}
     first = max(terms, key=lambda name: terms[name])

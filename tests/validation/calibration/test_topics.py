@@ -1,4 +1,4 @@
-"""Shares: the terms of a row add up to what is predicted of it, whatever the op, on every kind of chip."""
+"""Topics: the terms of a row add up to what is predicted of it, whatever the op, on every kind of chip."""
 
 from dataclasses import replace
 
@@ -9,8 +9,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.devices.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint_calibration.foretold import predicted_s
-from rooflint_calibration.shares import beside, shares_s
+from rooflint.kernels.kernel import beside
 from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
@@ -21,7 +20,7 @@ CONSTANTS = constants_file(REGISTRY).constants
 def drawn(topic, rows=60):
     """Sizes of a topic as tables have them, from the smallest to the largest."""
     draw = np.random.default_rng(4)
-    if "tokens" not in TOPICS[topic].sizes:
+    if "tokens" not in TOPICS[topic].columns:
         sizes = 2.0 ** draw.integers(0, 15, (rows, 3))
         return {"gemm": np.column_stack([sizes, draw.integers(1, 7, rows)]), "quantise": sizes[:, :2]}.get(topic, sizes)
     kv = 2.0 ** draw.integers(0, 5, rows)
@@ -33,8 +32,10 @@ def drawn(topic, rows=60):
 @pytest.mark.parametrize("topic", TOPICS)
 def test_terms_add_up_to_what_is_predicted(topic, device):
     chip, sizes = chip_of(REGISTRY.get(device), TOPICS[topic].precision, LAUNCHES), drawn(topic)
-    terms = shares_s(topic, sizes, chip, CONSTANTS)
-    assert np.sum(list(terms.values()), axis=0) == pytest.approx(predicted_s(topic, sizes, chip, CONSTANTS), rel=1e-9)
+    terms = TOPICS[topic].terms(sizes, chip, CONSTANTS)
+    assert np.sum(list(terms.values()), axis=0) == pytest.approx(
+        TOPICS[topic].predict(sizes, chip, CONSTANTS), rel=1e-9
+    )
     assert all((seconds >= -1e-15).all() for seconds in terms.values())
 
 
@@ -48,14 +49,14 @@ def test_terms_add_up_to_what_is_predicted(topic, device):
 )
 def test_the_main_loop_is_called_what_binds_it(device, sizes, called):
     chip = replace(chip_of(REGISTRY.get(device), "bf16", LAUNCHES), tdp_w=1e9)  # or power binds
-    terms = shares_s("gemm", np.array([[*sizes, 6.0]]), chip, CONSTANTS)
+    terms = TOPICS["gemm"].terms(np.array([[*sizes, 6.0]]), chip, CONSTANTS)
     assert {"main loop", "feed", "step"} & set(terms) == {called}
 
 
 @pytest.mark.parametrize("topic", ["prefill", "decode"])
 def test_to_fill_a_block_is_a_term_of_its_own(topic):
     chip, sizes = chip_of(REGISTRY.get("nvidia/l40s"), "bf16", LAUNCHES), np.array([[1.0, 8, 8, 128, 128]])
-    assert shares_s(topic, sizes, chip, CONSTANTS)["fill"] > 0
+    assert TOPICS[topic].terms(sizes, chip, CONSTANTS)["fill"] > 0
 
 
 def test_of_two_beside_each_other_the_shorter_one_counts_for_what_it_adds():

@@ -4,7 +4,7 @@ import math
 
 
 def slow_product_s(m, n, k, chip, constants, scale, copies):
-    """As rooflint.kernels.quantised.product_s of one shape. [s]"""
+    """The product of `Fp8Gemm` alone, without its quantise kernel. [s]"""
     c, clock_s = constants.products, 1 / chip.clock_hz
     dram = c.dram_efficiency * chip.bandwidth_bytes_per_s
     slices, sms = c.l2_ratio * dram, c.l2_bytes * chip.sms * chip.clock_hz

@@ -1,0 +1,192 @@
+"""Dispatch: the kernel model of an op in a precision on a chip, and what it says of ops of any sizes.
+
+    kernel("gemm", device, registry, m=4096, n=[1, 8, 64], k=8192, precision="fp8").seconds
+
+Whoever wants the time of a kernel asks here: `rooflint explain gemm`, networks, claims and calibration.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_args
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
+from rooflint.coefficients.library import Coefficients
+from rooflint.devices.hardware import Hardware
+from rooflint.devices.registry import Registry
+from rooflint.kernels.attention import Attention
+from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.constants import OPS_GROUPS, Constants, ConstantsFile, constants_file
+from rooflint.kernels.convolution import Convolution, WinogradConvolution
+from rooflint.kernels.decode import Decode
+from rooflint.kernels.device_calibration import Calibration
+from rooflint.kernels.device_calibration import calibration as read_calibration
+from rooflint.kernels.kernel import Kernel, Terms, Work
+from rooflint.kernels.products import CoresGemm, Fp8Gemm, Gemm, Scale
+from rooflint.kernels.residency import COLD
+from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.stream import QUANTISE, Other, Stream
+
+ON_CORES: Mapping[str, type[Kernel]] = MappingProxyType({"gemm": CoresGemm, "convolution": WinogradConvolution})
+"""Where CUDA cores compute."""
+
+BY_PRECISION: Mapping[tuple[str, str], type[Kernel]] = MappingProxyType({("gemm", "fp8"): Fp8Gemm})
+"""Measured in a precision of their own, on matrix units."""
+
+OPS: Mapping[str, type[Kernel]] = MappingProxyType(
+    {
+        "gemm": Gemm,
+        "convolution": Convolution,
+        "attention": Attention,
+        "decode": Decode,
+        "stream": Stream,
+        "quantise": type(QUANTISE),
+        "other": Other,
+    }
+)
+"""All others, whose constants are carried over from the precision in which they were measured."""
+
+
+class KernelError(RooflintError):
+    """An op without a model, or an option or a size that its model does not have."""
+
+
+def kernel_for(op: str, precision: str, chip: Chip, *, carried: bool = False, **options: Any) -> Kernel:
+    """The model of an op; `carried`: the one of bf16, where what was measured in the precision is something else.
+
+    Raises KernelError.
+    """
+    if op not in OPS:
+        raise KernelError(f"op: want one of {', '.join(OPS)}, found '{op}'")
+    found = OPS[op]
+    if chip.cores is not None:
+        found = ON_CORES.get(op, found)
+    elif not carried:
+        found = BY_PRECISION.get((op, precision), found)
+    known = [field.name for field in fields(found) if field.name != "precision"]
+    wrong = [name for name in options if name not in known]
+    if wrong:
+        raise KernelError(f"{op} in {precision} has no option '{wrong[0]}' (known: {', '.join(known) or 'none'})")
+    if (scale := options.get("scale", "tensor")) not in get_args(Scale):
+        raise KernelError(f"scale: want one of {', '.join(get_args(Scale))}, found '{scale}'")
+    return found(precision=precision, **options)
+
+
+@dataclass(frozen=True)
+class KernelTimes:
+    """Ops of one kind on one chip, and what its model says of them."""
+
+    kernel: Kernel
+    work: Work
+    chip: Chip
+    constants: Constants
+
+    @property
+    def seconds(self) -> Numbers:
+        """Of each op, as kernels of a CUDA graph. [s]"""
+        return self.kernel.predict(self.work, self.chip, self.constants)
+
+    @property
+    def terms(self) -> Terms:
+        """The same by term. [s]"""
+        return self.kernel.terms(self.work, self.chip, self.constants)
+
+    @property
+    def floor_s(self) -> Numbers:
+        """By the roofline. [s]"""
+        return self.kernel.floor_s(self.work, self.chip)
+
+
+RESOURCES = {
+    "sms": "SMs",
+    "macs_per_clock": "MAC/clock of an SM",
+    "clock_hz": "clock",
+    "l2_bytes": "L2 capacity",
+    "bandwidth_bytes_per_s": "bandwidth",
+    "tdp_w": "rated power",
+}
+"""Inputs of a chip by what a reader calls them."""
+
+
+def with_more(times: KernelTimes, factor: float) -> Iterator[tuple[str, float]]:
+    """(resource, time of the one op) where a chip had so much more of it, one at a time. [s]"""
+    for name in RESOURCES:
+        more = replace(times.chip, **{name: getattr(times.chip, name) * factor})
+        yield name, replace(times, chip=more).seconds.item()
+
+
+@dataclass(frozen=True)
+class DeviceKernel(KernelTimes):
+    """The same on a device, with what a reader must know of it."""
+
+    hardware: Hardware
+    file: ConstantsFile
+    own: Calibration | None = None
+    """What its owner measured of the machine; chip and constants have it."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Of the device, then those of the machine's own calibration."""
+        return (*self.chip.facts, *(self.own.facts.values() if self.own else ()))
+
+    @property
+    def errors(self) -> Mapping[str, float]:
+        """Mean errors on families of GPUs that constants had not seen, by family; empty where not measured. [%]"""
+        return self.file.errors(self.kernel.topic)
+
+    @property
+    def over_folds(self) -> Sequence[Numbers]:
+        """Seconds by the constants of each family left out. [s]"""
+        groups = ["products", *OPS_GROUPS]
+        unseen = [self.file.without(family, groups) for family in self.file.families()]
+        if self.chip.cores:
+            unseen += [self.file.without(family, ["cores"]) for family in self.file.families("cores")]
+        return [replace(self, chip=chip, constants=one).seconds for chip, one in map(self._owned, unseen)]
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """In sentences."""
+        first = []
+        if self.kernel.measured_on and self.hardware.architecture not in self.kernel.measured_on:
+            first.append(f"no GPU of {self.hardware.architecture} is among the measurements: its error is not known")
+        if self.own and self.own.spec.precision != self.kernel.precision:
+            first.append(f"the machine was calibrated in {self.own.spec.precision}; its figures are carried over")
+        return (*first, *self.kernel.caveats, IN_A_GRAPH)
+
+    def _owned(self, constants: Constants) -> tuple[Chip, Constants]:
+        return self.own.own.of(self.chip, constants) if self.own else (self.chip, constants)
+
+
+IN_A_GRAPH = (
+    "kernels of a CUDA graph, in a short burst: a long run that heats up is slower, a launch from the host later"
+)
+
+
+def kernel(
+    op: str,
+    hardware: Hardware,
+    registry: Registry,
+    *,
+    precision: str = "bf16",
+    copies: Numbers | float = COLD,
+    calibration: Path | None = None,
+    **sizes_and_options: Any,
+) -> DeviceKernel:
+    """Ops of one kind on a device, by the constants that ship; sizes are broadcast against one another.
+
+    `calibration`: the file of figures of one machine that `rooflint calibrate device --save` writes.
+
+    Raises KernelError, InputError, RooflintError, or MissingFactError for a device of which silicon is not known.
+    """
+    chip, file = chip_of(hardware, precision, Coefficients(registry).launches()), constants_file(registry)
+    names = {field.name for one in OPS.values() for field in fields(one)} | {"scale"}
+    options = {name: value for name, value in sizes_and_options.items() if name in names}
+    model = kernel_for(op, precision, chip, **options)
+    work = model.work(copies=copies, **{name: one for name, one in sizes_and_options.items() if name not in options})
+    constants = file.constants
+    own = read_calibration(calibration, hardware.id, chip, file) if calibration else None
+    if own:
+        chip, constants = own.own.of(chip, constants)
+    return DeviceKernel(model, work, chip, constants, hardware, file, own)

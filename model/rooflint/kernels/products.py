@@ -1,0 +1,259 @@
+"""Products: the kernel models of a matrix product: on matrix units, on CUDA cores, and in FP8.
+
+A product in FP8 is what a framework runs for a linear layer: weights were made FP8 once and for all, activations are
+made FP8 by a kernel of their own just before, with a scale that is known, and the result is bf16. The product takes the
+constants of bf16 products, as the chip in FP8 has its own MAC/clock, apart from the energy of an op and the kernels
+that libraries have in FP8. docs/method-silicon-ops.md says how well that does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rooflint.base.precision import bytes_per_element
+from rooflint.kernels import gemm, residency
+from rooflint.kernels.breakdown import Breakdown, breakdowns
+from rooflint.kernels.chip import Chip
+from rooflint.kernels.constants import Constants, Products
+from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
+from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.kernels.stream import QUANTISE
+from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, splits
+from rooflint.kernels.tile import menu as every_kernel
+
+LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
+"""What the main loop is counted as, by what binds it."""
+
+
+@dataclass(frozen=True)
+class Gemm(Kernel):
+    """A product on matrix units; in a precision other than bf16 by the constants of bf16."""
+
+    op: ClassVar[str] = "gemm"
+    columns: ClassVar[tuple[str, ...]] = ("m", "n", "k", "batch")
+    measured_on = tuple(
+        f"nvidia/{name}"
+        for name in (
+            *("ampere-ga100", "hopper-gh100", "ada-ad102"),
+            *("blackwell-gb100", "blackwell-gb110", "blackwell-gb202"),
+        )
+    )
+    rests_on = "calibrated on bf16 products of one matrix by another"
+
+    @property
+    def topic(self) -> str | None:
+        """Measured in bf16 alone."""
+        return "gemm" if self.precision == FITTED_IN else None
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is carried over."""
+        if self.topic:
+            return ()
+        return (f"constants are fitted to {FITTED_IN} products; in {self.precision} they are carried over",)
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Any:
+        """As `shapes`."""
+        return shapes(*sizes, **named)
+
+    def product(self, work: Work) -> Shapes:
+        """The matrix products that the ops are."""
+        found: Shapes = work.sizes
+        return found
+
+    def products(self, chip: Chip, constants: Constants) -> Products:
+        """The constants of products as they hold here."""
+        return gemm.constants_on(chip, constants.products, constants.cores)
+
+    def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
+        """Which ops have which kernels to choose from."""
+        return [(np.ones(len(sizes), bool), every_kernel(chip))]
+
+    def bytes_moved(self, work: Work) -> Numbers:
+        """Of the product. [B]"""
+        return residency.touched_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
+
+    def working_set_bytes(self, work: Work) -> Numbers:
+        """What is touched before the same weights come again. [B]"""
+        return residency.working_set_bytes(work.sizes, work.element_bytes, work.copies)
+
+    def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
+        """The kernel that must run first."""
+        return None
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """The tile and the split of k that take least."""
+        here, sizes = self.products(chip, constants), self.product(work)
+        memory = self._memory(work, chip, here)
+        together = np.empty(len(sizes))
+        for rows, menu in self.menus(sizes, chip):
+            together[rows] = gemm.work_s(sizes.part(rows), memory.seconds[rows], chip, here, work.element_bytes, menu)
+        launch = np.full((1, len(sizes)), gemm.launch_s(chip, here))
+        found = Times(gemm.alone_s(together, memory.seconds, here), memory.seconds, together, launch)
+        first = self.before(work, chip, constants)
+        return _one_after_the_other(first, found) if first else found
+
+    def apart(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> list[Breakdown]:
+        """One product, every tile with every split, the fastest first."""
+        here = self.products(chip, constants)
+        first = self.before(work, chip, constants)
+        sizes = self.product(work)
+        ((_, menu),) = [one for one in self.menus(sizes, chip) if one[0].any()]
+        ones = breakdowns(sizes, chip, here, work.element_bytes, menu, self._memory(work, chip, here))
+        if first:
+            moved, launched = first.together_s.item(), first.launch_s(gap_s).item()
+            ones = [replace(one, quantise_s=moved + launched) for one in ones]
+        floor = 0.0 if gap_s is None else max(gemm.launch_s(chip, here), gap_s)
+        return sorted((replace(one, launch_s=floor) for one in ones), key=lambda one: one.latency_s)
+
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """Tile by tile, so slowly."""
+        ones = (self.apart(work.part(np.array([row])), chip, constants)[0] for row in range(len(self.product(work))))
+        rows = [_terms(one) for one in ones]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: np.array([float(np.sum(row.get(name, 0.0))) for row in rows]) for name in names}
+
+    def floor_s(self, work: Work, chip: Chip) -> Numbers:
+        """All MACs at peak, or each tensor once."""
+        compute = work.sizes.macs / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))
+
+    def _memory(self, work: Work, chip: Chip, here: Products) -> gemm.Memory:
+        return gemm.memory(self.bytes_moved(work), self.working_set_bytes(work), chip, here)
+
+
+@dataclass(frozen=True)
+class CoresGemm(Gemm):
+    """A product on CUDA cores, which were measured in FP32 alone."""
+
+    precision: str = "fp32"
+
+    measured_on = tuple(
+        f"nvidia/{name}"
+        for name in ("ampere-ga100", "hopper-gh100", "ada-ad104", "turing-tu104", "volta-gv100", "pascal-gp100")
+    )
+    rests_on = "efficiency and energy calibrated on linear layers in fp32"
+
+    @property
+    def topic(self) -> str | None:
+        """Of published tables."""
+        return "fp32"
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is carried over."""
+        return (
+            "efficiency and energy are fitted to linear layers in fp32; all else is carried over from bf16 on matrix "
+            "units",
+        )
+
+
+# ---- FP8
+
+WIDE_BYTES = 2.0
+"""Of an element of the activations before they are made FP8, and of the result. [B]"""
+
+Scale = Literal["tensor", "block"]
+"""What shares one: a whole tensor, or 128 elements along k."""
+
+FEW_ROWS = 64
+"""Up to so many rows kernels with one scale a tensor come in every size."""
+
+LARGE = 128 * 128
+"""Results of the least tile of theirs for more rows: libraries have fewer kernels in FP8 than in bf16."""
+
+WHOLE = (1,)
+"""Ways to cut k where each block has its scale: none, as a tile adds up what it has scaled."""
+
+
+def constants_in_fp8(constants: Constants, *, result_bytes: float = WIDE_BYTES) -> Products:
+    """Constants of products as they hold in FP8: an op draws its share of one in bf16, and the result has its width."""
+    products, narrow = constants.products, bytes_per_element("fp8")
+    as_wide = (narrow / PATH_BYTES) ** -products.energy_exponent  # of a unit that does half the MACs, of 2 B
+    return replace(
+        products,
+        energy_pj=products.energy_pj * as_wide * constants.quantised.energy_share,
+        store_bytes=products.store_bytes * narrow / result_bytes,
+    )
+
+
+@dataclass(frozen=True)
+class Fp8Gemm(Gemm):
+    """A quantise kernel, then the product: operands in FP8, the result in bf16; the chip is the GPU in FP8."""
+
+    precision: str = "fp8"
+    scale: Scale = "tensor"
+
+    rests_on = "calibrated on FP8 products, each after the kernel that makes its activations FP8"
+
+    @property
+    def topic(self) -> str | None:
+        """By what shares a scale."""
+        return f"fp8_{self.scale}"
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the measurements include, and when FP8 does not pay."""
+        return (
+            "activations are made FP8 by a kernel of their own before the product, as frameworks do; what fuses that "
+            "into the producer saves most of it, and small products are slower in fp8 than in bf16 for it",
+        )
+
+    def products(self, chip: Chip, constants: Constants) -> Products:
+        """As they hold in FP8."""
+        return constants_in_fp8(constants)
+
+    def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
+        """Those that libraries have for so many rows.
+
+        By tensor: CUTLASS as vLLM builds it, csrc/quantization/w8a8/cutlass, 128 × 128 or 256 × 128 where rows are not
+        few. By block: DeepGEMM, which compiles the tile that suits a shape, and leaves k whole.
+        """
+        if self.scale == "block":
+            return [(np.ones(len(sizes), bool), Menu(TILES, WHOLE))]
+        few = sizes.m <= FEW_ROWS
+        large = tuple(tile for tile in TILES if tile.m * tile.n >= LARGE)
+        return [(few, every_kernel(chip)), (~few, Menu(large, splits(chip)))]
+
+    def bytes_moved(self, work: Work) -> Numbers:
+        """Operands in FP8, the result in bf16, and what else a table's row moves, as wide as that is stored. [B]"""
+        touched = residency.touched_bytes(work.sizes, work.element_bytes) + self._wider(work)
+        if work.bytes_moved is None:
+            return touched
+        stored = work.element_bytes if work.stored_bytes is None else work.stored_bytes
+        return touched + np.maximum(work.bytes_moved - residency.touched_bytes(work.sizes, stored), 0.0)
+
+    def working_set_bytes(self, work: Work) -> Numbers:
+        """With a result that is wider. [B]"""
+        return super().working_set_bytes(work) + self._wider(work)
+
+    def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
+        """The quantise kernel."""
+        activations = QUANTISE.work(work.sizes.batch * work.sizes.m, work.sizes.k, copies=work.copies)
+        return QUANTISE.time(activations, chip, constants)
+
+    def _wider(self, work: Work) -> Numbers:
+        m, n, _, batch = work.sizes
+        wider: Numbers = (WIDE_BYTES - work.element_bytes) * batch * m * n
+        return wider
+
+
+def _one_after_the_other(first: Times, then: Times) -> Times:
+    compute, memory, together = (one + other for one, other in zip(first[:3], then[:3], strict=True))
+    return Times(compute, memory, together, np.concatenate([first.floors_s, then.floors_s]))
+
+
+def _terms(one: Breakdown) -> Terms:
+    compute: Terms = {"power": np.array([one.power_s])} if one.power_s >= one.kernel_s else _kernel_terms(one)
+    overlapped = beside(compute, {"memory": np.array([one.memory_s])}, np.array([one.overlapped_s]))
+    found = {**overlapped, "reduction": np.array([one.reduction_s]), "launch": np.array([one.launch_s])}
+    return {**found, "quantise": np.array([one.quantise_s])} if one.quantise_s else found
+
+
+def _kernel_terms(one: Breakdown) -> Terms:
+    """Main loop and store, which follow each other or overlap."""
+    loop = LOOP[max(one.clocks_per_k, key=lambda name: one.clocks_per_k[name])]
+    return beside({loop: np.array([one.main_s])}, {"store": np.array([one.store_s])}, np.array([one.kernel_s]))

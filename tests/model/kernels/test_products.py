@@ -1,0 +1,155 @@
+"""Products in FP8: against their slow twin, by hand, and the laws that they keep on every GPU that has FP8."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooflint.devices.registry import Registry
+from rooflint.kernels import gemm
+from rooflint.kernels.constants import constants_file
+from rooflint.kernels.dispatch import KernelError, kernel_for
+from rooflint.kernels.products import Fp8Gemm, Gemm, constants_in_fp8
+from rooflint.kernels.shapes import shapes
+
+from .conftest import chips
+from .slow_attention import slow_bytes_s
+from .slow_fp8 import slow_product_s
+
+CONSTANTS = constants_file(Registry()).constants
+CHIPS = chips("fp8")
+H100 = CHIPS["nvidia/h100-sxm5-80gb"]
+ROUNDING = 1e-12  # of sums and powers taken in another order
+ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
+SIZE = st.integers(1, 2**14) | st.sampled_from([2**power for power in range(15)])
+SIZES = st.tuples(SIZE, SIZE, SIZE)
+SCALE = st.sampled_from(["tensor", "block"])
+RESOURCES = ("sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w")
+
+
+def seconds(sizes, chip, *, scale="tensor", copies=np.inf):
+    kernel = Fp8Gemm(scale=scale)
+    (found,) = kernel.predict(kernel.work(*sizes, copies=copies), chip, CONSTANTS)
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------- by hand
+
+
+def test_an_op_in_fp8_draws_its_share_of_one_in_bf16():
+    # the same SM does half the MACs a clock in bf16
+    in_bf16 = gemm.energy_j_per_op(replace(H100, macs_per_clock=H100.macs_per_clock / 2), CONSTANTS.products)
+    in_fp8 = gemm.energy_j_per_op(H100, constants_in_fp8(CONSTANTS))
+    assert in_fp8 == pytest.approx(CONSTANTS.quantised.energy_share * in_bf16)
+    assert CONSTANTS.quantised.energy_share < 1
+
+
+def test_operands_are_narrow_and_the_result_is_wide():
+    # 8192 · 128 + 128 · 8192 operands of 1 B and 8192² results of 2 B, all from memory
+    kernel, products = Fp8Gemm(), constants_in_fp8(CONSTANTS)
+    best, *_ = kernel.apart(kernel.work(8192, 8192, 128), H100, CONSTANTS)
+    moved = 2 * 8192 * 128 + 2 * 8192**2
+    assert best.memory_s == pytest.approx(moved / (products.dram_efficiency * H100.bandwidth_bytes_per_s))
+
+
+def menu(rows, scale="tensor"):
+    ((_, found),) = [one for one in Fp8Gemm(scale=scale).menus(shapes(rows, 1, 1), H100) if one[0].any()]
+    return found
+
+
+def test_more_than_64_rows_with_one_scale_are_computed_by_large_tiles():
+    large, every = menu(65), menu(64)
+    assert {str(tile) for tile in large.tiles} == {"256×128", "128×256", "128×128"}
+    assert len(every.tiles) == 8
+    assert large.splits == every.splits == (1, 4, 16)
+
+
+def test_blocks_with_scales_of_their_own_are_added_up_by_one_tile():
+    assert menu(4096, "block").splits == (1,)
+    assert len(menu(4096, "block").tiles) == 8
+
+
+def test_a_product_waits_for_its_quantise_kernel():
+    # 512 · 2048 activations, 2 B read and 1 B written, at 0.84 of the bandwidth, and a launch
+    kernel, stream = Fp8Gemm(), CONSTANTS.stream
+    work = kernel.work(512, 1024, 2048)
+    first = 3 * 512 * 2048 / (stream.dram_efficiency * H100.bandwidth_bytes_per_s) + stream.launch_clocks * H100.clock_s
+    best, *_ = kernel.apart(work, H100, CONSTANTS)
+    assert best.quantise_s == pytest.approx(first)
+    assert best.latency_s == pytest.approx(seconds((512, 1024, 2048), H100))
+    assert best.latency_s == pytest.approx(best.overlapped_s + best.reduction_s + best.launch_s + first)
+    assert kernel.terms(work, H100, CONSTANTS)["quantise"] == pytest.approx(first)
+
+
+def test_a_bias_is_read_beside_the_product_as_wide_as_it_is_stored():
+    kernel, m, n, k = Fp8Gemm(), 512.0, 1024.0, 2048.0
+    bare = kernel.work(m, n, k)
+    stored = replace(bare, bytes_moved=2 * np.array([m * k + n * k + m * n + n]), stored_bytes=2.0)
+    assert kernel.bytes_moved(stored) == kernel.bytes_moved(bare) + 2 * n
+
+
+def test_many_shapes_are_timed_as_each_by_itself():
+    rows, kernel = np.array([1, 64, 65, 4096]), Fp8Gemm()
+    together = kernel.predict(kernel.work(rows, 4096, 512), H100, CONSTANTS)
+    assert together == pytest.approx([seconds((one, 4096, 512), H100) for one in rows])
+
+
+def test_each_precision_has_the_model_that_was_measured_in_it():
+    on_cores = chips("fp32")["nvidia/v100-pcie-32gb"]
+    assert kernel_for("gemm", "bf16", H100).topic == "gemm"
+    assert kernel_for("gemm", "fp8", H100).topic == "fp8_tensor"
+    assert kernel_for("gemm", "fp8", H100, scale="block").topic == "fp8_block"
+    assert kernel_for("gemm", "fp8", H100, carried=True) == Gemm("fp8")
+    assert kernel_for("gemm", "fp32", on_cores).topic == "fp32"
+    assert kernel_for("gemm", "int8", H100).topic is None
+
+
+@pytest.mark.parametrize(
+    ("op", "options", "said"),
+    [
+        ("gemv", {}, "op: want one of gemm, .*, found 'gemv'"),
+        ("gemm", {"scale": "tensor"}, r"gemm in bf16 has no option 'scale' \(known: none\)"),
+    ],
+)
+def test_what_no_model_has_is_refused(op, options, said):
+    with pytest.raises(KernelError, match=said):
+        kernel_for(op, "bf16", H100, **options)
+    with pytest.raises(KernelError, match="scale: want one of tensor, block, found 'row'"):
+        kernel_for("gemm", "fp8", H100, scale="row")
+
+
+# ------------------------------------------------------------------------------------------------------------ slow twin
+
+
+@given(SIZES, ANY_CHIP, SCALE, st.sampled_from([1.0, 6.0]))
+def test_a_product_equals_its_slow_twin(sizes, chip, scale, copies):
+    m, _, k = sizes
+    before = slow_bytes_s(3 * m * k, chip, CONSTANTS.stream, warm=True) + CONSTANTS.stream.launch_clocks / chip.clock_hz
+    slow = before + slow_product_s(*sizes, chip, CONSTANTS, scale, copies)
+    assert seconds(sizes, chip, scale=scale, copies=copies) == pytest.approx(slow, rel=1e-9)
+
+
+# ----------------------------------------------------------------------------------------------------------------- laws
+
+
+@given(SIZES, st.integers(0, 2), st.integers(1, 4096), ANY_CHIP, SCALE)
+def test_more_rows_columns_or_depth_take_no_less(sizes, which, more, chip, scale):
+    larger = list(sizes)
+    larger[which] += more
+    assert seconds(larger, chip, scale=scale) >= seconds(sizes, chip, scale=scale) * (1 - ROUNDING)
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+@given(sizes=SIZES, chip=ANY_CHIP, scale=SCALE, factor=st.floats(1.0, 4.0))
+def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, scale, factor):
+    better = replace(chip, **{resource: getattr(chip, resource) * factor})
+    assert seconds(sizes, better, scale=scale) <= seconds(sizes, chip, scale=scale) * (1 + ROUNDING)
+
+
+@given(SIZES, ANY_CHIP, SCALE)
+def test_no_product_beats_the_roofline(sizes, chip, scale):
+    m, n, k = sizes
+    compute = m * n * k / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+    assert seconds(sizes, chip, scale=scale) >= max(compute, (m * k + n * k + 2 * m * n) / chip.bandwidth_bytes_per_s)
