@@ -34,7 +34,7 @@ def held_out(factors, device="nvidia/l40s", seed=1, sizes=None):
 
 
 def far_apart(one, two):
-    a, b = one.case.shape, two.case.shape
+    a, b = one.case.work.sizes, two.case.work.sizes
     return any(max(x / y, y / x).item() >= NEAR for x, y in zip(a[:3], b[:3], strict=True))
 
 

@@ -1,0 +1,246 @@
+"""One dispatch: command, function, network and prediction claim give the same seconds for the same op.
+
+No measurement is read: a claim is asked for real, on rows that took what the function says, so it must find no error.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from pytest_rooflint.golden import read
+from pytest_rooflint.suite.judge import judge
+from rooflint.cli.explain import app
+from rooflint.coefficients.library import Coefficients
+from rooflint.devices.registry import Registry
+from rooflint.energy.model import Energies
+from rooflint.kernels.constants import ConstantsFile
+from rooflint.kernels.dispatch import kernel
+from rooflint.kernels.residency import COLD
+from rooflint.networks.ops import Op
+from rooflint.networks.workload import Workload, matrix_op
+from rooflint.prediction.predict import Setting, predict
+from rooflint_calibration import against_published, published
+from rooflint_calibration.package import FAMILIES, family_of
+from rooflint_calibration.topics import TOPICS, Rows, Topic
+
+REGISTRY = Registry()
+ENERGIES = Energies(Coefficients(REGISTRY))
+DEVICES = tuple(next(iter(members.values())) for members in FAMILIES.values())
+"""One of each family."""
+CORES = (
+    "nvidia/v100-pcie-32gb",
+    "nvidia/t4",
+    "nvidia/p100-pcie-16gb",
+    "nvidia/a100-pcie-80gb",
+    "nvidia/h100-sxm5-80gb",
+)
+
+PRODUCTS = [(8192, 8192, 8192), (16, 8192, 8192), (64, 1024, 1024), (65, 1024, 1024), (129, 4096, 512)]
+SEQUENCES = [(1, 32, 8, 4096, 128), (8, 16, 16, 64, 64)]
+SIZES = {
+    "gemm": [(*sizes, copies) for sizes in PRODUCTS for copies in (1, 6)],
+    "fp8_tensor": PRODUCTS,
+    "fp8_block": PRODUCTS,
+    "quantise": [(8192, 8192), (1, 128)],
+    "prefill": SEQUENCES,
+    "encoder": [(1, 12, 12, 197, 64), (8, 16, 16, 64, 64)],
+    "decode": [(16, 8, 8, 4096, 128), (1, 32, 32, 65536, 128)],
+    "decode_fp8": [(16, 8, 8, 4096, 128), (1, 32, 32, 65536, 128)],
+}
+"""Rows of each topic. A new topic must be added here."""
+
+NO_TABLE = ("fp8_block", "prefill")
+"""What no op table can say: networks have one scale a tensor, no mask and no cache that is appended to."""
+
+
+def pairs(*topics):
+    """Topics and devices that were measured."""
+    return [(topic, device) for topic in topics for device in DEVICES if device not in TOPICS[topic].absent]
+
+
+def asked(topic, device, row, **residency):
+    """What the function says of one row."""
+    one = TOPICS[topic]
+    given = {"copies": one.copies, **dict(zip(one.columns, row, strict=True)), **residency}
+    hardware = REGISTRY.get(device)
+    return kernel(one.op, hardware, REGISTRY, precision=one.precision, **one.options, **given)
+
+
+def explained(m, n, k, device, *options):
+    """What the command says."""
+    result = CliRunner().invoke(app, ["gemm", *map(str, (m, n, k)), "-d", device, "-f", "json", *map(str, options)])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["latency_s"]
+
+
+def networked(op, device, precision, storage=None):
+    """What a network of one op takes in a graph."""
+    setting = Setting(precision, storage, launch="graph", fidelity="silicon")
+    found = predict(REGISTRY.get(device), Workload.from_ops("one", [op]), ENERGIES, setting)
+    assert found.fidelity == "silicon"
+    return found.latency_s
+
+
+def test_no_topic_is_forgotten():
+    assert set(SIZES) == set(TOPICS)
+    assert set(TABLE_OF) == set(TOPICS) - set(NO_TABLE)
+
+
+@pytest.fixture
+def claim(tmp_path, monkeypatch, shipped_suite):
+    """`claim(line, topic, device, seconds)`: the verdict where the rows of a topic took so long on one device."""
+
+    def judged(line, topic, device, seconds):
+        rows = Rows(topic, device, np.array(SIZES[topic], float), seconds)
+        module = "pytest_rooflint.claims.predictions.unseen"
+        monkeypatch.setattr(
+            "rooflint_calibration.evaluation.measured_devices", lambda name: {family_of(device): [device]}
+        )
+        monkeypatch.setattr(f"{module}.measured_devices", lambda name: {family_of(device): [device]}, raising=False)
+        chip = asked(topic, device, SIZES[topic][0]).chip
+        monkeypatch.setattr(Topic, "rows", lambda *_: (rows, chip))
+        # a claim leaves a family out; here all are asked with the same constants
+        monkeypatch.setattr(ConstantsFile, "without", lambda file, family, groups=(): file.constants)
+        file = tmp_path / "one.yaml"
+        source = "source: {document: Some tables, where: all, grade: read}"
+        file.write_text(f"{source}\nclaims:\n  - {{{line}}}\n", encoding="utf-8")
+        (one,) = read.load(file).claims
+        return judge(one, "", shipped_suite)
+
+    return judged
+
+
+@pytest.mark.parametrize(("topic", "device"), pairs(*TOPICS))
+def test_a_claim_finds_no_error_in_what_the_function_says(topic, device, claim):
+    seconds = np.concatenate([asked(topic, device, row).seconds for row in SIZES[topic]])
+    line = f"prediction: {topic} {family_of(device)} all, error: 1 %, bias: 1 %"
+    found = claim(line, topic, device, seconds)
+    assert (found.outcome, found.obtained.value) == ("pass", pytest.approx(0, abs=1e-12))
+
+
+def test_a_claim_finds_the_error_of_another_model(claim):
+    # the plant that this file is for: products in FP8 by the constants of bf16
+    device = "nvidia/h100-sxm5-80gb"
+    carried = [explained(*row, device, "-p", "int8") for row in SIZES["fp8_tensor"]]
+    found = claim("prediction: fp8_tensor hopper all, error: 1 %, bias: 1 %", "fp8_tensor", device, np.array(carried))
+    assert found.outcome == "fail"
+
+
+@pytest.mark.parametrize(("topic", "device"), pairs("gemm", "fp8_tensor", "fp8_block"))
+@pytest.mark.parametrize("copies", [0, 1, 6])
+def test_the_command_says_what_the_function_says(topic, device, copies):
+    one = TOPICS[topic]
+    scale = [option for name, value in one.options.items() for option in (f"--{name}", value)]
+    for row in SIZES[topic][::2]:
+        told = explained(*row[:3], device, "-p", one.precision, "--copies", copies, *scale)
+        assert told == pytest.approx(asked(topic, device, row, copies=copies or COLD).seconds[0], rel=1e-12)
+
+
+def product(m, n, k, *_):
+    return matrix_op("one", "linear", (m, n, k, 1), (m * k, n * k, m * n))
+
+
+def sequence(batch, heads, _, tokens, width, queries=None, bytes_each=1):
+    queries, keys = tokens if queries is None else queries, 2 * batch * heads * tokens * width
+    asks = batch * heads * queries * width
+    return matrix_op("one", "attention", (queries, tokens, 2 * width, batch * heads), (asks + keys, 0, asks))
+
+
+def narrow_cache(batch, heads, _, tokens, width):
+    """In elements of 1 B: the cache, and Q and the output of 2 B."""
+    one = sequence(batch, heads, _, tokens, width, 1)
+    asks = batch * heads * width
+    return one._replace(elements_in=2 * batch * heads * tokens * width + 2 * asks, elements_out=2 * asks)
+
+
+TABLE_OF = {
+    "gemm": product,
+    "fp8_tensor": product,
+    "quantise": lambda m, k: Op("one", "relu", elements_in=2 * m * k, elements_out=m * k),
+    "encoder": sequence,
+    "decode": lambda *row: sequence(*row, queries=1),
+    "decode_fp8": narrow_cache,
+}
+"""The op of a row, as a network's table has it."""
+
+STORAGE = {"quantise": "int8", "decode_fp8": "int8"}
+"""Tables of these count elements of 1 B."""
+
+
+@pytest.mark.parametrize(("topic", "device"), pairs(*TABLE_OF))
+def test_a_network_of_that_op_alone_takes_as_long(topic, device):
+    for row in SIZES[topic]:
+        told = networked(TABLE_OF[topic](*row), device, TOPICS[topic].precision, STORAGE.get(topic))
+        assert told == pytest.approx(asked(topic, device, row, copies=COLD).seconds[0], rel=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------- CUDA cores
+
+CONVOLUTIONS = [
+    (32, 64, 64, 56, 56, 3, 3),
+    (8, 512, 512, 28, 28, 3, 3),
+    (1, 64, 64, 56, 56, 3, 3),
+    (8, 64, 64, 28, 28, 1, 1),
+]
+HEAD = """title: Some rows
+device: {device}
+op: {op}
+precision: fp32
+source: {{document: Some paper, where: table 3, grade: read}}
+why: nothing was left out
+timing: graph
+columns: [{columns}, us]
+rows:
+"""
+
+
+@pytest.mark.parametrize("device", CORES)
+@pytest.mark.parametrize(
+    ("op", "columns", "rows"),
+    [
+        ("gemm", ("m", "n", "k"), PRODUCTS),
+        (
+            "convolution",
+            ("batch", "channels_in", "channels_out", "height", "width", "kernel_height", "kernel_width"),
+            CONVOLUTIONS,
+        ),
+    ],
+)
+def test_a_published_table_in_fp32_is_predicted_as_the_function_says(op, columns, rows, device, tmp_path, monkeypatch):
+    monkeypatch.setattr(ConstantsFile, "without", lambda file, family, groups=(): file.constants)
+    text = HEAD.format(device=device, op=op, columns=", ".join(columns))
+    text += "".join(f"  - {[*row, 100]}\n" for row in rows)
+    table = published.read(tmp_path / "table.yaml", text)
+    told = against_published.predicted_s(table, against_published.given_of(table, REGISTRY))
+    sizes = dict(zip(columns, np.array(rows, float).T, strict=True))
+    found = kernel(op, REGISTRY.get(device), REGISTRY, precision="fp32", **sizes)
+    assert told == pytest.approx(found.seconds, rel=1e-12)
+
+
+@pytest.mark.parametrize("device", CORES)
+def test_products_in_fp32_take_as_long_by_command_and_in_a_network(device):
+    for m, n, k in PRODUCTS:
+        found = kernel("gemm", REGISTRY.get(device), REGISTRY, precision="fp32", m=m, n=n, k=k)
+        assert explained(m, n, k, device, "-p", "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
+        assert networked(product(m, n, k), device, "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
+
+
+# --------------------------------------------------------------------------------------------------------------- answers
+
+
+@pytest.mark.parametrize(("topic", "device"), pairs(*TOPICS))
+def test_terms_add_up_and_errors_are_known(topic, device):
+    for row in SIZES[topic]:
+        one = asked(topic, device, row)
+        assert np.sum(list(one.terms.values()), axis=0) == pytest.approx(one.seconds, rel=1e-9)
+        assert one.kernel.topic == topic
+        assert family_of(device) in one.errors
+
+
+def test_nothing_cold_beats_its_roofline():
+    for topic, device in pairs(*TOPICS):
+        for row in SIZES[topic]:
+            one = asked(topic, device, row, copies=COLD)
+            assert one.seconds >= one.floor_s
