@@ -21,7 +21,7 @@ from rooflint.kernels.residency import COLD
 from rooflint.networks.ops import Op
 from rooflint.networks.workload import Workload, matrix_op
 from rooflint.prediction.predict import Setting, predict
-from rooflint_calibration import against_published, published
+from rooflint_calibration import against_published, evaluation, published
 from rooflint_calibration.package import FAMILIES, family_of
 from rooflint_calibration.topics import TOPICS, Rows, Topic
 
@@ -94,11 +94,7 @@ def claim(tmp_path, monkeypatch, shipped_suite):
 
     def judged(line, topic, device, seconds):
         rows = Rows(topic, device, np.array(SIZES[topic], float), seconds)
-        module = "pytest_rooflint.claims.predictions.unseen"
-        monkeypatch.setattr(
-            "rooflint_calibration.evaluation.measured_devices", lambda name: {family_of(device): [device]}
-        )
-        monkeypatch.setattr(f"{module}.measured_devices", lambda name: {family_of(device): [device]}, raising=False)
+        monkeypatch.setattr(evaluation, "measured_devices", lambda name: {family_of(device): [device]})
         chip = asked(topic, device, SIZES[topic][0]).chip
         monkeypatch.setattr(Topic, "rows", lambda *_: (rows, chip))
         # a claim leaves a family out; here all are asked with the same constants
@@ -227,7 +223,7 @@ def test_products_in_fp32_take_as_long_by_command_and_in_a_network(device):
         assert networked(product(m, n, k), device, "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
 
 
-# --------------------------------------------------------------------------------------------------------------- answers
+# -------------------------------------------------------------------------------------------------------------- answers
 
 
 @pytest.mark.parametrize(("topic", "device"), pairs(*TOPICS))
