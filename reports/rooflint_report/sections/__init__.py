@@ -4,6 +4,7 @@ from rooflint_report.sections import (
     coverage,
     devices,
     disputed,
+    documents,
     failures,
     measured,
     moved,
@@ -27,6 +28,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("measured", "Measured", measured.view),
     Section("silicon", "Silicon", silicon.view),
     Section("disputed", "Disputed", disputed.view),
+    Section("documents", "Documents", documents.view),
     Section("legend", "Legend", view=lambda page: page),
 )
 
