@@ -268,6 +268,12 @@ def test_the_bound_is_the_larger_share_of_what_kernels_wait_for(pair, workload):
         assert found.bound == ("compute" if compute >= memory else "memory")
 
 
+def test_a_kernel_at_the_breakpoint_counts_as_bound_by_compute():
+    # 8 op / 2 op/s = 4 B / 1 B/s = 4 s
+    one = Estimate("one", "one", "int8", "int8", 2.0, 1.0, np.array([8.0]), np.array([4.0]), 0.5)
+    assert one.waits_s == {"compute": 4.0, "memory": 0.0, "launch": 0.5}
+
+
 @given(st.sampled_from(PAIRS), WORKLOADS)
 def test_narrower_storage_never_hurts(pair, workload):
     device, precision = REGISTRY.get(pair[0]), pair[1]

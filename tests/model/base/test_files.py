@@ -65,7 +65,7 @@ def test_a_folder_that_is_not_there_is_refused_with_the_line(project):
 
 @pytest.mark.parametrize("text", ["[tool\n", HEAD + "rooflint_specs = \n", b"name = '\xff'\n"])
 def test_what_is_no_toml_is_refused(project, text):
-    with pytest.raises(InputError, match=r"pyproject\.toml:\d+  (is not TOML|cannot be read as UTF-8): "):
+    with pytest.raises(InputError, match=r"pyproject\.toml:1  (is not TOML|cannot be read as UTF-8): "):
         configured("rooflint_specs", project(text))
 
 
