@@ -82,6 +82,20 @@ def test_a_figure_has_the_assumed_facts_and_formulas(replay, paths):
 
 
 @pytest.mark.parametrize(
+    ("figure", "unit", "shown"),
+    [
+        ("tdp_ratio", "", "0.65×"),  # 12.98 / 20 W
+        ("tdp_margin", "", "1.57×"),  # 20 / 12.7795 W = 1.565006
+        ("efficiency", "", "3.05 %"),  # 500.3 GOP/s / 16.384 TOP/s
+        ("throughput", "inferences/s", "954198.5 inferences/s"),
+    ],
+)
+def test_a_figure_is_shown_in_its_own_unit(replay, figure, unit, shown):
+    verdict = replay(f"figure: {figure} OLD, expect: 1.00 {unit}")
+    assert verdict.obtained.shown() == shown
+
+
+@pytest.mark.parametrize(
     ("order", "outcome"),
     [
         ("figure: peak OLD < NEW", "pass"),

@@ -6,8 +6,11 @@ import pytest
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import ClaimError, Kind, Obtained, article, halves, terms, unit_precision
+from rooflint.base.errors import InputError
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_S, WATTS
+
+GEMM = "workload: {gemm: [8, 8, 8]}"
 
 
 def product(value):
@@ -101,3 +104,24 @@ def test_a_kind_is_about_hardware_takes_modes_and_needs_an_expectation_by_defaul
     kind = Kind("made_up", "nothing", obtain=lambda claim, context: None)
     assert (kind.scopes, kind.modes, kind.inferred, kind.foreign) == (("hardware",), True, False, False)
     assert kind.expects("anything") and kind.check(None) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("fidelity: gold", "fidelity: want roofline or silicon, found 'gold'"),
+        ("launch: graph", "add 'fidelity: silicon'"),
+        ("fidelity: silicon, launch: rocket", "launch: want one of "),
+        ("storage: int9", "storage: unknown precision 'int9'"),
+        ("refuted: 1", "refuted: want true or false, found '1'"),
+    ],
+)
+def test_shared_options_are_checked(claims, option, says):
+    line = f"latency: acme/k1 < nvidia/t4, compute: int8, workload: {{gemm: [8, 8, 8]}}, {option}"
+    with pytest.raises(InputError, match=says):
+        claims(line)
+
+
+def test_each_launch_mode_is_accepted_with_silicon(claims):
+    for mode in ("stream", "graph", "free", "framework"):
+        assert claims(f"bound: nvidia/t4, is: launch, compute: fp16, fidelity: silicon, launch: {mode}, {GEMM}")
