@@ -233,8 +233,6 @@ class WinogradConvolution(Convolution):
 
     precision: str = "fp32"
 
-    rests_on = "dense 3 × 3 of stride 1 calibrated on cuDNN in fp32, others not: they take the constants of products"
-
     @property
     def topic(self) -> str | None:
         """Of published tables."""
