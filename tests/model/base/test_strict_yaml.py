@@ -454,6 +454,7 @@ def test_windows_lines_stay_windows_lines():
     [
         (("units", "vector"), "has no 'units.vector'"),
         (("claims", 7, "expect"), "has no"),
+        (("claims", 2, "expect"), "has no"),
         (("claims", "expect"), "has no"),
         (("units",), "is not a scalar on one line"),
         (("notes",), "is not a scalar on one line"),

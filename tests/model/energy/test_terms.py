@@ -209,11 +209,6 @@ def test_counts_are_those_of_each_op_whatever_stands_beside_it(m, n, k):
 # ---- Terms: what is said of an energy is said of its terms, and they add up to it
 
 
-def near_of_terms(value):
-    """Energies of single events are far below the absolute tolerance that approx has by default."""
-    return pytest.approx(value, rel=1e-9, abs=0)
-
-
 (QUOTED,) = Coefficients(Registry()).memory("hbm2").energy("device").best.facts
 (ESTIMATE,) = Coefficients(Registry()).process("7nm").energy("op", "fp32").best.facts
 
@@ -270,10 +265,10 @@ def test_it_rests_on_each_fact_once_and_is_as_good_as_the_weakest():
 @given(energies())
 def test_parts_sum_to_the_whole_however_one_adds(energy):
     slow = sum(count * one.each.typical for one in energy.terms for count in one.counts.tolist())
-    assert energy.total_j == near_of_terms(slow)
-    assert energy.energy_j.sum() == near_of_terms(slow)
-    assert sum(energy.groups().values()) == near_of_terms(slow)
-    assert sum(map(energy.of_group, GROUPS)) == near_of_terms(slow)
+    assert energy.total_j == near(slow)
+    assert energy.energy_j.sum() == near(slow)
+    assert sum(energy.groups().values()) == near(slow)
+    assert sum(map(energy.of_group, GROUPS)) == near(slow)
 
 
 @given(energies())

@@ -284,7 +284,6 @@ def near(value):
     return pytest.approx(value, rel=1e-9, abs=0)
 
 
-REGISTRY_TRAFFIC = Registry()
 ARRAY = UnitArray("SM", (Pool(4),))
 sizes_of_traffic = st.integers(1, 40)
 tiles = st.integers(1, 16)
@@ -333,7 +332,7 @@ def test_every_tile_reads_its_rows_and_columns(m, n, k, groups, rows, columns, s
 def test_a_large_product_reads_each_operand_once_for_each_tile_along_it():
     # 8192 / 256 = 32 tiles down and 8192 / 128 = 64 across: (32 + 64 + 1) × 8192² × 2 B
     work = gemm(8192, 8192, 8192)
-    allocation = allocate(REGISTRY_TRAFFIC.get("nvidia/a100-sxm4-80gb"), work, compute="fp16", tile=(256, 128))
+    allocation = allocate(REGISTRY.get("nvidia/a100-sxm4-80gb"), work, compute="fp16", tile=(256, 128))
     assert chip_bytes(allocation, work, "fp16").tolist() == [(32 + 64 + 1) * 8192**2 * 2]
 
 
@@ -346,7 +345,7 @@ def test_one_row_is_read_as_one_row_however_high_the_tile():
 def test_a_systolic_array_reads_its_weights_once_and_the_rows_for_each_of_its_columns():
     # TPU v4, 128 × 128: 8192 / 128 = 64 times the rows, once the weights and the result: (64 + 1 + 1) × 8192² × 2 B
     work = gemm(8192, 8192, 8192)
-    allocation = allocate(REGISTRY_TRAFFIC.get("google/tpu-v4"), work, compute="bf16")
+    allocation = allocate(REGISTRY.get("google/tpu-v4"), work, compute="bf16")
     assert chip_bytes(allocation, work, "bf16").tolist() == [66 * 8192**2 * 2]
 
 
@@ -389,7 +388,7 @@ def test_a_core_reads_an_operand_for_each_mac_of_a_lane():
 
 def test_a_matrix_unit_reads_the_rows_and_columns_of_a_square():
     # AMX: 512 MAC of BF16 a clock, 2 · √512 = 45.3 operands
-    xeon = REGISTRY_TRAFFIC.get("intel/xeon-8490h")
+    xeon = REGISTRY.get("intel/xeon-8490h")
     assert operands_per_mac(xeon.units["amx"], "bf16") == near(2 / math.sqrt(512))
     assert operands_per_mac(xeon.units["simd"], "fp32") == 1
 

@@ -166,11 +166,10 @@ def test_an_operating_point_is_in_the_label():
 
 # ---- Criteria: requirements as users type them
 
-REGISTRY_CRITERIA = Registry()
 FOUND = predict(
-    REGISTRY_CRITERIA.get("nvidia/t4"),
+    REGISTRY.get("nvidia/t4"),
     load_workload("torchvision/resnet18"),
-    Energies(Coefficients(REGISTRY_CRITERIA)),
+    Energies(Coefficients(REGISTRY)),
     Setting("fp16"),
 )
 
@@ -232,11 +231,11 @@ def test_a_throughput_never_has_an_exponent(value, shown):
 
 
 def test_what_is_not_known_is_neither_met_nor_missed():
-    unknown = next(device for device in REGISTRY_CRITERIA.readable() if "process" not in device.facts and able(device))
+    unknown = next(device for device in REGISTRY.readable() if "process" not in device.facts and able(device))
     found = predict(
         unknown,
         load_workload("torchvision/resnet18"),
-        Energies(Coefficients(REGISTRY_CRITERIA)),
+        Energies(Coefficients(REGISTRY)),
         Setting(first_of(unknown)),
     )
     (wanted,) = requirements("energy<1J")
