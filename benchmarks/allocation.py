@@ -8,11 +8,11 @@ import argparse
 import time
 
 from rooflint.base.errors import RooflintError
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate
-from rooflint.networks.tables import load_workload, workload_ids
-from rooflint.networks.workload import Workload
+from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.workload import Workload
 
 DEVICES = (
     ("nvidia/h100-sxm5-80gb", "fp16"),

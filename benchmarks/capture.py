@@ -14,18 +14,18 @@ from pathlib import Path
 
 import torch
 
-from rooflint.networks.capture.torchvision_import import import_torchvision
-from rooflint.networks.capture.torchvision_networks import capture_torchvision
-from rooflint.networks.load import network
+from rooflint.workloads.capture.torchvision_import import import_torchvision
+from rooflint.workloads.capture.torchvision_networks import capture_torchvision
+from rooflint.workloads.load import network
 
 NAME = "resnet18"
 SIZE = (1, 3, 224, 224)
 KEPT = """
 from pathlib import Path
-from rooflint.networks.load import network
+from rooflint.workloads.load import network
 assert network("{name}", [{size}], Path(r"{folder}")).total_macs > 0
 """
-TORCH = "from rooflint.networks.capture.torchvision_import import import_torchvision; import_torchvision()"
+TORCH = "from rooflint.workloads.capture.torchvision_import import import_torchvision; import_torchvision()"
 
 
 def bare() -> None:

@@ -14,14 +14,14 @@ from dataclasses import replace
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients, launch_overhead
-from rooflint.devices.hardware import Hardware, working_peak_ops_per_s
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.load import network
-from rooflint.networks.tables import load_workload, workload_ids
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware, working_peak_ops_per_s
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
 from rooflint.roofline import estimate
+from rooflint.workloads.load import network
+from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.workload import Workload
 
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _names() -> list[str]:
-    from rooflint.networks.capture.torchvision_import import import_torchvision  # noqa: PLC0415  # torch only where it is needed
+    from rooflint.workloads.capture.torchvision_import import import_torchvision  # noqa: PLC0415  # torch only where it is needed
 
     models = import_torchvision().models
     return list(models.list_models(module=models))

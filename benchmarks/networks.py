@@ -10,16 +10,16 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from rooflint.base.errors import RooflintError
-from rooflint.networks.capture.torchvision_import import import_torchvision
-from rooflint.networks.capture.torchvision_networks import (
+from rooflint.workloads.capture.torchvision_import import import_torchvision
+from rooflint.workloads.capture.torchvision_networks import (
     capture_torchvision,
     family,
     input_shape,
     networks,
     trace_torchvision,
 )
-from rooflint.networks.ops import QUANTITIES
-from rooflint.networks.workload import Workload
+from rooflint.workloads.ops import QUANTITIES
+from rooflint.workloads.workload import Workload
 
 
 class Line(NamedTuple):

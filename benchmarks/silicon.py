@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.products import Gemm

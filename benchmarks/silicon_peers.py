@@ -26,7 +26,7 @@ import yaml
 
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Constants, constants_file
 from rooflint.kernels.products import Gemm

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.kernels.tile import SIZES, Tile

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
-from rooflint.networks.tables import load_workload
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
 from rooflint.output.table import Table
 from rooflint.roofline import Estimate, estimate
+from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import Workload
 
 pytest_plugins = ["pytester"]
 

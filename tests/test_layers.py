@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The rooms of each package, lowest first: a module imports only its own room and those that stand above it here.
 ROOMS = {
     "rooflint": (
-        "base", "devices", "networks", "mapping", "roofline", "coefficients", "kernels", "energy", "cost", "prediction",
-        "diagnosis", "output", "answers", "api", "cli", "__main__",
+        "base", "hardware", "workloads", "mapping", "roofline", "coefficients", "kernels", "energy", "cost",
+        "prediction", "diagnosis", "output", "answers", "api", "cli", "__main__",
     ),
     "rooflint_measure": ("record", "identity", "sensors", "stopwatches", "compare"),
     "pytest_rooflint": (
@@ -43,7 +43,7 @@ STOPWATCH = "rooflint.base"
 REPORT = ("rooflint.base", "rooflint.output")
 
 #: Modules that need torch; nothing imports them at a start.
-TORCH = {f"rooflint.networks.capture.{name}" for name in (
+TORCH = {f"rooflint.workloads.capture.{name}" for name in (
     "detection", "graph", "torchvision_import", "torchvision_networks", "trace", "user_model", "write",
 )}  # fmt: skip
 
@@ -54,7 +54,7 @@ BARE = {
     "rooflint.base.units",
     "rooflint.base.precision",
     "rooflint.base.facts",
-    "rooflint.devices.hardware",
+    "rooflint.hardware.device",
 }
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -127,10 +127,10 @@ def every(*, at_start: bool = False) -> Iterator[tuple[str, int, str]]:
 
 def test_the_walker_sees_the_imports_that_are_there():
     # from rooflint.base import strict_yaml
-    assert "rooflint.base.strict_yaml" in [name for _, name in imports("rooflint.devices.registry")]
+    assert "rooflint.base.strict_yaml" in [name for _, name in imports("rooflint.hardware.registry")]
     # import_module("torchvision")
-    assert "torchvision" in [name for _, name in imports("rooflint.networks.capture.torchvision_import")]
-    assert "torch" in [name for _, name in imports("rooflint.networks.capture.write", at_start=True)]
+    assert "torchvision" in [name for _, name in imports("rooflint.workloads.capture.torchvision_import")]
+    assert "torch" in [name for _, name in imports("rooflint.workloads.capture.write", at_start=True)]
     # inside a function: an import, and not one at the start
     assert "rooflint.output.text" in [name for _, name in imports("rooflint.output.answer")]
     assert "rooflint.output.text" not in [name for _, name in imports("rooflint.output.answer", at_start=True)]
@@ -305,7 +305,10 @@ MAIN = "from rooflint.cli.main import main; main()"
         ("import rooflint", ()),
         (MAIN, ("--help",)),
         (MAIN, ("peaks", "nvidia/t4")),
-        ("import rooflint.roofline, rooflint.diagnosis.diagnose, rooflint.networks.tables, rooflint.networks.load", ()),
+        (
+            "import rooflint.roofline, rooflint.diagnosis.diagnose, rooflint.workloads.tables, rooflint.workloads.load",
+            (),
+        ),
         ("from rooflint_measure.stopwatches import network, numpy_process, stream, wait", ()),
         ("from pytest_rooflint.cli.measure import app; app()", ("--help",)),
     ],

@@ -16,8 +16,8 @@ from pytest_rooflint.recordings.files import identified
 from pytest_rooflint.recordings.finding import LawContext
 from pytest_rooflint.recordings.laws import LAWS, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row
-from rooflint.devices.registry import Registry
-from rooflint.networks.load import network as tabled
+from rooflint.hardware.registry import Registry
+from rooflint.workloads.load import network as tabled
 from rooflint_measure.record.measurement import Measurement, Samples, Unavailable, label
 from rooflint_measure.record.recording import Machine, Recording
 from rooflint_measure.sensors.observer import observer

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.devices.hardware import ComputeUnit, Hardware, Memory, working_peak_ops_per_s
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import ComputeUnit, Hardware, Memory, working_peak_ops_per_s
+from rooflint.workloads.workload import Workload
 
 #: A scalar or an array of them: every formula here works on both.
 Numbers = Any

@@ -13,7 +13,7 @@ from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.grid import Grid
 from rooflint.cost.prices import Prices
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 settings.register_profile("model", deadline=None)  # a slow runner is no bug
 settings.load_profile("model")

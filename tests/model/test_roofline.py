@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from rooflint.devices.hardware import UndisclosedError, UnsupportedError, working_units
-from rooflint.devices.registry import Registry
-from rooflint.networks.workload import conv2d, gemm, mlp
+from rooflint.hardware.device import UndisclosedError, UnsupportedError, working_units
+from rooflint.hardware.registry import Registry
 from rooflint.roofline import (
     Estimate,
     attainable_ops_per_s,
@@ -18,6 +17,7 @@ from rooflint.roofline import (
     kernel_time_s,
     memory_time_s,
 )
+from rooflint.workloads.workload import conv2d, gemm, mlp
 
 REGISTRY = Registry()
 #: (device, precision) of everything that can be estimated.

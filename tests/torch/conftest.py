@@ -11,7 +11,7 @@ def pytest_addoption(parser):
 
 def pytest_generate_tests(metafunc):
     if "any_network" in metafunc.fixturenames:
-        from rooflint.networks.capture.torchvision_networks import networks  # noqa: PLC0415  # torch, which only these tests need
+        from rooflint.workloads.capture.torchvision_networks import networks  # noqa: PLC0415  # torch, which only these tests need
 
         every = metafunc.config.getoption("every_network", default=False)
         metafunc.parametrize("any_network", networks() if every else metafunc.module.ONE_OF_EACH)

@@ -10,16 +10,16 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from rooflint.networks.capture import torchvision_import
-from rooflint.networks.capture import write as module_under_test
-from rooflint.networks.capture.graph import CaptureError
-from rooflint.networks.capture.torchvision_import import import_torchvision
-from rooflint.networks.capture.torchvision_networks import capture_torchvision
-from rooflint.networks.capture.trace import capture
-from rooflint.networks.capture.write import main, write_torchvision
-from rooflint.networks.ops import UnknownOpError
-from rooflint.networks.tables import ROOT, load_workload, read_table, workload_ids
-from rooflint.networks.workload import Workload, conv2d, mlp
+from rooflint.workloads.capture import torchvision_import
+from rooflint.workloads.capture import write as module_under_test
+from rooflint.workloads.capture.graph import CaptureError
+from rooflint.workloads.capture.torchvision_import import import_torchvision
+from rooflint.workloads.capture.torchvision_networks import capture_torchvision
+from rooflint.workloads.capture.trace import capture
+from rooflint.workloads.capture.write import main, write_torchvision
+from rooflint.workloads.ops import UnknownOpError
+from rooflint.workloads.tables import ROOT, load_workload, read_table, workload_ids
+from rooflint.workloads.workload import Workload, conv2d, mlp
 
 INPUT_SHAPE = (1, 3, 224, 224)
 COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]

@@ -5,13 +5,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from rooflint.networks.capture.torchvision_import import import_torchvision
-from rooflint.networks.capture.torchvision_networks import build, capture_torchvision, input_shape
-from rooflint.networks.capture.trace import capture
-from rooflint.networks.capture.user_model import capture_factory, capture_program
-from rooflint.networks.flow import INPUT
-from rooflint.networks.tables import load_workload, workload_ids
-from rooflint.networks.workload import footprint
+from rooflint.workloads.capture.torchvision_import import import_torchvision
+from rooflint.workloads.capture.torchvision_networks import build, capture_torchvision, input_shape
+from rooflint.workloads.capture.trace import capture
+from rooflint.workloads.capture.user_model import capture_factory, capture_program
+from rooflint.workloads.flow import INPUT
+from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.workload import footprint
 
 COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]
 

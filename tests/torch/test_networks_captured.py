@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from rooflint.networks.capture.torchvision_networks import capture_torchvision
-from rooflint.networks.load import network
+from rooflint.workloads.capture.torchvision_networks import capture_torchvision
+from rooflint.workloads.load import network
 
 LOADED = """
 import sys
 from pathlib import Path
-from rooflint.networks.load import network
+from rooflint.workloads.load import network
 table = network(sys.argv[1], folder=Path("kept"))
 print(table.total_macs, *sorted({"torch", "torchvision", "layers", "nets"} & set(sys.modules)))
 """

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from rooflint.networks.capture.graph import CaptureError
-from rooflint.networks.capture.trace import capture
-from rooflint.networks.capture.user_model import capture_factory, capture_program
-from rooflint.networks.workload import WorkloadError
+from rooflint.workloads.capture.graph import CaptureError
+from rooflint.workloads.capture.trace import capture
+from rooflint.workloads.capture.user_model import capture_factory, capture_program
+from rooflint.workloads.workload import WorkloadError
 
 NETS = """
 import torch

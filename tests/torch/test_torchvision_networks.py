@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from rooflint.networks.capture.detection import every_box_passes
-from rooflint.networks.capture.graph import CaptureError
-from rooflint.networks.capture.torchvision_import import import_torchvision
-from rooflint.networks.capture.torchvision_networks import (
+from rooflint.workloads.capture.detection import every_box_passes
+from rooflint.workloads.capture.graph import CaptureError
+from rooflint.workloads.capture.torchvision_import import import_torchvision
+from rooflint.workloads.capture.torchvision_networks import (
     FAMILIES,
     build,
     capture_torchvision,
@@ -21,10 +21,10 @@ from rooflint.networks.capture.torchvision_networks import (
     networks,
     trace_torchvision,
 )
-from rooflint.networks.capture.write import write_torchvision
-from rooflint.networks.ops import NMS_RIVALS
-from rooflint.networks.tables import read_table
-from rooflint.networks.workload import footprint
+from rooflint.workloads.capture.write import write_torchvision
+from rooflint.workloads.ops import NMS_RIVALS
+from rooflint.workloads.tables import read_table
+from rooflint.workloads.workload import footprint
 
 ONE_OF_EACH = (
     "alexnet",

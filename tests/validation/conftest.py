@@ -236,7 +236,7 @@ def shipped_suite() -> Suite:
 def audited(tmp_path):
     """Findings of a table of published figures, written under a name; further words are `--map` pairs."""
     from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
-    from rooflint.devices.registry import Registry  # noqa: PLC0415
+    from rooflint.hardware.registry import Registry  # noqa: PLC0415
 
     def found(text, name="gpus.csv", **mapping):
         file = tmp_path / name

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rooflint.base.errors import refuse
 from rooflint.base.precision import bytes_per_element
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError
-from rooflint.devices.registry import Registry, UnknownDeviceError
+from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
+from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint.kernels import convolution, gemm
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Constants, constants_file

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.errors import InputError, RooflintError, shown
-from rooflint.devices.spec_files import read_spec
+from rooflint.hardware.spec_files import read_spec
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, ConstantsFile
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec, Own

@@ -25,7 +25,7 @@ import rooflint_calibration
 from rooflint.base import git
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint_calibration.topics import TOPICS, unseen
 

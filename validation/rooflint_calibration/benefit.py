@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import ConstantsFile
 from rooflint_calibration.anchors import Anchors, Setting, of_published, own_figures

@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from rooflint.base.units import SECONDS, format_quantity
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.schema import Strict
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.schema import Strict
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import COLD

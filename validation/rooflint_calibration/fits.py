@@ -7,7 +7,7 @@ import numpy as np
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import OPS_GROUPS, Constants, ConstantsFile, constants_file
 from rooflint.kernels.convolution import WinogradConvolution

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.dispatch import OPS
 from rooflint.kernels.network import CALIBRATED, MODELS, OP_OF

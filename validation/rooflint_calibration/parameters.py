@@ -7,7 +7,7 @@ from typing import Any
 from rooflint.base.facts import Fact, leading_number
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import format_number
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import GROUPS, OPS_GROUPS, constants_file
 from rooflint_calibration.evaluation import HeldOut

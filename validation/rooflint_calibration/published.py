@@ -12,8 +12,8 @@ from pydantic import Field
 from rooflint.base.errors import InputError, Problem, RooflintError
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.strict_yaml import Document
-from rooflint.devices.schema import Id, Strict, Text, Word
-from rooflint.devices.spec_files import read_spec
+from rooflint.hardware.schema import Id, Strict, Text, Word
+from rooflint.hardware.spec_files import read_spec
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.package import PUBLISHED
 

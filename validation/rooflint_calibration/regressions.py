@@ -13,7 +13,7 @@ import numpy as np
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.text import counted
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.constants import FILES
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.base import Ask, make_request

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity, percent
-from rooflint.devices.schema import Strict
+from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose, Section
 from rooflint.output.table import Table

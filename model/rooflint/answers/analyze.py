@@ -23,7 +23,7 @@ from rooflint.base.units import (
     format_quantity,
     percent,
 )
-from rooflint.devices.schema import Strict
+from rooflint.hardware.schema import Strict
 from rooflint.kernels.breakdown import Breakdown
 from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on

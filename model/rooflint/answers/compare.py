@@ -19,7 +19,7 @@ from rooflint.answers.record import (
 )
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
-from rooflint.devices.schema import Strict
+from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section
 from rooflint.output.table import Table

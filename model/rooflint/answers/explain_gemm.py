@@ -8,7 +8,7 @@ from pydantic import Field
 from rooflint.base.facts import Grade
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
-from rooflint.devices.schema import Strict
+from rooflint.hardware.schema import Strict
 from rooflint.kernels.breakdown import Breakdown
 from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, with_more
 from rooflint.kernels.products import Fp8Gemm, Gemm

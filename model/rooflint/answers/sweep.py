@@ -18,8 +18,7 @@ from rooflint.answers.record import (
 )
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import percent
-from rooflint.devices.schema import Strict
-from rooflint.networks.workload import Workload
+from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Curve, Curves, Grid, Prose, Section
 from rooflint.output.table import Table
@@ -27,6 +26,7 @@ from rooflint.prediction.comparison import BALANCE, CRITERIA, Requirement, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction
 from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
+from rooflint.workloads.workload import Workload
 
 PAIRS = ("latency", "energy", BALANCE)
 COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "bound by")

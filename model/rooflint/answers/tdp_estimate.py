@@ -8,8 +8,8 @@ from pydantic import Field
 from rooflint.base.facts import Factor, Grade, weakest
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_MAC, OPS_PER_S, WATTS, format_number, format_quantity
-from rooflint.devices.schema import Strict
 from rooflint.energy.tdp import DATAPATH_BITS, Hold, TdpEstimate, compared, over, packed_macs
+from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
 from rooflint.output.table import Table

@@ -16,9 +16,9 @@ from rooflint.base.units import (
     format_number,
     format_quantity,
 )
-from rooflint.devices.hardware import UnsupportedError, working_units
-from rooflint.devices.schema import Strict
 from rooflint.energy.power import VERDICTS, PowerCheck, PowerTerm, UnknownPower, Verdict
+from rooflint.hardware.device import UnsupportedError, working_units
+from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
 from rooflint.output.table import Cell, Table

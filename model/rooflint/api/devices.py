@@ -10,9 +10,9 @@ from rooflint.base.files import configured
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, Dimension, format_quantity
-from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError
-from rooflint.devices.registry import Registry
-from rooflint.devices.select import select_device, select_devices
+from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.select import select_device, select_devices
 from rooflint.output.markdown import as_fragment
 from rooflint.output.sections import Grid, Page
 from rooflint.output.table import Table

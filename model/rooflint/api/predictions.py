@@ -14,17 +14,17 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.coefficients.launch_overheads import FREE, MODES
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
-from rooflint.devices.select import select_device, select_devices
 from rooflint.energy.model import Energies
-from rooflint.networks import load
-from rooflint.networks.tables import workload_ids
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.select import select_device, select_devices
 from rooflint.output.answer import Answer
 from rooflint.prediction import comparison
 from rooflint.prediction import predict as prediction
 from rooflint.prediction.predict import FIDELITIES, ROOFLINE, Setting
+from rooflint.workloads import load
+from rooflint.workloads.tables import workload_ids
+from rooflint.workloads.workload import Workload
 
 DEFAULT_PRECISION, DEFAULT_LAUNCH = "bf16", "stream"
 

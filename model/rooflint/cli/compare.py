@@ -13,8 +13,8 @@ from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
 from rooflint.cli.options import Specs, shape_of
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.select import select_devices
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.select import select_devices
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import WINS, Comparison, Contender, requirements
 

@@ -16,8 +16,8 @@ from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs
-from rooflint.devices.hardware import Hardware, working_peak_ops_per_s, working_units
-from rooflint.devices.kinds import KINDS
+from rooflint.hardware.device import Hardware, working_peak_ops_per_s, working_units
+from rooflint.hardware.kinds import KINDS
 from rooflint.output.answer import write
 from rooflint.output.table import Table
 

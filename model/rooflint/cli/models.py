@@ -9,10 +9,10 @@ from rooflint.api import predictions as api
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
 from rooflint.cli.options import DeviceName, Specs
-from rooflint.devices.select import select_device
-from rooflint.networks.tables import workload_ids
+from rooflint.hardware.select import select_device
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import Contender, contend
+from rooflint.workloads.tables import workload_ids
 
 app = typer.Typer(add_completion=False)
 

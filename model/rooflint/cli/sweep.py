@@ -9,7 +9,7 @@ from rooflint.api import predictions as api
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
 from rooflint.cli.options import Specs, shape_of
-from rooflint.devices.select import select_devices
+from rooflint.hardware.select import select_devices
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import requirements
 from rooflint.prediction.sweep import BATCHES, sweep

@@ -15,10 +15,10 @@ from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
 from rooflint.energy.power import survey
 from rooflint.energy.tdp import Case, Factors, Hold, alus_of, clocks_of, estimate, over
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint.output.deliver import deliver
 
 Spelt = Annotated[bool, typer.Option(help="The same as --compare with that word.", hidden=True)]

@@ -21,8 +21,8 @@ from rooflint.coefficients.schema import (
     MemoryReading,
     ProcessSpec,
 )
-from rooflint.devices.hardware import Facts
-from rooflint.devices.kinds import KINDS
+from rooflint.hardware.device import Facts
+from rooflint.hardware.kinds import KINDS
 
 FAR = 6
 """Readings of one thing that are further apart are refused: a unit is wrong (8 bit/B), or a count (16)."""

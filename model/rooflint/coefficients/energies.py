@@ -14,7 +14,7 @@ from rooflint.coefficients.schema import (
     ProcessSpec,
     Scope,
 )
-from rooflint.devices.hardware import Facts
+from rooflint.hardware.device import Facts
 
 
 @dataclass(frozen=True)

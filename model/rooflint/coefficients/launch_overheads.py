@@ -6,7 +6,7 @@ from typing import get_args
 from rooflint.base.strict_yaml import Document
 from rooflint.coefficients.ranges import Range, Reading, UnknownCoefficientError, reading_of
 from rooflint.coefficients.schema import LaunchesSpec, LaunchSpec, Mode
-from rooflint.devices.hardware import Facts, Hardware
+from rooflint.hardware.device import Facts, Hardware
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 

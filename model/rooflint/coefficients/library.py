@@ -32,9 +32,9 @@ from rooflint.coefficients.schema import (
     MemoryEnergySpec,
     ProcessSpec,
 )
-from rooflint.devices.hardware import Facts, Hardware
-from rooflint.devices.registry import Registry
-from rooflint.devices.spec_files import flatten, read_spec
+from rooflint.hardware.device import Facts, Hardware
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.spec_files import flatten, read_spec
 
 E = TypeVar("E", bound=EnergySpec)
 

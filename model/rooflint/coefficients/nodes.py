@@ -14,7 +14,7 @@ from rooflint.coefficients.checks import size_of
 from rooflint.coefficients.energies import Process
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_range
-from rooflint.devices.hardware import Facts
+from rooflint.hardware.device import Facts
 
 PRINTED, OLDER = "7nm", "45nm"
 """The two nodes for which documents print arithmetic in all formats and arrays in all sizes."""

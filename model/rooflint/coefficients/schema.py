@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rooflint.base.units import DIMENSIONLESS, JOULES, JOULES_PER_BYTE, JOULES_PER_BYTE_M, JOULES_PER_OP, SECONDS
-from rooflint.devices.schema import (
+from rooflint.hardware.schema import (
     CIRCUITS,
     Capacity,
     FactKind,

@@ -16,7 +16,7 @@ from rooflint.base.errors import Problem, RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.units import JOULES_PER_KWH
 from rooflint.cost.schema import GridSpec, PlaceSpec
-from rooflint.devices.registry import FactFile, LayeredFiles, Registry
+from rooflint.hardware.registry import FactFile, LayeredFiles, Registry
 
 
 class UnknownPlaceError(RooflintError):

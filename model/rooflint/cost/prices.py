@@ -11,7 +11,7 @@ from rooflint.base.errors import Problem, RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.units import SECONDS_PER_HOUR
 from rooflint.cost.schema import CostSpec, PricesSpec
-from rooflint.devices.registry import FactFile, LayeredFiles, Registry
+from rooflint.hardware.registry import FactFile, LayeredFiles, Registry
 
 FAR = 6
 """Prices of one device on the same terms that lie further apart are refused: a node of eight, or a wrong unit."""

@@ -20,7 +20,7 @@ from rooflint.base.units import (
     JOULES_PER_KWH,
     SECONDS_PER_HOUR,
 )
-from rooflint.devices.schema import FactKind, SourcedSpec, Strict, Text, fact_of
+from rooflint.hardware.schema import FactKind, SourcedSpec, Strict, Text, fact_of
 
 GRAMS_PER_KG = 1000
 

@@ -9,9 +9,9 @@ from rooflint.base.facts import Fact, Factor, leading_number
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.text import some
 from rooflint.base.units import DIMENSIONLESS, HERTZ, format_number
-from rooflint.devices.hardware import Facts, Hardware
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
+from rooflint.hardware.device import Facts, Hardware
+from rooflint.hardware.registry import Registry
 
 FASTER = 1.25  # a clock that is needed is not much above those that the device has
 FEWEST_PEERS = 4

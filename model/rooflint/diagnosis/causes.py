@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.units import OPS_PER_MAC, format_number
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 
 _ROUND = 1e-9
 

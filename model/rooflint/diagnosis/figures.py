@@ -24,7 +24,7 @@ from rooflint.base.units import (
     format_number,
     format_quantity,
 )
-from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
+from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
 
 #: Quantities by the word that names them, with what they are measured in.
 QUANTITIES: dict[str, Dimension] = {

@@ -12,9 +12,6 @@ from functools import cached_property
 
 from rooflint.base.memo import memoised
 from rooflint.base.units import OPS_PER_MAC
-from rooflint.devices.hardware import Hardware, UnsupportedError
-from rooflint.devices.names import required
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.figures import (
     COARSE,
     FLOOR,
@@ -27,6 +24,9 @@ from rooflint.diagnosis.figures import (
     figures,
 )
 from rooflint.diagnosis.substitution import substitutions
+from rooflint.hardware.device import Hardware, UnsupportedError
+from rooflint.hardware.names import required
+from rooflint.hardware.registry import Registry
 
 #: Precisions that vendors quote for vector lanes and for matrix units side by side; either may stand in a table.
 WIDE = frozenset({"fp64", "fp32", "int32", "int16"})

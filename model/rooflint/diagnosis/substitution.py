@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rooflint.base.errors import InputError
 from rooflint.base.facts import Factor
 from rooflint.base.units import OPS_PER_MAC
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.candidate_causes import FAMILIES
 from rooflint.diagnosis.figures import Explanation, Figure, figures
+from rooflint.hardware.registry import Registry
 
 FEWEST = 64
 """Smallest op per clock for which the number of units may be taken for a rate."""

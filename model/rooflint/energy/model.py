@@ -11,7 +11,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope
-from rooflint.devices.hardware import ComputeUnit, Hardware, working_units
+from rooflint.hardware.device import ComputeUnit, Hardware, working_units
 from rooflint.kernels.constants import Constants, constants_file
 
 SCOPES: tuple[Scope, ...] = ("access", "device", "unstated", "core")

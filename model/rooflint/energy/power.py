@@ -14,8 +14,8 @@ from rooflint.base.facts import GRADES, Fact, Grade
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError
-from rooflint.devices.hardware import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
 from rooflint.energy.model import Energies, EnergyError, idle_w, power_limit
+from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
 
 Cause = Literal["compute", "memory", "static"]
 

@@ -22,7 +22,7 @@ from rooflint.coefficients.checks import size_of
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient
-from rooflint.devices.hardware import Facts
+from rooflint.hardware.device import Facts
 
 DATAPATH_BITS = 64
 """Width of one ALU where the width is constant: that of the widest precision. [bit]"""

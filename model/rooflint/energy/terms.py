@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from rooflint.base.facts import Fact, Grade, weakest
 from rooflint.base.precision import bytes_per_element, precision
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_range
-from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies, EnergyError, EnergyModel, idle_w
+from rooflint.hardware.device import Hardware
 from rooflint.mapping.allocate import chip_bytes, issued, operand_bytes, operands_per_mac
 from rooflint.mapping.allocation import Allocation, Part
-from rooflint.networks.workload import Workload
+from rooflint.workloads.workload import Workload
 
 Group = Literal["compute", "memory", "control", "static"]
 GROUPS: tuple[Group, ...] = get_args(Group)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rooflint.base.facts import Fact
 from rooflint.coefficients.launch_overheads import LaunchOverheads
-from rooflint.devices.hardware import ComputeUnit, Hardware, UnsupportedError, working_units
+from rooflint.hardware.device import ComputeUnit, Hardware, UnsupportedError, working_units
 
 WARP = 32
 """Threads of a warp: a matrix instruction that they issue together is waited for by them."""

@@ -16,9 +16,9 @@ from rooflint.base.errors import RooflintError, refuse, shown
 from rooflint.base.facts import Fact
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.registry import Registry
-from rooflint.devices.schema import FactKind, SourcedSpec, Strict, Text, Word, fact_of
-from rooflint.devices.spec_files import flatten, read_spec
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.schema import FactKind, SourcedSpec, Strict, Text, Word, fact_of
+from rooflint.hardware.spec_files import flatten, read_spec
 
 Number = fact_of(FactKind("a number without a unit", DIMENSIONLESS, 1e-6, 1e9, "0.84"))
 

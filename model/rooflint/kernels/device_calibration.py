@@ -10,8 +10,8 @@ from pydantic import Field
 from rooflint.base.errors import refuse
 from rooflint.base.facts import Fact
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.schema import Duration, FactKind, PrecisionName, SourcedSpec, Strict, Text, fact_of
-from rooflint.devices.spec_files import flatten, read_spec
+from rooflint.hardware.schema import Duration, FactKind, PrecisionName, SourcedSpec, Strict, Text, fact_of
+from rooflint.hardware.spec_files import flatten, read_spec
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, ConstantsFile, Products
 

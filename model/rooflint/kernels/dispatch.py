@@ -14,8 +14,8 @@ from typing import Any, get_args
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.attention import Attention
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import OPS_GROUPS, Constants, ConstantsFile, constants_file

@@ -22,9 +22,9 @@ from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Work, peak_ops_per_s
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import Numbers, shapes
-from rooflint.networks.ops import FUSES, MOVES, POOLS, REDUCTIONS
-from rooflint.networks.workload import Workload
 from rooflint.roofline import Estimate, kernel_time_s
+from rooflint.workloads.ops import FUSES, MOVES, POOLS, REDUCTIONS
+from rooflint.workloads.workload import Workload
 
 ModelName = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
 """Kernel models by what a network calls them."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.precision import bytes_per_element
-from rooflint.devices.hardware import ComputeUnit, Hardware, working_units
+from rooflint.hardware.device import ComputeUnit, Hardware, working_units
 from rooflint.mapping.allocation import Allocation, Part
 from rooflint.mapping.layouts import (
     Laid,
@@ -22,7 +22,7 @@ from rooflint.mapping.layouts import (
     on_tiles,
     packed_warps,
 )
-from rooflint.networks.workload import Workload
+from rooflint.workloads.workload import Workload
 
 LAYOUTS = ("spread", "packed")
 """`spread`: as hardware deals blocks, each to the next unit; `packed`: a thread group is filled before the next one."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.networks.workload import Workload
+from rooflint.workloads.workload import Workload
 
 Counts = NDArray[np.int64]
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.precision import bytes_per_element
-from rooflint.devices.hardware import ComputeUnit, Hardware
+from rooflint.hardware.device import ComputeUnit, Hardware
 from rooflint.mapping.allocation import Part, Rows
 from rooflint.mapping.blocks import Pool, UnitArray, chosen_tiles, lines, output_tiles, products
-from rooflint.networks.workload import Workload
+from rooflint.workloads.workload import Workload
 
 TENSOR_TILES = ((256, 128), (128, 128), (128, 64), (64, 64))
 """Output tiles of matrix cores, largest first.

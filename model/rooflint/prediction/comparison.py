@@ -27,10 +27,10 @@ from rooflint.base.units import (
     percent,
 )
 from rooflint.coefficients.launch_overheads import FREE
-from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError, working_units
 from rooflint.energy.model import Energies
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError, working_units
 from rooflint.prediction.predict import ROOFLINE, NotKnownError, Prediction, Setting, predict
+from rooflint.workloads.workload import Workload
 
 
 class CriterionError(RooflintError):

@@ -15,7 +15,7 @@ from rooflint.cost.economics import (
 )
 from rooflint.cost.grid import Grid, NoReadingError, Reading
 from rooflint.cost.prices import NoPriceError, Prices, PurchasePrice, RentPrice
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import NotKnownError, Prediction
 
 MILLION = 1e6

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from rooflint.base.errors import refuse
 from rooflint.base.files import write_whole_bytes
-from rooflint.devices.hardware import Hardware, UndisclosedError, UnsupportedError
 from rooflint.energy.model import Energies
-from rooflint.networks.workload import Workload, WorkloadError
+from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
 from rooflint.prediction.predict import NotKnownError, Prediction, Setting, predict
+from rooflint.workloads.workload import Workload, WorkloadError
 
 PRECISIONS = ("fp32", "bf16", "fp16", "int8")
 

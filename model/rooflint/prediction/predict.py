@@ -19,15 +19,15 @@ from rooflint.base.units import SECONDS, format_quantity
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import launch_overhead
 from rooflint.coefficients.ranges import Coefficient
-from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies, power_limit
 from rooflint.energy.terms import Energy, energy_of
+from rooflint.hardware.device import Hardware
 from rooflint.kernels.chip import MissingFactError, chip_of
 from rooflint.kernels.network import SiliconEstimate, on_silicon
 from rooflint.mapping.allocate import allocate
 from rooflint.mapping.allocation import Allocation
-from rooflint.networks.workload import Footprint, Workload, footprint
 from rooflint.roofline import Estimate, estimate, kernel_time_s
+from rooflint.workloads.workload import Footprint, Workload, footprint
 
 T = TypeVar("T")
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware
 from rooflint.prediction.comparison import Contender, Requirement, contend, score_of
 from rooflint.prediction.metrics import batch_efficiency
 from rooflint.prediction.predict import Prediction, Setting
+from rooflint.workloads.workload import Workload
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 

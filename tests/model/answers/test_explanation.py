@@ -8,12 +8,12 @@ from rooflint.answers.explanation import METRICS, explain
 from rooflint.base.units import JOULES, SECONDS, format_quantity
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import contend
 from rooflint.prediction.predict import Setting
 from rooflint.roofline import kernel_time_s
+from rooflint.workloads.tables import load_workload
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -10,11 +10,11 @@ from rooflint.answers.insights import caveats, insights
 from rooflint.base.units import JOULES, format_quantity
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import BALANCE, compare, requirements, shown
 from rooflint.prediction.predict import Setting
+from rooflint.workloads.tables import load_workload
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -7,9 +7,9 @@ import pytest
 
 from rooflint.answers.tdp_registry import ends, ratio_shown
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
 from rooflint.energy.power import VERDICTS, PowerCheck, survey
+from rooflint.hardware.registry import Registry
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "method-tdp.md").read_text(encoding="utf-8").split())
 REGISTRY = Registry()

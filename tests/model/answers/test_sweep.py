@@ -7,12 +7,12 @@ from rooflint.answers.models import answer as models
 from rooflint.answers.sweep import answer
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import contend, requirements, shown
 from rooflint.prediction.predict import Setting, predict
 from rooflint.prediction.sweep import crossovers, sweep
+from rooflint.workloads.tables import load_workload
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -2,9 +2,9 @@
 
 from rooflint.answers.tdp_registry import fitting_clock, ratio_shown
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
 from rooflint.energy.power import survey
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.facts import GRADES, Fact, Factor, Ladder, Source, weakest
 from rooflint.base.units import DIMENSIONLESS, WATTS, Quantity, parse_quantity
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 PAPER = Source("wp", "White paper", "quoted")
 

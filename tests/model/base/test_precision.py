@@ -14,7 +14,7 @@ from rooflint.base.precision import (
     rate_unit,
     tensor_bytes,
 )
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 
 @pytest.mark.parametrize(

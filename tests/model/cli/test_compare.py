@@ -16,11 +16,11 @@ from rooflint.answers.sweep import SweepRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli import analyze, compare, models, sweep
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload, workload_ids
+from rooflint.hardware.registry import Registry
 from rooflint.output.answer import UnknownFormatError
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.tables import load_workload, workload_ids
 
 APPS = {"compare": compare.app, "analyze": analyze.app, "models": models.app, "sweep": sweep.app}
 SHAPES = {"compare": CompareRecord, "analyze": AnalyzeRecord, "models": ModelsRecord, "sweep": SweepRecord}

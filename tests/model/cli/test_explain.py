@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from rooflint.answers.explain_gemm import LISTING, WAITS, GemmRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli.explain import app
-from rooflint.devices.hardware import UnsupportedError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import UnsupportedError
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 
 QUESTIONS = [

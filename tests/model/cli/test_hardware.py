@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from rooflint.base.errors import RooflintError, shown
 from rooflint.cli.hardware import app
-from rooflint.devices.hardware import working_peak_ops_per_s
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import working_peak_ops_per_s
+from rooflint.hardware.registry import Registry
 from rooflint.output.answer import UnknownFormatError
 
 REGISTRY = Registry()

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from rooflint.base.errors import RooflintError, shown
 from rooflint.cli.peaks import app
-from rooflint.devices.hardware import UndisclosedError, UnsupportedError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import UndisclosedError, UnsupportedError
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 

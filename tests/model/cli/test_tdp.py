@@ -14,7 +14,7 @@ from rooflint.answers.tdp_registry import TdpRegistryRecord
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import UnknownPrecisionError
 from rooflint.cli.tdp import app, registry_command
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.output.answer import UnknownFormatError
 
 H100 = ("--alus", "528", "--macs-per-clock", "256", "--clock", "1.98GHz", "--circuit", "systolic_mac")

@@ -6,7 +6,7 @@ from rooflint.base.units import SECONDS
 from rooflint.coefficients.launch_overheads import MODES
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 DEVICE = """name: Acme One
 kind: gpu

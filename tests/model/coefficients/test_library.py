@@ -9,8 +9,8 @@ from rooflint.base.precision import PRECISIONS
 from rooflint.coefficients.checks import size_of
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.registry import PACKAGED, Registry
-from rooflint.devices.schema import CIRCUITS
+from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint.hardware.schema import CIRCUITS
 
 SHIPPED = Coefficients(Registry())
 NODES, MEMORIES = SHIPPED.ids("process"), SHIPPED.ids("memory")

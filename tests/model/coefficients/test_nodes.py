@@ -12,8 +12,8 @@ from rooflint.coefficients.checks import size_of
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.registry import Registry
-from rooflint.devices.schema import CIRCUITS
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.schema import CIRCUITS
 
 
 def near(value):

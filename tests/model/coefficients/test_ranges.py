@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_range
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 
 def near(value):

@@ -8,7 +8,7 @@ from rooflint.base.errors import InputError
 from rooflint.base.facts import GRADES, Fact
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 SHIPPED = Coefficients(Registry())
 KINDS = SHIPPED.ids("events")

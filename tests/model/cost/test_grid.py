@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.cost.grid import Grid, NoReadingError, UnknownPlaceError
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 
 SHIPPED = Grid(Registry())
 

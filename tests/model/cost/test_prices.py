@@ -7,7 +7,7 @@ import pytest
 from rooflint.base.errors import InputError
 from rooflint.base.facts import GRADES
 from rooflint.cost.prices import NoPriceError, Prices
-from rooflint.devices.registry import PACKAGED, Registry, UnknownDeviceError
+from rooflint.hardware.registry import PACKAGED, Registry, UnknownDeviceError
 
 SHIPPED = Prices(Registry())
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import parse_quantity
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
 from rooflint.diagnosis.diagnose import CANDIDATES, MAX_CAUSES, candidates, diagnose, shortlist
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 ORIN, H100 = REGISTRY.get("nvidia/jetson-agx-orin-64gb"), REGISTRY.get("nvidia/h100-sxm5-80gb")

@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.figures import QUANTITIES, figures, show
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 H100, ORIN = REGISTRY.get("nvidia/h100-sxm5-80gb"), REGISTRY.get("nvidia/jetson-agx-orin-64gb")

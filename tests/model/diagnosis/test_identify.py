@@ -5,9 +5,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rooflint.base.units import last_digit
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.figures import ERRORS, Printed, distortions_of, figures
 from rooflint.diagnosis.identify import MOST, UNLIKELY, Asked, Identifier
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 IDENTIFIER = Identifier(REGISTRY)

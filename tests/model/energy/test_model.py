@@ -4,8 +4,8 @@ import pytest
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import SCOPES, Energies, EnergyError, EnergyModel
+from rooflint.hardware.registry import Registry
 
 
 def near(value):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from rooflint.base.precision import PRECISIONS
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies, EnergyError, power_limit
 from rooflint.energy.power import (
     MISSING,
@@ -25,6 +24,7 @@ from rooflint.energy.power import (
     power_of,
     survey,
 )
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from rooflint.base.precision import precision as precision_named
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.tdp import (
     MOST,
     Case,
@@ -23,6 +22,7 @@ from rooflint.energy.tdp import (
     over,
     packed_macs,
 )
+from rooflint.hardware.registry import Registry
 
 FACTORS = Factors(Coefficients(Registry()))
 NODES, CIRCUITS, PRECISIONS = list(FACTORS.bases), list(FACTORS.circuits), list(FACTORS.precisions)

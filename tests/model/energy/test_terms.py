@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies, EnergyModel
 from rooflint.energy.terms import GROUPS, Energy, Term, control_terms
+from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate, chip_bytes
-from rooflint.networks.ops import Op
-from rooflint.networks.workload import Workload, gemm, matrix_op
+from rooflint.workloads.ops import Op
+from rooflint.workloads.workload import Workload, gemm, matrix_op
 
 
 def near(value):

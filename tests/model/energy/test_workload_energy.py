@@ -11,16 +11,16 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import PRECISIONS
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.hardware import working_units
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies, idle_w
 from rooflint.energy.terms import GROUPS, energy_of
+from rooflint.hardware.device import working_units
+from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate
-from rooflint.networks.ops import Op
-from rooflint.networks.tables import load_workload, workload_ids
-from rooflint.networks.workload import Workload, gemm, matrix_op
 from rooflint.prediction.predict import NotKnownError, Setting, predict
 from rooflint.roofline import estimate
+from rooflint.workloads.ops import Op
+from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.workload import Workload, gemm, matrix_op
 
 
 def near(value):

@@ -4,7 +4,7 @@ from rooflint.base.precision import bytes_per_element
 from rooflint.kernels import attention, decode, gemm
 from rooflint.kernels.shapes import shapes
 from rooflint.kernels.tile import menu
-from rooflint.networks.ops import FUSES
+from rooflint.workloads.ops import FUSES
 
 STREAMED = {*FUSES, "layer_norm", "softmax", "max_pool", "avg_pool", "cat"}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels import attention as prefill
 from rooflint.kernels import decode
 from rooflint.kernels.attention import Attention, score_clocks, sequences

@@ -3,8 +3,8 @@
 import pytest
 
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import UnsupportedError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import UnsupportedError
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import MissingFactError, chip_of
 
 REGISTRY = Registry()

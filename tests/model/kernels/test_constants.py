@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.base.errors import InputError, RooflintError
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.constants import FILES, GROUPS, PRODUCTS, constants_file, names, read
 
 SHIPPED = constants_file(Registry())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import Convolution, as_product, convolution, direct_peak_gain, touched_bytes
 from rooflint.kernels.products import Gemm

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, Cores, MissingFactError, chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.gemm import constants_on, efficiency, energy_pj, issued_share

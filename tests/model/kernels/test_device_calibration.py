@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.device_calibration import Own, calibration

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import miss_share

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
+from rooflint.hardware.registry import Registry
 from rooflint.kernels import gemm
 from rooflint.kernels.attention import Attention
 from rooflint.kernels.constants import constants_file
@@ -20,11 +20,11 @@ from rooflint.kernels.kernel import peak_ops_per_s
 from rooflint.kernels.network import MODELS, OP_OF, models_of, on_silicon
 from rooflint.kernels.products import Fp8Gemm, Gemm
 from rooflint.kernels.stream import Stream
-from rooflint.networks.ops import Op
-from rooflint.networks.tables import load_workload, workload_ids
-from rooflint.networks.workload import Workload, conv2d, matrix_op, mlp
 from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate
+from rooflint.workloads.ops import Op
+from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.workload import Workload, conv2d, matrix_op, mlp
 
 from .conftest import CHIPS, chips
 from .slow_network import slow_network_s

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.tile import TILES, Tile, busy_clocks, clocks_per_k, latency_per_k, path_width, store_clocks
 

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import PRECISIONS, bytes_per_element
-from rooflint.devices.hardware import UndisclosedError, UnsupportedError, working_units
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import UndisclosedError, UnsupportedError, working_units
+from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate, chip_bytes, issued, operand_bytes, operands_per_mac
 from rooflint.mapping.allocation import Allocation, Part
 from rooflint.mapping.blocks import Pool, UnitArray, lines, output_tiles
 from rooflint.mapping.blocks import products as blocks_products
-from rooflint.networks.ops import Op
-from rooflint.networks.tables import load_workload
-from rooflint.networks.workload import Workload, gemm, matrix_op, mlp
+from rooflint.workloads.ops import Op
+from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import Workload, gemm, matrix_op, mlp
 
 REGISTRY = Registry()
 DEVICES = [

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate
-from rooflint.networks.ops import Op
-from rooflint.networks.workload import Workload
+from rooflint.workloads.ops import Op
+from rooflint.workloads.workload import Workload
 
 #: A product of 300 × 128 and an addition of 3000 on a TPU v4: 8 MXUs of 128 × 128 in 2 cores.
 TWO = Workload.from_ops(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.mapping.blocks import Pool, UnitArray, ceil_div, chosen_tiles, lines, output_tiles, products
-from rooflint.networks.ops import Op
-from rooflint.networks.workload import Workload
+from rooflint.workloads.ops import Op
+from rooflint.workloads.workload import Workload
 
 MENU = ((256, 128), (128, 128), (128, 64), (64, 64))
 sizes = st.integers(1, 5000)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate
 from rooflint.mapping.layouts import (
     ACCUMULATOR_BYTES,
@@ -12,8 +12,8 @@ from rooflint.mapping.layouts import (
     nearly_square,
     tile_menu,
 )
-from rooflint.networks.ops import Op
-from rooflint.networks.workload import Workload, conv2d, gemm
+from rooflint.workloads.ops import Op
+from rooflint.workloads.workload import Workload, conv2d, gemm
 
 REGISTRY = Registry()
 XEON, H100, ORIN = (

@@ -9,10 +9,9 @@ from rooflint.answers.insights import insights
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import (
     CRITERIA,
     WINS,
@@ -24,6 +23,7 @@ from rooflint.prediction.comparison import (
     score_of,
 )
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.tables import load_workload
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

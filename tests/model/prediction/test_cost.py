@@ -6,11 +6,11 @@ from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.economics import HOURS_PER_YEAR
 from rooflint.cost.grid import UnknownPlaceError
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies, idle_w
-from rooflint.networks.tables import load_workload
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.cost import CostTables, Place, cost_of
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.tables import load_workload
 
 REGISTRY = Registry()
 BOOKS = CostTables.of(REGISTRY)

@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import UndisclosedError, UnsupportedError
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.ops import Op
-from rooflint.networks.tables import load_workload
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import UndisclosedError, UnsupportedError
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.ledger import (
     COLUMNS,
     PRECISIONS,
@@ -34,6 +31,9 @@ from rooflint.prediction.ledger import (
     write_ledger,
 )
 from rooflint.prediction.predict import NotKnownError, Setting, predict
+from rooflint.workloads.ops import Op
+from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import Workload
 
 DEVICES = (
     "google/tpu-v4",

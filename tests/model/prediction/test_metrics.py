@@ -4,12 +4,12 @@ import pytest
 
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload
-from rooflint.networks.workload import mlp
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -9,13 +9,13 @@ from rooflint.base.facts import Fact
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.devices.hardware import UnsupportedError
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.ops import Op
-from rooflint.networks.tables import load_workload
-from rooflint.networks.workload import Workload, WorkloadError, mlp
+from rooflint.hardware.device import UnsupportedError
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import NotKnownError, Setting, predict
+from rooflint.workloads.ops import Op
+from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import Workload, WorkloadError, mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

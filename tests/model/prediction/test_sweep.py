@@ -4,12 +4,12 @@ import pytest
 
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import requirements
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.sweep import BATCHES, ENOUGH, crossovers, leader, sweep
+from rooflint.workloads.tables import load_workload
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

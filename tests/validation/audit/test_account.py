@@ -8,8 +8,8 @@ import pytest
 from pytest_rooflint.audit import account
 from pytest_rooflint.audit.account import STATUSES
 from pytest_rooflint.audit.auditor import Auditor
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.figures import ERRORS
+from rooflint.hardware.registry import Registry
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "typical-errors.csv"
 REGISTRY = Registry()

@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_rooflint.audit.auditor import Auditor
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.figures import ERRORS, figures
+from rooflint.hardware.registry import Registry
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "typical-errors.csv"
 REGISTRY = Registry()

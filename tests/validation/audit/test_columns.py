@@ -16,7 +16,7 @@ from pytest_rooflint.audit.columns import (
     said_sparsity,
 )
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 

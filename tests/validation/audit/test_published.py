@@ -1,7 +1,7 @@
 """Figures from golden files: printed, disputed, known errors."""
 
 from pytest_rooflint.audit import published
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import Convolution
 from rooflint.kernels.products import Gemm

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from pytest_rooflint.cli.calibrate import app
 from rooflint.base.errors import RooflintError, shown
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.constants import CORES, GROUPS, OPS, constants_file, names
 from rooflint_calibration import base, topics
 from rooflint_calibration.base import SCHEMA, BaseError, NoCalibrationError, answer_request, make_request, model_at

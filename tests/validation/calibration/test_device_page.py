@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint_calibration import benefit, package
 from rooflint_calibration.anchors import DEVIATIONS, deviations

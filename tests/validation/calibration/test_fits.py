@@ -8,7 +8,7 @@ import pytest
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import OPS_GROUPS, CoreConstants, constants_file, names
 from rooflint.kernels.shapes import shapes

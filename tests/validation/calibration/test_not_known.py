@@ -1,7 +1,7 @@
 """Not known: GPUs that stay at the roofline, each with its reason, and nobody else."""
 
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.network import CALIBRATED, MODELS
 from rooflint_calibration import not_known

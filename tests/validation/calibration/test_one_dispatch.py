@@ -13,14 +13,14 @@ from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from rooflint.cli.explain import app
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import ConstantsFile
 from rooflint.kernels.dispatch import kernel
 from rooflint.kernels.residency import COLD
-from rooflint.networks.ops import Op
-from rooflint.networks.workload import Workload, matrix_op
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.ops import Op
+from rooflint.workloads.workload import Workload, matrix_op
 from rooflint_calibration import against_published, evaluation, published
 from rooflint_calibration.package import FAMILIES, family_of
 from rooflint_calibration.topics import TOPICS, Rows, Topic

@@ -1,6 +1,6 @@
 """Which devices were measured, as everybody who speaks of it has it."""
 
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.products import Gemm
 from rooflint_calibration.package import FAMILIES
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import package, products

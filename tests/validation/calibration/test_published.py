@@ -11,7 +11,7 @@ from pytest_rooflint.golden import read
 from pytest_rooflint.recordings.files import table_problems as problems
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, RooflintError
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration import published
 from rooflint_calibration.package import PUBLISHED
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.output.answer import write
 from rooflint_calibration import regressions as module
 from rooflint_calibration.base import answer_request

@@ -5,7 +5,7 @@ import pytest
 
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint_calibration import attention_tables
 from rooflint_calibration import rows as recorded

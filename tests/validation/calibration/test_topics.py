@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.kernel import beside

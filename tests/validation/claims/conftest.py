@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import PACKAGED
+from rooflint.hardware.registry import PACKAGED
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pytest_rooflint.claims.crossover import LARGEST, NoCrossingError, first_bat
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import PACKAGED
+from rooflint.hardware.registry import PACKAGED
 
 HEAD = """\
 workload: {gemm: [1, 4096, 4096]}

@@ -10,10 +10,10 @@ from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.tables import load_workload
 
 MLP = "workload: {mlp: [64, 64], batch: 2}"
 GEMM = "workload: {gemm: [1024, 1024, 1024]}"

@@ -8,7 +8,7 @@ import pytest
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import evaluation, package, products

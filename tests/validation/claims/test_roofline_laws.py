@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from pytest_rooflint.claims import roofline_laws
 from pytest_rooflint.claims.roofline_laws import LAWS, Setting, precisions
-from rooflint.devices.hardware import ComputeUnit, Memory
-from rooflint.devices.registry import Registry
-from rooflint.networks.workload import gemm
+from rooflint.hardware.device import ComputeUnit, Memory
+from rooflint.hardware.registry import Registry
 from rooflint.roofline import Estimate, estimate
+from rooflint.workloads.workload import gemm
 
 T4 = "nvidia/t4"
 BATCHES = [1, 2, 64, 1024]

@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import PACKAGED
+from rooflint.hardware.registry import PACKAGED
 
 CLAIM = "tops_per_w: arithmetic"
 K1 = "specs/hardware/acme/k1.yaml"

@@ -13,7 +13,7 @@ from pytest_rooflint.cli import calibrate
 from pytest_rooflint.cli.calibrate import app
 from rooflint.base.strict_yaml import with_value
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import CORES as CORES_FILE
 from rooflint.kernels.constants import PRODUCTS as FILE

@@ -11,7 +11,7 @@ from pytest_rooflint.cli.calibrate import app
 from rooflint.base.errors import RooflintError
 from rooflint.cli.explain import app as explain
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rooflint.evidence import build
 from pytest_rooflint.suite.suite import Suite
-from rooflint.devices.registry import PACKAGED
+from rooflint.hardware.registry import PACKAGED
 from rooflint_report.differences import Share
 from rooflint_report.evidence import Evidence, plain
 from rooflint_report.verdicts import Verdict, Why

@@ -13,7 +13,7 @@ from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import package, products

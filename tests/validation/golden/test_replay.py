@@ -14,10 +14,10 @@ from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.energy.model import Energies
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.mapping.allocate import allocate
-from rooflint.networks.workload import mlp
+from rooflint.workloads.workload import mlp
 
 H100 = Registry().get("nvidia/h100-sxm5-80gb")
 #: 8 → 128 → 8: two tiles of 64 outputs, then one.

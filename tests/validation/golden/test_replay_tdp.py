@@ -13,8 +13,8 @@ from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.energy.model import Energies
+from rooflint.hardware.registry import PACKAGED, Registry
 
 SHIPPED = Path(__file__).parents[3] / "golden" / "replays" / "004-tdp-five-gpus.yaml"
 TABLE = "golden/004-tdp-five-gpus.yaml"

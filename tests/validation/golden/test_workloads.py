@@ -6,8 +6,8 @@ import pytest
 
 from pytest_rooflint.golden.kinds import ClaimError
 from pytest_rooflint.golden.workloads import build
-from rooflint.networks import tables
-from rooflint.networks.workload import conv2d, gemm, mlp
+from rooflint.workloads import tables
+from rooflint.workloads.workload import conv2d, gemm, mlp
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from pytest_rooflint.history.comparison import compare
 from pytest_rooflint.history.side import opened
 from pytest_rooflint.history.summary import summary
-from rooflint.devices.registry import PACKAGED
-from rooflint.networks.tables import Captured, write_table
-from rooflint.networks.workload import Workload, mlp
+from rooflint.hardware.registry import PACKAGED
+from rooflint.workloads.tables import Captured, write_table
+from rooflint.workloads.workload import Workload, mlp
 from rooflint_report.evidence import plain
 
 X1 = "specs/hardware/acme/x1.yaml"

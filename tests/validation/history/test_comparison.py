@@ -12,10 +12,10 @@ from pytest_rooflint.history.comparison import Difference, compare, power_moves
 from pytest_rooflint.history.side import opened
 from pytest_rooflint.history.text import as_md, as_text
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.workload import mlp
+from rooflint.hardware.registry import Registry
 from rooflint.prediction.ledger import QUANTITIES, Key, Ledger, Row, record, tables
+from rooflint.workloads.workload import mlp
 from rooflint_report.differences import Delta
 
 nan = float("nan")

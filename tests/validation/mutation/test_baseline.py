@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_rooflint.mutation.baseline import tracked
-from rooflint.devices.registry import UnknownDeviceError
+from rooflint.hardware.registry import UnknownDeviceError
 
 
 @pytest.fixture

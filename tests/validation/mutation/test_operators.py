@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pytest_rooflint.mutation.operators import OPERATORS, mutations, quantities
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 BODY = """\
 process: [4 nm, wp, p]

@@ -11,7 +11,7 @@ from pytest_rooflint.mutation.baseline import Baseline, FailingSuiteError
 from pytest_rooflint.mutation.operators import quantities
 from pytest_rooflint.mutation.outcome import Outcome, groups, outcomes
 from pytest_rooflint.suite.judge import brief
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 GOLDEN, SPEC = "golden/x1.yaml", "specs/hardware/acme/x1.yaml"
 

@@ -10,7 +10,7 @@ from pytest_rooflint.golden import workloads
 from pytest_rooflint.recordings.bounds import WINOGRAD, bounds, gemm_bytes
 from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.base.errors import RooflintError
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 DEVICES = ("nvidia/t4", "nvidia/h100-sxm5-80gb", "intel/xeon-8490h", "amd/mi300x", "google/tpu-v4", "apple/m2")

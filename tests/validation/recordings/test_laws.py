@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_rooflint.recordings.finding import LawContext
 from pytest_rooflint.recordings.laws import LAWS, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 WHY = "why: counters and readings differ"
 BELOW_PEAK, BEYOND_PEAK = 30e12, 50e12

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pytest_rooflint.repair.spec_repair import digits, is_odd
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 SPEC = "specs/hardware/acme/x1.yaml"
 GOLDEN = "golden/x1.yaml"

@@ -4,7 +4,7 @@ import pytest
 
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import PACKAGED
+from rooflint.hardware.registry import PACKAGED
 
 HEAD = "hardware: acme/x1\nsource: {document: Product page, where: specifications, grade: read}\nclaims:\n"
 

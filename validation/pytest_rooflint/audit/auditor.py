@@ -22,11 +22,11 @@ from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.tables import Cell, Row, read
 from rooflint.base.errors import refuse
 from rooflint.base.precision import PRECISIONS
-from rooflint.devices.names import Designations, Meaning
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Span, ratio_text
 from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, Figure, Printed, show
 from rooflint.diagnosis.identify import Asked, Identifier
+from rooflint.hardware.names import Designations, Meaning
+from rooflint.hardware.registry import Registry
 
 LONGEST_NUMBER = 24
 """Characters of a cell above which it is taken for prose."""

@@ -15,8 +15,8 @@ from pytest_rooflint.golden.kinds import terms
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Factor, Ladder
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.figures import QUANTITIES, Figure
+from rooflint.hardware.registry import Registry
 
 _KINDS = {"peak", "bandwidth", "capacity", "tdp", "count"}
 

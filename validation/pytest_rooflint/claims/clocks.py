@@ -6,7 +6,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Fact
 from rooflint.base.units import HERTZ
-from rooflint.devices.hardware import Hardware, UnsupportedError
+from rooflint.hardware.device import Hardware, UnsupportedError
 
 _SIGN = re.compile(r"\s*(<=|<)\s*")
 

@@ -5,8 +5,8 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import PER, Context, ContradictionError, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.hardware import Hardware, UnsupportedError
 from rooflint.diagnosis.candidate_causes import contradictions
+from rooflint.hardware.device import Hardware, UnsupportedError
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

@@ -14,9 +14,9 @@ from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context,
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_number, format_quantity
-from rooflint.devices.hardware import Hardware
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware
 from rooflint.roofline import Estimate, estimate
+from rooflint.workloads.workload import Workload
 
 LARGEST = 2**16
 """The largest batch that is tried."""

@@ -8,7 +8,7 @@ from pytest_rooflint.golden.claim import Claim, slug
 from pytest_rooflint.golden.kinds import ClaimError, Context
 from rooflint.base.errors import InputError
 from rooflint.base.text import counted
-from rooflint.devices.hardware import Hardware
+from rooflint.hardware.device import Hardware
 
 ALL = "*"
 """The glob of every device in the suite."""

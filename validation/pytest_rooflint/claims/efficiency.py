@@ -14,7 +14,7 @@ from pytest_rooflint.recordings.row import Row, selected, words
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES_PER_S, DIMENSIONLESS, OPS_PER_S, format_quantity, percent
-from rooflint.devices.hardware import Hardware
+from rooflint.hardware.device import Hardware
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from rooflint.base.units import (
 )
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.energy.model import Energies
-from rooflint.networks.workload import Workload
 from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s
+from rooflint.workloads.workload import Workload
 
 
 def tensor_w(assumed: Assumed, precision: str) -> float:

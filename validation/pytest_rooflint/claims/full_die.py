@@ -3,7 +3,7 @@
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Kind, Obtained
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.hardware import UnsupportedError
+from rooflint.hardware.device import UnsupportedError
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

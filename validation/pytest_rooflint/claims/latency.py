@@ -26,9 +26,9 @@ from pytest_rooflint.golden.kinds import (
 from rooflint.base.facts import Fact
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware, working_units
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
+from rooflint.hardware.device import Hardware, working_units
+from rooflint.hardware.registry import Registry
 from rooflint.kernels import constants
 from rooflint.roofline import Estimate, estimate
 
@@ -58,7 +58,7 @@ def _read(roots: tuple[Path, ...], texts: Texts, stamps: Stamps) -> Energies:  #
 # ---- the claim
 
 if TYPE_CHECKING:
-    from rooflint.networks.workload import Workload
+    from rooflint.workloads.workload import Workload
 
 FORMULAS = {
     "roofline": "Σ max(ops / peak, bytes / bandwidth) + launches",

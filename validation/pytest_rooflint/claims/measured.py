@@ -15,7 +15,7 @@ from pytest_rooflint.recordings.finding import DESPITE, Finding, LawContext, che
 from pytest_rooflint.recordings.laws import LAWS, findings
 from rooflint.base.text import counted, some
 from rooflint.base.units import DIMENSIONLESS, UnitError, parse_quantity
-from rooflint.networks.workload import Workload
+from rooflint.workloads.workload import Workload
 
 MOST = 8
 """Breaches that a verdict lists; the rest are counted."""

@@ -8,9 +8,9 @@ from pytest_rooflint.golden.kinds import ClaimError, Context, unit_precision
 from rooflint.base.precision import bytes_per_element
 from rooflint.base.units import BYTES_PER_S, OPS_PER_MAC, Dimension, measure
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies
 from rooflint.energy.power import Work, WorkPower, power_of
+from rooflint.hardware.device import Hardware
 
 HARDWARE: dict[str, dict[str, Any]] = {
     "hardware": {"type": "string", "description": "the device, where a file is about several"}

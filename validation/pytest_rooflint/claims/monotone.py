@@ -20,7 +20,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained, check_precisions
 from rooflint.base.text import counted
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.hardware import Hardware
+from rooflint.hardware.device import Hardware
 
 BATCHES = (1, 2, 8, 32, 256)
 """Batches that a law over batches compares, unless the claim lists its own."""

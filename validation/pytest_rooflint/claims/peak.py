@@ -4,7 +4,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import PER, SPARSE, Context, Kind, Obtained, check_flag, terms
 from rooflint.base.facts import Factor
 from rooflint.base.units import OPS_PER_S
-from rooflint.devices.hardware import Hardware, UnsupportedError
+from rooflint.hardware.device import Hardware, UnsupportedError
 
 
 def check(claim: Claim) -> None:

@@ -4,7 +4,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, halves, unit_precision
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.hardware import ComputeUnit
+from rooflint.hardware.device import ComputeUnit
 
 
 def check(claim: Claim) -> None:

@@ -4,7 +4,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS
-from rooflint.devices.hardware import UnsupportedError
+from rooflint.hardware.device import UnsupportedError
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

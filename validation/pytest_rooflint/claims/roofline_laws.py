@@ -13,9 +13,9 @@ import numpy as np
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.precision import bytes_per_element, rate_unit
 from rooflint.base.units import OPS_PER_S, SECONDS, format_number, format_quantity
-from rooflint.devices.hardware import Hardware, working_peak_ops_per_s
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
+from rooflint.workloads.workload import Workload
 
 ROUNDING = 1e-9
 """Relative error that sums of many floats may have."""

@@ -22,9 +22,9 @@ from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import row
 from rooflint.base.units import OPS_PER_S, WATTS, format_quantity
-from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import EnergyError, power_limit
 from rooflint.energy.power import WorkPower
+from rooflint.hardware.device import Hardware
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import WATTS
-from rooflint.devices.hardware import UnsupportedError
-from rooflint.devices.schema import PowersSpec
+from rooflint.hardware.device import UnsupportedError
+from rooflint.hardware.schema import PowersSpec
 
 _NAMES = ("rated", *PowersSpec.model_fields)
 

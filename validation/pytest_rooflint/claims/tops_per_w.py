@@ -24,8 +24,8 @@ from rooflint.base.facts import Fact
 from rooflint.base.text import some
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_J, format_quantity
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies
+from rooflint.hardware.device import Hardware
 
 SUBJECT = "arithmetic"
 

@@ -18,7 +18,7 @@ from rooflint.base.files import configured, write_whole
 from rooflint.base.units import percent
 from rooflint.cli import options
 from rooflint.cli.options import Specs
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.output.answer import write
 from rooflint.output.deliver import deliver

@@ -13,9 +13,9 @@ from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.kinds import KINDS
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.kinds import KINDS
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.output.deliver import deliver

@@ -20,8 +20,8 @@ from rooflint.base.text import counted
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS, format_number, format_quantity
 from rooflint.cli import options
 from rooflint.cli.options import Specs
-from rooflint.devices.schema import Strict
 from rooflint.energy.power import ARRAYS, WorkPower
+from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section

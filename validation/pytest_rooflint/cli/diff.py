@@ -16,7 +16,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
 from rooflint.base.git import base_of
 from rooflint.cli.options import Specs
-from rooflint.devices.registry import PACKAGED
+from rooflint.hardware.registry import PACKAGED
 from rooflint_report.differences import Delta
 from rooflint_report.evidence import as_json
 

@@ -23,7 +23,7 @@ from rooflint.base.files import configured
 from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli.options import Specs
-from rooflint.devices.hardware import Hardware
+from rooflint.hardware.device import Hardware
 from rooflint.output.deliver import deliver
 from rooflint_measure.record.recording import Machine, Recording, read, write
 from rooflint_measure.sensors.observer import observer

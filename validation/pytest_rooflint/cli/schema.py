@@ -20,7 +20,7 @@ from rooflint.base.errors import shown
 from rooflint.base.files import write_whole
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.cost.schema import GridSpec, PricesSpec
-from rooflint.devices.schema import ArchitectureSpec, HardwareSpec
+from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec
 from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint_calibration.device_answer import DeviceCalibrationRecord

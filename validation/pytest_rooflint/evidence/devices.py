@@ -7,7 +7,7 @@ from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact, Ladder, weakest
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
-from rooflint.devices.hardware import ComputeUnit, Hardware, Memory
+from rooflint.hardware.device import ComputeUnit, Hardware, Memory
 from rooflint_report import evidence
 from rooflint_report.verdicts import Verdict
 

@@ -15,10 +15,10 @@ from rooflint.answers.tdp_registry import (
 )
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
 from rooflint.energy.power import PowerCheck, UnknownPower, survey
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint_report import findings
 
 Found = PowerCheck | UnknownPower

@@ -11,9 +11,9 @@ from rooflint.base.facts import Fact
 from rooflint.base.precision import bytes_per_element, rate_unit
 from rooflint.base.units import OPS_PER_MAC, OPS_PER_S, format_quantity
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Facts
 from rooflint.diagnosis.causes import ratio_text
 from rooflint.energy.model import Energies
+from rooflint.hardware.device import Facts
 from rooflint.mapping.allocate import LAYOUTS
 from rooflint_report.evidence import Assumption, Figure, Replay
 from rooflint_report.verdicts import Source, Verdict

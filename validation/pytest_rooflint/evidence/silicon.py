@@ -13,7 +13,7 @@ from rooflint.answers.explain_gemm import WAITS
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity
-from rooflint.devices.hardware import Hardware
+from rooflint.hardware.device import Hardware
 from rooflint_calibration import against_published, evaluation, not_known, package, published
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import PRODUCT, STREAM, TOPICS

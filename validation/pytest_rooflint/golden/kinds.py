@@ -18,13 +18,13 @@ from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, precision, rate_unit
 from rooflint.base.units import OPS_PER_S, Dimension, format_quantity
 from rooflint.coefficients.launch_overheads import FREE, MODES
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Case, Cause, Span
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 
 if TYPE_CHECKING:
     from pytest_rooflint.golden.replay import Assumed
-    from rooflint.networks.workload import Workload  # NumPy, which most kinds do without
+    from rooflint.workloads.workload import Workload  # NumPy, which most kinds do without
     from rooflint_report.verdicts import Prediction
 
 DIVISOR = "divisor"

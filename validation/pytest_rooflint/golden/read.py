@@ -19,7 +19,7 @@ from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import measure
-from rooflint.devices.spec_files import problems_of, refuse_empty
+from rooflint.hardware.spec_files import problems_of, refuse_empty
 
 _OURSELVES = re.compile(r"\brooflint\b", re.IGNORECASE)
 _RATIO = re.compile(r"\d+(\.\d+)?|\d+\s*/\s*\d+")

@@ -18,14 +18,14 @@ from rooflint.base.errors import InputError, Problem, RooflintError
 from rooflint.base.facts import Fact, Source
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import OPS_PER_MAC, OPS_PER_S
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
-from rooflint.devices.schema import FactKind
-from rooflint.devices.spec_files import read_override
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.schema import FactKind
+from rooflint.hardware.spec_files import read_override
 from rooflint.mapping.allocate import LAYOUTS, allocate
 from rooflint.mapping.allocation import Allocation
-from rooflint.networks.workload import Workload
 from rooflint.roofline import Estimate, estimate, estimate_at
+from rooflint.workloads.workload import Workload
 
 #: Figures of each op by name.
 FIGURES: dict[str, Callable[[Allocation], NDArray[Any]]] = {

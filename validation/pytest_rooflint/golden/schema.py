@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_rooflint.golden.claim import Claim
 from rooflint.base.strict_yaml import Document
-from rooflint.devices.schema import Id, SourceSpec, Strict, Text, Word
+from rooflint.hardware.schema import Id, SourceSpec, Strict, Text, Word
 
 MODE = r"^[a-z0-9][a-z0-9_]*$"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rooflint.golden.kinds import ClaimError
-from rooflint.networks import tables
-from rooflint.networks.workload import Workload, WorkloadError, conv2d, gemm, mlp
+from rooflint.workloads import tables
+from rooflint.workloads.workload import Workload, WorkloadError, conv2d, gemm, mlp
 
 LONGEST = 200
 

@@ -12,9 +12,9 @@ from pytest_rooflint.history.side import Specs
 from rooflint.base import strict_yaml
 from rooflint.base.facts import Fact
 from rooflint.coefficients.library import SECTIONS, SINGLES, Coefficients
-from rooflint.devices.hardware import Facts, Hardware
-from rooflint.devices.registry import Registry
 from rooflint.energy.model import Energies
+from rooflint.hardware.device import Facts, Hardware
+from rooflint.hardware.registry import Registry
 
 T = TypeVar("T")
 

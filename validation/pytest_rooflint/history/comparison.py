@@ -24,9 +24,9 @@ from pytest_rooflint.history.side import Side, Specs
 from rooflint.answers.tdp_registry import hardest
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
-from rooflint.devices.hardware import Hardware
 from rooflint.energy.model import Energies
 from rooflint.energy.power import PowerCheck, survey
+from rooflint.hardware.device import Hardware
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, Table, record, tables
 
 SAME = 1e-9

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import PACKAGED, Registry
 from rooflint.energy.model import Energies
-from rooflint.networks.tables import load_workload, workload_ids
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.prediction.ledger import SUFFIX, Ledger, Table, read_ledger, record, tables
+from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rooflint.base.units import SECONDS, format_number, format_quantity, percent
-from rooflint.devices.schema import Strict
+from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose
 from rooflint.output.table import Cell, Table

@@ -246,9 +246,9 @@ class VisionNetwork:
 
 def vision_network(name: str, batch: int) -> VisionNetwork:
     """A network whose input is images or clips. Raises NotMeasuredError for another one."""
-    from rooflint.networks.capture import torchvision_networks as known  # noqa: PLC0415  # needs torch
-    from rooflint.networks.capture.torchvision_import import import_torchvision  # noqa: PLC0415
-    from rooflint.networks.load import network as tabled  # noqa: PLC0415
+    from rooflint.workloads.capture import torchvision_networks as known  # noqa: PLC0415  # needs torch
+    from rooflint.workloads.capture.torchvision_import import import_torchvision  # noqa: PLC0415
+    from rooflint.workloads.load import network as tabled  # noqa: PLC0415
 
     kind = known.family(name)
     if kind not in FAMILIES:

@@ -17,8 +17,8 @@ from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.facts import Fact
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Architecture, Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Architecture, Registry
 
 #: `("device", id)` or `("architecture", id)`: an id may name one of each.
 Name = tuple[str, str]

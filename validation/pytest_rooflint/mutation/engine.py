@@ -29,7 +29,7 @@ from pytest_rooflint.mutation.outcome import Group, Outcome, groups, outcomes
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_whole
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 
 FOLDER = Path(".rooflint/mutation")
 

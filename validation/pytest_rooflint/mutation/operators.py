@@ -15,9 +15,9 @@ from typing import TypeVar
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.facts import Fact, leading_number
 from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, format_number
-from rooflint.devices.hardware import ComputeUnit, Facts, Hardware, Memory
-from rooflint.devices.registry import Registry, same_line
-from rooflint.devices.schema import RawFact, reader_of
+from rooflint.hardware.device import ComputeUnit, Facts, Hardware, Memory
+from rooflint.hardware.registry import Registry, same_line
+from rooflint.hardware.schema import RawFact, reader_of
 
 #: Facts that are figures themselves, by the first part of their path.
 _FIGURES = (

@@ -11,8 +11,8 @@ from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.facts import Fact
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 
 
 @dataclass(frozen=True)

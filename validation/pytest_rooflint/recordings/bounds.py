@@ -13,9 +13,9 @@ from pytest_rooflint.recordings.row import Row
 from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import bytes_per_element
 from rooflint.base.units import BYTES, OPS_PER_MAC, format_quantity
-from rooflint.devices.hardware import Hardware, UnsupportedError, working_peak_ops_per_s, working_units
-from rooflint.networks.workload import Workload
+from rooflint.hardware.device import Hardware, UnsupportedError, working_peak_ops_per_s, working_units
 from rooflint.roofline import compute_time_s, estimate, kernel_time_s, memory_time_s
+from rooflint.workloads.workload import Workload
 from rooflint_measure.record.measurement import Gemm, Measurement, Network, Stream
 
 WINOGRAD = 4.0

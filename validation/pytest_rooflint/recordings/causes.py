@@ -7,11 +7,11 @@ from pytest_rooflint.recordings.bounds import Bounds
 from pytest_rooflint.recordings.row import Row
 from rooflint.base.facts import Fact, Ladder
 from rooflint.base.units import HERTZ, format_number, format_quantity
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.candidate_causes import REASON
 from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.diagnosis.diagnose import candidates
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 
 MOST = 0.1
 """No boost adds more to a documented clock; on a device that runs faster still, the clock of the spec is wrong. [1]"""

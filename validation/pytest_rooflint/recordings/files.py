@@ -10,8 +10,8 @@ from pytest_rooflint.golden.claim import MEASURED, Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context
 from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry, UnknownDeviceError
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint_calibration import published
 from rooflint_measure.record import recording
 from rooflint_measure.record.recording import Machine, RecordingError

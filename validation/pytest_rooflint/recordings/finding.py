@@ -15,9 +15,9 @@ from pytest_rooflint.recordings.bounds import Networks
 from pytest_rooflint.recordings.row import Row
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Cause
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 from rooflint_measure.record.measurement import QUEUED, STOLEN, Samples
 
 BUSY = "busy"

@@ -27,8 +27,8 @@ from rooflint.base.units import (
     format_quantity,
     percent,
 )
-from rooflint.devices.hardware import working_peak_ops_per_s
 from rooflint.diagnosis.causes import Cause
+from rooflint.hardware.device import working_peak_ops_per_s
 from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
 from rooflint_measure.record.measurement import Energy, Gemm, Network, Stream
 

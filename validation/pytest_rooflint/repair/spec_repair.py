@@ -15,9 +15,9 @@ from rooflint.base import strict_yaml
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, leading_number
 from rooflint.base.strict_yaml import PlaceError
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.candidate_causes import FEWEST_PEERS
 from rooflint.diagnosis.causes import Cause
+from rooflint.hardware.registry import Registry
 
 
 def is_odd(registry: Registry, fact: Fact, text: str) -> bool:

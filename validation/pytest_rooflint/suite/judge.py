@@ -21,9 +21,9 @@ from pytest_rooflint.golden.kinds import (
 from pytest_rooflint.suite.verdict import Outcome, Verdict
 from rooflint.base.errors import RooflintError
 from rooflint.base.units import measure
-from rooflint.devices.hardware import UndisclosedError
 from rooflint.diagnosis.causes import Cause, Span, ratio_text
 from rooflint.diagnosis.diagnose import candidates, shortlist
+from rooflint.hardware.device import UndisclosedError
 
 SMALL = 1e-3
 """A failing ratio nearer to one than this is printed with all its digits."""

@@ -17,13 +17,13 @@ from rooflint.base.errors import InputError, Problem, shown
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.grid import Grid
 from rooflint.cost.prices import Prices
-from rooflint.devices.hardware import Hardware
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration.package import PUBLISHED
 
 if TYPE_CHECKING:
     from pytest_rooflint.golden.replay import Assumed
-    from rooflint.networks.workload import Workload
+    from rooflint.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def _is_readable(file: Path) -> bool:
 
 
 def _broken_workloads(folder: Path) -> Iterator[Problem]:
-    from rooflint.networks import tables  # noqa: PLC0415  # NumPy, as above
+    from rooflint.workloads import tables  # noqa: PLC0415  # NumPy, as above
 
     for file in sorted(folder.rglob("*.yaml")):
         try:

@@ -6,9 +6,9 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.suite.judge import outcome_of
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.facts import Fact
-from rooflint.devices.hardware import Hardware
 from rooflint.diagnosis.causes import Cause
 from rooflint.diagnosis.diagnose import shortlist
+from rooflint.hardware.device import Hardware
 
 MOST_TRIALS = 100
 """Maximum number of different repairs that one run tries."""

@@ -8,7 +8,7 @@ from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration import against_published, published
 from rooflint_calibration.package import PUBLISHED
 

@@ -11,7 +11,7 @@ from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.coefficients.library import Coefficients
-from rooflint.devices.registry import PACKAGED, Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.shapes import shapes
 from rooflint_calibration import package, products, topics

@@ -16,7 +16,7 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Obtained
 from rooflint.base.errors import shown
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
-from rooflint.devices.registry import Registry
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import against_published, published
 from rooflint_calibration.against_published import Given, Mask

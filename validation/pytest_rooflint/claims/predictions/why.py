@@ -9,8 +9,8 @@ import numpy as np
 from rooflint.base.errors import shown
 from rooflint.base.text import counted, row
 from rooflint.base.units import SECONDS, format_quantity
-from rooflint.devices.registry import Registry
 from rooflint.diagnosis.causes import Cause
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.parameters import FACTORS, Parameter, parameters

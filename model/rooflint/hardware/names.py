@@ -1,0 +1,184 @@
+"""Designations: which devices a name in a table means, decided by whole words and never by parts of them.
+
+`l4` is not the L40S and `a100` not the A1000. A name may say less than an id does (no form factor, no memory size);
+then it means several devices.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from rooflint.base.memo import memoised
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.kinds import KINDS
+from rooflint.hardware.registry import Registry
+
+#: Words around a product's name that do not tell two devices apart.
+_NOISE = frozenset(
+    {
+        *("nvidia", "amd", "intel", "google", "apple", "aws", "amazon", "huawei", "qualcomm", "stillwater", "hailo"),
+        *("ampere", "cloud", "tesla", "geforce", "rtx", "gtx", "quadro", "instinct", "radeon", "xeon", "platinum"),
+        *("core", "epyc", "accelerator", "graphics", "card", "module", "board", "tensor", "corporation", "r", "tm"),
+        *("single", "per", "device", "chip"),
+    }
+)
+MOST_WORDS = 40
+"""Words of a name that are read; no product name has more."""
+SHORTEST = 3
+"""Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
+_FORM = re.compile(r"sxm\d*|pcie|nvl|oam")
+_SIZE = re.compile(r"(\d{1,6})(?:gb|gib|g)")
+_TIMES = re.compile(r"x(\d{1,6})|(\d{1,6})x")
+_FOOTNOTE = re.compile(r"\(\d\)|\[\d\]|\*+$")
+_WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?\+?")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name means: no device, one, or several that it does not tell apart."""
+
+    name: str
+    devices: tuple[str, ...]
+    part: str | None = None
+    """The part of each device that is meant, where the name says one: `gcd`."""
+    times: int = 1
+    """How many of them the name speaks of: `x4`."""
+    near: tuple[str, ...] = ()
+    """Where no device is meant: ids of what has most words of the name."""
+
+
+def words(name: str) -> tuple[str, ...]:
+    """`NVIDIA A100-SXM4-80GB` → nvidia, a100, sxm4, 80gb."""
+    plain = _FOOTNOTE.sub(" ", name.lower().strip())
+    return tuple(_WORD.findall(plain.replace("®", " ").replace("™", " ")))
+
+
+def required(hardware: Hardware) -> tuple[str, ...]:
+    """The words of an id without which a name does not mean it; variants of one product share them."""
+    return _required(hardware.id)
+
+
+@cache
+def _required(device: str) -> tuple[str, ...]:
+    own = words(device.rpartition("/")[2].replace("plus", "+"))
+    return tuple(word for word in own if _tells(word)) or tuple(own)
+
+
+def squeezed(name: str) -> str:
+    """A name without what spellings differ in: case, spaces, hyphens, brackets."""
+    return re.sub(r"[^a-z0-9+.]", "", _FOOTNOTE.sub(" ", name.lower()))
+
+
+@dataclass(frozen=True)
+class Designations:
+    """The names of every device of a registry."""
+
+    registry: Registry
+
+    @memoised
+    def meaning(self, name: str) -> Meaning:
+        """Which devices a name means: its id or a declared alias exactly, else the words of an id."""
+        declared = self._declared.get(squeezed(name), ())
+        if declared:
+            return Meaning(name, declared)
+        said, times = _counted(words(name)[:MOST_WORDS])
+        by_part: dict[str | None, list[str]] = {}
+        for hardware in self._devices:
+            matched, part = _matches(said, hardware)
+            if matched:
+                by_part.setdefault(part, []).append(hardware.id)
+        for part, devices in by_part.items():
+            return Meaning(name, tuple(devices), part, times)
+        return Meaning(name, (), None, times, tuple(self._near(said)))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all devices that can be read."""
+        return tuple(hardware.id for hardware in self._devices)
+
+    @cached_property
+    def _devices(self) -> tuple[Hardware, ...]:
+        return tuple(self.registry.readable())
+
+    @cached_property
+    def _declared(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, dict[str, None]] = {}
+        for hardware in self._devices:
+            for name in (hardware.id, hardware.id.rpartition("/")[2], hardware.name, *hardware.aliases):
+                found.setdefault(squeezed(name), {})[hardware.id] = None
+        return {name: tuple(devices) for name, devices in found.items()}
+
+    def _near(self, said: Iterable[str]) -> Iterator[str]:
+        wanted = {word for word in said if _tells(word)}
+        whole = "".join(word for word in said if _tells(word))
+        begun = [one.id for one in self._devices if len(whole) >= SHORTEST and "".join(required(one)).startswith(whole)]
+        yield from begun or [one.id for one in self._devices if wanted & set(required(one))]
+
+
+def _counted(said: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """The words without a multiplier, and the multiplier."""
+    times, left = 1, []
+    for position, word in enumerate(said):
+        match = _TIMES.fullmatch(word)
+        if match and (position in (0, len(said) - 1)):
+            times *= int(match[1] or match[2])
+        else:
+            left.append(word)
+    return tuple(left), times
+
+
+def _tells(word: str) -> bool:
+    """Whether a word tells one product from another: neither form factor nor size nor series."""
+    return not _FORM.fullmatch(word) and not _SIZE.fullmatch(word) and word not in _NOISE and word != "gpu"
+
+
+def _matches(said: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | None]:
+    """Whether the words mean a device, and the part of it that they name."""
+    left = list(_without(said, required(hardware)))
+    if len(left) == len(said):
+        return False, None
+    part = next((name for name in _parts(hardware) if name in left), None)
+    allowed = {part, *_own_words(hardware)}
+    if "cpu" in left and hardware.kind != "cpu":  # the host of a module is another device
+        return False, None
+    allowed |= {*KINDS, "soc"}
+    return all(word in allowed or word in _NOISE or _fits(word, hardware) for word in left), part
+
+
+def _without(said: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """What is left once the required words are found, apart or joined (`tpuv5e`, `mi 300 x`); else all of them."""
+    joined = "".join(wanted)
+    for start in range(len(said)):
+        for end in range(start + 1, min(len(said), start + len(wanted) + 2) + 1):
+            if "".join(said[start:end]) == joined:
+                return said[:start] + said[end:]
+    if set(wanted) <= set(said):
+        return tuple(word for word in said if word not in wanted)
+    return said
+
+
+def _fits(word: str, hardware: Hardware) -> bool:
+    """Whether a form factor or a memory size is this device's own."""
+    own = words(hardware.id)
+    if _FORM.fullmatch(word):
+        having = [form for form in own if _FORM.fullmatch(form)]
+        return not having or any(form.startswith(word) or word == form for form in having)
+    if size := _SIZE.fullmatch(word) or re.fullmatch(r"(\d{1,6})", word):
+        return any(_gigabytes(hardware, name) == int(size[1]) for name in hardware.memories)
+    return False
+
+
+def _gigabytes(hardware: Hardware, memory: str) -> float | None:
+    fact = hardware.memories[memory].facts.get("capacity")
+    return None if fact is None else round(fact.value / (2**30 if "GiB" in fact.display else 1e9))
+
+
+def _own_words(hardware: Hardware) -> set[str]:
+    """Words that may stand beside the name: the memory's, the architecture's, the die's."""
+    named = (*words(hardware.architecture or ""), *words(hardware.die or ""), *words(hardware.name))
+    return {word for word in (*hardware.memories, *named) if not _FORM.fullmatch(word) and not _SIZE.fullmatch(word)}
+
+
+def _parts(hardware: Hardware) -> list[str]:
+    return [path.removeprefix("parts.") for path in hardware.facts if path.startswith("parts.")]

@@ -1,0 +1,375 @@
+"""The registry: spec files to Hardware, with inheritance from architectures, over one or several roots.
+
+A root is a folder with `hardware/`, `architectures/` and `workloads/` below it. The packaged specs are the last root,
+so that another repository can define its own devices and still use the packaged ones.
+"""
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from rooflint.base.errors import InputError, Problem, RooflintError, refuse
+from rooflint.base.facts import Fact
+from rooflint.base.memo import known, memoised
+from rooflint.base.strict_yaml import Document
+from rooflint.hardware.device import Facts, Hardware
+from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec
+from rooflint.hardware.spec_files import SECTIONS, empty, flatten, incomplete, read_override, read_spec, sources_of
+
+PACKAGED = Path(__file__).parents[1] / "specs"
+
+_ID = re.compile(r"[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*")
+
+
+class UnknownDeviceError(RooflintError):
+    """An id that no root has; the message names the nearest ones."""
+
+
+class AmbiguousDeviceError(RooflintError):
+    """A name that several devices answer to; the message names them."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Devices and architectures of some roots; the first root that has an id wins."""
+
+    roots: tuple[Path, ...] = (PACKAGED,)
+    texts: Mapping[Path, str] = field(default_factory=dict, repr=False, hash=False)
+    """Texts that replace those of some files."""
+
+    @classmethod
+    def of(cls, roots: Iterable[Path]) -> "Registry":
+        """A registry over these roots, and over the packaged specs behind them."""
+        given = tuple(dict.fromkeys(Path(root).resolve() for root in roots))
+        return cls(given if PACKAGED.resolve() in given else (*given, PACKAGED))
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        """Device files by id. Raises InputError for an id that two files of one root claim."""
+        return self.files_of("hardware")
+
+    @cached_property
+    def architecture_files(self) -> Mapping[str, Path]:
+        """Architecture files by id. Raises InputError for an id that two files of one root claim."""
+        return self.files_of("architectures")
+
+    def files_of(self, section: str) -> dict[str, Path]:
+        """Files of a section by id, over all roots. Raises InputError as `files` does."""
+        found: dict[str, Path] = {}
+        for root in reversed(self.roots):
+            found |= _ids_below(root / section)
+        return dict(sorted(found.items()))
+
+    def ids(self, root: Path | None = None) -> list[str]:
+        """Ids of all devices, or of those that one root defines."""
+        return list(self.files) if root is None else sorted(_ids_below(root / "hardware"))
+
+    @memoised
+    def get(self, device: str) -> Hardware:
+        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
+        if device not in self.files:
+            raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
+        return self._load(device, self.files[device])
+
+    def readable(self) -> Iterator[Hardware]:
+        """Every device that can be read; none where a file name is not an id."""
+        try:
+            names = self.ids()
+        except InputError:
+            return
+        for name in names:
+            try:
+                yield self.get(name)
+            except InputError:
+                continue
+
+    def siblings(self, hardware: Hardware) -> Iterator[Hardware]:
+        """Other devices of the same architecture."""
+        for other in self.readable() if hardware.architecture else ():
+            if other.architecture == hardware.architecture and other.id != hardware.id:
+                yield other
+
+    def holders(self, fact: Fact) -> list[str]:
+        """Devices that hold a fact: their own, at an operating point, or by architecture; unreadable ones hold none."""
+        return [device for device in self.files if self._holds(device, fact)]
+
+    def _holds(self, device: str, fact: Fact) -> bool:
+        try:
+            return _holds(self.get(device), fact)
+        except InputError:
+            return False
+
+    def with_fact(self, fact: Fact, other: Fact, holders: Iterable[str] | None = None) -> "Registry":
+        """The same registry with another fact in one line of one file; `holders` where they are known."""
+        held = frozenset(self.holders(fact) if holders is None else holders)
+        twin = _Planted(self.roots, origin=self, fact=fact, other=other, held=held)
+        twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
+        return twin
+
+    def with_texts(self, texts: Mapping[Path, str]) -> "Registry":
+        """The same registry with other texts of some files."""
+        twin = Registry(self.roots, {**self.texts, **texts})
+        twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
+        changed = {name for name, file in self.architecture_files.items() if file in texts}
+        same = {key: one for key, one in known(self, "architecture").items() if key[0] not in changed}
+        known(twin, "architecture").update(same)
+        devices = known(self, "get").items()
+        kept = {key: one for key, one in devices if one.file not in texts and one.architecture not in changed}
+        known(twin, "get").update(kept)
+        return twin
+
+    def find(self, name: str) -> Hardware:
+        """The device of an id, an alias, or a part of exactly one id.
+
+        Raises AmbiguousDeviceError or UnknownDeviceError.
+        """
+        matches = self.match(name) if name.strip(" /") else []
+        if len(matches) == 1:
+            return self.get(matches[0])
+        if matches:
+            raise AmbiguousDeviceError(f"'{name}' is ambiguous: {', '.join(matches)}")
+        raise UnknownDeviceError(f"unknown device '{name}'{_nearest(name, self.files)}")
+
+    def match(self, name: str) -> list[str]:
+        """Ids that a name may mean: exactly one id or alias, else a glob, else all with that part or those words."""
+        wanted = name.strip().lower()
+        if wanted in self.files:
+            return [wanted]
+        if any(sign in wanted for sign in "*?["):
+            return fnmatch.filter(self.files, wanted)
+        exact = [device for device in self.files if wanted == device.rpartition("/")[2]]
+        exact = exact or [device for device in self.files if wanted in (a.lower() for a in self._aliases(device))]
+        exact = exact or [device for device in self.files if wanted in device]
+        return exact or _with_words(wanted, self.files)
+
+    def _aliases(self, device: str) -> tuple[str, ...]:
+        try:
+            hardware = self.get(device)
+        except InputError:
+            return ()
+        return (hardware.name, *hardware.aliases)
+
+    @memoised
+    def architecture(self, name: str) -> "Architecture":
+        """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
+        if name not in self.architecture_files:
+            raise UnknownDeviceError(f"unknown architecture '{name}'{_nearest(name, self.architecture_files)}")
+        file = self.architecture_files[name]
+        document, spec = read_spec(file, ArchitectureSpec, self.texts.get(file))
+        return Architecture(name, spec, document, flatten(spec, document))
+
+    def _load(self, device: str, file: Path) -> Hardware:
+        document, spec = read_spec(file, HardwareSpec, self.texts.get(file))
+        base = self._base(spec, document)
+        own = flatten(spec, document)
+        facts = {**base.facts, **own} if base else dict(own)
+        return _build(device, spec, document, base, facts)
+
+    def _base(self, spec: HardwareSpec, document: Document) -> "Architecture | None":
+        if spec.architecture is None:
+            return None
+        try:
+            return self.architecture(spec.architecture)
+        except UnknownDeviceError as error:
+            raise InputError([document.problem(("architecture",), str(error))]) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Planted(Registry):
+    """A registry with another fact in one line; the devices that hold it are changed on demand."""
+
+    origin: Registry
+    fact: Fact
+    other: Fact
+    held: frozenset[str]
+
+    @memoised
+    def get(self, device: str) -> Hardware:
+        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
+        device_now = self.origin.get(device)
+        return _replaced(device_now, self.fact, self.other) if device in self.held else device_now
+
+    def architecture(self, name: str) -> "Architecture":
+        """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
+        found = self.origin.architecture(name)
+        if not same_line(found.facts.get(self.fact.path), self.fact):
+            return found
+        return replace(found, facts={**found.facts, self.fact.path: self.other})
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What devices of one die or generation share."""
+
+    id: str
+    spec: ArchitectureSpec
+    document: Document
+    facts: Facts
+
+    def as_hardware(self) -> Hardware:
+        """The architecture as an incomplete device: its rates can be asked for, its counts and clocks cannot."""
+        return Hardware(
+            id=self.id,
+            name=self.spec.name,
+            kind=self.spec.kind,
+            scope="die",
+            file=self.document.file,
+            facts=self.facts,
+            unit_groups=_groups(self.spec),
+            circuits=_circuits(self.spec),
+            sources=sources_of(self.spec),
+            undisclosed=self.spec.undisclosed,
+        )
+
+
+def _groups(*specs: SharedSpec) -> dict[str, str]:
+    """What each unit is grouped in; `group` where the spec does not say."""
+    found = {name: "group" for spec in specs for name in spec.units}
+    return found | {name: unit.group for spec in specs for name, unit in spec.units.items() if unit.group}
+
+
+def _circuits(*specs: SharedSpec) -> dict[str, str]:
+    return {name: unit.circuit for spec in specs for name, unit in spec.units.items() if unit.circuit}
+
+
+def _build(device: str, spec: HardwareSpec, document: Document, base: Architecture | None, facts: Facts) -> Hardware:
+    layers: tuple[SharedSpec, ...] = (base.spec, spec) if base else (spec,)
+    hardware = Hardware(
+        id=device,
+        name=spec.name,
+        kind=spec.kind,
+        scope=spec.scope,
+        file=document.file,
+        facts=facts,
+        unit_groups=_groups(*layers),
+        circuits=_circuits(*layers),
+        architecture=spec.architecture,
+        aliases=tuple(spec.aliases),
+        die=next((layer.die for layer in reversed(layers) if layer.die), None),
+        compute_capability=next(
+            (layer.compute_capability for layer in reversed(layers) if layer.compute_capability), None
+        ),
+        sources={key: source for layer in layers for key, source in sources_of(layer).items()},
+        operating_points=_operating_points(spec, document),
+        undisclosed={path: reason for layer in layers for path, reason in layer.undisclosed.items()},
+        notes=spec.notes,
+    )
+    declared = {f"{section}.{name}" for layer in layers for section in SECTIONS for name in getattr(layer, section)}
+    problems = [*empty(declared, hardware, document), *incomplete(hardware, declared, document)]
+    if problems:
+        raise InputError(problems)
+    return hardware
+
+
+def _operating_points(spec: HardwareSpec, document: Document) -> dict[str, Facts]:
+    sources, problems = sources_of(spec), list[Problem]()
+    points: dict[str, Facts] = {}
+    for mode, overrides in spec.operating_points.items():
+        points[mode] = {}
+        for dotted, value in overrides.items():
+            fact = read_override(dotted, value, sources, document, ("operating_points", mode, dotted))
+            if isinstance(fact, Problem):
+                problems.append(fact)
+            else:
+                points[mode] = {**points[mode], dotted: fact}
+    if problems:
+        raise InputError(problems)
+    return points
+
+
+def _ids_below(folder: Path) -> dict[str, Path]:
+    """Ids of a section of a root. Raises InputError for two files with one id and for a name that is not an id."""
+    found: dict[str, Path] = {}
+    for file in sorted((*folder.rglob("*.yaml"), *folder.rglob("*.yml"))):
+        name = file.relative_to(folder).with_suffix("").as_posix()
+        if not _ID.fullmatch(name):
+            raise refuse(file, 1, f"'{name}' is not an id: want lower-case words joined by '-' below {folder.name}/")
+        if name in found:
+            raise refuse(file, 1, f"id '{name}' is ambiguous: {found[name].name} also defines it")
+        found[name] = file
+    return found
+
+
+def same_line(one: Fact | None, two: Fact) -> bool:
+    """Whether two facts are the same line of the same file, whatever it says."""
+    return one is not None and (one.file, one.line, one.path) == (two.file, two.line, two.path)
+
+
+def _holds(hardware: Hardware, fact: Fact) -> bool:
+    return any(same_line(facts.get(fact.path), fact) for facts in (hardware.facts, *hardware.operating_points.values()))
+
+
+def _replaced(hardware: Hardware, fact: Fact, other: Fact) -> Hardware:
+    points = {
+        mode: {**facts, fact.path: other} if same_line(facts.get(fact.path), fact) else facts
+        for mode, facts in hardware.operating_points.items()
+    }
+    facts = {**hardware.facts, fact.path: other} if same_line(hardware.facts.get(fact.path), fact) else hardware.facts
+    return replace(hardware, facts=facts, operating_points=points)
+
+
+def _with_words(name: str, names: Iterable[str]) -> list[str]:
+    """Ids that have all the words of a name, in any order."""
+    words = set(re.findall(r"[a-z0-9]+", name.lower()))
+    return [other for other in names if words and words <= set(re.findall(r"[a-z0-9]+", other))]
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean …?`: ids with all the words of a name, else those that are spelt like it."""
+    names = list(known)
+    near = _with_words(name, names)
+    tails = {other.rpartition("/")[2]: other for other in names}
+    near = near or [
+        tails[tail] for tail in difflib.get_close_matches(name.lower().rpartition("/")[2], tails, cutoff=0.5)
+    ]
+    return f"; did you mean {' or '.join(near[:3])}?" if near else f" ({len(names)} are known)"
+
+
+S = TypeVar("S", bound=SourcedSpec)
+
+
+@dataclass(frozen=True)
+class FactFile(Generic[S]):
+    """One file, read and checked."""
+
+    spec: S
+    document: Document
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class LayeredFiles(Generic[S]):
+    """`specs/<section>/` of every root of a registry."""
+
+    registry: Registry
+    section: str
+    model: type[S]
+    problems: Callable[[FactFile[S]], Iterator[Problem]]
+    """Contradictions in a file, beyond its shape."""
+
+    def files(self, root: Path) -> list[Path]:
+        """Files of one root. Raises InputError for a file whose name is not an id."""
+        return [file.resolve() for file in Registry((root,)).files_of(self.section).values()]
+
+    @memoised
+    def read(self, file: Path) -> FactFile[S]:
+        """A file with its facts. Raises InputError with everything that is wrong with it."""
+        document, spec = read_spec(file, self.model, self._texts.get(file.resolve()))
+        found = FactFile(spec, document, flatten(spec, document))
+        if wrong := list(self.problems(found)):
+            raise InputError(wrong)
+        return found
+
+    def layers(self) -> Iterator[list[FactFile[S]]]:
+        """The files of each root, first root first. Raises InputError."""
+        for root in self.registry.roots:
+            yield [self.read(file) for file in self.files(root)]
+
+    @property
+    def _texts(self) -> dict[Path, str]:
+        return {file.resolve(): text for file, text in self.registry.texts.items()}

@@ -1,0 +1,357 @@
+"""The shape of spec files: what may stand in them, with which unit, and in which window.
+
+Files are checked against these models when they are read; JSON Schemas for editors are exported from them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError, PydanticKnownError
+
+from rooflint.base.facts import Grade
+from rooflint.base.precision import PRECISIONS
+from rooflint.base.units import (
+    BYTES,
+    BYTES_PER_S,
+    DIMENSIONLESS,
+    HERTZ,
+    METRES,
+    NAMES,
+    OPS,
+    OPS_PER_MAC,
+    SECONDS,
+    WATTS,
+    Dimension,
+    Quantity,
+    UnitError,
+    format_quantity,
+    parse_quantity,
+)
+from rooflint.hardware.kinds import KINDS
+
+CIRCUITS = Literal[
+    "x86_performance",
+    "x86_efficiency",
+    "arm_performance",
+    "arm_efficiency",
+    "standard_cell",
+    "cuda_core",
+    "simd_packed",
+    "tensor_core",
+    "systolic_mac",
+    "domain_flow",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RawFact:
+    """`[value, source, where]` with the value read."""
+
+    quantity: Quantity
+    source: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactKind:
+    """Unit and window of a kind of fact."""
+
+    what: str
+    dimension: Dimension
+    low: float
+    high: float
+    example: str
+    whole: bool = False
+    unit: str | None = None
+    """What its unit must end with, where another unit of its dimension would be misread: MAC, not op; bit, not B."""
+    shown: float | None = None
+    """One of that unit in base units, where a prefix is part of it: 8e-12 for pJ/bit."""
+
+    def read(self, raw: Any) -> RawFact:
+        """Turn the YAML value into a RawFact. Raises PydanticCustomError with what was expected."""
+        if not (isinstance(raw, list) and len(raw) == 3):
+            raise self._error(f"want [value, source, where], found {_found(raw)}")
+        value, source, where = raw
+        if (
+            not isinstance(source, str)
+            or not isinstance(where, str | int | float)
+            or isinstance(where, bool)
+            or where == ""
+        ):
+            raise self._error(f"want [value, source, where] with a source key and a place, found {_found(raw)}")
+        return RawFact(self._quantity(value), source, str(where))
+
+    def _quantity(self, value: Any) -> Quantity:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self._error(f"want {self._expected()}, found {_found(value)}")
+        try:
+            quantity = parse_quantity(value)
+        except UnitError as error:
+            raise self._error(f"want {self._expected()}: {error}") from error
+        return self._checked(quantity)
+
+    def _checked(self, quantity: Quantity) -> Quantity:
+        text = quantity.text
+        bare = self.dimension == DIMENSIONLESS and " " in text
+        if quantity.dimension != self.dimension or bare or (self.unit and not self._spelt(text)):
+            raise self._error(f"want {self._expected()}, found '{text}'")
+        if quantity.value <= 0:
+            raise self._error(f"want a value above zero, found '{text}'")
+        scale = OPS_PER_MAC if self.unit == "MAC" else 1.0
+        value = quantity.value / scale
+        if self.whole and value != int(value):
+            raise self._error(f"want a whole number, found '{text}'")
+        if not self.low <= value <= self.high:
+            raise self._error(
+                f"'{text}' is {self._show(value)}, outside {self._show(self.low)} … {self._show(self.high)};"
+                " wrong unit or prefix?"
+            )
+        return Quantity(value, DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
+
+    def _spelt(self, text: str) -> bool:
+        """MAC and bit take no prefix here, nor does pJ/bit; bit/s does."""
+        unit = str(self.unit)
+        return text.endswith(unit if "/" in unit and not self.shown else f" {unit}")
+
+    def _expected(self) -> str:
+        if self.dimension == DIMENSIONLESS:
+            return f"{self.what} such as {self.example}"
+        return f"{self.what} in {self.unit or NAMES[self.dimension]} such as {self.example}"
+
+    def _show(self, value: float) -> str:
+        if self.unit == "MAC":
+            return f"{value:g} MAC"
+        if self.shown:
+            return f"{value / self.shown:.10g} {self.unit}"
+        if self.unit == "bit":
+            return f"{value * 8:.10g} bit"
+        if self.unit:  # bit/s
+            return format_quantity(value * 8, self.dimension, unit=self.unit)
+        return format_quantity(value, self.dimension)
+
+    @staticmethod
+    def _error(message: str) -> PydanticCustomError:
+        return PydanticCustomError("fact", "{message}", {"message": message})
+
+
+def _found(raw: Any) -> str:
+    return "nothing" if raw is None else f"'{raw}'" if isinstance(raw, str) else str(raw)
+
+
+def fact_of(kind: FactKind) -> Any:
+    """The annotated type of a fact of a kind."""
+    item = {"type": ["string", "number"], "description": f"{kind.what}, such as {kind.example}"}
+    schema = {
+        "type": "array",
+        "description": f"{kind.what}: [value, source, where]",
+        "prefixItems": [
+            item,
+            {"type": "string", "description": "key in this file's sources"},
+            {"type": ["string", "number"], "description": "page, table or row in the source"},
+        ],
+        "minItems": 3,
+        "maxItems": 3,
+        "examples": [[kind.example, "wp", "table 3"]],
+    }
+    return Annotated[RawFact, BeforeValidator(kind.read), WithJsonSchema(schema)]
+
+
+Count = fact_of(FactKind("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
+Year = fact_of(FactKind("a year", DIMENSIONLESS, 1990, 2100, "2022", whole=True))
+SparsityFactor = fact_of(FactKind("a factor", DIMENSIONLESS, 1, 16, "2"))
+Clock = fact_of(FactKind("a clock", HERTZ, 1e6, 2e10, "1830 MHz"))
+Macs = fact_of(FactKind("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
+Power = fact_of(FactKind("a power", WATTS, 1e-2, 1e5, "700 W"))
+Length = fact_of(FactKind("a process node", METRES, 1e-10, 1e-6, "4 nm"))
+Capacity = fact_of(FactKind("a capacity", BYTES, 1e3, 1e14, "80 GB"))
+Width = fact_of(FactKind("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
+PinRate = fact_of(FactKind("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
+Bandwidth = fact_of(FactKind("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
+Duration = fact_of(FactKind("a duration", SECONDS, 1e-10, 1, "5 us"))
+
+
+def _precision(name: str) -> str:
+    if name not in PRECISIONS:
+        raise PydanticCustomError(
+            "precision", "{message}", {"message": f"unknown precision '{name}' (known: {', '.join(PRECISIONS)})"}
+        )
+    return name
+
+
+PrecisionName = Annotated[str, AfterValidator(_precision), WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
+Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9./-]*$", description="vendor/name, as its spec file is called")]
+Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Group = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=40)]
+Text = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class Strict(BaseModel):
+    """A model that refuses unknown keys and converts no values."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class SourceSpec(Strict):
+    """A document that facts cite by its key."""
+
+    document: Text
+    grade: Grade
+    url: Text | None = None
+    where: Text | None = None
+
+
+class SourcedSpec(Strict):
+    """What spec files other than those of devices have in common."""
+
+    name: Text
+    sources: dict[Word, SourceSpec]
+    notes: Text | None = None
+
+
+class UnitSpec(Strict):
+    """A kind of compute unit: tensor cores, CUDA cores, an MXU, AVX-512 ports."""
+
+    group: (
+        Annotated[
+            str, Field(min_length=1, max_length=40, description="what the units are grouped in: SM, CU, core, chip")
+        ]
+        | None
+    ) = None
+    groups: Count | None = None  # type: ignore[valid-type]
+    per_group: Count | None = None  # type: ignore[valid-type]
+    issue_threads: Count | None = None  # type: ignore[valid-type]
+    clock: Clock | None = None  # type: ignore[valid-type]
+    clock_of: dict[PrecisionName, Clock] = {}  # type: ignore[valid-type]
+    macs_per_clock: dict[PrecisionName, Macs] = {}  # type: ignore[valid-type]
+    sparsity: dict[PrecisionName, SparsityFactor] = {}  # type: ignore[valid-type]
+    circuit: CIRCUITS | None = None
+
+
+class MemorySpec(Strict):
+    """A memory: bus × rate per pin, or a bandwidth where those are not known."""
+
+    capacity: Capacity | None = None  # type: ignore[valid-type]
+    bus: Width | None = None  # type: ignore[valid-type]
+    pin_rate: PinRate | None = None  # type: ignore[valid-type]
+    bandwidth: Bandwidth | None = None  # type: ignore[valid-type]
+
+
+class CacheSpec(Strict):
+    """A cache or on-chip memory."""
+
+    capacity: Capacity | None = None  # type: ignore[valid-type]
+
+
+class ClocksSpec(Strict):
+    """Clocks of the device as a whole."""
+
+    base: Clock | None = None  # type: ignore[valid-type]
+    boost: Clock | None = None  # type: ignore[valid-type]
+
+
+class PowersSpec(Strict):
+    """Power figures that are not a TDP."""
+
+    typical: Power | None = None  # type: ignore[valid-type]
+    measured_max: Power | None = None  # type: ignore[valid-type]
+    measured_mean: Power | None = None  # type: ignore[valid-type]
+    idle: Power | None = None  # type: ignore[valid-type]
+    limit: Power | None = None  # type: ignore[valid-type]
+    peak: Power | None = None  # type: ignore[valid-type]
+
+
+def _kind(name: str) -> str:
+    if name not in KINDS:
+        *first, last = map(repr, KINDS)
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(first)} or {last}"})
+    return name
+
+
+Kind = Annotated[str, AfterValidator(_kind), WithJsonSchema({"enum": [*KINDS], "type": "string"})]
+
+
+class SharedSpec(Strict):
+    """What a device and an architecture have in common."""
+
+    name: Text
+    kind: Kind
+    sources: dict[Word, SourceSpec] = {}
+    die: Text | None = None
+    full_die: dict[Group, Count] = {}  # type: ignore[valid-type]
+    dies: Count | None = None  # type: ignore[valid-type]
+    resident_warps: dict[Group, Count] = {}  # type: ignore[valid-type]
+    warp_threads: dict[Group, Count] = {}  # type: ignore[valid-type]
+    warp_schedulers: dict[Group, Count] = {}  # type: ignore[valid-type]
+    special_function_units: dict[Group, Count] = {}  # type: ignore[valid-type]
+    compute_capability: Text | None = None
+    process: Length | None = None  # type: ignore[valid-type]
+    clocks: ClocksSpec = ClocksSpec()
+    units: dict[Word, UnitSpec] = {}
+    memories: dict[Word, MemorySpec] = {}
+    caches: dict[Word, CacheSpec] = {}
+    launch_overhead: Duration | None = None  # type: ignore[valid-type]
+    undisclosed: dict[str, Text] = {}
+    notes: Text | None = None
+
+
+class ArchitectureSpec(SharedSpec):
+    """specs/architectures/<vendor>/<name>.yaml: what devices of one die or generation share."""
+
+
+class HardwareSpec(SharedSpec):
+    """specs/hardware/<vendor>/<device>.yaml: one device. Peaks are never written; they are derived."""
+
+    architecture: Text | None = None
+    aliases: list[Text] = []
+    scope: Literal["core", "die", "package", "module", "chip", "board"] = "package"
+    parts: dict[Word, Count] = {}  # type: ignore[valid-type]
+    launched: Year | None = None  # type: ignore[valid-type]
+    tdp: Power | None = None  # type: ignore[valid-type]
+    powers: PowersSpec = PowersSpec()
+    operating_points: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")], dict[str, Any]] = {}
+
+
+#: Dotted path of a fact, with `*` for a free word, → how its value is read. One table for overrides and replays.
+READERS: dict[str, Callable[[Any], RawFact]] = {}
+
+
+def _collect_readers(model: type[BaseModel], prefix: str = "") -> None:
+    for name, info in model.model_fields.items():
+        path = f"{prefix}{name}"
+        _collect_annotation(info.annotation, list(info.metadata), path)
+
+
+def _collect_annotation(annotation: Any, metadata: list[Any], path: str) -> None:
+    for entry in metadata:
+        if isinstance(entry, BeforeValidator):
+            READERS[path] = entry.func  # type: ignore[assignment]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        _collect_readers(annotation, f"{path}.")
+        return
+    inner = getattr(annotation, "__metadata__", None)
+    if inner is not None:
+        _collect_annotation(annotation.__origin__, list(inner), path)
+        return
+    arguments: tuple[Any, ...] = getattr(annotation, "__args__", ())
+    if getattr(annotation, "__origin__", None) is dict:
+        _collect_annotation(arguments[1], [], f"{path}.*")
+        return
+    for argument in arguments:
+        if argument is not type(None):
+            _collect_annotation(argument, [], path)
+
+
+_collect_readers(HardwareSpec)
+
+
+def reader_of(path: str) -> Callable[[Any], RawFact] | None:
+    """How the fact at a dotted path is read; None if no fact can stand there."""
+    words = path.split(".")
+    for pattern, reader in READERS.items():
+        parts = pattern.split(".")
+        if len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True)):
+            by_precision = len(words) == 4 and words[2] in ("clock_of", "macs_per_clock", "sparsity")
+            return reader if not by_precision or words[3] in PRECISIONS else None
+    return None

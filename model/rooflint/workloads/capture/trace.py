@@ -1,0 +1,204 @@
+"""Trace: a PyTorch module and example inputs become a Workload; a second trace proves how it scales. Needs torch."""
+
+import logging
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from rooflint.base.errors import RooflintError
+from rooflint.workloads.capture.graph import CaptureError, ops, parts_of
+from rooflint.workloads.flow import Flow
+from rooflint.workloads.ops import QUANTITIES, Op
+from rooflint.workloads.workload import Workload, WorkloadError
+
+
+def fitted(small: Workload, large: Workload) -> Workload:
+    """`small`, such that its `at_batch` gives `large`.
+
+    A constant that is as long as the batch (a grid of positions for each sample) is not read once like a weight: it is
+    moved among the activations, with which it grows. Raises WorkloadError, naming the first op, where no such table is.
+    """
+    if [(row.name, row.kind) for row in small.rows()] != [(row.name, row.kind) for row in large.rows()]:
+        raise WorkloadError(f"other ops run at batch {large.batch} than at batch {small.batch}")
+    one = replace(_moved(small, small, large), flow=_flow(small, large))
+    two = _moved(large, small, large)
+    for mine, theirs in zip(one.at_batch(large.batch).rows(), two.rows(), strict=True):
+        if mine != theirs:
+            raise WorkloadError(f"{mine.name}: batch {large.batch} is not batch {small.batch} scaled")
+    return one
+
+
+def _flow(small: Workload, large: Workload) -> Flow | None:
+    """The data flow, if it is that of both; constants that grow with the batch are none, as in the rows."""
+    less, more = small.flow, large.flow
+    if less is None or more is None or less.elements_input % small.batch:
+        return None
+    if replace(less.scaled(large.batch, small.batch), elements_constant=more.elements_constant) != more:
+        return None
+    if less.elements_constant is None or more.elements_constant is None:
+        return replace(less, elements_constant=None)
+    growth = (more.elements_constant - less.elements_constant) // (large.batch - small.batch)
+    return replace(less, elements_constant=less.elements_constant - growth * small.batch)
+
+
+def _moved(workload: Workload, small: Workload, large: Workload) -> Workload:
+    return Workload.from_ops(workload.name, _rows(workload, small, large), workload.batch)
+
+
+def _rows(workload: Workload, small: Workload, large: Workload) -> Iterator[Op]:
+    for row, less, more in zip(workload.rows(), small.rows(), large.rows(), strict=True):
+        growth, rest = divmod(more.elements_weight - less.elements_weight, large.batch - small.batch)
+        grown = growth * workload.batch
+        if rest or not 0 <= grown <= row.elements_weight:
+            raise WorkloadError(f"{row.name}: its constants do not grow with the batch evenly")
+        yield row._replace(elements_in=row.elements_in + grown, elements_weight=row.elements_weight - grown)
+
+
+def sample_by_sample(one: Workload, several: Workload) -> Workload:
+    """`one`, captured at batch 1, such that its `at_batch` gives what `several` adds up to.
+
+    For networks that go through part of their work sample by sample: those rows stand in `several` once for each
+    sample. Their constants are read as often, so they are moved among the activations. Raises WorkloadError where a
+    row neither repeats nor grows with the batch. The data flow is that of one sample: at a larger batch a row stands
+    for all samples at once.
+    """
+    there = Counter(map(_content, several.rows()))
+    here = Counter(map(_content, one.rows()))
+    rows = []
+    for row, scaled in zip(one.rows(), one.at_batch(several.batch).rows(), strict=True):
+        longer = scaled._replace(elements_weight=scaled.elements_weight * several.batch)
+        if there[_content(row)] >= several.batch * here[_content(row)]:
+            rows.append(_all_activations(row))
+        elif there[_content(scaled)]:
+            rows.append(row)
+        elif there[_content(longer)]:  # constants as long as the batch
+            rows.append(_all_activations(row))
+        else:
+            raise WorkloadError(f"{row.name}: batch {several.batch} is neither batch 1 scaled nor repeated")
+    table = Workload.from_ops(one.name, rows, flow=one.flow)
+    if _totals(table.at_batch(several.batch)) != _totals(several):
+        raise WorkloadError(f"{one.name}: batch {several.batch} has ops that batch 1 has not")
+    return table
+
+
+def _content(row: Op) -> tuple[object, ...]:
+    """A row whatever its turn."""
+    return (row.name.partition("@")[0], *row[1:])
+
+
+def _all_activations(row: Op) -> Op:
+    return row._replace(elements_in=row.elements_in + row.elements_weight, elements_weight=0)
+
+
+def _totals(workload: Workload) -> tuple[int, ...]:
+    """Arithmetic, elements read and elements written of the whole network."""
+    macs, other_ops, elements_in, weights, out = (int(getattr(workload, name).sum()) for name in QUANTITIES[:5])
+    return macs, other_ops, elements_in + weights, out
+
+
+UNPROVED = "nothing has shown yet that it scales"
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a module is called with; only shapes and types matter."""
+
+    arguments: tuple[Any, ...]
+    batch: int
+    """How many samples that is."""
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shapes(self) -> list[list[int]]:
+        """Shape of every tensor, in the order of the arguments."""
+        leaves = pytree.tree_leaves((self.arguments, dict(self.named)))
+        return [list(leaf.shape) for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+    def at_batch(self, batch: int) -> "Example":
+        """The same with another number of samples: every tensor whose first axis is the batch gets a longer one."""
+
+        def grown(leaf: Any) -> Any:
+            if isinstance(leaf, torch.Tensor) and leaf.dim() and leaf.shape[0] == self.batch:
+                return leaf.new_empty((batch, *leaf.shape[1:]))
+            return leaf
+
+        arguments, named = pytree.tree_map(grown, (self.arguments, dict(self.named)))
+        return Example(arguments, batch, named)
+
+
+def capture(
+    module: torch.nn.Module, inputs: Sequence[int] | Example, name: str | None = None, fixed_batch: str = ""
+) -> Workload:
+    """The ops that `module` runs for one input of that shape, whose first axis is the batch, or for that example.
+
+    The module must be in evaluation mode; it may live on any device, the meta device included, and stays as it is.
+    Raises CaptureError where torch.export cannot follow it, UnknownOpError for an op that we cannot count.
+    """
+    if any(part.training for part in module.modules()):
+        raise CaptureError("a workload describes inference; call module.eval() first")
+    example = inputs if isinstance(inputs, Example) else of_shape(module, inputs)
+    rows, flow = ops(export(module, example), parts_of(module))
+    return Workload.from_ops(name or type(module).__name__, rows, example.batch, fixed_batch, flow)
+
+
+def capture_scaled(module: torch.nn.Module, example: Example, name: str) -> Workload:
+    """A capture that was proved to scale by a second one at three times the batch, or that says why it does not."""
+    one = capture(module, example, name, UNPROVED)
+    try:
+        return fitted(one, capture(module, example.at_batch(3 * example.batch), name, UNPROVED))
+    except RooflintError as error:
+        return replace(one, fixed_batch=f"its ops do not grow with the batch ({error})")
+
+
+def of_shape(module: torch.nn.Module, shape: Sequence[int]) -> Example:
+    """One tensor of that shape, on the device and of the type of the module's parameters."""
+    parameter = next(module.parameters(), torch.empty(0))
+    return Example((torch.empty(tuple(shape), device=parameter.device, dtype=parameter.dtype),), shape[0])
+
+
+def export(module: torch.nn.Module, example: Example) -> Any:
+    """The program of a module. Raises CaptureError, in one line, where torch.export cannot follow."""
+    try:
+        with torch.no_grad(), _whole_attention(), quiet():
+            return torch.export.export(module, example.arguments, dict(example.named), strict=False)
+    except Exception as error:  # torch.export documents no common base of what it raises
+        raise CaptureError(f"torch.export cannot follow {type(module).__name__}: {_reason(error)}") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep torch's advice, its logs and the graphs that it prints when it fails from the reader of our one line."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+@contextmanager
+def _whole_attention() -> Iterator[None]:
+    """Keep MultiheadAttention off its fast path, one opaque op in which a third of the arithmetic disappears."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what torch says; what it calls data-dependent is said in our words."""
+    first = next(iter(str(error).splitlines()), "") or type(error).__name__
+    if "data-dependent" in first or "DataDependent" in type(error).__name__:
+        return f"which ops run depends on the data ({first})"
+    return first

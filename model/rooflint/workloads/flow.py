@@ -1,0 +1,181 @@
+"""Data flow of a network, and fusion: which op reads the result of which, and which ops run in one kernel.
+
+Rows are known by their position in the table. What a kernel hands on inside of itself never reaches memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+from rooflint.workloads.ops import FUSES, Op
+
+INPUT = -1
+"""Stands among the rows for the input of the network, which may consist of several tensors."""
+
+
+class Misfit(NamedTuple):
+    """What is wrong with a data flow, and at which row, where there is one."""
+
+    message: str
+    row: int | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The data flow of a table. Views, reshapes and other free ops are looked through; a write in place is a result."""
+
+    reads: tuple[tuple[int, ...], ...]
+    """For each row the rows whose results it reads, or INPUT, in ascending order. Constants are not among them."""
+    returns: tuple[int, ...]
+    """Rows whose results the network returns, in ascending order; INPUT where it returns what it was given."""
+    elements_input: int
+    """Elements of the input, for the whole batch."""
+    elements_constant: int | None = None
+    """Elements of all constants that the rows read, weights above all: each once, however many rows read it, and whole,
+    where a row picks from it. None where it is not known."""
+
+    @classmethod
+    def chain(cls, length: int, elements_input: int, elements_constant: int | None = None) -> Self:
+        """Each row reads the one above it, and the last is returned."""
+        reads = tuple((row,) for row in range(INPUT, length - 1))
+        return cls(reads, (length - 1,), elements_input, elements_constant)
+
+    def scaled(self, samples: int, batch: int) -> Self:
+        """The same for another number of samples."""
+        return replace(self, elements_input=self.elements_input // batch * samples)
+
+    def readers(self) -> list[set[int]]:
+        """For each row the rows that read its result."""
+        found: list[set[int]] = [set() for _ in self.reads]
+        for row, read in enumerate(self.reads):
+            for source in read:
+                if source != INPUT:
+                    found[source].add(row)
+        return found
+
+    @cached_property
+    def until(self) -> tuple[int, ...]:
+        """For each row the last one that needs its result: what the network returns is needed to its end."""
+        found = list(range(len(self.reads)))
+        for row, read in enumerate(self.reads):
+            for source in read:
+                if source != INPUT:
+                    found[source] = row
+        for row in self.returns:
+            if row != INPUT:
+                found[row] = len(self.reads) - 1
+        return tuple(found)
+
+    @cached_property
+    def input_until(self) -> int:
+        """The last row that needs the input; INPUT where none does."""
+        if INPUT in self.returns:
+            return len(self.reads) - 1
+        return max((row for row, read in enumerate(self.reads) if INPUT in read), default=INPUT)
+
+    def misfits(self, rows: int) -> Iterator[Misfit]:
+        """What is wrong with it as the data flow of a table with that many rows."""
+        if len(self.reads) != rows:
+            yield Misfit(f"want what each of {rows} ops reads, found {len(self.reads)}")
+        for row, read in enumerate(self.reads):
+            if not _ascends(read, row):
+                yield Misfit("want to read results of ops above it, in their order, each once", row)
+        if not _ascends(self.returns, rows):
+            yield Misfit("want to return results of its ops, in their order, each once")
+        if min(self.elements_input, self.elements_constant or 0) < 0:
+            yield Misfit("want no negative number of elements in its input and its constants")
+
+
+def _ascends(rows: tuple[int, ...], below: int) -> bool:
+    """Whether rows stand in ascending order, from INPUT to the last one above `below`."""
+    whole = (INPUT - 1, *rows, below)
+    return all(first < second for first, second in pairwise(whole))
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The table of kernels, in the order of their last ops."""
+
+    rows: tuple[Op, ...]
+    flow: Flow
+    heads: tuple[int, ...]
+    """The row with which each kernel starts, in the table that was fused."""
+
+
+def fused(rows: Sequence[Op], flow: Flow) -> Fused:
+    """The kernels of a table: its ops as they are, its elements without those that never leave a kernel."""
+    kernels = _Kernels(rows, flow)
+    while sum(kernels.join(place) for place in range(len(rows))):  # any() would stop at the first that joins
+        pass
+    return kernels.table(flow)
+
+
+class _Kernels:
+    """Kernels while they grow. A kernel is known by the place of its last op, whose result is the only one it has."""
+
+    def __init__(self, rows: Sequence[Op], flow: Flow) -> None:
+        self.rows = dict(enumerate(rows))
+        self.heads = {place: place for place in self.rows}
+        self.reads = {place: set(read) for place, read in enumerate(flow.reads)}
+        self.readers = dict(enumerate(flow.readers()))
+        self.kept = set(flow.returns)
+        self.streams = {place: self._stream(place, flow.elements_input) for place in self.rows}
+
+    def _stream(self, place: int, elements_input: int) -> set[int]:
+        """Results that an element-wise op reads element by element; a kernel reads each of them once.
+
+        Empty where the op reads fewer elements than its operands have: it reads a slice of an unknown one.
+        """
+        row = self.rows[place]
+        sizes = {at: elements_input if at == INPUT else self.rows[at].elements_out for at in self.reads[place]}
+        if row.kind not in FUSES or row.elements_in < sum(sizes.values()):
+            return set()
+        return {at for at, size in sizes.items() if size == row.elements_out}
+
+    def join(self, place: int) -> bool:
+        """Let the kernel at that place join the one whose result it reads last, where it can."""
+        last = max(self.reads.get(place, ()), default=INPUT)
+        if last == INPUT or not self._fits(place, last):
+            return False
+        ahead, row = self.rows.pop(last), self.rows[place]
+        streams, mine = self.streams.pop(last), self.streams[place]
+        if last not in mine:  # it reads a slice of some, so what it shares is not known
+            mine = set()
+        self.rows[place] = _joined(ahead, row, saved=len(streams & mine) * row.elements_out)
+        self.streams[place] = (streams | mine) - {last}
+        self.heads[place] = self.heads.pop(last)
+        for source in self.reads[last] - {INPUT}:
+            self.readers[source] = self.readers[source] - {last} | {place}
+        self.reads[place] = (self.reads.pop(last) | self.reads[place]) - {last}
+        return True
+
+    def _fits(self, place: int, last: int) -> bool:
+        row, ahead = self.rows[place], self.rows[last]
+        return (
+            row.kind in FUSES
+            and last not in self.kept
+            and self.readers[last] == {place}
+            and row.elements_out == ahead.elements_out <= row.elements_in  # fewer in: it reads a slice, stretched
+        )
+
+    def table(self, flow: Flow) -> Fused:
+        places = sorted(self.rows)
+        now = {place: row for row, place in enumerate(places)} | {INPUT: INPUT}
+        reads = tuple(tuple(sorted(now[at] for at in self.reads[place])) for place in places)
+        returns = tuple(now[place] for place in flow.returns)
+        rows = tuple(self.rows[place] for place in places)
+        return Fused(rows, replace(flow, reads=reads, returns=returns), tuple(self.heads[place] for place in places))
+
+
+def _joined(ahead: Op, row: Op, saved: int) -> Op:
+    """The kernel of one and then the other: the shape of the first, `ahead`'s result neither written nor read."""
+    _, plus, rest = row.name.partition(" + ")
+    return ahead._replace(
+        name=f"{ahead.name} + {row.kind}{plus}{rest}",
+        other_ops=ahead.other_ops + row.other_ops,
+        elements_in=ahead.elements_in + row.elements_in - ahead.elements_out - saved,
+        elements_weight=ahead.elements_weight + row.elements_weight,
+        elements_out=row.elements_out,
+    )

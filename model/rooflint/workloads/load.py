@@ -1,0 +1,222 @@
+"""Networks by name: committed tables, torchvision's networks, user models and saved programs, with a capture cache.
+
+A cache entry is JSON; its key has the network, its inputs, the versions of torch and torchvision and the text of the
+modules that capture. It is valid while the files that it was made from are unchanged; an invalid one counts as missing.
+"""
+
+import difflib
+import hashlib
+import json
+import sys
+import sysconfig
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.files import write_whole
+from rooflint.workloads.flow import Flow
+from rooflint.workloads.ops import COLUMNS, Op
+from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.workload import Workload, WorkloadError
+
+RULES = (
+    "ops.py", "load.py", "capture/detection.py", "capture/graph.py", "capture/torchvision_networks.py",
+    "capture/trace.py", "capture/user_model.py",
+)  # fmt: skip
+"""Modules that decide what is in a table; when one changes, no older entry is found."""
+
+LIBRARIES = ("torch", "torchvision")
+
+
+class MissingTorchError(RooflintError):
+    """A capture without torch; the message says what to install."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where the table of one network with one set of inputs is kept."""
+
+    file: Path
+
+    def read(self) -> Workload | None:
+        """The table, or None where there is none that is still good."""
+        try:
+            found = json.loads(self.file.read_text(encoding="utf-8"))
+            if digests(map(Path, found["files"])) != found["files"] or found["columns"] != list(COLUMNS):
+                return None
+            rows = [Op(*row) for row in found["ops"]]
+            return Workload.from_ops(found["name"], rows, found["batch"], found["fixed_batch"], _flow(found["flow"]))
+        except (OSError, ValueError, TypeError, KeyError, WorkloadError):
+            return None
+
+    def write(self, workload: Workload, files: Iterable[Path] = ()) -> None:
+        """Keep a table that was made from those files."""
+        kept: Mapping[str, Any] = {
+            "name": workload.name,
+            "batch": workload.batch,
+            "fixed_batch": workload.fixed_batch,
+            "files": digests(files),
+            "columns": COLUMNS,
+            "ops": list(workload.rows()),
+            "flow": workload.flow and asdict(workload.flow),
+        }
+        write_whole(self.file, json.dumps(kept, separators=(",", ":")) + "\n")
+
+
+def _flow(kept: Mapping[str, Any] | None) -> Flow | None:
+    if kept is None:
+        return None
+    reads, returns = tuple(map(tuple, kept["reads"])), tuple(kept["returns"])
+    return Flow(reads, returns, kept["elements_input"], kept["elements_constant"])
+
+
+def entry(network: str, inputs: Any, folder: Path) -> Entry:
+    """The place for a network with inputs of those shapes.
+
+    Raises MissingTorchError where torch or torchvision is not installed, because a capture is theirs.
+    """
+    parts = json.dumps([network, inputs, libraries(), rules()])
+    name = "".join(letter if letter.isalnum() else "-" for letter in network)[-60:]
+    return Entry(folder / f"{name}-{hashlib.sha256(parts.encode()).hexdigest()[:16]}.json")
+
+
+def libraries() -> list[str]:
+    """Versions of torch and torchvision, read without importing them."""
+    try:
+        return [version(library) for library in LIBRARIES]
+    except PackageNotFoundError as error:
+        raise MissingTorchError(f"capturing a network needs {error.name}: install rooflint[torch]") from error
+
+
+def rules() -> str:
+    """Digest of the modules that capture."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"".join((here / module).read_bytes() for module in RULES)).hexdigest()
+
+
+def digests(files: Iterable[Path]) -> dict[str, str]:
+    """Digest of each file, by its path. Raises OSError for one that cannot be read."""
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files)}
+
+
+Shapes = Sequence[Sequence[int]]
+
+
+def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: bool = False) -> Workload:
+    """The table of a network, for inputs of those shapes or of its own.
+
+    Args:
+        name: a network of torchvision (`resnet18`, `torchvision/resnet18`), `package.module:factory`, or a `.pt2` file.
+        shapes: one for each input, batch first. torchvision's networks take one, saved programs none.
+        folder: where captures are kept; the user's cache folder if None.
+        fresh: capture again, whatever is kept.
+
+    Warns where a capture cannot be kept. Raises RooflintError for a network that is unknown or cannot be captured,
+    and where torch is needed but missing.
+    """
+    program, factory = name.endswith(".pt2"), ":" in name
+    whole = _checked(name, shapes, 0 if program else None if factory else 1)
+    where = folder or user_cache_path("rooflint") / "captures"
+    if program:
+        return _program(Path(name), where, fresh)
+    if factory:  # what a name means depends on where one stands
+        here = [str(Path.cwd()), whole]
+        return _kept(name, here, where, fresh, lambda: _factory(name, whole), _sources)
+    return _torchvision(name.removeprefix("torchvision/"), whole, where, fresh)
+
+
+def module(source: Any, inputs: Any = None, shapes: Shapes = ()) -> Workload:
+    """The table of a `torch.nn.Module`, for those inputs or inputs of those shapes. Nothing is cached.
+
+    Raises RooflintError for a module that cannot be captured, and where torch is missing.
+    """
+    libraries()  # raises where torch is missing
+    from rooflint.workloads.capture.user_model import capture_module  # noqa: PLC0415  # torch only where it is needed
+
+    return capture_module(source, inputs, shapes)
+
+
+def _checked(name: str, shapes: Shapes, most: int | None) -> list[list[int]]:
+    """Shapes as lists. Raises RooflintError for one that no tensor has, and for more than `most` of them."""
+    if most is not None and len(shapes) > most:
+        expected = "one shape" if most else "no shape: it has its own"
+        raise RooflintError(f"{name}: want {expected}, found {len(shapes)}")
+    for shape in shapes:
+        if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
+            raise RooflintError(f"{name}: want a shape of whole numbers such as 1, 3, 224, 224, found {list(shape)}")
+    return [list(shape) for shape in shapes]
+
+
+def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Workload:
+    committed = f"torchvision/{name}"
+    if not shapes and not fresh and committed in workload_ids():
+        return load_workload(committed)
+
+    def captured() -> Workload:
+        from rooflint.workloads.capture.torchvision_networks import capture_torchvision  # noqa: PLC0415  # torch only where it is needed
+
+        return capture_torchvision(name, tuple(shapes[0]) if shapes else None)
+
+    try:
+        return _kept(committed, shapes, folder, fresh, captured)
+    except MissingTorchError as error:
+        having = [committed.rpartition("/")[2] for committed in workload_ids()]
+        near = difflib.get_close_matches(name.lower(), having, n=1)
+        meant = f"{name}: did you mean {near[0]}? It" if near else name
+        known = ", ".join(having)
+        raise MissingTorchError(f"{meant} is not among the networks that need no capture ({known}); {error}") from error
+
+
+def _program(file: Path, folder: Path, fresh: bool) -> Workload:
+    whole = file.resolve()
+    return _kept(str(whole), (), folder, fresh, lambda: _captured_program(file), lambda: [whole])
+
+
+def _captured_program(file: Path) -> Workload:
+    from rooflint.workloads.capture.user_model import capture_program  # noqa: PLC0415  # torch only where it is needed
+
+    return capture_program(file)
+
+
+def _factory(target: str, shapes: Shapes) -> Workload:
+    from rooflint.workloads.capture.user_model import capture_factory  # noqa: PLC0415  # torch only where it is needed
+
+    return capture_factory(target, shapes)
+
+
+def _kept(
+    name: str,
+    inputs: Sequence[Any],
+    folder: Path,
+    fresh: bool,
+    captured: Callable[[], Workload],
+    sources: Callable[[], Iterable[Path]] = tuple,
+) -> Workload:
+    """The kept table, or the captured one, which is then kept with what it was made from."""
+    place = entry(name, inputs, folder)
+    found = None if fresh else place.read()
+    if found is None:
+        found = captured()
+        try:
+            place.write(found, sources())
+        except OSError as error:  # a home that is read-only costs the next capture, not this one
+            warnings.warn(f"{folder}: cannot keep the capture of {name}: {error.strerror}", stacklevel=2)
+    return found
+
+
+def _sources() -> list[Path]:
+    """Python files that are loaded now and not installed: what a user model may depend on."""
+    installed = [Path(sysconfig.get_path(part)).resolve() for part in ("stdlib", "platstdlib", "purelib", "platlib")]
+    ours = Path(__file__).parents[1].resolve()
+    files = {Path(file).resolve() for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
+    return sorted(
+        file
+        for file in files
+        if file.suffix == ".py" and file.is_file() and not any(map(file.is_relative_to, (*installed, ours)))
+    )

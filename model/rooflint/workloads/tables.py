@@ -1,0 +1,225 @@
+"""Op tables: networks that were captured once and are kept as readable YAML, so that using them needs no torch.
+
+`specs/workloads/<id>.yaml` holds a network's ops for the batch that it was captured with, and how it was captured.
+`rooflint.workloads.capture.write` writes it, and the torch environment proves that a fresh capture equals it. A table
+may say which op reads the result of which: a last column `reads` with the names of those ops, and two more keys.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rooflint.base.errors import InputError, Problem, refuse
+from rooflint.base.files import write_whole
+from rooflint.base.strict_yaml import Document, load
+from rooflint.workloads.flow import INPUT, Flow
+from rooflint.workloads.ops import COLUMNS, QUANTITIES, Op
+from rooflint.workloads.workload import LARGEST, Workload, WorkloadError
+
+ROOT = Path(__file__).parents[1] / "specs" / "workloads"
+
+_ID = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
+_PLAIN = re.compile(r"(?!(true|false|null|yes|no|on|off)$)[a-z_][a-z0-9_.@/-]*|[0-9]+(\.[0-9]+){2,}", re.IGNORECASE)
+_HEAD = (
+    "# One row an op, in order of execution; elements, not bytes. "
+    "Written by `python -m rooflint.workloads.capture.write`."
+)
+_KEYS = ("name", "captured", "batch", "columns", "ops")
+_FLOW_KEYS = ("elements_input", "returns")
+_CONSTANT = "elements_constant"
+"""A third one, where it is known."""
+_READS = "reads"
+_INPUT = "input"
+"""Stands among the names of ops for the input of the network."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """Where a table comes from."""
+
+    torch: str
+    torchvision: str
+    method: str
+    input: tuple[int, ...]
+    """Shape of the one input."""
+
+
+def workload_ids(root: Path = ROOT) -> list[str]:
+    """Ids of the committed tables, such as `torchvision/resnet18`."""
+    return sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.yaml"))
+
+
+def load_workload(workload_id: str, root: Path = ROOT) -> Workload:
+    """The committed workload of that id.
+
+    Raises WorkloadError for an unknown id, InputError for a broken table.
+    """
+    file = root / f"{workload_id}.yaml"
+    if not _ID.fullmatch(workload_id) or not file.is_file():
+        raise WorkloadError(f"unknown workload '{workload_id}' (known: {', '.join(workload_ids(root))})")
+    workload, _ = read_table(file)
+    if workload.name != workload_id:
+        raise refuse(file, 1, f"name: want {workload_id}, as the file is called, found {workload.name}")
+    return workload
+
+
+def read_table(file: Path) -> tuple[Workload, Captured]:
+    """A table and its origin. Raises InputError with file and line for whatever is wrong with it."""
+    document = load(file)
+    problems = list(_head_problems(document)) or list(_row_problems(document)) or list(_flow_problems(document))
+    if problems:
+        raise InputError(problems)
+    data = document.data
+    captured = Captured(**{**data["captured"], "input": tuple(data["captured"]["input"])})
+    rows = [Op(*row[: len(COLUMNS)]) for row in data["ops"]]
+    try:
+        return Workload.from_ops(data["name"], rows, data["batch"], flow=_flow(data)), captured
+    except WorkloadError as error:
+        path = ("ops",) if error.row is None else ("ops", error.row)
+        raise InputError([document.problem(path, str(error))]) from error
+
+
+def _head_problems(document: Document) -> Iterator[Problem]:
+    data = document.data
+    if not isinstance(data, dict) or set(data) - {*_FLOW_KEYS, _CONSTANT} != set(_KEYS):
+        yield document.problem((), f"want the keys {', '.join(_KEYS)}, found {_found(data)}")
+        return
+    yield from _captured_problems(document)
+    if not isinstance(data["name"], str):
+        yield document.problem(("name",), f"name: want a text, found {data['name']}")
+    if not _is_shape([data["batch"]]):
+        yield document.problem(("batch",), f"batch: want a whole number of at least 1, found {data['batch']}")
+    if data["columns"] not in (list(COLUMNS), [*COLUMNS, _READS]):
+        yield document.problem(("columns",), f"columns: want [{', '.join(COLUMNS)}], and {_READS} where it is known")
+    elif set(data) - set(_KEYS) - {_CONSTANT} != (set(_FLOW_KEYS) if _has_flow(data) else set()):
+        expected = f"want {' and '.join(_FLOW_KEYS)} where there is a column {_READS}, and only there"
+        yield document.problem((), f"{expected}, found {_found(data)}")
+    elif _CONSTANT in data and not _has_flow(data):
+        yield document.problem((_CONSTANT,), f"{_CONSTANT}: want it only where there is a column {_READS}")
+    if not isinstance(data["ops"], list):
+        yield document.problem(("ops",), f"ops: want a list of rows, found {_found(data['ops'])}")
+
+
+def _captured_problems(document: Document) -> Iterator[Problem]:
+    captured, fields = document.data["captured"], tuple(Captured.__annotations__)
+    if not isinstance(captured, dict) or set(captured) != set(fields):
+        yield document.problem(("captured",), f"captured: want {', '.join(fields)}, found {_found(captured)}")
+        return
+    for key, value in captured.items():
+        if key == "input" and not _is_shape(value):
+            yield document.problem(("captured", key), f"input: want a shape such as [1, 3, 224, 224], found {value}")
+        if key != "input" and not isinstance(value, str):
+            yield document.problem(("captured", key), f"{key}: want a text, found {value}")
+
+
+def _row_problems(document: Document) -> Iterator[Problem]:
+    width = len(document.data["columns"])
+    for position, row in enumerate(document.data["ops"]):
+        path = ("ops", position)
+        if not isinstance(row, list) or len(row) != width:
+            yield document.problem(path, f"want a row of {width} columns, found {_found(row)}")
+            continue
+        for column, value in zip(COLUMNS, row, strict=False):
+            if column not in QUANTITIES and not isinstance(value, str):
+                yield document.problem(path, f"{column}: want a text, found {value}")
+            if column in QUANTITIES and not (type(value) is int and 0 <= value <= LARGEST):
+                yield document.problem(path, f"{column}: want a whole number from 0 to 2^53, found {value}")
+
+
+def _flow_problems(document: Document) -> Iterator[Problem]:
+    """Problems of the data flow of a table whose rows are valid."""
+    data = document.data
+    if not _has_flow(data):
+        return
+    known: list[str] = [_INPUT]
+    for key, step in (("elements_input", data["batch"]), (_CONSTANT, 1)):
+        elements = data.get(key, 0)
+        if type(elements) is not int or not 0 <= elements <= LARGEST or elements % step:
+            expected = f"want a whole number from 0 to 2^53{', a multiple of the batch' if step > 1 else ''}"
+            yield document.problem((key,), f"{key}: {expected}, found {elements}")
+    for position, row in enumerate(data["ops"]):
+        path = ("ops", position)
+        if row[0] == _INPUT:
+            yield document.problem(path, f"name: want another than {_INPUT}, which is the input of the network")
+        if not _in_order(row[-1], known):
+            expected = f"want names of ops above or {_INPUT}, in their order, each once"
+            yield document.problem(path, f"{_READS}: {expected}, found {_listed(row[-1])}")
+        known.append(row[0])
+    if not _in_order(data["returns"], known):
+        expected = "want names of ops, in their order, each once"
+        yield document.problem(("returns",), f"returns: {expected}, found {_listed(data['returns'])}")
+
+
+def _in_order(names: Any, known: Sequence[str]) -> bool:
+    """Whether these are some of the known names, in their order, each once."""
+    if not isinstance(names, list):
+        return False
+    rest = iter(known)
+    return all(name in rest for name in names)
+
+
+def _flow(data: dict[str, Any]) -> Flow | None:
+    if not _has_flow(data):
+        return None
+    at = {name: row for row, name in enumerate([_INPUT, *(row[0] for row in data["ops"])], start=INPUT)}
+    reads = tuple(tuple(at[name] for name in row[-1]) for row in data["ops"])
+    return Flow(reads, tuple(at[name] for name in data["returns"]), data["elements_input"], data.get(_CONSTANT))
+
+
+def _has_flow(data: dict[str, Any]) -> bool:
+    return _READS in data["columns"]
+
+
+def _is_shape(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(size) is int and size > 0 for size in value)
+
+
+def _listed(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def _found(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(value)
+    return f"{len(value)} entries" if isinstance(value, list) else str(value)
+
+
+def write_table(workload: Workload, captured: Captured, file: Path) -> None:
+    """Write the table of a workload, with how it was captured."""
+    write_whole(file, _text(workload, captured))
+
+
+def _text(workload: Workload, captured: Captured) -> str:
+    origin = [f"  {key}: {_scalar(value)}" for key, value in asdict(captured).items()]
+    head = [_HEAD, f"name: {_scalar(workload.name)}", "captured:", *origin, f"batch: {workload.batch}"]
+    columns: tuple[str, ...] = COLUMNS
+    rows = list[tuple[Any, ...]](workload.rows())
+    if workload.flow is not None:
+        names = _names(workload)
+        returns = _scalar(names(workload.flow.returns))
+        head.append(f"elements_input: {workload.flow.elements_input}")
+        if workload.flow.elements_constant is not None:
+            head.append(f"{_CONSTANT}: {workload.flow.elements_constant}")
+        head.append(f"returns: {returns}")
+        columns = (*COLUMNS, _READS)
+        rows = [(*row, names(read)) for row, read in zip(rows, workload.flow.reads, strict=True)]
+    table = [f"  - {_scalar(row)}" for row in rows]
+    return "\n".join([*head, f"columns: {_scalar(columns)}", "ops:", *table, ""])
+
+
+def _names(workload: Workload) -> Callable[[Iterable[int]], tuple[str, ...]]:
+    """What rows are called among the reads. Raises WorkloadError for an op called as the input is."""
+    names = [*workload.op_names.tolist(), _INPUT]  # INPUT is -1
+    if _INPUT in names[:-1]:
+        raise WorkloadError(f"{workload.name}: want no op called {_INPUT}, which is the input of the network")
+    return lambda rows: tuple(names[row] for row in rows)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_scalar, value))}]"
+    if isinstance(value, int) or _PLAIN.fullmatch(str(value)):
+        return str(value)
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,396 @@
+"""Workloads: the work of a network as a table, one row an op and one column a quantity, and its memory footprint.
+
+The table stores elements, not bytes: bytes need a precision, and the precision in storage is another choice than the
+one that computes. It stores multiply-accumulates and all other arithmetic apart, and says once how they become ops.
+"""
+
+import math
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.precision import tensor_bytes
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.workloads.flow import Flow, fused
+from rooflint.workloads.ops import COLUMNS, QUANTITIES, TABLE, Op
+
+__all__ = [
+    "COLUMNS", "LARGEST", "QUANTITIES", "TABLE", "Counts", "Flow", "Op", "Workload", "WorkloadError",
+    "conv2d", "gemm", "matrix_op", "mlp",
+]  # fmt: skip
+
+Counts = NDArray[np.int64]
+
+LARGEST = 2**53
+"""Beyond it a float no longer counts one by one, so no quantity of an op may be larger."""
+
+
+class WorkloadError(RooflintError, ValueError):
+    """An impossible workload; `row` is the op of the message, where there is one."""
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A table of ops in the order of execution. Columns are read-only arrays, one element an op; rows are `Op`s."""
+
+    name: str
+    batch: int
+    op_names: NDArray[np.str_]
+    kinds: NDArray[np.str_]
+    macs: Counts
+    other_ops: Counts
+    elements_in: Counts
+    elements_weight: Counts
+    elements_out: Counts
+    m: Counts
+    n: Counts
+    k: Counts
+    groups: Counts
+    fixed_batch: str = ""
+    """Why `at_batch` refuses another batch; empty for a workload that scales, as nearly all do."""
+    flow: Flow | None = None
+    """Which op reads the result of which; None where it is not known."""
+    stacks_rows: tuple[bool, ...] | None = None
+    """`gets_rows`, where it does not follow from the weights: a product between activations goes on to get groups
+    when an op with constants has joined its kernel."""
+
+    def __post_init__(self) -> None:
+        columns = {quantity: _counts(quantity, getattr(self, quantity)) for quantity in QUANTITIES}
+        columns |= {text: np.array(getattr(self, text), dtype=np.str_) for text in ("op_names", "kinds")}
+        for name, column in columns.items():
+            column.setflags(write=False)
+            object.__setattr__(self, name, column)
+        object.__setattr__(self, "batch", _whole("batch", self.batch))
+        _check(self)
+
+    @classmethod
+    def from_ops(
+        cls, name: str, ops: Iterable[Op], batch: int = 1, fixed_batch: str = "", flow: Flow | None = None
+    ) -> Self:
+        """The workload of these rows, whose counts are for `batch` samples."""
+        rows = list(ops)
+        if not rows:
+            raise WorkloadError(f"{name} has no ops")
+        return cls(name, batch, **_columns(rows), fixed_batch=fixed_batch, flow=flow)
+
+    def rows(self) -> Iterator[Op]:
+        """The table, op by op: for files and readers. Arithmetic takes the columns."""
+        quantities = (getattr(self, quantity).tolist() for quantity in QUANTITIES)
+        yield from map(Op, self.op_names.tolist(), self.kinds.tolist(), *quantities)
+
+    def __len__(self) -> int:
+        return len(self.macs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Workload):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        """All that two workloads are compared by."""
+        return (self.name, self.batch, self.flow, *self.gets_rows.tolist(), *self.rows())
+
+    @property
+    def gets_rows(self) -> NDArray[np.bool_]:
+        """Whether more samples are more rows m of an op; else they are more groups. Shape [ops]."""
+        return self.elements_weight > 0 if self.stacks_rows is None else np.array(self.stacks_rows, dtype=np.bool_)
+
+    @property
+    def ops(self) -> Counts:
+        """Arithmetic of each op. [op], shape [ops]."""
+        return OPS_PER_MAC * self.macs + self.other_ops
+
+    def bytes_moved(self, storage: str, weight_storage: str | None = None) -> NDArray[np.float64]:
+        """Traffic of each row, an op or (`fused`) a kernel: operands read once, result written once. [B], shape [ops].
+
+        `weight_storage` is for networks whose weights are kept in another precision than their activations.
+        """
+        activations = tensor_bytes(self.elements_in, storage) + tensor_bytes(self.elements_out, storage)
+        moved: NDArray[np.float64] = activations + tensor_bytes(self.elements_weight, weight_storage or storage)
+        return moved
+
+    @property
+    def total_macs(self) -> int:
+        """Multiply-accumulates of the whole network. [MAC]"""
+        return int(self.macs.sum())
+
+    @property
+    def total_ops(self) -> int:
+        """Arithmetic of the whole network. [op]"""
+        return int(self.ops.sum())
+
+    def total_bytes(self, storage: str, weight_storage: str | None = None) -> float:
+        """Traffic of the whole network. [B]"""
+        return float(self.bytes_moved(storage, weight_storage).sum())
+
+    def intensity_ops_per_byte(self, storage: str, weight_storage: str | None = None) -> float:
+        """Arithmetic intensity of the whole network. [op/B]
+
+        Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. doi:10.1145/1498765.1498785
+        """
+        return self.total_ops / self.total_bytes(storage, weight_storage)
+
+    def at_batch(self, batch: int) -> Self:
+        """The same network on another number of samples; weights are read once, however many there are.
+
+        Ops with weights get more rows m; ops between activations (attention) get more groups. Raises WorkloadError
+        where `fixed_batch` says why not, and for so many samples that a float would not count them one by one.
+        """
+        samples = _whole("batch", batch)
+        if samples == self.batch:
+            return self
+        if self.fixed_batch:
+            raise WorkloadError(f"{self.name} has batch {self.batch} and no other: {self.fixed_batch}")
+        if samples > (most := self._most_samples()):
+            raise WorkloadError(f"{self.name}: want a batch of at most {most}, beyond which counts pass 2^53")
+
+        def scaled(column: Counts, where: NDArray[np.bool_] | bool = True) -> Counts:
+            return np.where(where, column // self.batch * samples, column)
+
+        return type(self)(
+            name=self.name,
+            batch=samples,
+            op_names=self.op_names,
+            kinds=self.kinds,
+            macs=scaled(self.macs),
+            other_ops=scaled(self.other_ops),
+            elements_in=scaled(self.elements_in),
+            elements_weight=self.elements_weight,
+            elements_out=scaled(self.elements_out),
+            m=scaled(self.m, self.gets_rows),
+            n=self.n,
+            k=self.k,
+            groups=scaled(self.groups, ~self.gets_rows),
+            flow=self.flow and self.flow.scaled(samples, self.batch),
+            stacks_rows=self.stacks_rows,
+        )
+
+    def _most_samples(self) -> int:
+        """The largest batch of which every count is at most LARGEST."""
+        columns = (self.macs, self.other_ops, self.elements_in, self.elements_out, self.m, self.groups)
+        largest = max(int(column.max()) for column in columns)
+        each = max(largest, self.flow.elements_input if self.flow else 0) // self.batch
+        return LARGEST // max(each, 1)
+
+    def fused(self) -> Self:
+        """The same network with one row a kernel; `rooflint.workloads.flow` says what runs in one.
+
+        Arithmetic and weights are those of the rows; what stays inside of a kernel is neither written nor read. Raises
+        WorkloadError for a table that does not know its data flow.
+        """
+        if self.flow is None:
+            raise WorkloadError(f"{self.name} cannot be fused: its table does not say which op reads which result")
+        kernels = fused(list(self.rows()), self.flow)
+        stacks_rows = tuple(self.gets_rows[list(kernels.heads)].tolist())
+        return replace(self, **_columns(kernels.rows), flow=kernels.flow, stacks_rows=stacks_rows)
+
+
+def _columns(rows: Sequence[Op]) -> dict[str, Any]:
+    """The columns of a table as a Workload calls them; its __post_init__ makes them arrays."""
+    return dict(zip(TABLE, zip(*rows, strict=True), strict=True))
+
+
+def _counts(quantity: str, values: Sequence[int] | Counts) -> Counts:
+    column = np.array(values)
+    if column.dtype.kind not in "iu" or column.ndim != 1:
+        raise WorkloadError(f"{quantity}: want a column of whole numbers no larger than 2^53")
+    return column.astype(np.int64)
+
+
+def _check(workload: Workload) -> None:
+    """Refuse a table that no network can have."""
+    if len({len(getattr(workload, column)) for column in ("op_names", "kinds", *QUANTITIES)}) > 1:
+        raise WorkloadError(f"{workload.name}: want columns of one length")
+    table = np.stack([getattr(workload, quantity) for quantity in QUANTITIES])
+    _refuse_rows(workload, table.min(axis=0) < 0, "want no negative numbers")
+    _refuse_rows(workload, table.max(axis=0) > LARGEST, "want numbers no larger than 2^53")
+    product = np.prod([workload.m, workload.n, workload.k, workload.groups], axis=0, dtype=np.float64)
+    _refuse_rows(workload, product != workload.macs, "want macs = m·n·k·groups")
+    if not workload.fixed_batch:
+        _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
+    _, first = np.unique(workload.op_names, return_index=True)
+    _refuse_rows(workload, ~np.isin(np.arange(len(workload)), first), "want a name that no op above has")
+    if workload.flow is not None:
+        _check_flow(workload, workload.flow)
+
+
+def _check_flow(workload: Workload, flow: Flow) -> None:
+    for message, row in flow.misfits(len(workload)):
+        raise WorkloadError(f"{workload.name if row is None else workload.op_names[row]}: {message}", row)
+    if max(flow.elements_input, flow.elements_constant or 0) > LARGEST:
+        raise WorkloadError(f"{workload.name}: want numbers no larger than 2^53")
+    if not workload.fixed_batch and flow.elements_input % workload.batch:
+        raise WorkloadError(f"{workload.name}: want an input whose elements are a multiple of the batch")
+
+
+def _not_per_sample(workload: Workload) -> NDArray[np.bool_]:
+    """Where `at_batch` could not tell what one sample costs."""
+    grows = np.where(workload.gets_rows, workload.m, workload.groups)
+    columns = (grows, workload.macs, workload.other_ops, workload.elements_in, workload.elements_out)
+    wrong: NDArray[np.bool_] = (np.stack(columns) % workload.batch).max(axis=0) > 0
+    return wrong
+
+
+def _refuse_rows(workload: Workload, wrong: NDArray[np.bool_], message: str) -> None:
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise WorkloadError(f"{workload.op_names[row]}: {message}", row)
+
+
+def gemm(m: int, n: int, k: int, batch: int = 1) -> Workload:
+    """One matrix product (m × k)·(k × n). The second operand is a weight, so a batch stacks rows: (batch·m × k)."""
+    return _chain(f"gemm-{m}x{n}x{k}", [_product("gemm", "gemm", (m, n, k), batch)], batch)
+
+
+def mlp(widths: Sequence[int], batch: int = 1, bias: bool = True) -> Workload:
+    """Linear layers between consecutive widths. The bias is read but costs no op: it rides in the accumulator."""
+    if len(widths) < 2:
+        raise WorkloadError(f"widths: want at least two, found {list(widths)}")
+    whole = [_whole("widths", width) for width in widths]
+    layers = [
+        _product(f"fc{position}", "linear", (1, wide_out, wide_in), batch, bias)
+        for position, (wide_in, wide_out) in enumerate(pairwise(whole), start=1)
+    ]
+    return _chain("mlp-" + "-".join(map(str, whole)), layers, batch)
+
+
+def _chain(name: str, ops: Sequence[Op], batch: int) -> Workload:
+    """Ops each of which reads all that the one before it writes, and weights of its own."""
+    flow = Flow.chain(len(ops), ops[0].elements_in, sum(op.elements_weight for op in ops))
+    return Workload.from_ops(name, ops, batch, flow=flow)
+
+
+def _product(name: str, kind: str, shape: tuple[int, int, int], batch: int, bias: bool = False) -> Op:
+    m, n, k = (_whole(axis, size) for axis, size in zip("mnk", shape, strict=True))
+    rows = _whole("batch", batch) * m
+    return matrix_op(name, kind, (rows, n, k, 1), (rows * k, n * k + bool(bias) * n, rows * n))
+
+
+def matrix_op(name: str, kind: str, shape: tuple[int, int, int, int], elements: tuple[int, int, int]) -> Op:
+    """An op that is a matrix product of shape (m, n, k, groups) on elements (in, weight, out)."""
+    return Op(name, kind, math.prod(shape), 0, *elements, *shape)
+
+
+def conv2d(
+    *,
+    n: int = 1,
+    c_in: int,
+    h: int,
+    w: int,
+    c_out: int,
+    kernel: int | tuple[int, int],
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, int] = 1,
+    bias: bool = True,
+) -> Workload:
+    """One convolution of n images c_in × h × w, as the matrix product that it is.
+
+    A product with a zero of the padding counts like any other: the usual kernels compute it. Pairs are (vertical,
+    horizontal).
+    """
+    n, c_in, c_out, groups = _whole("n", n), _whole("c_in", c_in), _whole("c_out", c_out), _whole("groups", groups)
+    if c_in % groups or c_out % groups:
+        raise WorkloadError(f"groups: want a divisor of {c_in} and {c_out} channels, found {groups}")
+    size, window = (_whole("h", h), _whole("w", w)), _pair("kernel", kernel)
+    out = _conv_out(size, window, _pair("stride", stride), _pair("padding", padding, 0), _pair("dilation", dilation))
+    positions, depth = n * math.prod(out), c_in // groups * math.prod(window)
+    elements = (n * c_in * math.prod(size), c_out * depth + bool(bias) * c_out, positions * c_out)
+    op = matrix_op("conv2d", "conv2d", (positions, c_out // groups, depth, groups), elements)
+    return _chain(f"conv2d-{c_in}x{h}x{w}-{c_out}", [op], n)
+
+
+def _conv_out(
+    size: tuple[int, int],
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+    dilation: tuple[int, int],
+) -> tuple[int, int]:
+    """Output size (size + 2·padding − dilation·(kernel − 1) − 1) / stride + 1, rounded down."""
+    spans = zip(size, window, stride, padding, dilation, strict=True)
+    high, wide = ((long + 2 * pad - gap * (taps - 1) - 1) // step + 1 for long, taps, step, pad, gap in spans)
+    if high < 1 or wide < 1:
+        raise WorkloadError(f"kernel: want one that fits the padded input {size}, found {window}, dilation {dilation}")
+    return high, wide
+
+
+def _pair(what: str, value: int | tuple[int, int], least: int = 1) -> tuple[int, int]:
+    first, second = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
+    return _whole(what, first, least), _whole(what, second, least)
+
+
+def _whole(what: str, value: object, least: int = 1) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # what is no integer is refused below
+    except TypeError:
+        number = least - 1
+    if number < least or isinstance(value, bool):
+        raise WorkloadError(f"{what}: want a whole number of at least {least}, found {value}")
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class Footprint:
+    """Elements that live while a workload runs; bytes follow from the precisions in storage."""
+
+    op_names: NDArray[np.str_]
+    activation_elements: Counts
+    """Activations that live while each op runs. Shape [ops]."""
+    weight_elements: int
+    """Parameters and other constants: each once, as a capture counted them. A table that was written by hand may not
+    know which rows share theirs, or how large a table is from which they pick: then as many as its rows read."""
+
+    @property
+    def peak_activation_elements(self) -> int:
+        """The most activations that live at once."""
+        return int(self.activation_elements.max())
+
+    @property
+    def peak_op(self) -> str:
+        """The first op at which they do."""
+        return str(self.op_names[self.activation_elements.argmax()])
+
+    def peak_activation_bytes(self, storage: str) -> float:
+        """Memory for activations. [B]"""
+        return float(tensor_bytes(self.peak_activation_elements, storage))
+
+    def weight_bytes(self, storage: str) -> float:
+        """Memory for weights. [B]"""
+        return float(tensor_bytes(self.weight_elements, storage))
+
+
+def footprint(workload: Workload) -> Footprint:
+    """What a workload, fused or not, keeps in memory when its ops run one after the other.
+
+    Raises WorkloadError for a table that does not know its data flow.
+    """
+    if workload.flow is None:
+        raise WorkloadError(f"{workload.name} has no footprint: its table does not say which op reads which result")
+    live, weights = live_elements(workload.elements_out, workload.flow), workload.flow.elements_constant
+    return Footprint(workload.op_names, live, int(workload.elements_weight.sum()) if weights is None else weights)
+
+
+def live_elements(elements_out: Counts, flow: Flow) -> Counts:
+    """Activations that live while each op runs: read by it, written by it, or still to be read. Shape [ops]."""
+    ops = len(elements_out)
+    change = np.zeros(ops + 1, dtype=np.int64)
+    change[:-1] += elements_out
+    np.subtract.at(change, np.array(flow.until, dtype=np.int64) + 1, elements_out)
+    live: Counts = change.cumsum()[:-1]
+    live[: flow.input_until + 1] += flow.elements_input
+    return live

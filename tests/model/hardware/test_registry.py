@@ -1,0 +1,464 @@
+"""Layers of files: the first root that speaks of a thing, whatever the files are called."""
+
+import math
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rooflint.base.errors import InputError, Problem
+from rooflint.cost.prices import Prices
+from rooflint.hardware.device import UndisclosedError
+from rooflint.hardware.registry import PACKAGED, AmbiguousDeviceError, Registry, UnknownDeviceError
+
+
+def test_files_of_a_root_are_its_own(economics):
+    registry = economics.registry()
+    assert [file.name for file in Prices(registry).files(registry.roots[0])] == ["acme.yaml"]
+
+
+def test_a_root_without_the_section_has_no_files(specs):
+    assert Prices(specs.registry()).devices() == []
+
+
+def test_a_file_that_is_no_mapping_is_refused_with_its_place(economics):
+    economics.texts["prices/acme"] = "- a\n"
+    with pytest.raises(InputError, match=r"acme\.yaml:1  want a mapping of keys"):
+        economics.prices().devices()
+
+
+def test_a_name_that_is_no_id_is_refused(economics):
+    economics.texts["prices/My Prices"] = economics.texts["prices/acme"]
+    with pytest.raises(InputError, match="is not an id"):
+        economics.prices().devices()
+
+
+# ---- The registry: finding devices, inheriting from architectures, and refusing what does not fit together
+
+SHIPPED = Registry()
+IDS = SHIPPED.ids()
+
+DEVICE = """\
+name: One
+kind: gpu
+sources: {wp: {document: White paper, grade: quoted}}
+"""
+ARCHITECTURE = """\
+name: Arch
+kind: gpu
+sources: {book: {document: Book, grade: read}}
+units:
+  tc:
+    group: SM
+    per_group: [4, book, p. 1]
+    macs_per_clock: {fp16: [8 MAC, book, p. 2]}
+    circuit: tensor_core
+"""
+OWN = "architecture: acme/arch\nunits: {tc: {groups: [2, wp, p], clock: [1 GHz, wp, p]}}\n"
+UNIT = """\
+units:
+  tc: {group: SM, groups: [2, wp, p], per_group: [4, wp, p], clock: [1 GHz, wp, p],
+       macs_per_clock: {fp16: [8 MAC, wp, p]}}
+"""
+
+
+# -------------------------------------------------------------------------------------------------------- shipped specs
+
+
+def test_every_shipped_device_can_be_read():
+    assert len(IDS) > 60
+    for device in IDS:
+        hardware = SHIPPED.get(device)
+        assert hardware.id == device
+        assert hardware.file == SHIPPED.files[device]
+
+
+def test_every_shipped_architecture_can_be_read_and_is_used():
+    used = {SHIPPED.get(device).architecture for device in IDS}
+    assert set(SHIPPED.architecture_files) == used - {None}
+    for name in SHIPPED.architecture_files:
+        assert SHIPPED.architecture(name).id == name
+
+
+@pytest.mark.parametrize("device", IDS)
+def test_every_fact_says_the_line_that_it_stands_in(device):
+    hardware = SHIPPED.get(device)
+    facts = [*hardware.facts.items(), *(pair for point in hardware.operating_points.values() for pair in point.items())]
+    for path, fact in facts:
+        lines = fact.file.read_text(encoding="utf-8").splitlines()
+        assert fact.path == path
+        # a fact may go on in the line below its key
+        assert fact.display in " ".join(lines[fact.line - 1 : fact.line + 1])
+        assert path.rsplit(".", 1)[-1] in lines[fact.line - 1]
+
+
+def test_every_alias_leads_to_one_device():
+    for device in IDS:
+        hardware = SHIPPED.get(device)
+        for alias in (device, hardware.name, *hardware.aliases, hardware.name.upper()):
+            assert SHIPPED.match(alias) == [device], alias
+
+
+@pytest.mark.parametrize("device", IDS)
+def test_no_shipped_device_has_more_groups_than_its_silicon(device):
+    hardware = SHIPPED.get(device)
+    for unit in hardware.units.values():
+        if (full := hardware.full_groups(unit.group)) and "groups" in unit.facts:
+            assert unit.groups <= full.result
+
+
+# -------------------------------------------------------------------------------------------------------------- finding
+
+
+def test_a_device_is_found_by_id_by_its_last_word_by_alias_and_by_a_part_of_its_id():
+    for name in ("nvidia/h100-sxm5-80gb", "H100-SXM5-80GB", "H100 SXM5", " nvidia h100 80gb hbm3 ", "h100-sxm5"):
+        assert SHIPPED.find(name).id == "nvidia/h100-sxm5-80gb"
+
+
+def test_a_last_word_goes_before_longer_ids_that_contain_it():
+    # t4 is a part of nothing else today; m1 is a part of amd/mi100 only as letters, apple/m1 and apple/m1-max share it
+    assert SHIPPED.find("m1").id == "apple/m1"
+
+
+def test_a_name_of_several_devices_is_ambiguous_and_the_message_names_them():
+    with pytest.raises(AmbiguousDeviceError) as caught:
+        SHIPPED.find("h100")
+    assert str(caught.value) == (
+        "'h100' is ambiguous: nvidia/h100-nvl-94gb, nvidia/h100-pcie-80gb, nvidia/h100-sxm5-80gb"
+    )
+
+
+def test_a_last_word_of_two_vendors_is_ambiguous(specs):
+    specs.write("acme/one", DEVICE)
+    specs.write("other/one", DEVICE)
+    with pytest.raises(AmbiguousDeviceError) as caught:
+        specs.registry().find("one")
+    assert str(caught.value) == "'one' is ambiguous: acme/one, other/one"
+
+
+def test_an_alias_of_two_devices_is_ambiguous(specs):
+    specs.write("acme/one", DEVICE + "aliases: [Turbo]\n")
+    specs.write("acme/two", DEVICE + "aliases: [turbo]\n")
+    with pytest.raises(AmbiguousDeviceError) as caught:
+        specs.registry().find("TURBO")
+    assert str(caught.value) == "'TURBO' is ambiguous: acme/one, acme/two"
+
+
+def test_an_unknown_device_is_refused_with_the_nearest_ids():
+    with pytest.raises(UnknownDeviceError) as caught:
+        SHIPPED.find("nvidia/h100-sxm5-81gb")
+    assert str(caught.value).startswith(
+        "unknown device 'nvidia/h100-sxm5-81gb'; did you mean nvidia/h100-sxm5-80gb or "
+    )
+    with pytest.raises(UnknownDeviceError) as caught:
+        SHIPPED.get("nvidia/t5")
+    assert str(caught.value).startswith("unknown device 'nvidia/t5'; did you mean nvidia/t4")
+
+
+def test_where_nothing_is_near_the_message_counts():
+    for ask in (SHIPPED.get, SHIPPED.find):
+        with pytest.raises(UnknownDeviceError) as caught:
+            ask("zzzzzzzz")
+        assert str(caught.value) == f"unknown device 'zzzzzzzz' ({len(IDS)} are known)"
+
+
+def test_an_id_is_exact_for_get():
+    with pytest.raises(UnknownDeviceError):
+        SHIPPED.get("NVIDIA/T4")
+    with pytest.raises(UnknownDeviceError):
+        SHIPPED.get("t4")
+
+
+def test_globs_match_ids():
+    assert SHIPPED.match("nvidia/h100-*") == ["nvidia/h100-nvl-94gb", "nvidia/h100-pcie-80gb", "nvidia/h100-sxm5-80gb"]
+    assert SHIPPED.match("nvidia/t?") == ["nvidia/t4"]
+    assert SHIPPED.match("*nothing*") == []
+
+
+def test_words_of_an_id_are_found_in_any_order():
+    assert SHIPPED.find("h100 pcie").id == "nvidia/h100-pcie-80gb"
+    assert SHIPPED.find("80gb pcie h100").id == "nvidia/h100-pcie-80gb"
+    # whole words: 'h10' is none
+    assert SHIPPED.match("pcie h10") == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "/"])
+def test_nothing_is_no_name(name):
+    with pytest.raises(UnknownDeviceError):
+        SHIPPED.find(name)
+
+
+@given(st.sampled_from(IDS), st.integers(0, 40), st.integers(1, 40))
+def test_a_part_of_an_id_matches_what_is_called_so_or_else_what_contains_it(device, start, length):
+    part = device[start : start + length]
+    if not part.strip("/"):
+        return
+    called = [other for other in IDS if part in (other, other.rpartition("/")[2])]
+    aliased = [other for other in IDS if part in [alias.lower() for alias in _names(SHIPPED.get(other))]]
+    assert SHIPPED.match(part) == (called or aliased or [other for other in IDS if part in other])
+
+
+def _names(hardware):
+    return (hardware.name, *hardware.aliases)
+
+
+def test_a_broken_neighbour_does_not_keep_others_from_being_found(specs):
+    specs.write("acme/broken", "name: [\n")
+    specs.write("acme/one", DEVICE + "aliases: [Turbo]\n")
+    assert specs.registry().find("turbo").id == "acme/one"
+    with pytest.raises(InputError, match="is not YAML"):
+        specs.registry().find("broken")
+
+
+def test_a_device_is_read_once():
+    assert SHIPPED.get("nvidia/t4") is SHIPPED.get("nvidia/t4")
+
+
+# ---------------------------------------------------------------------------------------------------------------- roots
+
+
+def test_the_first_root_that_has_an_id_wins(tmp_path):
+    for name, root in (("First", tmp_path / "a"), ("Second", tmp_path / "b")):
+        (root / "hardware").mkdir(parents=True)
+        (root / "hardware" / "one.yaml").write_text(f"name: {name}\nkind: gpu\n", encoding="utf-8")
+    assert Registry((tmp_path / "a", tmp_path / "b")).get("one").name == "First"
+    assert Registry((tmp_path / "b", tmp_path / "a")).get("one").name == "Second"
+
+
+def test_packaged_specs_stand_behind_the_given_ones(specs):
+    specs.write("acme/one", DEVICE)
+    specs.write("nvidia/t4", DEVICE)
+    registry = Registry.of([specs.root])
+    assert registry.get("nvidia/t4").name == "One"
+    assert registry.get("nvidia/h100-sxm5-80gb") == SHIPPED.get("nvidia/h100-sxm5-80gb")
+    assert set(registry.ids()) == {*IDS, "acme/one"}
+    assert registry.ids(specs.root) == ["acme/one", "nvidia/t4"]
+
+
+def test_a_device_of_another_root_inherits_from_a_packaged_architecture(specs):
+    # 1 × 4 × 512 × 2 × 1e9 = 4.096e12
+    body = "architecture: nvidia/hopper-gh100\nunits:\n"
+    body += "".join(
+        f"  {name}: {{groups: [1, wp, p], clock: [1 GHz, wp, p]}}\n"
+        for name in ("tensor_core", "cuda_core", "fp64_core")
+    )
+    specs.write("acme/one", DEVICE + body)
+    device = Registry.of([specs.root]).get("acme/one")
+    assert device.unit("tensor_core").peak_ops_per_s("fp16") == 4.096e12
+
+
+def test_a_root_given_twice_or_packaged_already_is_one_root(specs):
+    assert Registry.of([specs.root, specs.root]).roots == (specs.root.resolve(), PACKAGED)
+    assert Registry.of([PACKAGED]).roots == (PACKAGED.resolve(),)
+    assert Registry.of([]).roots == (PACKAGED,)
+
+
+def test_a_root_without_devices_is_empty(tmp_path):
+    assert Registry((tmp_path / "nothing",)).ids() == []
+
+
+def test_two_files_of_one_id_are_refused(specs):
+    specs.write("acme/one", DEVICE)
+    second = specs.write("acme/one", DEVICE, suffix=".yml")
+    with pytest.raises(InputError) as caught:
+        specs.registry().get("acme/one")
+    assert caught.value.problems == (Problem(second, 1, "id 'acme/one' is ambiguous: one.yaml also defines it"),)
+
+
+def test_two_architecture_files_of_one_id_are_refused(specs):
+    specs.write("acme/arch", ARCHITECTURE, "architectures")
+    second = specs.write("acme/arch", ARCHITECTURE, "architectures", suffix=".yml")
+    with pytest.raises(InputError) as caught:
+        specs.registry().architecture("acme/arch")
+    assert caught.value.problems == (Problem(second, 1, "id 'acme/arch' is ambiguous: arch.yaml also defines it"),)
+
+
+@pytest.mark.parametrize("name", ["acme/H100", "acme/h100 sxm", "acme/-h100", "acme/h_100"])
+def test_a_file_whose_name_is_no_id_is_refused(specs, name):
+    file = specs.write(name, DEVICE)
+    with pytest.raises(InputError) as caught:
+        specs.registry().ids()
+    sentence = f"'{name}' is not an id: want lower-case words joined by '-' below hardware/"
+    assert caught.value.problems == (Problem(file, 1, sentence),)
+
+
+# ---------------------------------------------------------------------------------------------------------- inheritance
+
+
+def test_a_device_inherits_what_it_does_not_say(specs):
+    architecture = specs.write("acme/arch", ARCHITECTURE, "architectures")
+    device = specs.device(OWN)
+    # 2 × 4 × 8 × 2 × 1e9 = 128e9
+    assert device.unit("tc").peak_ops_per_s("fp16") == 128e9
+    rate, groups = device.facts["units.tc.macs_per_clock.fp16"], device.facts["units.tc.groups"]
+    assert (rate.file, rate.line, rate.source.document, rate.source.grade) == (architecture, 8, "Book", "read")
+    assert (groups.file, groups.line, groups.source.document) == (device.file, 5, "White paper")
+    assert (device.unit("tc").group, device.unit("tc").circuit) == ("SM", "tensor_core")
+
+
+def test_a_device_has_the_last_word(specs):
+    specs.write("acme/arch", ARCHITECTURE + "die: Big\ncompute_capability: '9.0'\n", "architectures")
+    body = OWN.replace("groups:", "group: CU, circuit: cuda_core, per_group: [1, wp, p], groups:") + "die: Small\n"
+    device = specs.device(body)
+    unit = device.unit("tc")
+    assert (unit.group, unit.circuit, unit.per_group) == ("CU", "cuda_core", 1)
+    assert (device.die, device.compute_capability) == ("Small", "9.0")
+    # the architecture itself is as it was
+    assert specs.registry().architecture("acme/arch").facts["units.tc.per_group"].value == 4
+
+
+def test_a_device_adds_a_precision_to_those_that_it_inherits(specs):
+    specs.write("acme/arch", ARCHITECTURE, "architectures")
+    device = specs.device(OWN.replace("clock:", "macs_per_clock: {int8: [16 MAC, wp, p]}, clock:"))
+    assert set(device.unit("tc").precisions) == {"fp16", "int8"}
+
+
+def test_what_a_line_would_say_instead_is_so_for_all_who_read_it_and_only_in_the_copy(specs):
+    specs.write("acme/arch", ARCHITECTURE, "architectures")
+    specs.write("acme/two", DEVICE + OWN)
+    specs.write("acme/three", DEVICE + OWN.replace("groups:", "macs_per_clock: {fp16: [16 MAC, wp, p]}, groups:"))
+    device = specs.device(OWN)
+    registry = specs.registry()
+    rate = device.facts["units.tc.macs_per_clock.fp16"]
+    assert registry.holders(rate) == ["acme/one", "acme/two"]
+    twin = registry.with_fact(rate, rate.with_value(4))
+    # 2 × 4 × 4 × 2 × 1e9 = 64e9 where the architecture is read, 2 × 4 × 16 × 2 × 1e9 = 256e9 where it is not
+    peaks = [twin.get(f"acme/{name}").unit("tc").peak_ops_per_s("fp16") for name in ("one", "two", "three")]
+    assert peaks == [64e9, 64e9, 256e9]
+    assert twin.architecture("acme/arch").facts["units.tc.macs_per_clock.fp16"].value == 4
+    assert registry.get("acme/one").unit("tc").peak_ops_per_s("fp16") == 128e9
+    assert registry.architecture("acme/arch").facts["units.tc.macs_per_clock.fp16"].value == 8
+
+
+def test_a_line_of_an_operating_point_is_changed_there(specs):
+    specs.device(UNIT + "operating_points:\n  30w:\n    units.tc.clock: [500 MHz, wp, p]\n")
+    registry = specs.registry()
+    clock = registry.get("acme/one").operating_points["30w"]["units.tc.clock"]
+    twin = registry.with_fact(clock, clock.with_value(250e6))
+    # 2 × 4 × 8 × 2 × 250e6 = 32e9 at 30 W, 128e9 at the device's own clock
+    assert twin.get("acme/one").at("30w").unit("tc").peak_ops_per_s("fp16") == 32e9
+    assert twin.get("acme/one").unit("tc").peak_ops_per_s("fp16") == 128e9
+    assert registry.get("acme/one").at("30w").unit("tc").peak_ops_per_s("fp16") == 64e9
+
+
+def test_an_architecture_can_be_asked_for_rates_and_not_for_peaks():
+    hopper = SHIPPED.architecture("nvidia/hopper-gh100").as_hardware()
+    assert hopper.unit("tensor_core").macs_per_clock("fp16") == 512
+    with pytest.raises(Exception, match="tensor_core has no fact 'groups'"):
+        hopper.unit("tensor_core").peak_ops_per_s("fp16")
+
+
+def test_an_architecture_that_is_not_there_is_refused_with_the_nearest(specs, refused):
+    specs.write("acme/arch", ARCHITECTURE, "architectures")
+    assert refused("architecture: acme/arc  # here\n") == ["unknown architecture 'acme/arc'; did you mean acme/arch?"]
+
+
+def test_an_architecture_is_refused_where_there_is_none(refused):
+    assert refused("architecture: zzz  # here\n") == ["unknown architecture 'zzz' (0 are known)"]
+
+
+def test_what_is_wrong_in_an_architecture_is_said_of_its_file(specs):
+    file = specs.write("acme/arch", ARCHITECTURE.replace("p. 1]", "p. 1, x]"), "architectures")
+    with pytest.raises(InputError) as caught:
+        specs.device(OWN)
+    sentence = "units.tc.per_group: want [value, source, where], found [4, 'book', 'p. 1', 'x']"
+    assert caught.value.problems == (Problem(file, 7, sentence),)
+
+
+# -------------------------------------------------------------------------------------------------- the door, once more
+
+
+def test_what_yaml_refuses_is_refused_with_the_file_of_the_device(specs):
+    file = specs.write("acme/one", DEVICE + "tdp: [700 W, wp, p]\ntdp: [600 W, wp, p]\n")
+    with pytest.raises(InputError) as caught:
+        specs.registry().get("acme/one")
+    assert caught.value.problems == (Problem(file, 5, "'tdp' is written twice (first in line 4); keep one"),)
+
+
+def test_a_refusal_is_printed_as_file_line_and_wish(specs, monkeypatch):
+    specs.write("acme/one", DEVICE + "tdp: 700 W\n")
+    monkeypatch.chdir(specs.root)
+    with pytest.raises(InputError) as caught:
+        specs.registry().get("acme/one")
+    assert str(caught.value) == "hardware/acme/one.yaml:4  tdp: want [value, source, where], found '700 W'"
+
+
+TEXTS = {device: SHIPPED.files[device].read_text(encoding="utf-8") for device in IDS}
+SCRAPS = (
+    "",
+    " ",
+    "\n",
+    ":",
+    "- ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "'",
+    '"',
+    "#",
+    "&a",
+    "*a",
+    "!x ",
+    "~",
+    ".nan",
+    "0",
+    "-1",
+    "9" * 12,
+)
+SCRAPS += (
+    "GHz",
+    "%",
+    "1/0 ",
+    "wp",
+    "units",
+    "tdp: ",
+    "null",
+    "\t",
+    "\u00a0",
+    "\ufeff",
+    "\x00",
+    "---\n",
+    "|",
+    ">",
+    ", ",
+    "½",
+)
+
+
+@given(st.sampled_from(IDS), st.data())
+@settings(max_examples=150)
+def test_whatever_is_done_to_a_spec_it_is_a_device_or_sentences_with_lines(tmp_path_factory, device, data):
+    text = TEXTS[device]
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = min(len(text), start + data.draw(st.sampled_from([0, 0, 1, 3, 10, 40, 200])))
+        text = text[:start] + data.draw(st.sampled_from(SCRAPS)) + text[end:]
+    file = tmp_path_factory.getbasetemp() / "edited" / "hardware" / "one.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    registry = Registry((file.parents[1], PACKAGED))
+    try:
+        hardware = registry.get("one")
+        for mode in (None, *hardware.operating_points):
+            _ask_everything(hardware.at(mode) if mode else hardware)
+    except InputError as error:
+        assert all(1 <= problem.line <= text.count("\n") + 2 for problem in error.problems)
+
+
+def _ask_everything(hardware):
+    """Every figure is a finite number above zero, or a sentence says why there is none."""
+    for unit in hardware.units.values():
+        for precision in unit.precisions:
+            with suppress(UndisclosedError):
+                assert 0 < unit.peak_ops_per_s(precision) < math.inf
+                assert hardware.best_unit(precision).peak_ops_per_s(precision) >= unit.peak_ops_per_s(precision)
+    for memory in hardware.memories.values():
+        assert not memory.has_bandwidth or 0 < memory.bandwidth_bytes_per_s < math.inf
+    assert all(math.isfinite(fact.with_value(fact.value * 2).value) for fact in hardware.facts.values())
+
+
+def test_packaged_specs_travel_with_the_package():
+    assert Path(SHIPPED.get("nvidia/t4").file).is_relative_to(PACKAGED)

@@ -1,0 +1,188 @@
+"""Kept captures: found by what went in, gone when anything of it changed."""
+
+import json
+
+import pytest
+
+from rooflint.base.errors import RooflintError
+from rooflint.workloads import load
+from rooflint.workloads.load import RULES, entry, libraries, network, rules
+from rooflint.workloads.ops import COLUMNS, Op
+from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import Workload, mlp
+
+TABLE = mlp([4, 2], batch=3)
+
+
+@pytest.fixture(autouse=True)
+def _versions(monkeypatch):
+    monkeypatch.setattr(load, "libraries", lambda: ["2.0", "1.0"])
+
+
+def test_what_was_written_is_read_again(tmp_path):
+    place = entry("net", [[3, 4]], tmp_path / "deep" / "down")
+    assert place.read() is None
+    place.write(TABLE)
+    assert entry("net", [[3, 4]], tmp_path / "deep" / "down").read() == TABLE
+    assert place.read().flow == TABLE.flow is not None
+    assert [file.name for file in place.file.parent.iterdir()] == [place.file.name]
+
+
+def test_a_batch_that_cannot_change_is_kept_with_its_reason(tmp_path):
+    place = entry("net", [], tmp_path)
+    place.write(type(TABLE).from_ops("net", TABLE.rows(), 3, "it mixes its samples"))
+    assert place.read().fixed_batch == "it mixes its samples"
+    assert place.read().flow is None
+
+
+def test_another_network_input_version_or_rule_is_another_entry(tmp_path, monkeypatch):
+    files = {entry(network, shapes, tmp_path).file for network in "ab" for shapes in ([], [[1, 3]], [[2, 3]])}
+    monkeypatch.setattr(load, "libraries", lambda: ["2.1", "1.0"])
+    files.add(entry("a", [], tmp_path).file)
+    monkeypatch.setattr(load, "rules", lambda: "another digest")
+    files.add(entry("a", [], tmp_path).file)
+    assert len(files) == 8
+
+
+def test_the_rules_are_the_text_of_modules_that_are_there():
+    assert len(rules()) == 64
+    assert {"ops.py", "capture/graph.py", "capture/trace.py", "capture/detection.py"} <= set(RULES)
+
+
+def test_an_entry_is_good_while_its_files_hold_what_they_held(tmp_path):
+    source = tmp_path / "nets.py"
+    source.write_text("one", encoding="utf-8")
+    place = entry("nets:make", [], tmp_path)
+    place.write(TABLE, [source])
+    assert place.read() == TABLE
+    source.write_text("two", encoding="utf-8")
+    assert place.read() is None
+    source.unlink()
+    assert place.read() is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:-20],
+        lambda text: "[]",
+        lambda text: json.dumps(json.loads(text) | {"columns": COLUMNS[:-1]}),
+        lambda text: json.dumps(json.loads(text) | {"ops": [["fc", "linear", -1, 0, 0, 0, 0, 0, 0, 0, 0]]}),
+        lambda text: json.dumps(json.loads(text) | {"ops": [["fc"]]}),
+        lambda text: text.replace('"batch"', '"bunch"'),
+        lambda text: text.replace('"flow"', '"flaw"'),
+        lambda text: text.replace('"elements_constant"', '"constants"'),
+        lambda text: text.replace('"reads":[[-1]]', '"reads":[[0]]'),
+        lambda text: text.replace('"reads":[[-1]]', '"reads":[-1]'),
+        lambda text: text.replace('"elements_input":12', '"elements_input":"12"'),
+    ],
+)
+def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(tmp_path, change):
+    place = entry("net", [], tmp_path)
+    place.write(TABLE)
+    place.file.write_text(change(place.file.read_text(encoding="utf-8")), encoding="utf-8")
+    assert place.read() is None
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setattr(load, "LIBRARIES", ("nonesuch-library",))
+    with pytest.raises(RooflintError, match=r"needs nonesuch-library: install rooflint\[torch\]$"):
+        libraries()
+
+
+# ---- Networks by name, without torch: what is committed, and what was kept
+
+ONE = Workload.from_ops("one", [Op("relu", "relu", other_ops=4, elements_in=4, elements_out=4)])
+
+
+@pytest.fixture(autouse=True)
+def _versions_of_networks(monkeypatch):
+    monkeypatch.setattr(load, "libraries", lambda: ["2.0", "1.0"])
+
+
+@pytest.mark.parametrize("name", ["resnet18", "torchvision/resnet18"])
+def test_a_committed_table_needs_nothing_but_itself(name, tmp_path):
+    assert network(name, folder=tmp_path) == load_workload("torchvision/resnet18")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_is_captured_again_when_its_file_changes(tmp_path, monkeypatch):
+    tables = iter([mlp([2, 2]), ONE])
+    file = tmp_path / "net.pt2"
+    file.write_text("first", encoding="utf-8")
+    monkeypatch.setattr(load, "_captured_program", lambda _: next(tables))
+    assert [network(str(file), folder=tmp_path / "kept").total_macs for _ in "12"] == [4, 4]
+    file.write_text("second", encoding="utf-8")
+    assert network(str(file), folder=tmp_path / "kept") == ONE
+
+
+def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(load, "_factory", lambda target, shapes: asked.append((target, shapes)) or ONE)
+    for shapes in ([], [], [(1, 4)], [[1, 4]]):
+        assert network("nets:make", shapes, tmp_path) == ONE
+    assert asked == [("nets:make", []), ("nets:make", [[1, 4]])]
+    network("nets:make", folder=tmp_path, fresh=True)
+    assert len(asked) == 3
+
+
+def test_a_capture_that_cannot_be_kept_is_not_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(load, "_factory", lambda target, shapes: ONE)
+    (taken := tmp_path / "taken").write_text("a file, not a folder", encoding="utf-8")
+    with pytest.warns(UserWarning, match="taken: cannot keep the capture of nets:make: "):
+        assert network("nets:make", folder=taken) == ONE
+
+
+def test_captures_are_kept_in_the_users_cache_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(load, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(load, "_factory", lambda target, shapes: ONE)
+    network("nets:make")
+    assert len(list((tmp_path / "rooflint" / "captures").glob("nets-make-*.json"))) == 1
+
+
+def test_one_name_in_two_folders_is_two_networks(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(load, "_factory", lambda target, shapes: asked.append(target) or ONE)
+    for folder in ("here", "there", "here"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        network("nets:make", folder=tmp_path / "kept")
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "sentence"),
+    [
+        ("alexnet", [(1, 3, 64, 64)] * 2, "alexnet: want one shape, found 2"),
+        ("net.pt2", [(1, 3)], "net.pt2: want no shape: it has its own, found 1"),
+        ("alexnet", [(1, 3, -64, 64)], "want a shape of whole numbers such as 1, 3, 224, 224, found [1, 3, -64, 64]"),
+        ("nets:make", [()], "found []"),
+        ("nets:make", [(1, 2.5)], "found [1, 2.5]"),
+    ],
+)
+def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
+    with pytest.raises(RooflintError) as error:
+        network(name, shapes, tmp_path)
+    assert str(error.value).endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        (
+            "resnt18",
+            "resnt18: did you mean resnet18? It is not among the networks that need no capture (convnext_tiny, ",
+        ),
+        ("ResNet18", "ResNet18: did you mean resnet18? It is not among "),
+        ("zzz", "zzz is not among the networks that need no capture (convnext_tiny, "),
+    ],
+)
+def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path, monkeypatch):
+    def absent():
+        raise load.MissingTorchError("capturing a network needs torch: install rooflint[torch]")
+
+    monkeypatch.setattr(load, "libraries", absent)
+    with pytest.raises(load.MissingTorchError) as error:
+        network(name, folder=tmp_path)
+    assert str(error.value).startswith(start)
+    assert str(error.value).endswith("; capturing a network needs torch: install rooflint[torch]")
