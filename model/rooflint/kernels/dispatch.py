@@ -27,7 +27,7 @@ from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import CoresGemm, Fp8Gemm, Gemm, Scale
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers
-from rooflint.kernels.stream import QUANTISE, Other, Stream
+from rooflint.kernels.stream import QUANTISE, Dequantise, Other, Stream
 
 ON_CORES: Mapping[str, type[Kernel]] = MappingProxyType({"gemm": CoresGemm, "convolution": WinogradConvolution})
 """Where CUDA cores compute."""
@@ -43,6 +43,7 @@ OPS: Mapping[str, type[Kernel]] = MappingProxyType(
         "decode": Decode,
         "stream": Stream,
         "quantise": type(QUANTISE),
+        "dequantise": Dequantise,
         "other": Other,
     }
 )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rooflint.base.precision import bytes_per_element
 from rooflint.kernels import residency
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
@@ -103,6 +104,20 @@ class Quantise(Stream):
 
 
 QUANTISE = Quantise()
+
+
+@dataclass(frozen=True)
+class Dequantise(Stream):
+    """Makes a stored m × k tensor bf16 again, as before a product of weights that are kept in fewer bits."""
+
+    stored: str = "fp8"
+    """Precision of what is read, scales of its blocks included."""
+
+    op = "dequantise"
+    columns = ("m", "k")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bytes_in", bytes_per_element(self.stored))
 
 
 @dataclass(frozen=True)

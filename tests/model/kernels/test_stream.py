@@ -83,3 +83,21 @@ def test_only_the_quantise_kernel_is_calibrated():
     assert (stream.QUANTISE.topic, stream.Stream().topic, stream.Other().topic) == ("quantise", None, None)
     assert stream.QUANTISE.rests_on.startswith("calibrated")
     assert stream.Stream.rests_on.startswith("not calibrated")
+
+
+def test_dequantised_weights_are_read_with_their_scales_and_written_in_two_bytes():
+    # 4096 × 8192 × (6.25 bit + 16 bit) / 8 = 93 323 264 B
+    chip = CHIPS["nvidia/h100-sxm5-80gb"]
+    model = stream.Dequantise(stored="mxfp6")
+    work = model.work(4096, 8192)
+    assert model.bytes_moved(work) == 93_323_264
+    assert model.floor_s(work, chip) == pytest.approx(93_323_264 / chip.bandwidth_bytes_per_s)
+
+
+def test_fewer_stored_bits_are_dequantised_sooner():
+    chip = CHIPS["nvidia/h100-sxm5-80gb"]
+    seconds = [
+        model.predict(model.work(8192, 8192), chip, ALL).item()
+        for model in (stream.Dequantise(stored=stored) for stored in ("fp4", "mxfp6", "fp8", "bf16"))
+    ]
+    assert seconds == sorted(set(seconds))
