@@ -46,7 +46,7 @@ class Without:
 
 
 def _of(module: str, name: str, what: object) -> tuple[str, object]:
-    return f"rooflint.silicon.{module}.{name}", what
+    return f"rooflint.kernels.{module}.{name}", what
 
 
 NARROW = 32.0
