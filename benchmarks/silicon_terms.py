@@ -54,9 +54,9 @@ NARROW = 32.0
 
 VARIANTS = (
     Without("nothing"),
-    Without("splits of k", patches=(_of("gemm", "splits", lambda chip: (1,)),)),
-    Without("tiles but 128×128", patches=(_of("gemm", "TILES", ONE_TILE),)),
-    Without("tile 32×64", patches=(_of("gemm", "TILES", NO_FEW_ROWS),)),
+    Without("splits of k", patches=(_of("tile", "splits", lambda chip: (1,)),)),
+    Without("tiles but 128×128", patches=(_of("tile", "TILES", ONE_TILE),)),
+    Without("tile 32×64", patches=(_of("tile", "TILES", NO_FEW_ROWS),)),
     Without("async: all sync", chip=lambda chip: replace(chip, asynchronous=False)),
     Without("L2", fixed=(("l2_reach", 1e-3),)),
     Without("L2: no bound by slices", fixed=(("l2_ratio", FREE),)),
