@@ -230,19 +230,18 @@ def layer(product: Product) -> dict[str, Any]:
 
 def measured(device: str, chip: Chip) -> Callable[[Product], tuple[float, float]]:
     """(Seconds, sets of weights in turn) of a product, by the published measurements; NaN where there are none."""
-    from rooflint_calibration import package  # noqa: PLC0415
-    from rooflint_calibration.products import read  # noqa: PLC0415
+    from rooflint_calibration import package, tables  # noqa: PLC0415
 
     try:
-        found = read(package.data_folder(), device, chip)
+        found = tables.products(package.data_folder(), device, chip)
     except package.NotInstalledError as error:
         print(f"measured times: {error}")
         return lambda product: (math.nan, COLD)
 
     def row(product: Product) -> tuple[float, float]:
-        sizes = np.stack(found.shapes[:3], axis=1)
+        sizes = found.sizes[:, :3]
         rows = np.flatnonzero((sizes == product).all(axis=1))
-        return (float(found.seconds[rows[0]]), float(found.copies[rows[0]])) if len(rows) else (math.nan, COLD)
+        return (float(found.seconds[rows[0]]), float(found["copies"][rows[0]])) if len(rows) else (math.nan, COLD)
 
     return row
 

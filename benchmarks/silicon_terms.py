@@ -17,9 +17,9 @@ from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.kernels.tile import SIZES, Tile
 from rooflint_calibration.fit import Calibration, calibrate
-from rooflint_calibration.fits import gemm_fit, measured_products
+from rooflint_calibration.fits import gemm_fit, measured
 from rooflint_calibration.package import data_folder, devices, family_of
-from rooflint_calibration.products import Measured, picked
+from rooflint_calibration.rows import Rows
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
@@ -89,18 +89,18 @@ VARIANTS = (
 )
 
 
-def calibrated(variant: Without, products: Mapping[str, tuple[Measured, Chip]], file: ConstantsFile) -> Calibration:
+def calibrated(variant: Without, products: Mapping[str, tuple[Rows, Chip]], file: ConstantsFile) -> Calibration:
     """The model without a term, fitted and scored."""
     fixed = dict(variant.fixed)
     names = [
         name for name, constant in file.specs("products").items() if constant.found == "fitted" and name not in fixed
     ]
-    others = {name: (measured, variant.chip(chip)) for name, (measured, chip) in products.items()}
+    others = {name: (rows, variant.chip(chip)) for name, (rows, chip) in products.items()}
     start = replace(file.constants, products=replace(file.constants.products, **fixed))
     with ExitStack() as stack:
         for target, what in variant.patches:
             stack.enter_context(patch(target, what))
-        return calibrate(gemm_fit(others, start, names, TO_FIT))
+        return calibrate(gemm_fit({"gemm": others}, start, names, TO_FIT))
 
 
 def mean(found: Calibration, regime: str) -> float:
@@ -134,8 +134,8 @@ def main() -> None:
     registry = Registry()
     file = constants_file(registry)
     products = {
-        name: (picked(one, TO_SCORE // len(devices(family_of(name)))), chip)
-        for name, (one, chip) in measured_products(data_folder(), registry).items()
+        name: (rows.picked(TO_SCORE // len(devices(family_of(name)))), chip)
+        for name, (rows, chip) in measured(["gemm"], data_folder(), registry)["gemm"].items()
     }
     print(table([(variant.name, calibrated(variant, products, file)) for variant in VARIANTS]))
 

@@ -21,8 +21,8 @@ from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Work
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
-from rooflint_calibration.products import REGIMES
 from rooflint_calibration.published import OPTIONAL, OpName, Published
+from rooflint_calibration.topics import PRODUCT, product_regime
 
 Mask = NDArray[np.bool_]
 
@@ -126,7 +126,7 @@ def regimes(published: Published) -> Mapping[str, Mask]:
     if published.spec.op in STREAMS:
         moved = counted.bytes_moved
         return {"all": np.ones(len(published), bool), "large": moved > LARGE_BYTES, "small": moved < SMALL_BYTES}
-    return {name: of(_products(published)) for name, of in REGIMES.items()}
+    return {regime: product_regime(regime, _products(published)) for regime in PRODUCT}
 
 
 def counts(published: Published) -> Counted:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.hardware.spec_files import read_spec
@@ -19,9 +18,11 @@ from rooflint.kernels.constants import Constants, ConstantsFile
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec, Own
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.gemm import launch_s
-from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.package import family_of
-from rooflint_calibration.products import ELEMENT_BYTES, REGIMES, Measured, predicted_s
+from rooflint_calibration.rows import Mask, Rows
+from rooflint_calibration.tables import ELEMENT_BYTES
+from rooflint_calibration.topics import TOPICS
 from rooflint_measure.record.measurement import Gemm, Measurement
 from rooflint_measure.record.recording import Recording
 from rooflint_measure.stopwatches.anchors import ANCHORS, DTYPES, GRAPH, Kind
@@ -29,6 +30,7 @@ from rooflint_measure.stopwatches.anchors import ANCHORS, DTYPES, GRAPH, Kind
 RECORD = "rooflint measure anchors --device cuda -o mine.json"
 """The command that measures anchors."""
 
+COLUMNS = TOPICS["gemm"].columns
 SHAPES = tuple(shape for of_kind in ANCHORS.values() for shape in of_kind)
 
 
@@ -64,28 +66,14 @@ LEAST_LAUNCH_S = 1e-8
 # ---- Own figures of one GPU
 
 
-@dataclass(frozen=True)
-class Anchors:
-    """Measured products of one kind, or of all."""
+def shapes_of(anchors: Rows) -> list[tuple[int, int, int]]:
+    """m, n, k of each."""
+    return [(int(m), int(n), int(k)) for m, n, k, _ in anchors.sizes]
 
-    shapes: Shapes
-    seconds: Numbers
-    copies: Numbers
-    """Sets of weights in rotation."""
 
-    def of(self, kind: Kind) -> "Anchors":
-        """The products of a kind."""
-        found = np.array([one in ANCHORS[kind] for one in self.sizes], bool)
-        return Anchors(Shapes(*(column[found] for column in self.shapes)), self.seconds[found], self.copies[found])
-
-    @property
-    def sizes(self) -> list[tuple[int, int, int]]:
-        """m, n, k of each."""
-        return [(int(m), int(n), int(k)) for m, n, k, _ in zip(*self.shapes, strict=True)]
-
-    def __len__(self) -> int:
-        """Number of products."""
-        return len(self.seconds)
+def of_kind(anchors: Rows, kind: Kind) -> Rows:
+    """The products of a kind."""
+    return anchors.only(np.array([shape in ANCHORS[kind] for shape in shapes_of(anchors)], bool))
 
 
 @dataclass(frozen=True)
@@ -96,10 +84,10 @@ class Setting:
     constants: Constants
     precision: str
 
-    def predicted_s(self, anchors: Anchors) -> Numbers:
+    def predicted_s(self, anchors: Rows) -> Numbers:
         """Time of each product. [s]"""
         model = kernel_for("gemm", self.precision, self.chip)
-        return model.predict(model.work(*anchors.shapes, copies=anchors.copies), self.chip, self.constants)
+        return model.predict(model.work(**anchors.named), self.chip, self.constants)
 
     def with_(self, own: Own) -> "Setting":
         """The same with a GPU's own figures."""
@@ -107,7 +95,7 @@ class Setting:
         return replace(self, chip=chip, constants=constants)
 
 
-def own_figures(anchors: Anchors, setting: Setting) -> Own:
+def own_figures(anchors: Rows, setting: Setting) -> Own:
     """The figures that the anchors give; None for a kind without anchors.
 
     Memory first, because large products wait for it a little; then the matrix units; then launches, whose products do
@@ -116,20 +104,20 @@ def own_figures(anchors: Anchors, setting: Setting) -> Own:
     stream = _factor(anchors, "streaming", setting)
     dram = None if stream is None else min(setting.constants.products.dram_efficiency * stream, 1.0)
     matrix = _factor(anchors, "peak", setting.with_(Own(dram_efficiency=dram)))
-    launch = _launch_s(anchors.of("null"), setting.with_(Own(dram_efficiency=dram, matrix_factor=matrix)))
+    launch = _launch_s(of_kind(anchors, "null"), setting.with_(Own(dram_efficiency=dram, matrix_factor=matrix)))
     return Own(launch, matrix, dram)
 
 
-def _factor(anchors: Anchors, kind: Kind, setting: Setting) -> float | None:
+def _factor(anchors: Rows, kind: Kind, setting: Setting) -> float | None:
     """How many times as fast as predicted the products of a kind are, weighted. [1]"""
-    few = anchors.of(kind)
+    few = of_kind(anchors, kind)
     if not len(few):
         return None
     bias = float(np.log(setting.predicted_s(few) / few.seconds).mean())
     return float(np.exp(bias * DEVIATIONS[kind].weight(len(few))))
 
 
-def _launch_s(few: Anchors, setting: Setting) -> float | None:
+def _launch_s(few: Rows, setting: Setting) -> float | None:
     """The shared launch, plus what null products take longer than predicted, weighted. [s]"""
     if not len(few):
         return None
@@ -157,23 +145,17 @@ def _is_anchor(row: Measurement, precision: str) -> bool:
     )
 
 
-def of_recording(recording: Recording, precision: str) -> Anchors:
+def of_recording(recording: Recording, precision: str) -> Rows:
     """The least time of each, because noise only adds."""
-    rows = [(row.subject, row.samples.best_s) for row in recorded(recording, precision)]
-    products = [(one, seconds) for one, seconds in rows if isinstance(one, Gemm)]
-    sizes = np.array([(one.m, one.n, one.k) for one, _ in products], float).reshape(-1, 3)
-    return Anchors(
-        shapes(*sizes.T) if len(sizes) else Shapes(*(np.empty(0) for _ in range(4))),
-        np.array([seconds for _, seconds in products]),
-        np.array([float(one.weight_copies) for one, _ in products]),
-    )
+    products = [(row.subject, row.samples.best_s) for row in recorded(recording, precision)]
+    sizes = [(one.m, one.n, one.k, one.weight_copies) for one, _ in products if isinstance(one, Gemm)]
+    seconds = np.array([seconds for _, seconds in products])
+    return Rows(recording.machine.device, COLUMNS, np.array(sizes, float).reshape(-1, 4), seconds)
 
 
-def of_published(measured: Measured) -> Anchors:
+def of_published(measured: Rows) -> Rows:
     """The published rows of these shapes, as if a user had measured them."""
-    sizes = zip(measured.shapes.m, measured.shapes.n, measured.shapes.k, strict=True)
-    few = measured.rows(np.array([one in SHAPES for one in sizes], bool))
-    return Anchors(few.shapes, few.seconds, few.copies)
+    return measured.only(np.array([shape in SHAPES for shape in shapes_of(measured)], bool))
 
 
 def precision_of(file: Path, recording: Recording, asked: str) -> str:
@@ -190,7 +172,7 @@ def precision_of(file: Path, recording: Recording, asked: str) -> str:
 
 def missing(recording: Recording, precision: str) -> Iterator[tuple[Kind, str]]:
     """Kinds that a recording lacks, each with the reason in the recording."""
-    there = of_recording(recording, precision).sizes
+    there = shapes_of(of_recording(recording, precision))
     for kind, sizes in ANCHORS.items():
         if not set(sizes) & set(there):
             reasons = {why for what, why in recording.left_out.items() if what.startswith(f"{kind} {precision} ")}
@@ -204,7 +186,7 @@ FIGURES: Mapping[str, Kind] = {"launch": "null", "matrix_factor": "peak", "dram_
 
 
 def calibration_text(
-    own: Own, anchors: Anchors, hardware: str, precision: str, recording: Recording, constants: ConstantsFile
+    own: Own, anchors: Rows, hardware: str, precision: str, recording: Recording, constants: ConstantsFile
 ) -> str:
     """The whole file. Texts are quoted, because a driver may name a device as it likes."""
     fit, machine = constants.fit(), recording.machine.device.replace('"', "'")
@@ -224,8 +206,8 @@ def calibration_text(
     ]
     for key, value in values.items():
         if value is not None:
-            few = anchors.of(FIGURES[key])
-            products = ", ".join("×".join(map(str, size)) for size in few.sizes)
+            few = of_kind(anchors, FIGURES[key])
+            products = ", ".join("×".join(map(str, size)) for size in shapes_of(few))
             weight = DEVIATIONS[FIGURES[key]].weight(len(few))
             lines.append(f'{key}: [{value}, recording, "{products}; weight {weight:.0%}"]')
     return "\n".join(lines) + "\n"
@@ -248,45 +230,40 @@ MIDDLE = (0.16, 0.84)
 STREAMS_OVER_L2 = 4
 """Weights of so many times L2 come from memory."""
 
-Error = Callable[[Measured, Chip, Constants], Numbers]
+Error = Callable[[Rows, Setting], Numbers]
 
 
-def deviations(products: Mapping[str, tuple[Measured, Chip]], file: ConstantsFile) -> Mapping[Kind, Deviation]:
+def deviations(products: Mapping[str, tuple[Rows, Chip]], file: ConstantsFile) -> Mapping[Kind, Deviation]:
     """How much predictions without the family deviate between GPUs and between shapes, by kind of anchor."""
-    known = [(one, chip, file.without(family_of(name))) for name, (one, chip) in products.items()]
-    large, narrow = REGIMES["large"], REGIMES["narrow"]
+    inside = TOPICS["gemm"].inside
+    known = [(rows, Setting(chip, file.without(family_of(name)), "bf16")) for name, (rows, chip) in products.items()]
 
-    def deviation(error: Error, inside: Callable[[Shapes, Chip], NDArray[np.bool_]]) -> Deviation:
-        errors = [error(one.rows(inside(one.shapes, chip)), chip, values) for one, chip, values in known]
+    def deviation(error: Error, which: Callable[[Rows, Chip], Mask]) -> Deviation:
+        errors = [error(rows.only(which(rows, setting.chip)), setting) for rows, setting in known]
         machines = np.std([np.median(some) for some in errors], ddof=1)
         return Deviation(float(machines), float(np.mean([_middle(some) for some in errors])))
 
-    launches = [_launch_errors(_null(one), chip, values) for one, chip, values in known]
-    small = deviation(_launch_errors, lambda shapes, chip: REGIMES["small"](shapes))
+    launches = [_launch_errors(of_kind(of_published(rows), "null"), setting) for rows, setting in known]
+    small = deviation(_launch_errors, lambda rows, chip: inside("small", rows.sizes))
     return {
         "null": Deviation(small.machines, float(np.sqrt(np.mean([some.var(ddof=1) for some in launches])))),
-        "peak": deviation(_log_errors, lambda shapes, chip: large(shapes)),
-        "streaming": deviation(_log_errors, lambda shapes, chip: narrow(shapes) & _streams(shapes, chip)),
+        "peak": deviation(_log_errors, lambda rows, chip: inside("large", rows.sizes)),
+        "streaming": deviation(_log_errors, lambda rows, chip: inside("narrow", rows.sizes) & _streams(rows, chip)),
     }
 
 
-def _streams(shapes: Shapes, chip: Chip) -> NDArray[np.bool_]:
-    return np.asarray(ELEMENT_BYTES * shapes.n * shapes.k > STREAMS_OVER_L2 * chip.l2_bytes)
+def _streams(rows: Rows, chip: Chip) -> Mask:
+    return np.asarray(ELEMENT_BYTES * rows["n"] * rows["k"] > STREAMS_OVER_L2 * chip.l2_bytes)
 
 
-def _null(measured: Measured) -> Measured:
-    anchors = of_published(measured).of("null")
-    return Measured(measured.device, anchors.shapes, anchors.seconds, anchors.copies, {})
-
-
-def _log_errors(rows: Measured, chip: Chip, constants: Constants) -> Numbers:
+def _log_errors(rows: Rows, setting: Setting) -> Numbers:
     """ln(predicted / measured). [1]"""
-    return np.asarray(np.log(predicted_s(rows, chip, constants) / rows.seconds))
+    return np.asarray(np.log(setting.predicted_s(rows) / rows.seconds))
 
 
-def _launch_errors(rows: Measured, chip: Chip, constants: Constants) -> Numbers:
+def _launch_errors(rows: Rows, setting: Setting) -> Numbers:
     """Measured less predicted, in launches. [1]"""
-    return (rows.seconds - predicted_s(rows, chip, constants)) / launch_s(chip, constants.products)
+    return (rows.seconds - setting.predicted_s(rows)) / launch_s(setting.chip, setting.constants.products)
 
 
 def _middle(some: Numbers) -> float:

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
-from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import ConstantsFile
-from rooflint_calibration.anchors import Anchors, Setting, of_published, own_figures
+from rooflint_calibration.anchors import Setting, of_kind, of_published, own_figures
+from rooflint_calibration.evaluation import Score, score
 from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.products import PRECISION, REGIMES, Measured, predicted_s, read
-from rooflint_calibration.score import Score, score
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.topics import TOPICS
 from rooflint_measure.stopwatches.anchors import Kind
 
 Benefit = Mapping[str, tuple[Score, Score]]
@@ -32,34 +31,34 @@ def is_published(device: str) -> bool:
     return any(device in devices(family) for family in FAMILIES)
 
 
-def benefit(device: str, anchors: Anchors, data: Path, registry: Registry, file: ConstantsFile) -> Benefit:
+def benefit(device: str, anchors: Rows, data: Path, registry: Registry, file: ConstantsFile) -> Benefit:
     """On all rows of a published device, by constants fitted without its family. Raises RooflintError."""
-    return _benefit(device, lambda measured: anchors, data, registry, file)
+    return _benefit(device, lambda rows: anchors, data, registry, file)
 
 
 def simulated(device: str, data: Path, registry: Registry, file: ConstantsFile, kind: Kind | None = None) -> Benefit:
     """The same with anchors, or those of a kind, taken from the published rows themselves. Raises RooflintError."""
 
-    def anchors(measured: Measured) -> Anchors:
+    def anchors(measured: Rows) -> Rows:
         every = of_published(measured)
-        return every.of(kind) if kind else every
+        return of_kind(every, kind) if kind else every
 
     return _benefit(device, anchors, data, registry, file)
 
 
 def _benefit(
-    device: str, anchors: Callable[[Measured], Anchors], data: Path, registry: Registry, file: ConstantsFile
+    device: str, anchors: Callable[[Rows], Rows], data: Path, registry: Registry, file: ConstantsFile
 ) -> Benefit:
-    chip = chip_of(registry.get(device), PRECISION, Coefficients(registry).launches())
-    measured = read(data, device, chip)
-    before = Setting(chip, file.without(family_of(device)), PRECISION)
-    after = before.with_(own_figures(anchors(measured), before))
-    times = [predicted_s(measured, one.chip, one.constants) for one in (before, after)]
+    topic = TOPICS["gemm"]
+    chip = topic.chip(registry, device)
+    measured = topic.read(data, device, chip)
+    before = Setting(chip, file.without(family_of(device)), topic.precision)
+    times = [one.predicted_s(measured) for one in (before, before.with_(own_figures(anchors(measured), before)))]
     found = {}
-    for name, inside in REGIMES.items():
-        rows = inside(measured.shapes)
+    for regime in topic.regimes:
+        rows = topic.inside(regime, measured.sizes)
         old, new = (score(one[rows], measured.seconds[rows]) for one in times)
-        found[name] = (old, new)
+        found[regime] = (old, new)
     return found
 
 

@@ -13,13 +13,13 @@ from rooflint.hardware.schema import Strict
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import shapes
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose, Section
 from rooflint.output.table import Table
 from rooflint_calibration import benefit
-from rooflint_calibration.anchors import DEVIATIONS, RECORD, Anchors, Setting
+from rooflint_calibration.anchors import COLUMNS, DEVIATIONS, RECORD, Setting, of_kind, shapes_of
 from rooflint_calibration.benefit import Benefit
+from rooflint_calibration.rows import Rows
 from rooflint_measure.stopwatches.anchors import Kind
 
 Positive = Annotated[float, Field(gt=0)]
@@ -98,7 +98,7 @@ class Found:
 
     hardware: Hardware
     precision: str
-    anchors: Anchors
+    anchors: Rows
     shared: Setting
     own: Own
     missing: Sequence[tuple[Kind, str]]
@@ -164,7 +164,7 @@ def _sections(found: Found, record: DeviceCalibrationRecord, summary: tuple[str,
 
 
 def _own(found: Found, kind: Kind) -> OwnRecord:
-    quantity, products = QUANTITIES[kind][0], len(found.anchors.of(kind))
+    quantity, products = QUANTITIES[kind][0], len(of_kind(found.anchors, kind))
     setting = found.shared
     shared = {
         "launch_s": launch_s(setting.chip, setting.constants.products),
@@ -197,12 +197,12 @@ def _gaps(found: Found) -> Iterator[str]:
 
 def _products(found: Found) -> Iterator[ProductRecord]:
     """The measured products, then the examples, with operands in memory."""
-    examples = [one for one in EXAMPLES if one not in found.anchors.sizes]
-    nothing = np.full(len(examples), np.nan)
-    cold = Anchors(shapes(*np.array(examples, float).T), nothing, np.full(len(examples), COLD))
+    examples = [one for one in EXAMPLES if one not in shapes_of(found.anchors)]
+    sizes, nothing = np.array([(*one, COLD) for one in examples], float), np.full(len(examples), np.nan)
+    cold = Rows("", COLUMNS, sizes, nothing)
     for some in (found.anchors, cold):
         before, after = (one.predicted_s(some) for one in (found.shared, found.shared.with_(found.own)))
-        for (m, n, k), measured, old, new in zip(some.sizes, some.seconds, before, after, strict=True):
+        for (m, n, k), measured, old, new in zip(shapes_of(some), some.seconds, before, after, strict=True):
             known = None if np.isnan(measured) else float(measured)
             yield ProductRecord(m=m, n=n, k=k, measured_s=known, before_s=float(old), after_s=float(new))
 

@@ -4,6 +4,7 @@ Held out: the constants of a prediction were fitted without the family of the de
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -15,31 +16,62 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
 from rooflint.kernels.kernel import Terms
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.residency import working_set_bytes
+from rooflint.kernels.shapes import Numbers, shapes
 from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.products import Measured, predicted_s, shape_hash
-from rooflint_calibration.score import Score, score
-from rooflint_calibration.topics import TOPICS, Rows, measured_devices, unseen
+from rooflint_calibration.rows import Rows, hashed
+from rooflint_calibration.tables import ELEMENT_BYTES
+from rooflint_calibration.topics import ALL, TOPICS, measured_devices, sample, unseen
 
-ALL = 10**9
-"""More rows than any device has."""
+RESIDENT = 3.5
+"""Working set over L2 capacity up to which memory need not have been read, so that the roofline does not apply.
+
+Inputs are used again with each set of weights and stay longer than these: at 3.4 times L2 one product, a third of whose
+bytes are inputs, takes 0.94 of the roofline on an L40S.
+"""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Errors over some rows."""
+
+    rows: int
+    mape: float
+    """Mean of |predicted / measured − 1|. [1]"""
+    bias: float
+    """Geometric mean of predicted / measured, less 1. [1]"""
+
+    def __str__(self) -> str:
+        """`10.1 % (+0.4)`."""
+        return f"{100 * self.mape:.1f} % ({100 * self.bias:+.1f})"
+
+
+def score(predicted_s: Numbers, measured_s: Numbers) -> Score:
+    """Errors of predictions."""
+    ratio = predicted_s / measured_s
+    return Score(len(ratio), float(np.abs(ratio - 1).mean()), float(np.exp(np.log(ratio).mean()) - 1))
 
 
 @dataclass(frozen=True)
 class HeldOut:
     """Measured rows of a topic on one device, and constants fitted without its family."""
 
+    topic: str
     rows: Rows
     chip: Chip
     constants: Constants
 
     def predicted_s(self) -> Numbers:
         """Predicted time of each row. [s]"""
-        return TOPICS[self.rows.topic].predict(self.rows.sizes, self.chip, self.constants)
+        return TOPICS[self.topic].predict(self.rows.sizes, self.chip, self.constants)
 
     def terms_s(self) -> Terms:
         """The same by term. [s]"""
-        return TOPICS[self.rows.topic].terms(self.rows.sizes, self.chip, self.constants)
+        return TOPICS[self.topic].terms(self.rows.sizes, self.chip, self.constants)
+
+    def roofline_s(self) -> Numbers:
+        """The roofline baseline of each row. [s]"""
+        return TOPICS[self.topic].roofline(self.rows.sizes, self.chip)
 
     def ratio(self) -> Numbers:
         """Predicted over measured. [1]"""
@@ -50,28 +82,35 @@ class HeldOut:
         return replace(self, rows=self.rows.only(which))
 
 
-def held_out(registry: Registry, topic: str, family: str, regime: str = "all", rows: int = ALL) -> list[HeldOut]:
-    """`rows` rows of a regime on each device of a family. Raises NotInstalledError or RooflintError."""
+def held_out(registry: Registry, topic: str, family: str, regime: str = "all", count: int = ALL) -> list[HeldOut]:
+    """`count` rows of a regime on each device of a family. Raises NotInstalledError or RooflintError."""
     constants = unseen(registry, family)
     return [
-        HeldOut(*TOPICS[topic].rows(topic, registry, device, regime, rows), constants)
+        HeldOut(topic, *sample(registry, topic, device, regime, count), constants)
         for device in measured_devices(topic)[family]
     ]
 
 
-def score_of(ones: list[HeldOut]) -> Score:
+def score_of(ones: Sequence[HeldOut]) -> Score:
     """The score of all rows together."""
     seconds = np.concatenate([one.rows.seconds for one in ones])
     return score(np.concatenate([one.predicted_s() for one in ones]), seconds)
 
 
-def baseline_of(ones: list[HeldOut]) -> Score:
+def baseline_of(ones: Sequence[HeldOut]) -> Score:
     """The score of the roofline baseline on the same rows."""
     seconds = np.concatenate([one.rows.seconds for one in ones])
-    return score(np.concatenate([TOPICS[one.rows.topic].roofline(one.rows.sizes, one.chip) for one in ones]), seconds)
+    return score(np.concatenate([one.roofline_s() for one in ones]), seconds)
 
 
-# ---- Order of devices
+# ---- Products: the roofline as a bound, and the order of devices
+
+
+def below_roofline(rows: Rows, chip: Chip) -> Rows:
+    """Products that are faster than the roofline although L2 cannot hold what they read."""
+    m, n, k, copies = rows.sizes.T
+    cold = working_set_bytes(shapes(m, n, k), ELEMENT_BYTES, copies) > RESIDENT * chip.l2_bytes
+    return rows.only(cold & (rows.seconds < TOPICS["gemm"].roofline(rows.sizes, chip)))
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -80,17 +119,14 @@ def pairs() -> list[tuple[str, str]]:
     return [(one, two) for one, two in combinations(names, 2) if family_of(one) != family_of(two)]
 
 
-def ordered(one: tuple[Measured, Chip, Constants], two: tuple[Measured, Chip, Constants], rows: int) -> tuple[int, int]:
-    """(Shapes with the faster device predicted, shapes) of up to `rows` shapes that both have measured."""
-    few_one, few_two = _common(one[0], two[0], rows)
-    predicted = predicted_s(few_one, *one[1:]) < predicted_s(few_two, *two[1:])
-    measured = few_one.seconds < few_two.seconds
-    return int((predicted == measured).sum()), len(few_one)
-
-
-def _common(one: Measured, two: Measured, rows: int) -> tuple[Measured, Measured]:
-    _, in_one, in_two = np.intersect1d(shape_hash(one.shapes), shape_hash(two.shapes), return_indices=True)
-    return one.rows(in_one[:rows]), two.rows(in_two[:rows])
+def ordered(one: HeldOut, two: HeldOut, count: int) -> tuple[int, int]:
+    """(Shapes with the faster device predicted, shapes) of up to `count` shapes that both have measured."""
+    first, second = (hashed(each.rows["m"], each.rows["n"], each.rows["k"]) for each in (one, two))
+    _, in_one, in_two = np.intersect1d(first, second, return_indices=True)
+    few_one, few_two = one.only(in_one[:count]), two.only(in_two[:count])
+    predicted = few_one.predicted_s() < few_two.predicted_s()
+    measured = few_one.rows.seconds < few_two.rows.seconds
+    return int((predicted == measured).sum()), len(few_one.rows)
 
 
 # ---- Density: rows in each bin of a plane with two logarithmic axes, which a chart shows instead of dots

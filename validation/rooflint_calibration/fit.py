@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rooflint.base.strict_yaml import keys_at, with_value
 from rooflint.kernels.constants import GROUPS, Constants
 from rooflint.kernels.shapes import Numbers
-from rooflint_calibration.score import Score, score
+from rooflint_calibration.evaluation import Score, score
 
 SOFT = 0.1
 """Logarithmic error from which the loss grows linearly, so that a few rows do not decide."""

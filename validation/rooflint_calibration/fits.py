@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
-from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import OPS_GROUPS, Constants, ConstantsFile, constants_file
 from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.shapes import Numbers
@@ -17,10 +17,9 @@ from rooflint_calibration import published
 from rooflint_calibration.against_published import RAN, Given
 from rooflint_calibration.fit import Fit, Progress, Sample, Step
 from rooflint_calibration.package import FAMILIES, PUBLISHED, devices, family_of
-from rooflint_calibration.products import PRECISION, REGIMES, Measured, picked, predicted_s, read, roofline_s
 from rooflint_calibration.published import Published
-from rooflint_calibration.rows import Recorded, together
-from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
+from rooflint_calibration.rows import Rows, together
+from rooflint_calibration.topics import TOPICS, measured_devices
 
 GEMM = "gemm"
 
@@ -40,91 +39,60 @@ TRANSFORMED = 4
 """Outputs along a side of the tiles of kernels with separate transforms."""
 
 
-# ---- Matrix products
+# ---- Topics of the package
+
+Measured = Mapping[str, Mapping[str, tuple[Rows, Chip]]]
+"""Rows and chips by topic and device."""
 
 
-def measured_products(
-    data: Path, registry: Registry, progress: Progress = lambda what: None
-) -> dict[str, tuple[Measured, Chip]]:
-    """The products of every measured device. Raises RooflintError."""
-    found, launches = {}, Coefficients(registry).launches()
-    for device in (name for family in FAMILIES for name in devices(family)):
-        chip = chip_of(registry.get(device), PRECISION, launches)
-        found[device] = read(data, device, chip), chip
-        progress(f"read {device}")
+def measured(
+    topics: Sequence[str], data: Path, registry: Registry, progress: Progress = lambda what: None
+) -> dict[str, dict[str, tuple[Rows, Chip]]]:
+    """All rows of some topics on all measured devices, from a folder. Raises RooflintError."""
+    found: dict[str, dict[str, tuple[Rows, Chip]]] = {}
+    for name in topics:
+        found[name] = {}
+        for device in (device for members in measured_devices(name).values() for device in members):
+            chip = TOPICS[name].chip(registry, device)
+            found[name][device] = TOPICS[name].read(data, device, chip), chip
+            progress(f"read {name} of {device}")
     return found
 
 
-def gemm_fit(
-    products: Mapping[str, tuple[Measured, Chip]], start: Constants, names: Sequence[str], rows_per_family: int
-) -> Fit:
-    """Constants of products on matrix units; families weigh alike, however many devices they have."""
-    samples, scored, notes = [], [], []
-    for device, (measured, chip) in products.items():
-        few = picked(measured, rows_per_family // len(devices(family_of(device))))
-        samples.append(_product_sample(few, chip))
-        scored.append(_product_sample(measured, chip))
-        left_out = {why: rows for why, rows in measured.dropped.items() if rows}
-        notes.append(f"{device}: {len(measured)} shapes; left out: {left_out or 'none'}")
-    step = Step("products", names, samples, GEMM_SOLVER)
-    return Fit([step], scored, start, dict.fromkeys(FAMILIES, start), notes)
+def gemm_fit(rows: Measured, start: Constants, names: Sequence[str], rows_per_family: int) -> Fit:
+    """Constants of products on matrix units."""
+    steps, scored, notes = _steps(rows, {"products": names}, rows_per_family, GEMM_SOLVER)
+    return Fit(steps, scored, start, dict.fromkeys(FAMILIES, start), notes)
 
 
-def _product_sample(measured: Measured, chip: Chip) -> Sample:
-    return Sample(
-        GEMM,
-        family_of(measured.device),
-        measured.seconds,
-        lambda constants: predicted_s(measured, chip, constants),
-        roofline_s(measured, chip),
-        {name: inside(measured.shapes) for name, inside in REGIMES.items()},
-    )
-
-
-# ---- Streams, attention and FP8
-
-
-def measured_ops(
-    data: Path, registry: Registry, progress: Progress = lambda what: None
-) -> dict[str, dict[str, tuple[Recorded, Chip]]]:
-    """The rows of every other op on every device, by op. Raises RooflintError."""
-    launches = Coefficients(registry).launches()
-    found: dict[str, dict[str, tuple[Recorded, Chip]]] = {}
-    for name in BESIDE_PRODUCTS:
-        topic, found[name] = TOPICS[name], {}
-        assert topic.read is not None
-        for device in (name for family in FAMILIES for name in devices(family)):
-            if device not in topic.absent:
-                chip = chip_of(registry.get(device), topic.precision, launches)
-                found[name][device] = topic.read(data, device, chip), chip
-        progress(f"read {topic.title}")
-    return found
-
-
-def ops_fit(recorded: Mapping[str, Mapping[str, tuple[Recorded, Chip]]], file: ConstantsFile) -> Fit:
-    """Constants of each group; streams come first, because attention reads its bytes as quantise kernels do.
-
-    Without a family, a fit also takes the constants of products without it.
-    """
-    rows_per_family, steps, scored, notes = file.fit(OPS_GROUPS[0]).rows_per_family, [], [], []
-    for name in BESIDE_PRODUCTS:
-        topic = TOPICS[name]
-        ones, samples = recorded[name], []
-        for family in FAMILIES:
-            here = [ones[device] for device in devices(family) if device in ones]
-            scored += [_op_sample(name, *one) for one in here]
-            samples += [_op_sample(name, rows.picked(rows_per_family // len(here)), chip) for rows, chip in here]
-        if topic.fits:
-            steps.append(Step(topic.group, file.fitted(topic.group), samples, OPS_SOLVER))
-        left_out = together(rows.dropped for rows, _ in ones.values())
-        notes.append(
-            f"{topic.title}: {sum(len(rows) for rows, _ in ones.values())} rows; left out: {left_out or 'none'}"
-        )
+def ops_fit(rows: Measured, file: ConstantsFile) -> Fit:
+    """Constants of streams, attention and FP8; without a family, the constants of products are without it as well."""
+    names = {group: file.fitted(group) for group in OPS_GROUPS}
+    steps, scored, notes = _steps(rows, names, file.fit(OPS_GROUPS[0]).rows_per_family, OPS_SOLVER)
     starts = {family: file.without(family, ["products"]) for family in FAMILIES}
     return Fit(steps, scored, file.constants, starts, notes)
 
 
-def _op_sample(name: str, rows: Recorded, chip: Chip) -> Sample:
+def _steps(
+    rows: Measured, names: Mapping[str, Sequence[str]], rows_per_family: int, solver: Mapping[str, Any]
+) -> tuple[list[Step], list[Sample], list[str]]:
+    """Steps, scored samples and notes; families weigh alike, however many devices they have."""
+    steps, scored, notes = [], [], []
+    for name, ones in rows.items():
+        topic, samples = TOPICS[name], []
+        for family in FAMILIES:
+            here = [ones[device] for device in devices(family) if device in ones]
+            scored += [_sample(name, *one) for one in here]
+            samples += [_sample(name, every.picked(rows_per_family // len(here)), chip) for every, chip in here]
+        if topic.fits:
+            steps.append(Step(topic.group, names[topic.group], samples, solver))
+        left_out = together(every.dropped for every, _ in ones.values())
+        count = sum(len(every) for every, _ in ones.values())
+        notes.append(f"{topic.title}: {count} rows; left out: {left_out or 'none'}")
+    return steps, scored, notes
+
+
+def _sample(name: str, rows: Rows, chip: Chip) -> Sample:
     topic = TOPICS[name]
     return Sample(
         topic.title,
@@ -132,7 +100,10 @@ def _op_sample(name: str, rows: Recorded, chip: Chip) -> Sample:
         rows.seconds,
         lambda constants: topic.predict(rows.sizes, chip, constants),
         topic.roofline(rows.sizes, chip),
-        {part: topic.inside(regime, rows.sizes) for regime, part in topic.regimes.items()},
+        {
+            regime if name == GEMM else label: topic.inside(regime, rows.sizes)  # as their tables have it
+            for regime, label in topic.regimes.items()
+        },
     )
 
 

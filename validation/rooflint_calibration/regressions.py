@@ -4,7 +4,7 @@ An average hides them: a change may gain a little on many rows and lose a regime
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.constants import FILES
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.base import Ask, make_request
-from rooflint_calibration.rows import Mask
-from rooflint_calibration.topics import TOPICS, Rows, measured_devices
+from rooflint_calibration.rows import Mask, Rows
+from rooflint_calibration.topics import TOPICS, measured_devices, sample
 
 GOOD = 1.15
 """A prediction within this factor of its measurement is good: frameworks that call one library differ by as much."""
@@ -126,7 +126,9 @@ def compare(registry: Registry, topics: Sequence[str], rows: int, old: Ask, new:
         for topic in topics
         for family, names in measured_devices(topic).items()
     }
-    request = make_request([_group(family, one, terms=False) for (_, family), ones in there.items() for one in ones])
+    request = make_request(
+        [_group(topic, family, one, terms=False) for (topic, family), ones in there.items() for one in ones]
+    )
     answers = zip(old(request)["groups"], new(request)["groups"], strict=True)
     families, left_out = [], []
     for (topic, family), ones in there.items():
@@ -151,16 +153,15 @@ def _errors(pairs: Sequence[Sequence[Mapping[str, Any]]], side: int) -> list[str
 
 def _stratified(registry: Registry, topic: str, device: str, rows: int) -> Rows:
     """`rows` rows of each regime; a row of several regimes is counted once."""
-    ones = [TOPICS[topic].rows(topic, registry, device, regime, rows)[0] for regime in TOPICS[topic].regimes]
+    ones = [sample(registry, topic, device, regime, rows)[0] for regime in TOPICS[topic].regimes]
     sizes, first = np.unique(np.concatenate([one.sizes for one in ones]), axis=0, return_index=True)
-    return Rows(topic, device, sizes, np.concatenate([one.seconds for one in ones])[first])
+    return replace(ones[0], sizes=sizes, seconds=np.concatenate([one.seconds for one in ones])[first])
 
 
-def _group(family: str, one: Rows, *, terms: bool) -> dict[str, Any]:
-    precision = TOPICS[one.topic].precision
+def _group(topic: str, family: str, one: Rows, *, terms: bool) -> dict[str, Any]:
     return {
-        "topic": one.topic,
-        "precision": precision,
+        "topic": topic,
+        "precision": TOPICS[topic].precision,
         "device": one.device,
         "family": family,
         "sizes": one.sizes.tolist(),
@@ -170,7 +171,7 @@ def _group(family: str, one: Rows, *, terms: bool) -> dict[str, Any]:
 
 def _regressed(families: Sequence[Family], old: Ask, new: Ask) -> dict[tuple[str, str], tuple[Regression, ...]]:
     few = [(family, _farthest(family)) for family in families]
-    request = make_request([_group(one.family, alone, terms=True) for one, rows in few for _, alone in rows])
+    request = make_request([_group(one.topic, one.family, alone, terms=True) for one, rows in few for _, alone in rows])
     answers = zip(old(request)["groups"], new(request)["groups"], strict=True)
     return {
         (one.topic, one.family): tuple(_row(one, position, *next(answers)) for position, _ in rows) for one, rows in few
@@ -181,8 +182,8 @@ def _farthest(family: Family) -> list[tuple[int, Rows]]:
     """Position and single row of those that regressed; those whose prediction moved most come first."""
     change = np.abs(np.log(family.new_s / family.old_s)) * family.regressed
     order = np.argsort(-change, kind="stable")[: min(COMPARED, int(family.regressed.sum()))]
-    names, sizes, seconds = family.devices, family.sizes, family.seconds
-    return [(int(row), Rows(family.topic, names[row], sizes[[row]], seconds[[row]])) for row in order]
+    each = [one.only(np.array([row])) for one in family.rows for row in range(len(one))]
+    return [(int(row), each[row]) for row in order]
 
 
 def _row(family: Family, row: int, old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:

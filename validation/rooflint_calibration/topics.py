@@ -1,14 +1,13 @@
 """Topics: the ops that were measured, each with its kernel model, its sizes, its regimes and its devices."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.coefficients.library import Coefficients
@@ -20,64 +19,41 @@ from rooflint.kernels.decode import Decode
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import Scale
-from rooflint.kernels.shapes import Numbers
-from rooflint_calibration import package
-from rooflint_calibration import products as bf16_products
-from rooflint_calibration.attention_tables import decode, encoder, prefill
-from rooflint_calibration.fp8_products import COPIES, products
+from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint_calibration import package, tables
 from rooflint_calibration.package import FAMILIES, devices
-from rooflint_calibration.quantise_tables import quantise
-from rooflint_calibration.rows import Mask, Recorded
+from rooflint_calibration.rows import Mask, Rows
 
 PRODUCT = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "narrow": "m ≤ 16"}
 PREFILL = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "short": "≤ 64 tokens"}
 DECODE = {"all": "all", "large": "> 300 MB", "small": "< 10 MB"}
 STREAM = {"all": "all", "large": "> 100 MB", "small": "< 1 MB"}
-"""What the regimes of a topic are called in a claim, and in the tables of docs/method-silicon-ops.md."""
+"""Regimes by their word in a claim, with their label in the docs."""
 
 WARM = 1.0
 """Benchmarks repeat an op on the same tensors."""
 
 NO_FP8 = ("nvidia/a100-sxm4-80gb",)
-"""Measured devices that compute nothing in FP8."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Measured rows of a topic on one device."""
-
-    topic: str
-    device: str
-    sizes: Numbers
-    """Shape (rows, sizes of the topic)."""
-    seconds: Numbers
-
-    def only(self, which: NDArray[Any]) -> "Rows":
-        """Some of them, by position or by a mask."""
-        return replace(self, sizes=self.sizes[which], seconds=self.seconds[which])
-
-    def __len__(self) -> int:
-        """Rows."""
-        return len(self.seconds)
+"""Measured devices without FP8."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One op in one precision, and the kernel model that ships of it."""
+    """One op in one precision: its measured rows and its kernel model."""
 
     title: str
     """In the tables of `rooflint calibrate`."""
     op: str
     columns: tuple[str, ...]
-    """Sizes of the op that rows have; a column `copies` says how many sets of weights take turns."""
+    """Columns of its rows; `copies` is the number of sets of weights in rotation."""
     regimes: Mapping[str, str]
-    """Parts of the data by the word of a claim, each as the docs call it."""
-    read: Callable[[Path, str, Chip], Recorded] | None
-    """Every row of a device; None of products in bf16, which are read with their copies."""
+    """Parts of the data by their word in a claim, with their label in the docs."""
+    read: Callable[[Path, str, Chip], Rows]
+    """All rows of a device, from the folder of the package."""
     group: str
-    """The constants that are its own."""
+    """The group of its constants."""
     fits: bool = False
-    """Whether they are fitted on it; else it is a check of constants that were fitted on another topic."""
+    """Whether they are fitted to it; otherwise it checks constants that were fitted to another topic."""
     precision: str = "bf16"
     copies: float = WARM
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -86,11 +62,11 @@ class Topic:
     """Measured devices without it."""
 
     def kernel(self, chip: Chip) -> Kernel:
-        """Its model, as everybody gets it."""
+        """The kernel model that is shipped."""
         return kernel_for(self.op, self.precision, chip, **self.options)
 
     def work(self, sizes: Numbers, chip: Chip) -> Work:
-        """Rows as their kernel model wants them."""
+        """Rows as the kernel model takes them."""
         named = dict(zip(self.columns, sizes.T, strict=True))
         return self.kernel(chip).work(**{"copies": self.copies, **named})
 
@@ -107,31 +83,37 @@ class Topic:
         return self.kernel(chip).floor_s(self.work(sizes, chip), chip)
 
     def inside(self, regime: str, sizes: Numbers) -> Mask:
-        """Rows of these sizes that lie in a regime."""
+        """Rows of these sizes in a regime."""
         columns = dict(zip(self.columns, sizes.T, strict=True))
         return np.asarray(_REGIMES[self.op](regime, columns, self.options))
 
-    def rows(self, name: str, registry: Registry, device: str, regime: str, count: int) -> tuple[Rows, Chip]:
-        """So many rows of a regime on a device, the same on every machine.
+    def chip(self, registry: Registry, device: str) -> Chip:
+        """A device in the precision of the topic. Raises RooflintError."""
+        return chip_of(registry.get(device), self.precision, Coefficients(registry).launches())
 
-        Raises NotInstalledError or RooflintError.
-        """
-        if self.read is None:
-            measured, chip = bf16_products.of_device(registry, device)
-            few = bf16_products.picked(measured, count, regime)
-            sizes = np.stack([*few.shapes[:3], few.copies], axis=1)
-            return Rows(name, device, sizes, few.seconds), chip
-        chip = chip_of(registry.get(device), self.precision, Coefficients(registry).launches())
-        every = _read(package.data_folder(), device, chip, name)
-        picked = every.rows(self.inside(regime, every.sizes)).picked(count)
-        return Rows(name, device, picked.sizes, picked.seconds), chip
+
+ALL = 10**9
+"""More rows than any device has."""
+
+
+def sample(registry: Registry, topic: str, device: str, regime: str = "all", count: int = ALL) -> tuple[Rows, Chip]:
+    """`count` rows of a regime on a device, the same on every machine, and its chip.
+
+    Raises NotInstalledError or RooflintError.
+    """
+    chip = TOPICS[topic].chip(registry, device)
+    every = measured(topic, device, chip)
+    return every.only(TOPICS[topic].inside(regime, every.sizes)).picked(count), chip
+
+
+@cache
+def measured(topic: str, device: str, chip: Chip) -> Rows:
+    """All rows of a device. Raises NotInstalledError or RooflintError."""
+    return TOPICS[topic].read(package.data_folder(), device, chip)
 
 
 def unseen(registry: Registry, family: str) -> Constants:
-    """All constants as they were fitted without a family.
-
-    Raises InputError, RooflintError, or KeyError for a family that was never left out.
-    """
+    """All constants fitted without a family. Raises InputError, RooflintError, or KeyError for an unknown family."""
     file = constants_file(registry)
     if family not in file.families():
         raise KeyError(family)
@@ -144,21 +126,18 @@ def measured_devices(topic: str) -> dict[str, tuple[str, ...]]:
     return {family: names for family, names in found.items() if names}
 
 
-@cache
-def _read(data: Path, device: str, chip: Chip, topic: str) -> Recorded:
-    read = TOPICS[topic].read
-    assert read is not None
-    return read(data, device, chip)
-
-
 # ---- Regimes, from the sizes of rows by name
 
 Columns = Mapping[str, Numbers]
 
 
-def _products(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:  # noqa: ARG001  # all are asked alike
-    gflop = OPS_PER_MAC * columns["m"] * columns["n"] * columns["k"] / 1e9
-    return _by_size(regime, gflop, 20, 1, narrow=columns["m"] <= 16)
+def product_regime(regime: str, products: Shapes) -> Mask:
+    """Products in a regime."""
+    return _by_size(regime, OPS_PER_MAC * products.macs / 1e9, 20, 1, narrow=products.m <= 16)
+
+
+def _products(regime: str, columns: Columns, _options: Mapping[str, Any]) -> Mask:
+    return product_regime(regime, shapes(columns["m"], columns["n"], columns["k"]))
 
 
 def _sequences(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:
@@ -172,7 +151,7 @@ def _caches(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:
     return _by_size(regime, model.bytes_moved(model.work(**columns)) / 1e6, 300, 10)
 
 
-def _streams(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:  # noqa: ARG001  # all are asked alike
+def _streams(regime: str, columns: Columns, _options: Mapping[str, Any]) -> Mask:
     return _by_size(regime, 3 * columns["m"] * columns["k"], 1e8, 1e6)
 
 
@@ -192,18 +171,18 @@ PREFILLED = {"causal": True, "append_bytes": 2.0}
 
 TOPICS: Mapping[str, Topic] = MappingProxyType(
     {
-        "gemm": Topic("gemm", "gemm", ("m", "n", "k", "copies"), PRODUCT, None, "products", fits=True),
+        "gemm": Topic("gemm", "gemm", ("m", "n", "k", "copies"), PRODUCT, tables.products, "products", fits=True),
         **{
             f"fp8_{scale}": Topic(
                 f"fp8 by {scale}",
                 "gemm",
                 ("m", "n", "k"),
                 PRODUCT,
-                partial(products, scale=scale),
+                partial(tables.fp8_products, scale=scale),
                 "quantised",
                 fits=scale == "tensor",
                 precision="fp8",
-                copies=COPIES,
+                copies=tables.SETS,
                 options={"scale": scale},
                 absent=NO_FP8,
             )
@@ -214,20 +193,22 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             "quantise",
             ("m", "k"),
             STREAM,
-            lambda data, device, _: quantise(data, device),
+            tables.quantise,
             "stream",
             fits=True,
             absent=NO_FP8,
         ),
-        "prefill": Topic("prefill", "attention", ATTENTION, PREFILL, prefill, "prefill", fits=True, options=PREFILLED),
-        "encoder": Topic("encoder", "attention", ATTENTION, PREFILL, encoder, "prefill", absent=NO_FP8),
-        "decode": Topic("decode", "decode", ATTENTION, DECODE, decode, "decode", fits=True),
+        "prefill": Topic(
+            "prefill", "attention", ATTENTION, PREFILL, tables.prefill, "prefill", fits=True, options=PREFILLED
+        ),
+        "encoder": Topic("encoder", "attention", ATTENTION, PREFILL, tables.encoder, "prefill", absent=NO_FP8),
+        "decode": Topic("decode", "decode", ATTENTION, DECODE, tables.decode, "decode", fits=True),
         "decode_fp8": Topic(
             "decode, fp8 cache",
             "decode",
             ATTENTION,
             DECODE,
-            lambda data, device, chip: decode(data, device, chip, cache="fp8"),
+            partial(tables.decode, cache="fp8"),
             "decode",
             options={"cache_bytes": 1.0},
             absent=NO_FP8,
@@ -239,4 +220,4 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
 BESIDE_PRODUCTS = tuple(
     name for group in ("stream", "prefill", "decode", "quantised") for name in TOPICS if TOPICS[name].group == group
 )
-"""What `rooflint calibrate attention` fits, in that order: attention streams its bytes as quantise kernels do."""
+"""Topics of `rooflint calibrate attention` in the order of the fit: attention reads bytes as quantise kernels do."""

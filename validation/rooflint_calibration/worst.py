@@ -12,7 +12,7 @@ from rooflint.kernels.products import Gemm
 from rooflint.kernels.residency import COLD
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration.evaluation import HeldOut
-from rooflint_calibration.products import GEMM
+from rooflint_calibration.topics import TOPICS
 
 NEAR = 4.0
 """Shapes within this factor in m, n and k are neighbours, and tend to share an error."""
@@ -72,8 +72,9 @@ def worst(ones: Sequence[HeldOut], most: int) -> list[Worst]:
 
 
 def _worst(one: HeldOut, row: int, around: Numbers) -> Worst:
+    model = TOPICS["gemm"].kernel(one.chip)
     m, n, k, copies = one.rows.sizes[row]
-    case = KernelTimes(GEMM, GEMM.work(m, n, k, copies=float(copies)), one.chip, one.constants)
+    case = KernelTimes(model, model.work(m, n, k, copies=float(copies)), one.chip, one.constants)
     measured_s = float(one.rows.seconds[row])
     ones = _apart(case)
     error = float(np.abs(around - 1).mean())

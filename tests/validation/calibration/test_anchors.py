@@ -13,8 +13,8 @@ from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
-from rooflint.kernels.shapes import shapes
-from rooflint_calibration.anchors import DEVIATIONS, LEAST_LAUNCH_S, Anchors, Deviation, Setting, own_figures
+from rooflint_calibration.anchors import COLUMNS, DEVIATIONS, LEAST_LAUNCH_S, Deviation, Setting, of_kind, own_figures
+from rooflint_calibration.rows import Rows
 from rooflint_measure.stopwatches.anchors import ANCHORS
 
 REGISTRY = Registry()
@@ -28,7 +28,8 @@ def shared(device="nvidia/h100-sxm5-80gb"):
 
 def taken(truth: Own, setting, sizes=tuple(EVERY)):
     """Anchors of a machine that is just as its own figures say."""
-    some = Anchors(shapes(*np.array(sizes, float).T), np.ones(len(sizes)), np.full(len(sizes), 6.0))
+    all_sizes = np.column_stack([np.array(sizes, float), np.full(len(sizes), 6.0)])
+    some = Rows("a GPU", COLUMNS, all_sizes, np.ones(len(sizes)))
     return replace(some, seconds=setting.with_(truth).predicted_s(some))
 
 
@@ -92,8 +93,8 @@ def test_matrix_units_are_fitted_with_the_memory_figure_found_before():
     anchors = taken(Own(dram_efficiency=0.2), setting)
     found = own_figures(anchors, setting)
     after = setting.with_(Own(dram_efficiency=found.dram_efficiency))
-    assert found.matrix_factor == own_figures(anchors.of("peak"), after).matrix_factor
-    assert found.matrix_factor > own_figures(anchors.of("peak"), setting).matrix_factor
+    assert found.matrix_factor == own_figures(of_kind(anchors, "peak"), after).matrix_factor
+    assert found.matrix_factor > own_figures(of_kind(anchors, "peak"), setting).matrix_factor
 
 
 def test_no_share_of_the_bandwidth_rises_above_the_whole():

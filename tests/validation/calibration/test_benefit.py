@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint_calibration import benefit
-from rooflint_calibration.score import Score
+from rooflint_calibration.evaluation import Score
 
 
 def errors(**percents):

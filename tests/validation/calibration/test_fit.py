@@ -7,6 +7,7 @@ import pytest
 
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file, read
+from rooflint_calibration.evaluation import score
 from rooflint_calibration.fit import (
     Calibration,
     Fit,
@@ -21,7 +22,6 @@ from rooflint_calibration.fit import (
     scores,
 )
 from rooflint_calibration.package import FAMILIES
-from rooflint_calibration.score import score
 
 FILE = constants_file(Registry())
 START = FILE.constants

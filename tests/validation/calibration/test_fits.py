@@ -11,12 +11,10 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import OPS_GROUPS, CoreConstants, constants_file, names
-from rooflint.kernels.shapes import shapes
 from rooflint_calibration import fits
 from rooflint_calibration.fit import calibrate, fitted, relative_changes, scores
 from rooflint_calibration.package import FAMILIES
-from rooflint_calibration.products import Measured, predicted_s
-from rooflint_calibration.rows import Recorded
+from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
 REGISTRY = Registry()
@@ -40,11 +38,12 @@ def of(samples, family):
 @pytest.fixture
 def products():
     """What the shipped constants would have measured, of 300 shapes a device."""
-    sizes, found = 2.0 ** np.random.default_rng(1).integers(4, 14, (3, 300)), {}
+    gemm, found = TOPICS["gemm"], {}
+    sizes = np.column_stack([*2.0 ** np.random.default_rng(1).integers(4, 14, (3, 300)), np.full(300, 6.0)])
     for device in DEVICES:
-        one = Measured(device, shapes(*sizes), np.ones(300), np.full(300, 6.0), {"slow": 3})
-        found[device] = replace(one, seconds=predicted_s(one, chip(device), FILE.constants)), chip(device)
-    return found
+        seconds = gemm.predict(sizes, chip(device), FILE.constants)
+        found[device] = Rows(device, gemm.columns, sizes, seconds, {"slow": 3}), chip(device)
+    return {"gemm": found}
 
 
 def test_constants_of_products_are_found_again(products):
@@ -62,13 +61,10 @@ def test_constants_of_products_are_found_again(products):
 
 def test_families_weigh_alike_however_many_devices_they_have(products):
     fit = fits.gemm_fit(products, FILE.constants, ["overlap"], 100)
-    assert [(one.family, len(one.seconds)) for one in fit.steps[0].samples] == [
-        ("ada", 100),
-        ("hopper", 50),
-        ("hopper", 50),
-    ]
+    samples = [(one.family, len(one.seconds)) for one in fit.steps[0].samples]
+    assert samples == [("hopper", 50), ("hopper", 50), ("ada", 100)]
     assert [len(one.seconds) for one in fit.scored] == [300, 300, 300]
-    assert fit.notes[0] == "nvidia/l40s: 300 shapes; left out: {'slow': 3}"
+    assert fit.notes[0] == "gemm: 900 rows; left out: {'slow': 9}"
 
 
 def test_the_baseline_of_products_is_the_roofline(products):
@@ -92,8 +88,8 @@ def made(op, device):
         group = 1.0 if op == "encoder" else 2.0 ** random.integers(0, 4, 300)
         batch, tokens = 2.0 ** random.integers(0, 7, 300), sizes[:, 0]
         sizes = np.stack([batch, heads * group, heads, tokens, np.full(300, 128.0)], axis=1)
-    one, on = Recorded(device, sizes, np.ones(300), {}), chip(device, TOPICS[op].precision)
-    return replace(one, seconds=TOPICS[op].predict(one.sizes, on, FILE.constants)), on
+    topic, on = TOPICS[op], chip(device, TOPICS[op].precision)
+    return Rows(device, topic.columns, sizes, topic.predict(sizes, on, FILE.constants)), on
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ from rooflint.workloads.ops import Op
 from rooflint.workloads.workload import Workload, matrix_op
 from rooflint_calibration import against_published, evaluation, published
 from rooflint_calibration.package import FAMILIES, family_of
-from rooflint_calibration.topics import TOPICS, Rows, Topic
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))
@@ -93,10 +94,10 @@ def claim(tmp_path, monkeypatch, shipped_suite):
     """`claim(line, topic, device, seconds)`: the verdict where the rows of a topic took so long on one device."""
 
     def judged(line, topic, device, seconds):
-        rows = Rows(topic, device, np.array(SIZES[topic], float), seconds)
+        rows = Rows(device, TOPICS[topic].columns, np.array(SIZES[topic], float), seconds)
         monkeypatch.setattr(evaluation, "measured_devices", lambda name: {family_of(device): [device]})
         chip = asked(topic, device, SIZES[topic][0]).chip
-        monkeypatch.setattr(Topic, "rows", lambda *_: (rows, chip))
+        monkeypatch.setattr(evaluation, "sample", lambda *_: (rows, chip))
         # a claim leaves a family out; here all are asked with the same constants
         monkeypatch.setattr(ConstantsFile, "without", lambda file, family, groups=(): file.constants)
         file = tmp_path / "one.yaml"

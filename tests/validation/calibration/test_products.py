@@ -1,4 +1,4 @@
-"""Reading measurements: the best framework counts, and what nobody can have measured does not."""
+"""Reading products: the best framework counts, and impossible times do not."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,13 @@ from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.shapes import shapes
-from rooflint_calibration import package, products
+from rooflint_calibration import package
 from rooflint_calibration import package as systems
+from rooflint_calibration import tables as module
 from rooflint_calibration.package import NotInstalledError
-from rooflint_calibration.products import REGIMES, implausible, picked, read, sets_of_weights, shape_hash
+from rooflint_calibration.rows import Rows, hashed
+from rooflint_calibration.tables import implausible, products, sets_of_weights
+from rooflint_calibration.topics import PRODUCT, TOPICS
 
 REGISTRY = Registry()
 LAUNCHES = Coefficients(REGISTRY).launches()
@@ -31,17 +33,17 @@ def tables(monkeypatch, tmp_path):
                 found = np.array(lines, float)
                 yield framework, found[:, :3].astype(int), found[:, 3] * 1e-6
 
-        monkeypatch.setattr(products, "_tables", given)
-        return read(tmp_path, "nvidia/l40s", L40S)
+        monkeypatch.setattr(module, "_tables", given)
+        return products(tmp_path, "nvidia/l40s", L40S)
 
     return say
 
 
 def test_the_best_framework_counts(tables):
     found = tables(vllm=[(8, 64, 64, 3.0), (16, 64, 64, 4.0)], sglang=[(16, 64, 64, 2.0), (8, 64, 64, 5.0)])
-    assert found.shapes.m.tolist() == [8, 16]
+    assert found["m"].tolist() == [8, 16]
     assert found.seconds == pytest.approx([3e-6, 2e-6])
-    assert found.copies.tolist() == [6, 6]
+    assert found["copies"].tolist() == [6, 6]
 
 
 def test_the_best_time_brings_its_own_sets_of_weights(tables):
@@ -50,26 +52,26 @@ def test_the_best_time_brings_its_own_sets_of_weights(tables):
         trtllm=[(8, 4096, 4096, 30.0), (16, 4096, 4096, 50.0), (32, 4096, 4096, 40.0)],
         vllm=[(8, 4096, 4096, 50.0), (16, 4096, 4096, 45.0), (32, 4096, 4096, 40.0)],
     )
-    assert found.copies.tolist() == [3, 6, 3]  # of equal times, the fewer
+    assert found["copies"].tolist() == [3, 6, 3]  # of equal times, the fewer
 
 
 def test_a_shape_that_one_framework_has_is_kept(tables):
     found = tables(trtllm=[(8, 64, 64, 3.0)], vllm=[(16, 64, 64, 4.0)])
     assert found.seconds == pytest.approx([3e-6, 4e-6])
-    assert found.copies.tolist() == [5, 6]
+    assert found["copies"].tolist() == [5, 6]
 
 
-def test_frameworks_differ_in_how_many_sets_of_weights_take_turns():
+def test_frameworks_rotate_different_numbers_of_sets_of_weights():
     # L2 of 96 MiB over 2 B × n × k: 24, 3, 1.5, 0.19
     sizes = np.array([(1, 2048, 1024), (1, 4096, 4096), (1, 8192, 4096), (1, 16384, 16384)])
     assert sets_of_weights("trtllm", sizes, L40S).tolist() == [5, 3, 2, 1]
     assert sets_of_weights("vllm", sizes, L40S).tolist() == [6, 6, 6, 6]
 
 
-def test_what_no_machine_can_have_measured_is_left_out_and_counted(tables):
+def test_impossible_times_are_left_out_and_counted(tables):
     # 8192³ × 2 / 366 TFLOP/s = 3.0 ms; 2 B × 2 × 1024² in 0.1 us are 42 TB/s, 117 B a clock and SM
     found = tables(vllm=[(64, 64, 64, 3.0), (8192, 8192, 8192, 2000.0), (1024, 32, 1024, 0.01), (1, 64, 64, 0.0)])
-    assert found.shapes.m.tolist() == [64]
+    assert found["m"].tolist() == [64]
     assert found.dropped == {
         "the same shape twice in one table": 0,
         "no time above zero": 1,
@@ -89,13 +91,13 @@ def test_a_device_without_tables_is_an_error(tables):
 
 
 def test_a_row_is_plausible_up_to_the_peak():
-    one = shapes(4096, 4096, 4096)
     least = 2 * 4096**3 / (142 * 512 * 2 * 2.52e9)
-    assert implausible(one, np.array([least * 1.001]), L40S)["faster than the dense peak"].tolist() == [False]
-    assert implausible(one, np.array([least * 0.999]), L40S)["faster than the dense peak"].tolist() == [True]
+    sizes = np.array([[4096.0, 4096.0, 4096.0, 6.0]] * 2)
+    one = Rows("nvidia/l40s", ("m", "n", "k", "copies"), sizes, np.array([least * 1.001, least * 0.999]))
+    assert implausible(one, L40S)["faster than the dense peak"].tolist() == [False, True]
 
 
-def test_every_measured_machine_is_one_device_of_ours():
+def test_every_measured_machine_is_one_device_of_the_registry():
     folders = [folder for members in systems.FAMILIES.values() for folder in members]
     names = [device for family in systems.FAMILIES for device in systems.devices(family)]
     assert len(set(folders)) == len(folders) == len(set(names)) == 9
@@ -106,17 +108,17 @@ def test_every_measured_machine_is_one_device_of_ours():
     assert all(systems.SUPERSEDED.values())
 
 
-def test_a_sample_is_the_same_everywhere_and_a_larger_one_holds_it(tables):
+def test_a_larger_sample_holds_a_smaller_one(tables):
     found = tables(vllm=[(m, n, 64, 50.0) for m in range(1, 40) for n in (64, 128, 256)])
-    few, more = picked(found, 20), picked(found, 50)
+    few, more = found.picked(20), found.picked(50)
     assert len(few) == 20
-    pairs = {(m, n) for m, n in zip(few.shapes.m, few.shapes.n, strict=True)}
-    assert pairs < {(m, n) for m, n in zip(more.shapes.m, more.shapes.n, strict=True)}
+    pairs = {(m, n) for m, n in zip(few["m"], few["n"], strict=True)}
+    assert pairs < {(m, n) for m, n in zip(more["m"], more["n"], strict=True)}
 
 
 @given(st.tuples(*[st.integers(1, 2**17)] * 3))
 def test_the_hash_is_that_of_whole_numbers(sizes):
-    assert shape_hash(shapes(*sizes)).tolist() == [slow_hash(sizes)]
+    assert hashed(*np.array([sizes], float).T).tolist() == [slow_hash(sizes)]
 
 
 def slow_hash(sizes):
@@ -131,15 +133,14 @@ def slow_hash(sizes):
 
 def test_regimes_are_parts_of_the_data(tables):
     found = tables(vllm=[(1, 64, 64, 3.0), (4096, 4096, 4096, 900.0), (512, 1024, 4096, 60.0)])
-    inside = {name: REGIMES[name](found.shapes).tolist() for name in REGIMES}
+    inside = {name: TOPICS["gemm"].inside(name, found.sizes).tolist() for name in PRODUCT}
     # 8 kFLOP, 137 GFLOP, 4.3 GFLOP; rows in the order of m
     assert inside["small"] == [True, False, False]
     assert inside["large"] == [False, False, True]
     assert inside["narrow"] == [True, False, False]
-    assert len(picked(found, 9, "narrow")) == 1
 
 
-def test_without_the_package_one_is_told_how_to_get_it(monkeypatch):
+def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(package, "find_spec", lambda name: None)
     with pytest.raises(NotInstalledError, match=r"pyarrow is not installed; pip install 'rooflint\[silicon\]'"):
         package.data_folder()

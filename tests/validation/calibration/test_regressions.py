@@ -13,15 +13,17 @@ from rooflint_calibration.base import answer_request
 from rooflint_calibration.package import family_of
 from rooflint_calibration.regressions import Family, PredictionError, Regression, compare, terms
 from rooflint_calibration.regressions_answer import RegressionsRecord, answer
-from rooflint_calibration.topics import TOPICS, Rows, Topic
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
+COLUMNS = TOPICS["gemm"].columns
 SIZES = np.array([[16.0, 16384.0, 16384.0, 6.0], [64.0, 4096.0, 4096.0, 6.0], [8192.0, 8192.0, 8192.0, 6.0]])
 
 
 def family(old, new, sizes=SIZES):
     """Rows that took 1 s each, as two states predict them."""
-    rows = (Rows("gemm", "nvidia/l40s", sizes, np.ones(len(sizes))),)
+    rows = (Rows("nvidia/l40s", COLUMNS, sizes, np.ones(len(sizes))),)
     return Family("gemm", "ada", rows, np.array(old), np.array(new))
 
 
@@ -41,8 +43,8 @@ def test_the_rows_whose_prediction_moved_most_come_first_and_once():
 
 
 def test_a_row_of_two_regimes_is_counted_once(monkeypatch):
-    rows = Rows("gemm", "nvidia/l40s", SIZES, np.array([1.0, 2.0, 3.0]))
-    monkeypatch.setattr(Topic, "rows", lambda *_: (rows, None))
+    rows = Rows("nvidia/l40s", COLUMNS, SIZES, np.array([1.0, 2.0, 3.0]))
+    monkeypatch.setattr(module, "sample", lambda *_: (rows, None))
     found = module._stratified(REGISTRY, "gemm", "nvidia/l40s", 3)
     assert dict(zip(map(tuple, found.sizes), found.seconds, strict=True)) == dict(
         zip(map(tuple, SIZES), rows.seconds, strict=True)
@@ -91,15 +93,15 @@ def test_the_term_is_the_one_with_the_largest_share_of_the_change():
 def rows(monkeypatch):
     """Every device took what this tree says."""
 
-    def of(self, name, registry, device, regime, count):
+    def of(registry, topic, device, regime, count):
         draw = np.random.default_rng(8)
         sizes = np.column_stack([*2.0 ** draw.integers(0, 13, (3, 40)), np.full(40, 6.0)])
         group = {"topic": "gemm", "precision": "bf16", "device": device, "family": family_of(device)}
         request = module.make_request([{**group, "sizes": sizes.tolist(), "terms": False}])
         seconds = answer_request(request, REGISTRY)["groups"][0]["seconds"]
-        return Rows("gemm", device, sizes, np.array(seconds)), None
+        return Rows(device, COLUMNS, sizes, np.array(seconds)), None
 
-    monkeypatch.setattr(Topic, "rows", of)
+    monkeypatch.setattr(module, "sample", of)
     monkeypatch.setattr(module, "TOPICS", {"gemm": TOPICS["gemm"]})
 
 

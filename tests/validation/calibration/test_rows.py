@@ -7,12 +7,10 @@ from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint_calibration import attention_tables
-from rooflint_calibration import rows as recorded
-from rooflint_calibration.attention_tables import EARLIER, WRONG_TABLES, decode, encoder, prefill
+from rooflint_calibration import tables as module
 from rooflint_calibration.package import FAMILIES, devices
-from rooflint_calibration.quantise_tables import quantise
-from rooflint_calibration.rows import Recorded, together, without
+from rooflint_calibration.rows import Rows, together
+from rooflint_calibration.tables import EARLIER, WRONG_TABLES, decode, encoder, prefill, quantise
 from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
@@ -41,7 +39,7 @@ def tables(monkeypatch, tmp_path):
         return raw | {name: of(raw[name]) for name, of in table.others.items()}
 
     given = {}
-    monkeypatch.setattr(recorded, "_columns", columns)
+    monkeypatch.setattr(module, "_columns", columns)
     return say
 
 
@@ -138,26 +136,26 @@ def test_only_the_named_quantise_kernel_counts(tables):
         {"m": 16, "k": 1024, "latency": 0.002, "kernel_source": kernel}
         for kernel in ("static_scaled_fp8_quant", "sglang", "torch_ops")
     ]
-    found = quantise(tables({"l40s/quantize/vllm/1/scale_matrix_perf.parquet": rows}), L40S)
+    found = quantise(tables({"l40s/quantize/vllm/1/scale_matrix_perf.parquet": rows}), L40S, CHIPS[L40S])
     assert found.sizes.tolist() == [[16, 1024]]
     assert list(found.dropped.values()) == [1, 1]
 
 
 def test_a_device_without_rows_is_an_error(tmp_path):
     with pytest.raises(RooflintError, match=r"want rows in quantize/.*/scale_matrix_perf\.parquet, found none$"):
-        quantise(tmp_path, L40S)
+        quantise(tmp_path, L40S, CHIPS[L40S])
 
 
 def test_a_row_is_counted_under_its_first_reason():
-    rows = Recorded("x", np.arange(6.0).reshape(3, 2), np.ones(3), {"before": 4})
-    found = without(rows, {"one": np.array([True, False, False]), "other": np.array([True, True, False])})
+    rows = Rows("x", ("m", "k"), np.arange(6.0).reshape(3, 2), np.ones(3), {"before": 4})
+    found = rows.without({"one": np.array([True, False, False]), "other": np.array([True, True, False])})
     assert (len(found), found.dropped) == (1, {"before": 4, "one": 1, "other": 1})
     assert together([found.dropped, {"one": 2, "none": 0}]) == {"before": 4, "one": 3, "other": 1}
 
 
 def test_a_sample_is_the_same_everywhere_and_a_larger_one_holds_it():
     sizes = np.stack(np.meshgrid(*[np.arange(1.0, 5)] * 5), axis=-1).reshape(-1, 5)
-    rows = Recorded("x", sizes, np.arange(len(sizes), dtype=float), {})
+    rows = Rows("x", ("m", "k"), sizes, np.arange(len(sizes), dtype=float))
     few, more = rows.picked(20), rows.picked(50)
     assert (len(few), len(rows.picked(10**6))) == (20, len(sizes))
     assert set(few.seconds) < set(more.seconds)
@@ -165,4 +163,3 @@ def test_a_sample_is_the_same_everywhere_and_a_larger_one_holds_it():
 
 def test_what_was_not_measured_is_said_of_measured_devices_only():
     assert {device for one in TOPICS.values() for device in one.absent} < set(CHIPS)
-    assert attention_tables.WIDTHS == (64, 128, 256)

@@ -10,12 +10,14 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.dispatch import KernelTimes
+from rooflint.kernels.products import Gemm
 from rooflint_calibration.evaluation import HeldOut
-from rooflint_calibration.products import GEMM
-from rooflint_calibration.topics import Rows
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.topics import TOPICS
 from rooflint_calibration.worst import NEAR, likeness, worst
 
 REGISTRY = Registry()
+GEMM = Gemm()
 FILE = constants_file(REGISTRY)
 CONSTANTS = FILE.constants
 
@@ -28,8 +30,9 @@ def held_out(factors, device="nvidia/l40s", seed=1, sizes=None):
     """Random shapes, each predicted at that factor of its time."""
     if sizes is None:
         sizes = 2.0 ** np.random.default_rng(seed).integers(4, 14, (3, len(factors)))
-    rows = Rows("gemm", device, np.stack([*sizes, np.full(len(factors), 6.0)], axis=1), np.ones(len(factors)))
-    one = HeldOut(rows, chip(device), FILE.constants)
+    sizes = np.stack([*sizes, np.full(len(factors), 6.0)], axis=1)
+    rows = Rows(device, TOPICS["gemm"].columns, sizes, np.ones(len(factors)))
+    one = HeldOut("gemm", rows, chip(device), FILE.constants)
     return replace(one, rows=replace(rows, seconds=one.predicted_s() / factors))
 
 

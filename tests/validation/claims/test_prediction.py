@@ -1,7 +1,5 @@
 """`prediction`: measurements of a family that was left out, and what is said where nothing is installed."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,9 @@ from pytest_rooflint.suite.judge import judge
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.shapes import shapes
-from rooflint_calibration import evaluation, package, products
+from rooflint_calibration import evaluation, package, topics
 from rooflint_calibration.package import NotInstalledError, family_of
-from rooflint_calibration.products import Measured, predicted_s
+from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
 
 SOURCE = "source: {document: Some tables, where: all, grade: read}\nclaims:\n"
@@ -38,13 +35,12 @@ def machines(monkeypatch):
     """`machines(factor)`: every device took so many times what the constants predict that have not seen it."""
 
     def take(factor):
-        def measured(device, chip):
-            sizes = 2.0 ** np.random.default_rng(2).integers(2, 15, (3, 400))
-            blank = Measured(device, shapes(*sizes), np.ones(400), np.full(400, 6.0), {"faster than the dense peak": 0})
-            unseen = FILE.without(family_of(device))
-            return replace(blank, seconds=factor * predicted_s(blank, chip, unseen))
+        def measured(topic, device, chip):
+            sizes = np.column_stack([*2.0 ** np.random.default_rng(2).integers(2, 15, (3, 400)), np.full(400, 6.0)])
+            seconds = factor * TOPICS[topic].predict(sizes, chip, FILE.without(family_of(device)))
+            return Rows(device, TOPICS[topic].columns, sizes, seconds, {"faster than the dense peak": 0})
 
-        monkeypatch.setattr(products, "measured_of", measured)
+        monkeypatch.setattr(topics, "measured", measured)
 
     return take
 
@@ -54,7 +50,7 @@ def test_where_the_measurements_are_not_installed_nothing_is_validated(monkeypat
         raise NotInstalledError("pyarrow is not installed; pip install 'rooflint[silicon]'")
 
     monkeypatch.setattr(package, "data_folder", absent)
-    products.measured_of.cache_clear()
+    topics.measured.cache_clear()
     bounds = "error: 10 %, bias: 5 %"
     others = (f"{name} ada all, {bounds}" for name in TOPICS)
     for line in (*others, "gemm order, right: 90 %", "gemm peak", "gemm roofline"):

@@ -12,19 +12,16 @@ from typer.testing import CliRunner
 from pytest_rooflint.cli import calibrate
 from pytest_rooflint.cli.calibrate import app
 from rooflint.base.strict_yaml import with_value
-from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import PACKAGED, Registry
-from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import CORES as CORES_FILE
 from rooflint.kernels.constants import PRODUCTS as FILE
 from rooflint.kernels.constants import constants_file, read
-from rooflint.kernels.shapes import shapes
 from rooflint_calibration import fits, package
+from rooflint_calibration.evaluation import Score
 from rooflint_calibration.fit import Calibration, Fold
 from rooflint_calibration.package import FAMILIES, devices
-from rooflint_calibration.products import REGIMES, Measured, predicted_s
-from rooflint_calibration.score import Score
-from rooflint_calibration.topics import BESIDE_PRODUCTS
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
 SHIPPED = constants_file(Registry())
 FEW = ("dram_efficiency", "start_clocks")
@@ -48,17 +45,16 @@ def run(monkeypatch, specs):
     """The command on GPUs that took what the shipped constants predict, times a factor."""
 
     def ran(*arguments, factor=1.0):
-        def measured(data, registry, progress=None):
-            sizes = 2.0 ** np.random.default_rng(3).integers(0, 15, (3, 200))
-            launches, found = Coefficients(registry).launches(), {}
+        def measured(topics, data, registry, progress=None):
+            sizes = np.column_stack([*2.0 ** np.random.default_rng(3).integers(0, 15, (3, 200)), np.full(200, 6.0)])
+            gemm, found = TOPICS["gemm"], {}
             for device in (name for family in FAMILIES for name in devices(family)):
-                chip = chip_of(registry.get(device), "bf16", launches)
-                one = Measured(device, shapes(*sizes), np.ones(200), np.full(200, 6.0), {"faster than light": 0})
-                seconds = factor * predicted_s(one, chip, SHIPPED.constants)
-                found[device] = replace(one, seconds=seconds), chip
-            return found
+                chip = gemm.chip(registry, device)
+                seconds = factor * gemm.predict(sizes, chip, SHIPPED.constants)
+                found[device] = Rows(device, gemm.columns, sizes, seconds, {"faster than light": 0}), chip
+            return {"gemm": found}
 
-        monkeypatch.setattr(fits, "measured_products", measured)
+        monkeypatch.setattr(fits, "measured", measured)
         monkeypatch.setattr(package, "data_folder", lambda: specs)
         monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")
         return CliRunner().invoke(app, ["gemm", "--specs", str(specs), *arguments], catch_exceptions=False)
@@ -71,10 +67,10 @@ def test_a_check_reproduces_the_constants_and_writes_nothing(run, specs):
     before = (specs / FILE).read_text(encoding="utf-8")
     result = run("--check", "-f", "csv")
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (0, "2 of 2 constants are reproduced within 2%")
-    assert "nvidia/l40s: 200 shapes; left out: none" in result.stderr
+    assert "gemm: 1800 rows; left out: none" in result.stderr
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["left out"], row["regime"]) for row in rows] == [
-        (family, regime) for family in FAMILIES for regime in REGIMES
+        (family, regime) for family in FAMILIES for regime in TOPICS["gemm"].regimes
     ]
     assert {row["error %"] for row in rows} == {"0.0"}
     assert (specs / FILE).read_text(encoding="utf-8") == before
@@ -168,7 +164,7 @@ def run_attention(monkeypatch, tmp_path):
         constants = replace(SHIPPED.constants, stream=replace(SHIPPED.constants.stream, launch_clocks=launch))
         pair = Score(7, 0.236, -0.128), Score(7, 0.594, -0.574)
         found = Calibration(constants, {"ada": Fold(constants, {("prefill", "all"): pair})})
-        monkeypatch.setattr(fits, "measured_ops", lambda *_: {op: {} for op in BESIDE_PRODUCTS})
+        monkeypatch.setattr(fits, "measured", lambda topics, *_: {topic: {} for topic in BESIDE_PRODUCTS})
         monkeypatch.setattr(calibrate, "calibrate", lambda *_: found)
         monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
         monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")

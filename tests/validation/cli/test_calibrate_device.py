@@ -14,11 +14,11 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.shapes import shapes
 from rooflint_calibration import benefit, package
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.package import NotInstalledError
-from rooflint_calibration.products import Measured, predicted_s
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.topics import TOPICS
 from rooflint_measure.record.measurement import Conditions, Gemm, Measurement, Samples, State, Unavailable
 from rooflint_measure.record.recording import Machine, Recording, as_json
 from rooflint_measure.stopwatches.anchors import ANCHORS, GRAPH
@@ -27,6 +27,7 @@ L40S, L4 = "nvidia/l40s", "nvidia/l4"
 NOBODY = Unavailable(reason="a synthetic recording")
 EVERY = [shape for of_kind in ANCHORS.values() for shape in of_kind]
 REGISTRY = Registry()
+GEMM = TOPICS["gemm"]
 CONSTANTS = constants_file(REGISTRY).constants
 
 
@@ -51,8 +52,8 @@ def record(tmp_path):
     """`record(factor, shapes, …)`: a file in which a machine took so many times what is predicted."""
 
     def write(factor=1.1, sizes=EVERY, device=L40S, name="NVIDIA L40S", kind="gpu", rows=None, **more):
-        some = Measured(device, shapes(*np.array(sizes, float).T), np.ones(len(sizes)), np.full(len(sizes), 6.0), {})
-        seconds = factor * predicted_s(some, chip(device), CONSTANTS)
+        some = np.column_stack([np.array(sizes, float), np.full(len(sizes), 6.0)])
+        seconds = factor * GEMM.predict(some, chip(device), CONSTANTS)
         found = rows or tuple(product(*one) for one in zip(sizes, seconds.tolist(), strict=True))
         recording = Recording(
             taken="2026-11-20T14:00:00Z",
@@ -75,11 +76,11 @@ def published(monkeypatch):
 
     def read(data, device, its_chip):
         sizes = np.array([*EVERY, *(2.0 ** np.random.default_rng(3).integers(0, 15, (200, 3)))], float)
-        one = Measured(device, shapes(*sizes.T), np.ones(len(sizes)), np.full(len(sizes), 6.0), {})
-        return replace(one, seconds=1.2 * predicted_s(one, its_chip, CONSTANTS))
+        some = np.column_stack([sizes, np.full(len(sizes), 6.0)])
+        return Rows(device, GEMM.columns, some, 1.2 * GEMM.predict(some, its_chip, CONSTANTS))
 
     monkeypatch.setattr(package, "data_folder", lambda: None)
-    monkeypatch.setattr(benefit, "read", read)
+    monkeypatch.setattr(benefit, "TOPICS", {"gemm": replace(GEMM, read=read)})
 
 
 def run(*arguments, command=app):

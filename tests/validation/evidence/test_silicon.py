@@ -1,6 +1,5 @@
 """Silicon in the evidence: figures are those of the claims, bins hold every row, and nothing where nothing was read."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,10 +14,9 @@ from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.shapes import shapes
-from rooflint_calibration import package, products
+from rooflint_calibration import package, topics
 from rooflint_calibration.package import FAMILIES, NAMES, PUBLISHED, NotInstalledError, family_of
-from rooflint_calibration.products import Measured, predicted_s
+from rooflint_calibration.rows import Rows
 from rooflint_report.evidence import plain
 
 CLAIMS = """source: {document: Some tables, where: all, grade: read}
@@ -49,19 +47,14 @@ def found(tmp_path):
 def machines(monkeypatch):
     """Every device took what is predicted by constants that have not seen it, times what chance says."""
 
-    def measured(device, chip):
+    def measured(topic, device, chip):
         rng = np.random.default_rng(len(device))
-        blank = Measured(
-            device,
-            shapes(*2.0 ** rng.integers(2, 15, (3, 400))),
-            np.ones(400),
-            np.full(400, 6.0),
-            {"faster than the dense peak": 0},
-        )
-        seconds = predicted_s(blank, chip, FILE.without(family_of(device))) * 2 ** rng.normal(0, 0.1, 400)
-        return replace(blank, seconds=seconds)
+        sizes = np.column_stack([*2.0 ** rng.integers(2, 15, (3, 400)), np.full(400, 6.0)])
+        predicted = topics.TOPICS[topic].predict(sizes, chip, FILE.without(family_of(device)))
+        seconds = predicted * 2 ** rng.normal(0, 0.1, 400)
+        return Rows(device, topics.TOPICS[topic].columns, sizes, seconds, {"faster than the dense peak": 0})
 
-    monkeypatch.setattr(products, "measured_of", measured)
+    monkeypatch.setattr(topics, "measured", measured)
     monkeypatch.setattr(package, "label", lambda: "some-package 0.12.0")
 
 
@@ -170,7 +163,7 @@ def test_where_the_measurements_are_not_installed_only_the_claims_are_told(monke
         raise NotInstalledError("pyarrow is not installed")
 
     monkeypatch.setattr(package, "data_folder", absent)
-    products.measured_of.cache_clear()
+    topics.measured.cache_clear()
     told, _ = found()
     assert (told["scores"], told["whole"], told["densities"], told["worst"], told["said"]) == ([], [], [], [], [])
     assert told["measurements"] is None
@@ -185,10 +178,10 @@ def test_where_the_measurements_are_not_installed_only_the_claims_are_told(monke
 
 
 def test_a_claim_that_fails_without_a_figure_is_counted_as_one_that_does_not_hold(machines, found, monkeypatch):
-    def broken(device, chip):
+    def broken(topic, device, chip):
         raise RooflintError(f"{device}: want tables")
 
-    monkeypatch.setattr(products, "measured_of", broken)
+    monkeypatch.setattr(topics, "measured", broken)
     told, _ = found()
     assert told["said"] == ["0 of 4 claims about calibrated kernel times hold"]
     assert told["why_not"][0] == "nvidia/h100-sxm5-80gb: want tables"

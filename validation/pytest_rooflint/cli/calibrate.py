@@ -28,7 +28,7 @@ from rooflint_calibration.base import NoCalibrationError, answer_request, model_
 from rooflint_calibration.fit import Calibration, Fit, Progress, calibrate, relative_changes, rewritten
 from rooflint_calibration.regressions import changes, compare
 from rooflint_calibration.regressions_answer import answer
-from rooflint_calibration.topics import TOPICS
+from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
 TOLERANCE = 0.02
 """A refitted constant within this share of the committed one is the same: solvers differ in the last digits."""
@@ -58,8 +58,8 @@ def gemm(check: Check = False, data: Data = None, form: Form = "text", specs: Sp
     known = registry(specs)
     file = constants_file(known)
     with _progress() as progress:
-        products = fits.measured_products(data or package.data_folder(), known, progress)
-        fit = fits.gemm_fit(products, file.constants, file.fitted("products"), file.fit().rows_per_family)
+        rows = fits.measured(["gemm"], data or package.data_folder(), known, progress)
+        fit = fits.gemm_fit(rows, file.constants, file.fitted("products"), file.fit().rows_per_family)
         found = calibrate(fit, progress)
     _finish(fit, found, file, ("left out", "regime"), form, check=check, save=data is None)
 
@@ -69,7 +69,7 @@ def attention(check: Check = False, data: Data = None, form: Form = "text", spec
     """Fit streams, attention and FP8 in the same way, score all other topics, and write specs/silicon_ops.yaml."""
     known = registry(specs)
     file = constants_file(known)
-    fit = fits.ops_fit(fits.measured_ops(data or package.data_folder(), known), file)
+    fit = fits.ops_fit(fits.measured(BESIDE_PRODUCTS, data or package.data_folder(), known), file)
     _finish(fit, calibrate(fit), file, ("op", "left out", "part"), form, check=check, save=data is None)
 
 

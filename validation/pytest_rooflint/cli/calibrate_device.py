@@ -21,7 +21,8 @@ from rooflint.kernels.constants import constants_file
 from rooflint.output.deliver import deliver
 from rooflint_calibration import anchors, benefit, package
 from rooflint_calibration.device_answer import Found, answer, published_answer
-from rooflint_calibration.products import PRECISION
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.topics import TOPICS
 from rooflint_measure.record.recording import Recording, read
 
 File = Annotated[Path | None, typer.Argument(help="A recording of a GPU (rooflint measure anchors, record).")]
@@ -101,11 +102,9 @@ def _device(file: Path, recording: Recording, stated: str, known: Registry) -> H
     return found
 
 
-def _benefit(
-    device: Hardware, precision: str, products: anchors.Anchors, known: Registry
-) -> tuple[benefit.Benefit | None, str]:
+def _benefit(device: Hardware, precision: str, products: Rows, known: Registry) -> tuple[benefit.Benefit | None, str]:
     """Errors on published rows of the device, or why there are none."""
-    if not benefit.is_published(device.id) or precision != PRECISION:
+    if not benefit.is_published(device.id) or precision != TOPICS["gemm"].precision:
         return None, f"no {precision} products of {device.label} are published; --published shows other GPUs"
     try:
         return benefit.benefit(device.id, products, package.data_folder(), known, constants_file(known)), ""

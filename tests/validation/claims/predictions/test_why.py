@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,11 +12,9 @@ from pytest_rooflint.suite.suite import Suite
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of
-from rooflint.kernels.shapes import shapes
-from rooflint_calibration import package, products, topics
+from rooflint_calibration import package, topics
 from rooflint_calibration.package import family_of
-from rooflint_calibration.products import Measured
-from rooflint_calibration.rows import Recorded
+from rooflint_calibration.rows import Rows
 
 TRUE = Registry()
 LAUNCHES = Coefficients(TRUE).launches()
@@ -35,19 +32,20 @@ def truth(topic, device, sizes):
 def machines(monkeypatch, tmp_path):
     """Every device takes what the shipped constants predict that have not seen it, give or take."""
 
-    def product(device, chip):
+    def product():
         sizes = 2.0 ** np.random.default_rng(2).integers([[0], [7], [7]], [[11], [15], [15]], (3, 300))
-        blank = Measured(device, shapes(*sizes), np.ones(300), np.ones(300), {})
-        return replace(blank, seconds=truth("gemm", device, np.column_stack([*sizes, np.ones(300)])))
+        return np.column_stack([*sizes, np.ones(300)])
 
-    def decode(data, device, chip, op):
+    def decode():
         draw = np.random.default_rng(3)
         batch, group, kv, tokens = (2.0 ** draw.integers(0, high, 300) for high in (9, 4, 5, 15))
-        sizes = np.stack([batch, kv * group, kv, tokens, np.full(300, 128.0)], axis=1)
-        return Recorded(device, sizes, truth("decode", device, sizes), {})
+        return np.stack([batch, kv * group, kv, tokens, np.full(300, 128.0)], axis=1)
 
-    monkeypatch.setattr(products, "measured_of", product)
-    monkeypatch.setattr(topics, "_read", decode)
+    def measured(topic, device, chip):
+        sizes = {"gemm": product, "decode": decode}[topic]()
+        return Rows(device, topics.TOPICS[topic].columns, sizes, truth(topic, device, sizes))
+
+    monkeypatch.setattr(topics, "measured", measured)
     monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
 
 
@@ -151,19 +149,19 @@ def test_a_launch_of_decode_doubled_is_found_among_the_constants_of_ops(planted)
 
 
 def test_an_error_that_no_parameter_explains_is_reported_as_such(monkeypatch, planted):
-    def scattered(device, chip):
+    def scattered(topic, device, chip):
         draw = np.random.default_rng(6)
-        sizes = 2.0 ** draw.integers(2, 14, (3, 300))
-        seconds = truth("gemm", device, np.column_stack([*sizes, np.ones(300)])) * np.exp(draw.normal(0, 0.3, 300))
-        return Measured(device, shapes(*sizes), seconds, np.ones(300), {})
+        sizes = np.column_stack([*2.0 ** draw.integers(2, 14, (3, 300)), np.ones(300)])
+        seconds = truth(topic, device, sizes) * np.exp(draw.normal(0, 0.3, 300))
+        return Rows(device, topics.TOPICS[topic].columns, sizes, seconds)
 
-    monkeypatch.setattr(products, "measured_of", scattered)
+    monkeypatch.setattr(topics, "measured", scattered)
     text = " ".join(planted("gemm ada all, error: 6 %, bias: 6 %").text().split())
     assert "no single constant or fact would remove 15% of the error" in text
     assert "because" not in text
     assert " regime " not in text.partition("worst")[2].partition("term")[0]  # they crowd nowhere
 
 
-def test_a_green_one_gives_no_reasons(planted):
+def test_a_passing_claim_has_no_reasons(planted):
     verdict = planted("gemm ada all, error: 6 %, bias: 6 %")
     assert (verdict.outcome, verdict.obtained.details, verdict.obtained.causes) == ("pass", "", ())

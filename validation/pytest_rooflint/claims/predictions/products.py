@@ -7,12 +7,15 @@ from pytest_rooflint.claims.predictions.subject import Subject, rows_of, share
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import Context, Obtained
 from rooflint.base.units import DIMENSIONLESS
+from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import constants_file
 from rooflint_calibration import evaluation
-from rooflint_calibration import products as measurements
+from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.products import Measured
+from rooflint_calibration.rows import Rows
+from rooflint_calibration.tables import TOO_FAST
+from rooflint_calibration.topics import sample
+from rooflint_calibration.topics import unseen as constants_without
 
 NAME = "gemm"
 
@@ -32,11 +35,9 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 def _order(claim: Claim, context: Context) -> Obtained:
     """Which of two devices of different families is faster on a shape, each by constants fitted without its family."""
-    file, right, shapes = constants_file(context.registry), 0, 0
+    right, shapes = 0, 0
     for pair in evaluation.pairs():
-        one, two = (
-            (*measurements.of_device(context.registry, device), file.without(family_of(device))) for device in pair
-        )
+        one, two = (_held_out(context.registry, device) for device in pair)
         good, tried = evaluation.ordered(one, two, rows_of(claim))
         right, shapes = right + good, shapes + tried
     wanted = share(claim, "right")
@@ -51,11 +52,15 @@ def _order(claim: Claim, context: Context) -> Obtained:
     )
 
 
+def _held_out(registry: Registry, device: str) -> HeldOut:
+    return HeldOut(NAME, *sample(registry, NAME, device), constants_without(registry, family_of(device)))
+
+
 def _peak(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # the subject says all
     """No measurement is faster than the dense peak."""
 
-    def beaten(measured: Measured, chip: Chip) -> int:  # noqa: ARG001  # counted while reading
-        return measured.dropped["faster than the dense peak"]
+    def beaten(measured: Rows, chip: Chip) -> int:  # noqa: ARG001  # counted while reading
+        return measured.dropped[TOO_FAST]
 
     return _broken(context, beaten, "no shape faster than the dense peak", "of all measured")
 
@@ -64,17 +69,17 @@ def _roofline(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001  # th
     """No measurement is faster than the roofline unless L2 may hold what it reads."""
     return _broken(
         context,
-        lambda measured, chip: len(measurements.below_roofline(measured, chip)),
+        lambda measured, chip: len(evaluation.below_roofline(measured, chip)),
         "no shape faster than the roofline",
-        f"exempt: working sets up to {measurements.RESIDENT:g} times L2",
+        f"exempt: working sets up to {evaluation.RESIDENT:g} times L2",
     )
 
 
-def _broken(context: Context, beaten: Callable[[Measured, Chip], int], expected: str, exempt: str) -> Obtained:
+def _broken(context: Context, beaten: Callable[[Rows, Chip], int], expected: str, exempt: str) -> Obtained:
     found: dict[str, int] = {}
     rows = 0
     for device in (name for family in FAMILIES for name in devices(family)):
-        measured, chip = measurements.of_device(context.registry, device)
+        measured, chip = sample(context.registry, NAME, device)
         rows += len(measured)
         if count := beaten(measured, chip):
             found[device] = count

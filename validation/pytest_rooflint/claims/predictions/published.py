@@ -20,10 +20,10 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import against_published, published
 from rooflint_calibration.against_published import Given, Mask
+from rooflint_calibration.evaluation import Score, score
 from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.products import REGIMES
 from rooflint_calibration.published import Published
-from rooflint_calibration.score import Score, score
+from rooflint_calibration.topics import PRODUCT
 from rooflint_report.verdicts import Prediction
 
 NAME = "published"
@@ -36,7 +36,7 @@ WORST = 3
 
 def needs(words: Sequence[str]) -> Sequence[str] | None:
     """Both bounds, of a table and perhaps a regime of it."""
-    there = len(words) == 1 or (len(words) == 2 and words[1] in REGIMES)
+    there = len(words) == 1 or (len(words) == 2 and words[1] in PRODUCT)
     return BOUNDS if there else None
 
 
@@ -155,4 +155,4 @@ def _place(table: Published, row: int) -> str:
     return f"            {shown(table.file)}:{table.lines[row]}  {against_published.label(table, row)}"
 
 
-SUBJECT = Subject(f"a table of {PUBLISHED} and perhaps a regime ({', '.join(REGIMES)})", needs, obtain, sampled=False)
+SUBJECT = Subject(f"a table of {PUBLISHED} and perhaps a regime ({', '.join(PRODUCT)})", needs, obtain, sampled=False)

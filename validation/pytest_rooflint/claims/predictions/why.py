@@ -131,7 +131,7 @@ def _details(
 
 def _regime(worst: Sequence[HeldOut], ones: Sequence[HeldOut], regime: str) -> str:
     """The regime with a disproportionate share of the worst rows; empty if the claim names one, or there is none."""
-    topic = TOPICS[ones[0].rows.topic]
+    topic = TOPICS[ones[0].topic]
     if regime != "all":
         return ""
     found = {name: (_inside(worst, name), _inside(ones, name)) for name, said in topic.regimes.items() if name != "all"}
@@ -144,7 +144,7 @@ def _regime(worst: Sequence[HeldOut], ones: Sequence[HeldOut], regime: str) -> s
 
 def _inside(ones: Sequence[HeldOut], regime: str) -> float:
     """Share of the rows that lie in a regime. [1]"""
-    masks = [TOPICS[one.rows.topic].inside(regime, one.rows.sizes) for one in ones if len(one.rows)]
+    masks = [TOPICS[one.topic].inside(regime, one.rows.sizes) for one in ones if len(one.rows)]
     return float(np.concatenate(masks).mean())
 
 
@@ -207,11 +207,10 @@ def _typical(worst: Sequence[HeldOut], term: str, *, slow: bool) -> HeldOut:
 
 def sentence(one: HeldOut) -> str:
     """`m 16, n 4096, k 4096 on nvidia/l40s: measured 12.1 us, predicted 20.2 us, of which memory 15 us`."""
-    names = TOPICS[one.rows.topic].columns
-    sizes = ", ".join(f"{name} {size:g}" for name, size in zip(names, one.rows.sizes[0], strict=True))
     terms = {name: seconds.item() for name, seconds in one.terms_s().items()}
     first = max(terms, key=lambda name: terms[name])
     measured, predicted, of_it = (
         format_quantity(seconds, SECONDS) for seconds in (one.rows.seconds[0], one.predicted_s()[0], terms[first])
     )
-    return f"{sizes} on {one.rows.device}: measured {measured}, predicted {predicted}, of which {first} {of_it}"
+    row = f"{one.rows.label(0)} on {one.rows.device}"
+    return f"{row}: measured {measured}, predicted {predicted}, of which {first} {of_it}"
