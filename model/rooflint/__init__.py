@@ -21,6 +21,7 @@ _HOMES = {
     "compare": "rooflint.api.predictions",
     "device": "rooflint.api.devices",
     "devices": "rooflint.api.devices",
+    "kernel": "rooflint.api.kernels",
     "network": "rooflint.api.predictions",
     "networks": "rooflint.api.predictions",
     "predict": "rooflint.api.predictions",

@@ -146,6 +146,13 @@ def device(name: str, at: str = "", *, specs: Specs = None) -> Device:
     return _as_device(select_device(registry(specs), name, at))
 
 
+def hardware_of(among: Registry, on: str | Hardware, at: str = "") -> Hardware:
+    """A device by name, or the device itself, at an operating point if one is named."""
+    if isinstance(on, str):
+        return select_device(among, on, at)
+    return on.at(at) if at else on
+
+
 def devices(*names: str, at: str = "", specs: Specs = None) -> list[Device]:
     """Devices by names, globs (`nvidia/l*`) or kinds, each once; all that are registered without a name.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rooflint.answers import analyze as analyze_answer
 from rooflint.answers import compare as compare_answer
 from rooflint.api.columns import Columns
-from rooflint.api.devices import Specs, registry
+from rooflint.api.devices import Specs, hardware_of, registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.coefficients.launch_overheads import FREE, MODES
@@ -17,7 +17,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
-from rooflint.hardware.select import select_device, select_devices
+from rooflint.hardware.select import select_devices
 from rooflint.output.answer import Answer
 from rooflint.prediction import comparison
 from rooflint.prediction import predict as prediction
@@ -142,7 +142,7 @@ def predict(
     """
     chosen = setting(precision, storage, fuse, launch, fidelity)
     known, energies = context(specs)
-    found = prediction.predict(_hardware(known, on, at), network(source).at_batch(batch), energies, chosen)
+    found = prediction.predict(hardware_of(known, on, at), network(source).at_batch(batch), energies, chosen)
     return _as(Prediction, found, setting=chosen)
 
 
@@ -214,19 +214,13 @@ def _context(roots: tuple[Path, ...], stamp: tuple[int, ...]) -> tuple[Registry,
     return found, Energies(Coefficients(found))
 
 
-def _hardware(among: Registry, on: "str | Hardware", at: str) -> Hardware:
-    if isinstance(on, str):
-        return select_device(among, on, at)
-    return on.at(at) if at else on
-
-
 def _all_hardware(among: Registry, on: "Iterable[str | Hardware] | None", at: str) -> list[Hardware]:
     if on is None:
         return select_devices(among, None, at)
     listed = [on] if isinstance(on, str | Hardware) else list(on)
     found: list[Hardware] = []
     for one in listed:
-        found += select_devices(among, [one], at) if isinstance(one, str) else [_hardware(among, one, at)]
+        found += select_devices(among, [one], at) if isinstance(one, str) else [hardware_of(among, one, at)]
     return list({one.label: one for one in found}.values())
 
 

@@ -6,12 +6,9 @@ from typing import Annotated
 import typer
 
 from rooflint.answers.explain_gemm import answer
-from rooflint.api.devices import device as device_named
-from rooflint.api.devices import registry
-from rooflint.base.precision import precision
+from rooflint.api.kernels import kernel
 from rooflint.cli import options
 from rooflint.cli.options import Specs
-from rooflint.kernels.dispatch import kernel
 from rooflint.kernels.residency import COLD
 from rooflint.output.deliver import deliver
 
@@ -48,17 +45,9 @@ def gemm(
     specs: Specs = None,
 ) -> None:
     """Explain the latency of an m × k by k × n product: tile, split, waves, bytes, power, and which of them binds."""
-    name = precision(compute).name
-    device = device_named(hardware, at, specs=specs)
-    known = registry(specs)
-    scales = {"scale": scale.lower()} if scale else {}
-    sizes = {"m": m, "n": n, "k": k, "batch": batch}
-    deliver(
-        answer(
-            kernel(
-                "gemm", device, known, precision=name, copies=copies or COLD, calibration=calibration, **sizes, **scales
-            )
-        ),
-        form,
-        output,
-    )
+    options_ = {"scale": scale.lower()} if scale else {}
+    times = kernel(
+        "gemm", hardware, precision=compute, copies=copies or COLD, calibration=calibration, at=at, specs=specs,
+        m=m, n=n, k=k, batch=batch, **options_,
+    )  # fmt: skip
+    deliver(answer(times), form, output)

@@ -138,6 +138,12 @@ class DeviceKernel(KernelTimes):
         return self.file.errors(self.kernel.topic)
 
     @property
+    def error_band(self) -> tuple[float, float] | None:
+        """Lowest and highest mean error of a held-out family; None where not measured. [%]"""
+        found = self.errors.values()
+        return (min(found), max(found)) if found else None
+
+    @property
     def over_folds(self) -> Sequence[Numbers]:
         """Seconds by the constants of each family left out. [s]"""
         groups = ["products", *OPS_GROUPS]
