@@ -148,7 +148,8 @@ def blocks_s(shapes: Sequences, chip: Chip, constants: Prefill, *, causal: bool)
 
 def power_s(shapes: Sequences, chip: Chip, constants: Constants, *, causal: bool) -> Numbers:
     """Time below which the ops would draw more than the rated power, each as much as one of a product. [s]"""
-    return ops(shapes, causal=causal) * (gemm.energy_j_per_op(chip, constants.products) / chip.tdp_w)
+    here = gemm.constants_on(chip, constants.products, constants.cores)
+    return ops(shapes, causal=causal) * (gemm.energy_j_per_op(chip, here) / chip.tdp_w)
 
 
 def computed_s(shapes: Sequences, chip: Chip, constants: Constants, *, causal: bool) -> Numbers:
