@@ -1,6 +1,7 @@
-"""The Python that the pages show runs, and prints what they show."""
+"""The Python that the pages show runs, and prints what they show; the files that a page names are there."""
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,24 @@ def test_the_python_of_a_page_prints_what_the_page_shows(page, monkeypatch):
     runner = doctest.DocTestRunner(optionflags=options)
     runner.run(examples, out=said.append)
     assert "".join(said) == ""
+
+
+def test_the_files_that_the_page_on_growing_names_are_there():
+    text = (ROOT / "docs/growing.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:model|validation|reports|golden|tests)/[^`\s]+)`", text)
+    assert len(named) > 15
+    assert [one for one in named if not (ROOT / one).exists()] == []
+
+
+def test_the_rows_that_the_page_on_growing_shows_stand_in_the_source():
+    page = (ROOT / "docs/growing.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|yaml)\n(.*?)```", page, re.DOTALL)
+    sources = "".join(
+        one.read_text(encoding="utf-8")
+        for folder in ("model/rooflint", "golden/precisions")
+        for one in (ROOT / folder).rglob("*")
+        if one.suffix in (".py", ".yaml") and "specs" not in one.parts
+    )
+    lines = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+    assert len(lines) > 8
+    assert [line for line in lines if line not in sources] == []
