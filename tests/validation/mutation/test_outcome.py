@@ -11,6 +11,7 @@ from pytest_rooflint.mutation.baseline import Baseline, FailingSuiteError
 from pytest_rooflint.mutation.operators import quantities
 from pytest_rooflint.mutation.outcome import Outcome, groups, outcomes
 from pytest_rooflint.suite.judge import brief
+from rooflint.base.memo import known
 from rooflint.hardware.registry import Registry
 
 GOLDEN, SPEC = "golden/x1.yaml", "specs/hardware/acme/x1.yaml"
@@ -164,11 +165,11 @@ def copied(registry, fact, other):
 
     for name in registry.architecture_files:
         found = registry.architecture(name)
-        twin._architectures[name] = replace(found, facts=rewritten(found.facts))
+        known(twin, "architecture")[(name,)] = replace(found, facts=rewritten(found.facts))
     for name in registry.ids():
         found = registry.get(name)
         points = {mode: rewritten(overlay) for mode, overlay in found.operating_points.items()}
-        twin._loaded[name] = replace(found, facts=rewritten(found.facts), operating_points=points)
+        known(twin, "get")[(name,)] = replace(found, facts=rewritten(found.facts), operating_points=points)
     return twin
 
 
