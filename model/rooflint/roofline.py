@@ -7,7 +7,6 @@ CACM 52(4), 2009. doi:10.1145/1498765.1498785
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -120,7 +119,7 @@ class Estimate:
         """What the latency waits for: compute of some kernels, memory of others, launches; they add up to it. [s]"""
         work, computes = self.work_s, self.compute_s >= self.memory_s
         waits = {"compute": work[computes], "memory": work[~computes], "launch": self.launch_s}
-        return MappingProxyType({name: float(seconds.sum()) for name, seconds in waits.items()})
+        return {name: float(seconds.sum()) for name, seconds in waits.items()}
 
     @property
     def bound(self) -> str:

@@ -57,10 +57,12 @@ def audit(*tables: Path | str, columns: Mapping[str, str] | None = None, specs: 
         columns: what a column means, where its name does not say: `{"Dense": "peak bf16 TFLOP/s"}`.
         specs: folders of specs, in front of the packaged ones.
 
-    Raises RooflintError for a file that is missing or cannot be read as a table.
+    Raises RooflintError without a file, and for one that is missing or cannot be read as a table.
     """
     auditor = Auditor(registry(specs), tuple(configured("rooflint_golden")), dict(columns or {}))
     files = [Path(table) for table in tables]
+    if not files:
+        raise RooflintError("want at least one table, found none")
     for file in files:
         if not file.is_file():
             raise RooflintError(f"{file}: want a table (.csv, .tsv, .md, .json, .yaml), found no file")
@@ -108,7 +110,8 @@ def check(*golden: Path | str, specs: Specs = None) -> Verdicts:
         golden: folders of golden files, or single files; the project's own folders if none is given.
         specs: folders of specs, in front of the packaged ones.
 
-    Raises RooflintError where there is no such file or folder, and no project that names one.
+    Raises RooflintError where there is no such file or folder, for a file that is not YAML, and where no project names
+    a folder.
     """
     places = [Path(place).resolve() for place in golden] or configured("rooflint_golden")
     if not places:
@@ -120,6 +123,8 @@ def check(*golden: Path | str, specs: Specs = None) -> Verdicts:
     roots = dict.fromkeys(place.parent if place in files else place for place in places)
     folders = configured("rooflint_specs") if specs is None else map(Path, specs)
     suite = Suite.of(roots, folders)
+    for file in files.difference(suite.files):
+        raise RooflintError(f"{file}: not a golden file (.yaml, .yml)")
     problems: list[Problem] = [] if files else suite.world_problems()
     ranking = Trial(suite).ranked
     verdicts = tuple(

@@ -40,7 +40,7 @@ class Columns(Mapping[str, NDArray[Any]]):
     @classmethod
     def of(cls, table: Table) -> Self:
         """Of the rows of an answer; a value that is not known becomes NaN among numbers and None among texts."""
-        return cls(dict(zip(table.columns, zip(*table.rows, strict=True), strict=True)) if table.rows else {})
+        return cls({name: [row[place] for row in table.rows] for place, name in enumerate(table.columns)})
 
 
 def _array(values: Sequence[Any]) -> NDArray[Any]:

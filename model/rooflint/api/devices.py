@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from rooflint.base.errors import shown
+from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Ladder
 from rooflint.base.files import configured
 from rooflint.base.precision import precision as precision_named
@@ -106,6 +106,9 @@ class Device(Hardware):
         """Operating points that `at` takes."""
         return tuple(self.operating_points)
 
+    def __hash__(self) -> int:
+        return hash((self.id, self.mode))
+
     def __str__(self) -> str:
         return self.label
 
@@ -143,14 +146,19 @@ def device(name: str, at: str = "", *, specs: Specs = None) -> Device:
 
     Raises RooflintError with suggestions for an unknown name, and with the candidates for an ambiguous one.
     """
-    return _as_device(select_device(registry(specs), name, at))
+    return as_device(select_device(registry(specs), name, at))
 
 
-def hardware_of(among: Registry, on: str | Hardware, at: str = "") -> Hardware:
-    """A device by name, or the device itself, at an operating point if one is named."""
+def hardware_of(among: Registry, on: str | Hardware, at: str = "") -> Device:
+    """A device by name, or the device itself, at an operating point if one is named.
+
+    Raises RooflintError for an unknown name, and for what is neither.
+    """
     if isinstance(on, str):
-        return select_device(among, on, at)
-    return on.at(at) if at else on
+        return as_device(select_device(among, on, at))
+    if not isinstance(on, Hardware):
+        raise RooflintError(f"want a device or its name, found {type(on).__name__}")
+    return as_device(on.at(at) if at else on)
 
 
 def devices(*names: str, at: str = "", specs: Specs = None) -> list[Device]:
@@ -159,8 +167,9 @@ def devices(*names: str, at: str = "", specs: Specs = None) -> list[Device]:
     Raises RooflintError for a name that no device has.
     """
     found = select_devices(registry(specs), names or ("*",), at)
-    return [_as_device(one) for one in found]
+    return [as_device(one) for one in found]
 
 
-def _as_device(one: Hardware) -> Device:
+def as_device(one: Hardware) -> Device:
+    """The same with the methods of the API."""
     return Device(**{each.name: getattr(one, each.name) for each in fields(Hardware)})

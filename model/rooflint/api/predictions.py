@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rooflint.answers import analyze as analyze_answer
 from rooflint.answers import compare as compare_answer
 from rooflint.api.columns import Columns
-from rooflint.api.devices import Specs, hardware_of, registry
+from rooflint.api.devices import Device, Specs, as_device, hardware_of, registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.coefficients.launch_overheads import FREE, MODES
@@ -43,6 +43,8 @@ def network(source: Any, inputs: Any = None, *, shape: Sequence[int] = (), fresh
     Raises RooflintError for a network that is unknown or cannot be captured, and where torch is needed but missing.
     """
     shapes = [list(shape)] if shape else []
+    if inputs is not None and isinstance(source, str | Path | Workload):
+        raise RooflintError(f"{getattr(source, 'name', source)}: inputs belong to a module; want shape=")
     if isinstance(source, Workload):
         return source
     if isinstance(source, str | Path):
@@ -214,14 +216,16 @@ def _context(roots: tuple[Path, ...], stamp: tuple[int, ...]) -> tuple[Registry,
     return found, Energies(Coefficients(found))
 
 
-def _all_hardware(among: Registry, on: "Iterable[str | Hardware] | None", at: str) -> list[Hardware]:
+def _all_hardware(among: Registry, on: "Iterable[str | Hardware] | None", at: str) -> list[Device]:
     if on is None:
-        return select_devices(among, None, at)
+        return [as_device(one) for one in select_devices(among, None, at)]
     listed = [on] if isinstance(on, str | Hardware) else list(on)
+    if not listed:
+        raise RooflintError("want at least one device, found none")
     found: list[Hardware] = []
     for one in listed:
         found += select_devices(among, [one], at) if isinstance(one, str) else [hardware_of(among, one, at)]
-    return list({one.label: one for one in found}.values())
+    return [as_device(one) for one in {one.label: one for one in found}.values()]
 
 
 def _as(kind: type[T], one: Any, **more: Any) -> T:

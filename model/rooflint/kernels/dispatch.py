@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
+import numpy as np
+
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.coefficients.library import Coefficients
@@ -191,6 +193,10 @@ def kernel(
     names = {field.name for one in OPS.values() for field in fields(one)} | {"scale"}
     options = {name: value for name, value in sizes_and_options.items() if name in names}
     model = kernel_for(op, precision, chip, **options)
+    if not model.columns:
+        raise KernelError(f"op: '{op}' has no sizes, so it cannot be timed by itself")
+    if not np.all(np.asarray(copies) >= 1):
+        raise KernelError(f"copies: want 1 or more, found {np.min(copies):g}")
     work = model.work(copies=copies, **{name: one for name, one in sizes_and_options.items() if name not in options})
     constants = file.constants
     own = read_calibration(calibration, hardware.id, chip, file) if calibration else None

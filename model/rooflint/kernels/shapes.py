@@ -40,11 +40,17 @@ def shapes(*sizes: ArrayLike, **named: ArrayLike) -> Shapes:
 
 
 def columns_of(names: Sequence[str], *sizes: ArrayLike, **named: ArrayLike) -> list[Numbers]:
-    """Sizes by position or by name, broadcast against one another. Raises RooflintError for one below 1 or missing."""
+    """Sizes by position or by name, broadcast against one another.
+
+    Raises RooflintError for one below 1 or missing, and for what is not a number or does not broadcast.
+    """
     given = {**dict(zip(names, sizes, strict=False)), **named}
     if len(sizes) > len(names) or set(given) != set(names):
         raise RooflintError(f"want sizes {', '.join(names)}, found {', '.join(given)}")
-    columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(given[name], float)) for name in names))
+    try:
+        columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(given[name], float)) for name in names))
+    except (TypeError, ValueError) as error:
+        raise RooflintError(f"sizes {', '.join(names)}: {error}") from None
     for name, column in zip(names, columns, strict=True):
         if not (column >= 1).all():
             raise RooflintError(f"{name}: want 1 or more, found {column.min():g}")

@@ -60,12 +60,14 @@ def _elements(page: Page) -> Iterator[str]:
     yield f"<h3>{html.escape(page.title)}</h3>"
     yield f"<p>{html.escape(page.subtitle)}</p>"
     for section in page.sections:
-        yield f"<h4>{html.escape(section.heading)}</h4>"
+        if section.heading:
+            yield f"<h4>{html.escape(section.heading)}</h4>"
         if isinstance(section, Prose):
             yield f"<ul>{''.join(f'<li>{html.escape(sentence)}</li>' for sentence in section.sentences)}</ul>"
             continue
         yield from map(_element, shown_tables(section))
-        yield f"<p><small>{html.escape(section.note)}</small></p>"
+        if section.note:
+            yield f"<p><small>{html.escape(section.note)}</small></p>"
 
 
 def _element(shown: Shown) -> str:

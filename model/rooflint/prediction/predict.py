@@ -8,7 +8,6 @@ All commands print, compare and record predictions of this module, so that they 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -336,7 +335,7 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     floors = isinstance(times, SiliconEstimate) and overhead is None
     if setting.launch != FREE and not floors:
         reasons |= _launch_reason(hardware, energies, setting.launch, overhead)
-    return Prediction(hardware, work, run, times, MappingProxyType(reasons), overhead, laid, energy, live)
+    return Prediction(hardware, work, run, times, reasons, overhead, laid, energy, live)
 
 
 def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting: Setting) -> SiliconEstimate:
