@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import rooflint as rl
+from rooflint.api.predictions import repeated_options, setting
 from rooflint.cli.main import program
 
 TILES = """\
@@ -65,13 +66,19 @@ def test_options_reach_the_prediction():
     assert rl.predict("resnet18", "h100-sxm5", fidelity="silicon").fidelity == "silicon"
     slow = rl.predict("resnet18", "agx-orin-64", precision="fp16", at="15w")
     assert slow.hardware == rl.device("agx-orin-64@15w")
+    again = rl.predict("resnet18", rl.device("agx-orin-64"), precision="fp16", at="15w")
+    assert again.hardware == slow.hardware
 
 
 @pytest.mark.parametrize(
     ("made", "typed"),
     [
         (lambda: rl.compare("resnet18", "t4,l4", precision="fp16", batch=8), "compare resnet18 -d t4,l4 -p fp16 -b 8"),
-        (lambda: rl.compare("resnet18", fuse=True), "compare resnet18 --fuse"),
+        (lambda: rl.compare("resnet18", fuse=True, storage="fp32"), "compare resnet18 --fuse --storage fp32"),
+        (
+            lambda: rl.compare("resnet18", "agx-orin-64", precision="fp16", at="30w", launch="graph"),
+            "compare resnet18 -d agx-orin-64 -p fp16 --at 30w --launch graph",
+        ),
     ],
 )
 def test_a_comparison_prints_as_the_command(made, typed):
@@ -83,6 +90,19 @@ def test_a_notebook_shows_well_formed_html():
     assert "<h3>torchvision/resnet18 on nvidia/t4</h3>" in found._repr_html_()
     assert is_well_formed(found._repr_html_())
     assert is_well_formed(rl.compare("resnet18", ["t4", "l4"], precision="fp16")._repr_html_())
+
+
+def test_every_device_of_a_comparison_runs_the_batch():
+    found = rl.compare("resnet18", ["t4", "l4"], precision="fp16", batch=8)
+    assert found.columns["batch"].tolist() == [8, 8]
+    assert found.contenders[0].prediction.latency_s == rl.predict("resnet18", "t4", precision="fp16", batch=8).latency_s
+
+
+def test_the_next_steps_repeat_the_options():
+    chosen = setting("fp16", storage="fp32", fuse=True, launch="graph", fidelity="silicon")
+    repeated = "-b 8 -p fp16 --storage fp32 --launch graph --fidelity silicon --at 30w --fuse"
+    assert repeated_options(8, chosen, "30w").split() == repeated.split()
+    assert repeated_options(1, setting("bf16")) == ""
 
 
 def test_what_is_shown_is_short():
@@ -141,6 +161,7 @@ def test_a_spec_that_changes_is_read_again(specs):
         (lambda: rl.predict("resnet18", "h100"), "'h100' is ambiguous"),
         (lambda: rl.compare("resnet18", []), "want at least one device, found none"),
         (lambda: rl.compare("resnet18", ["t4", 4]), "want a device or its name, found int"),
+        (lambda: rl.network("resnet18", shape=(0, 3)), "resnet18: want a shape of whole numbers"),
         (lambda: rl.network("resnet18", [1]), "resnet18: inputs belong to a module; want shape="),
         (lambda: rl.network(rl.network("vgg16"), [1]), "torchvision/vgg16: inputs belong to a module; want shape="),
     ],

@@ -72,11 +72,6 @@ class Blocks:
         """Each version against itself, one half of its turns over the other; base, then head. [1]"""
         return np.stack([np.log(side[1]) - np.log(side[0]) for side in (self.base_s, self.head_s)])
 
-    @property
-    def swapped(self) -> "Blocks":
-        """The head for the base, and back."""
-        return Blocks(self.head_s, self.base_s, self.disturbed)
-
     def slowed(self, factor: ArrayLike) -> "Blocks":
         """As if the head took so many times as long."""
         return Blocks(self.base_s, self.head_s * np.asarray(factor), self.disturbed)
