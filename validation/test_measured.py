@@ -104,7 +104,7 @@ def holds(asked, watcher):
 
     def check(found: Measurement, *names: str) -> None:
         if asked is None:
-            pytest.skip(f"timed, and compared with nothing: the registry has no {watcher.machine({}).device}")
+            pytest.skip(f"timed but not compared: the registry has no {watcher.machine({}).device}")
         row = Row(RecordedFile(Path("measured now"), _recording(found, watcher.machine({})), (1,)), 0)
         looked = [(name, finding) for name in names for finding in findings((row,), LAWS[name], asked)]
         for name, finding in looked:
@@ -112,9 +112,9 @@ def holds(asked, watcher):
             assert finding.state != "breaks", f"{name}: {finding.text}. {causes}"
         if all(finding.state == "silent" for _, finding in looked):
             reasons = dict.fromkeys(finding.text for _, finding in looked) or [
-                f"{asked.hardware.id} says nothing of it"
+                f"{asked.hardware.id} has no such figure"
             ]
-            pytest.skip(f"timed, and compared with nothing: {'; '.join(reasons)}")
+            pytest.skip(f"timed but not compared: {'; '.join(reasons)}")
 
     return check
 

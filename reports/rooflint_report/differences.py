@@ -152,7 +152,7 @@ class LeftOut(Record):
     said: str
 
 
-class Said(Record):
+class StatedValue(Record):
     """A fact on one side."""
 
     text: str
@@ -185,8 +185,8 @@ class Change(Record):
     what: Literal["fact", "trait", "file"]
     path: str
     at: str | None
-    old: Said | None
-    new: Said | None
+    old: StatedValue | None
+    new: StatedValue | None
     file: str | None
     line: int | None
     text: str

@@ -494,7 +494,7 @@ def _mutation() -> Record:
         "score": 4 / 5,
         "floor": 0.75,
         "holds": True,
-        "definitions": {"unseen": "moves a figure, and no claim turns red"},
+        "definitions": {"unseen": "changes a figure, and no claim fails"},
         "counts": _mutants(12, 5, 4, 2, 4, 1, 3) | {"refused": 6},
         "gross": {"mutants": 3, "killed": 3},
         "classes": [

@@ -1,1 +1,1 @@
-"""Calibration: kernel times held against published measurements, fitted, and scored on families left out."""
+"""Calibration: kernel times fitted to published measurements, and scored on families left out."""

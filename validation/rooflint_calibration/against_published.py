@@ -1,4 +1,4 @@
-"""Against published: what the model says of the rows of a published table, timed in the way that the table was."""
+"""Predictions for the rows of a published table, with the table's way of timing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ RAN = "winograd"
 """The column that says which algorithm was run."""
 
 LARGE_BYTES, SMALL_BYTES = 100e6, 1e6
-"""Of what a stream moves: L2 of no measured GPU holds the one, that of all the other. [B]"""
+"""Bytes of large and small streams: no measured L2 holds the first, all hold the second. [B]"""
 
 STREAMS: Mapping[OpName, int] = MappingProxyType(
     {"layernorm": 1, "rmsnorm": 1, "softmax": 1, "gelu": 1, "silu": 1, "silu_mul": 2, "add": 2}
 )
-"""Tensors that an op reads which writes one; `silu_mul` reads a gate and what it opens for."""
+"""Number of tensors that an op reads to write one; `silu_mul` reads a gate and a value."""
 
 
 class Given(NamedTuple):
@@ -43,23 +43,23 @@ class Given(NamedTuple):
 
     chip: Chip
     constants: Constants
-    """Those of CUDA cores as they were fitted without the family of the chip."""
+    """Constants of CUDA cores fitted without the family of the chip."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What is counted of a table, whatever the model says of its time."""
+    """Operations and bytes of each row of a table."""
 
     macs: Numbers
     """On matrix units. [MAC]"""
     bytes_moved: Numbers
     """Each tensor once. [B]"""
     most: Numbers
-    """How far the peak by counted MACs may be exceeded: 1 but where an algorithm saves some. [1]"""
+    """Factor by which the counted MACs may exceed the peak: above 1 where an algorithm saves some. [1]"""
 
 
 def given_of(published: Published, registry: Registry) -> Given:
-    """The device of a table as the formulas want it, and all constants.
+    """The device of a table as a chip, and all constants.
 
     Raises InputError for a device that is not known or has no latency in the precision, and RooflintError.
     """
@@ -78,13 +78,13 @@ def family_of(device: Hardware) -> str:
 
 
 def predicted_s(published: Published, given: Given) -> Numbers:
-    """Time of each row, with what its clock saw beside the kernel. [s]"""
+    """Predicted time of each row, including what the clock measured besides the kernel. [s]"""
     graph = kernel_of(published, given.chip).predict(work_of(published, given.chip), given.chip, given.constants)
     return graph - gap_s(given) + beside_s(published, given)
 
 
 def kernel_of(published: Published, chip: Chip) -> Kernel:
-    """The kernel model of the op of a table, as everybody gets it."""
+    """The shipped kernel model for the op of a table."""
     op, precision = published.spec.op, published.spec.precision
     if op not in STREAMS:
         return kernel_for(op, precision, chip)
@@ -93,13 +93,13 @@ def kernel_of(published: Published, chip: Chip) -> Kernel:
 
 
 def work_of(published: Published, chip: Chip) -> Work:
-    """The rows of a table as their kernel model wants them."""
+    """The rows of a table as input of their kernel model."""
     sizes = {name: column for name, column in published.sizes.items() if name != RAN}
     return kernel_of(published, chip).work(copies=1.0 if published.spec.warm else COLD, **sizes)
 
 
 def beside_s(published: Published, given: Given) -> float:
-    """What the clock saw beside the kernel: the gap to the next one in a graph, nothing, or a call's floor. [s]"""
+    """Time measured besides the kernel: the gap to the next one in a graph, nothing, or the floor of a call. [s]"""
     floor = published.spec.floor
     return {"graph": gap_s(given), "kernel": 0.0, "host": floor.us * 1e-6 if floor else 0.0}[published.spec.timing]
 
@@ -116,7 +116,7 @@ def roofline_s(published: Published, given: Given) -> Numbers:
 
 
 def peak_s(counted: Counted, chip: Chip) -> Numbers:
-    """Below what no row can be, whatever it reads. [s]"""
+    """Lower bound on the time of each row: its work at the dense peak. [s]"""
     return counted.macs / counted.most / (chip.sms * chip.macs_per_clock * chip.clock_hz)
 
 

@@ -67,7 +67,7 @@ LEAST_LAUNCH_S = 1e-8
 
 
 def shapes_of(anchors: Rows) -> list[tuple[int, int, int]]:
-    """m, n, k of each."""
+    """m, n and k of each anchor."""
     return [(int(m), int(n), int(k)) for m, n, k, _ in anchors.sizes]
 
 
@@ -146,7 +146,7 @@ def _is_anchor(row: Measurement, precision: str) -> bool:
 
 
 def of_recording(recording: Recording, precision: str) -> Rows:
-    """The least time of each, because noise only adds."""
+    """The least time of each anchor, because noise only adds."""
     products = [(row.subject, row.samples.best_s) for row in recorded(recording, precision)]
     sizes = [(one.m, one.n, one.k, one.weight_copies) for one, _ in products if isinstance(one, Gemm)]
     seconds = np.array([seconds for _, seconds in products])
@@ -219,7 +219,7 @@ def check_calibration(file: Path, text: str) -> None:
         read_spec(file, DeviceCalibrationSpec, text)
     except InputError as error:
         problems = "; ".join(problem.message for problem in error.problems)
-        raise RooflintError(f"{file}: not written, because no GPU has such figures: {problems}") from None
+        raise RooflintError(f"{file}: not written, because the figures are impossible for a GPU: {problems}") from None
 
 
 # ---- Where DEVIATIONS come from

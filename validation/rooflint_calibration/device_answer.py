@@ -85,9 +85,9 @@ QUANTITIES: Mapping[Kind, tuple[Quantity, str]] = {
 """The figure that each kind of anchor gives: its key and its label."""
 
 CAVEATS = (
-    "a figure moves from the shared value only as far as its products can tell the GPU from their shapes: the weight "
-    "follows from how much GPUs and shapes differ, both for the nine published GPUs",
-    "errors are on published rows, by constants fitted without the family; the rows are of another card of this model",
+    "each figure lies between the shared value and the one measured; its weight follows from the variance between "
+    "GPUs and between shapes on the nine published GPUs",
+    "errors are on published rows, by constants fitted without the family, from another card of the same model",
     "matrix units never exceed their rate: a factor above 1 goes to the power limit",
 )
 
@@ -112,7 +112,7 @@ class Found:
 
 
 def answer(found: Found) -> Answer:
-    """Of one GPU."""
+    """The answer for one GPU."""
     label = found.hardware.label
     benefits = _benefits({label: found.benefit}) if found.benefit else []
     summary = tuple(benefit.summary(found.benefit)) if found.benefit else ()
@@ -134,7 +134,7 @@ def answer(found: Found) -> Answer:
 
 
 def published_answer(found: Mapping[str, Benefit]) -> Answer:
-    """Of all published devices, each with anchors from its own rows."""
+    """The answer for all published devices, each with anchors from its own rows."""
     benefits, summary = _benefits(found), tuple(benefit.summary_of_many(found))
     record = DeviceCalibrationRecord.build(
         hardware=None, precision=None, own=[], products=[], benefits=benefits, caveats=[*summary, *CAVEATS]

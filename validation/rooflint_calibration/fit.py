@@ -91,7 +91,7 @@ class Fold:
 
     constants: Constants
     scores: Scores
-    """On all rows of that family."""
+    """Scores on all rows of that family."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _solved(step: Step, start: Constants) -> Constants:
 
 
 def scores(samples: Sequence[Sample], constants: Constants) -> Scores:
-    """Scores of each subject, part by part, over all of its samples."""
+    """Scores by subject and part, over all of its samples."""
     found = {}
     for subject in dict.fromkeys(one.subject for one in samples):
         ones = [one for one in samples if one.subject == subject]

@@ -1,4 +1,4 @@
-"""Not known: of which ops and of which GPUs nobody can say what silicon takes, and why."""
+"""Ops and GPUs without calibrated kernel times, and why."""
 
 import re
 from collections import defaultdict
@@ -16,23 +16,23 @@ PRECISIONS = ("bf16", "fp16")
 """Tried in this order."""
 
 _WISH = re.compile("; without it there is no silicon latency.*")
-"""What a page need not repeat of each."""
+"""The part of the reason that a page need not repeat."""
 
 NAMES: Mapping[str, str] = {
     "stream": "element-wise ops, normalisation, softmax, pooling, copies, depthwise convolution",
     "roofline": "any other op",
 }
-"""What is timed in a way whose own name does not say it."""
+"""Labels for ops whose kernel model has an unclear name."""
 
 
 def ops() -> Mapping[str, str]:
-    """What is timed with constants that were fitted to other kernels, and what those are."""
+    """Ops whose constants were fitted to other kernels, with those kernels."""
     others = (name for name in MODELS if name not in CALIBRATED)
     return {NAMES.get(name, name): OPS[OP_OF.get(name, name)].rests_on.partition(": ")[2] for name in others}
 
 
 def gpus(devices: Iterable[Hardware], registry: Registry) -> Mapping[str, list[str]]:
-    """GPUs that stay at the roofline, by the reason why; the fact that a spec lacks, above all."""
+    """GPUs without calibrated times by reason, usually a missing fact."""
     coefficients = Coefficients(registry)
     found = defaultdict(list)
     for device in devices:
@@ -42,7 +42,7 @@ def gpus(devices: Iterable[Hardware], registry: Registry) -> Mapping[str, list[s
 
 
 def missing(device: Hardware, coefficients: Coefficients) -> str | None:
-    """Why a GPU has no latency on silicon; None where it has one."""
+    """Why a GPU has no calibrated latency; None if it has one."""
     known = [name for name in PRECISIONS if any(name in unit.precisions for unit in device.units.values())]
     try:
         chip_of(device, (known or PRECISIONS)[0], coefficients.launches())

@@ -88,7 +88,7 @@ def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
 
 
 def _longer(times: SiliconEstimate, op: int) -> str:
-    """What most of a kernel is that has no tile of its own."""
+    """The longest part of a kernel that is not computed in tiles."""
     parts = {"arithmetic": times.compute_s[op], "memory": times.memory_s[op], "launch": times.launch_s[op]}
     return max(parts, key=lambda name: float(parts[name]))
 
@@ -131,7 +131,7 @@ class AnalyzeRecord(DeviceRecord, RunRecord, Record):
 
 
 def answer(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Amount]) -> Answer:
-    """Of a device that can run the network; `single` is the same for one sample, where there is such a run."""
+    """The answer for a device that can run the network; `single` is the prediction of one sample, if there is one."""
     found = one.prediction
     record = AnalyzeRecord.build(
         network=found.network.name,

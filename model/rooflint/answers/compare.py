@@ -80,7 +80,7 @@ MAPPED = ("energy", "latency")
 
 
 def kernel_map(able: Sequence[Contender], metric: str) -> Heat | None:
-    """Energy of an inference or latency of a batch, kernel by kernel; None where no energy is known."""
+    """Energy per inference or latency per batch, kernel by kernel; None where no energy is known."""
     by_time = metric == "latency"
     shown = tuple(one for one in able if by_time or one.prediction.has("energy"))
     if not shown:
@@ -153,7 +153,7 @@ def _best(found: Comparison, by: str) -> tuple[str, str]:
 
 
 def _figure(one: Contender, by: str) -> str:
-    """What a device wins with."""
+    """The winning figure of a device."""
     if by == BALANCE:
         return " × ".join(shown(one.prediction, name) for name in ("energy", "latency"))
     return shown(one.prediction, by)
@@ -184,7 +184,7 @@ def marked(one: Contender) -> str:
 
 
 def _cell(one: Contender, by: str) -> str:
-    """A figure, with what it lacks: `≥ 14 mJ`, `26 MB ✗`."""
+    """A figure with its caveat: `≥ 14 mJ` is incomplete, `26 MB ✗` does not fit."""
     text = shown(one.prediction, by)
     if by == "latency" and "fidelity" in one.prediction.reasons:
         return f"≥ {text}"
@@ -280,7 +280,7 @@ class Question:
 
 
 def answer(found: Comparison, question: Question) -> Answer:
-    """Everything that was asked, for people and for programs."""
+    """The answer to all options of the command."""
     told = explain(*question.explained, question.metric) if question.explained else None
     heat = kernel_map(found.able, question.metric) if question.level == "subgraph" else None
     record = _record(found, question, told, heat)

@@ -72,7 +72,7 @@ class GemmRecord(Record):
     k: int
     batch: int
     copies: int | None
-    """Sets of weights that take turns; null where nothing is left of them in L2."""
+    """Sets of weights used in rotation; null where none of them is left in L2."""
     latency_s: Positive
     latency_low_s: Positive
     """With the constants of any family left out."""
@@ -88,11 +88,11 @@ class GemmRecord(Record):
 # ---- The answer to `rooflint explain gemm`: the ladder of one matrix product, what binds it, and what would change i
 
 MORE = 2.0
-"""How much more of a resource is tried."""
+"""Factor by which each resource is increased."""
 OTHERS = 6
-"""Tiles and splits that are shown beside the one taken."""
+"""Number of alternative tiles and splits to show."""
 SAME = 0.005
-"""A latency that changes by less does not wait for the resource."""
+"""Relative change of a latency below which a resource is reported as "no change"."""
 
 LISTING = (
     *("hardware", "precision", "m", "n", "k", "batch", "tile_m", "tile_n", "split", "waves", "bound", "latency_s"),
@@ -101,21 +101,21 @@ LISTING = (
 )
 
 WAITS = {
-    "memory": "the bytes: fewer of them (a narrower precision, operands left in L2) or more bandwidth",
-    "power": "the power: the ops would draw more than the rated power if they ran at the units' rate",
-    "arithmetic": "the matrix units: more of them, or tiles that leave fewer of them idle",
-    "feed": "the operands of the tiles: a larger tile takes in fewer for each MAC",
-    "steps": "the latency of steps along k: more splits of k, or more tiles side by side, would hide it",
-    "store": "the result: each SM writes its tiles at its own rate",
-    "reduction": "adding up the parts of k",
-    "quantise": "the kernel that makes its activations fp8: fuse it into what writes them",
-    "launch": "the launch: as long as a kernel that does nothing; fuse it, or batch it",
+    "memory": "memory: fewer bytes (a narrower precision, operands left in L2) or more bandwidth would help",
+    "power": "power: at the full rate of the units the ops would draw more than the rated power",
+    "arithmetic": "matrix units: more of them, or tiles that leave fewer of them idle, would help",
+    "feed": "loading the operands of the tiles: a larger tile loads fewer bytes per MAC",
+    "steps": "the latency of steps along k: more splits of k, or more concurrent tiles, would hide it",
+    "store": "writing the result: each SM writes its tiles at a limited rate",
+    "reduction": "the reduction: adding up the parts of k",
+    "quantise": "the kernel that quantises the activations to fp8: fuse it into their producer",
+    "launch": "launch overhead: fuse the kernel with others, or use a larger batch",
 }
-"""What a latency waits for, by the term that is most of it."""
+"""What limits a latency, by its largest term."""
 
 
 def apart(question: DeviceKernel) -> list[Breakdown]:
-    """The one product by every tile and split that there are for it, the fastest first."""
+    """The product with each available tile and split, fastest first."""
     assert isinstance(question.kernel, Gemm)
     return question.kernel.apart(question.work, question.chip, question.constants)
 
@@ -141,7 +141,7 @@ def answer(question: DeviceKernel) -> Answer:
             _more(ones[0], twice),
             _others(ones),
             _facts(question),
-            Prose("What this is", question.caveats),
+            Prose("Limitations", question.caveats),
         ),
         record=_record(question, ones, twice),
         listing=Table(LISTING, tuple(_listed(question, one) for one in ones)),
@@ -150,14 +150,14 @@ def answer(question: DeviceKernel) -> Answer:
 
 def _precision(question: DeviceKernel) -> str:
     kernel = question.kernel
-    return f"fp8 with one scale a {kernel.scale}" if isinstance(kernel, Fp8Gemm) else kernel.precision
+    return f"fp8 with one scale per {kernel.scale}" if isinstance(kernel, Fp8Gemm) else kernel.precision
 
 
 def _warmth(question: DeviceKernel) -> str:
     copies = question.work.copies
     if copies == COLD:
         return "operands in memory"
-    return f"{copies:.0f} set{'s' if copies != 1 else ''} of weights in turn"
+    return f"{copies:.0f} set{'s' if copies != 1 else ''} of weights in rotation"
 
 
 def _calibrated(question: DeviceKernel) -> str:
@@ -173,10 +173,10 @@ def _summary(question: DeviceKernel, one: Breakdown) -> Section:
     return Prose(
         "Latency",
         (
-            f"{_time(one.latency_s)}, {rate}; {_time(min(ends))} to {_time(max(ends))} with constants that have not "
-            f"seen one of the families{_off(question)}",
+            f"{_time(one.latency_s)}, {rate}; {_time(min(ends))} to {_time(max(ends))} with constants fitted "
+            f"without one of the families{_off(question)}",
             f"{one.latency_s / floor_s:.3g} times the {_time(floor_s)} of the plain roofline",
-            f"most of it waits for {_waits(question, one)}",
+            f"mostly limited by {_waits(question, one)}",
         ),
     )
 
@@ -187,24 +187,24 @@ def _ends(question: DeviceKernel) -> list[float]:
 
 
 def _off(question: DeviceKernel) -> str:
-    """How far off such predictions were, as the ends of the line say no more than how well constants are known."""
+    """The error of such predictions: the range in front of it only shows how well the constants are known."""
     errors = question.errors.values()
     if not errors:
-        return ", which is not a confidence interval"
+        return " (not a confidence interval)"
     said = TITLES[question.kernel.topic or ""]
     return (
-        f", which is not a confidence interval: on families left out {said} were {min(errors):g} to "
-        f"{max(errors):g} % off"
+        f" (not a confidence interval); mean error of {said} on families left out of the fit: "
+        f"{min(errors):g} to {max(errors):g} %"
     )
 
 
 TITLES = {
     "gemm": "bf16 products",
     "fp32": "fp32 products on CUDA cores",
-    "fp8_tensor": "fp8 products with one scale a tensor, each after its quantise kernel,",
-    "fp8_block": "fp8 products with one scale a block, each after its quantise kernel,",
+    "fp8_tensor": "fp8 products with one scale per tensor, quantise kernel included,",
+    "fp8_block": "fp8 products with one scale per block, quantise kernel included,",
 }
-"""What was measured of each topic."""
+"""What was measured, by topic."""
 
 
 def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
@@ -219,8 +219,8 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
         ("kernel", _time(one.kernel_s), f"tile {one.tile}, k in {one.split}, {_waves(question, one)}"),
         ("power", _time(one.power_s), f"all ops at {format_number(question.chip.tdp_w)} W"),
         ("memory", _time(one.memory_s), f"{moved} at {rate}, {1 - one.miss_share:.0%} from L2"),
-        ("together", _time(one.overlapped_s), "the longer of kernel and power, with memory beside it"),
-        ("+ reduction", _time(one.reduction_s), f"{one.split} parts of k" if one.split > 1 else "k is whole"),
+        ("together", _time(one.overlapped_s), "the longer of kernel and power, overlapped with memory"),
+        ("+ reduction", _time(one.reduction_s), f"{one.split} parts of k" if one.split > 1 else "k is not split"),
         ("+ launch", _time(one.launch_s), "kernel to kernel in a graph"),
         *([("+ quantise", _time(one.quantise_s), _quantised(question))] if one.quantise_s else []),
         ("= latency", _time(one.latency_s), f"most of it: {one.bound}"),
@@ -232,13 +232,13 @@ def _quantised(question: DeviceKernel) -> str:
     """What the kernel before moves: bf16 in, FP8 out."""
     activations = question.work.sizes.batch * question.work.sizes.m * question.work.sizes.k
     moved = format_quantity(3 * activations.item(), BYTES)
-    return f"a kernel before it makes the activations fp8: {moved} and its launch"
+    return f"a kernel before it quantises the activations to fp8: {moved} and its launch"
 
 
 def _waves(question: DeviceKernel, one: Breakdown) -> str:
     if question.chip.asynchronous:
-        return f"{one.load:.3g} tiles an SM"
-    return f"{one.load:.3g} tiles an SM in {one.waves:.0f} wave{'s' if one.waves != 1 else ''}"
+        return f"{one.load:.3g} tiles per SM"
+    return f"{one.load:.3g} tiles per SM in {one.waves:.0f} wave{'s' if one.waves != 1 else ''}"
 
 
 def _loop(one: Breakdown) -> str:
@@ -252,7 +252,7 @@ def _bars(one: Breakdown) -> Section:
         ("quantise", one.quantise_s),
     )
     shown = tuple(Part(name, seconds, _time(seconds)) for name, seconds in parts if seconds)
-    return Bars("What it adds up to", (Bar("latency", shown, _time(one.latency_s)),))
+    return Bars("Latency by term", (Bar("latency", shown, _time(one.latency_s)),))
 
 
 def _more(one: Breakdown, twice: dict[str, float]) -> Section:
@@ -261,7 +261,7 @@ def _more(one: Breakdown, twice: dict[str, float]) -> Section:
         (RESOURCES[name], _time(twice[name]), f"{ratio - 1:+.0%}" if ratio < 1 - SAME else "no change")
         for ratio, name in rows
     )
-    return Grid("What would have to change", Table(("twice the", "latency", ""), cells))
+    return Grid("Sensitivity to resources", Table(("twice the", "latency", ""), cells))
 
 
 def _others(ones: Sequence[Breakdown]) -> Section:

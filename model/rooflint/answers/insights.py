@@ -31,7 +31,7 @@ def _of(one: Contender) -> Iterator[str]:
 
 
 def _of_silicon(one: Contender) -> Iterator[str]:
-    """How much of a latency rests on constants that were carried over, and what is counted otherwise than usual."""
+    """Warnings on calibration: what share of a latency uses constants of another precision, and unusual counting."""
     found = one.prediction
     times = found.silicon
     if not times:
@@ -44,7 +44,7 @@ def _of_silicon(one: Contender) -> Iterator[str]:
         kinds = "; ".join(f"{name} {_carried(times, name)}" for name, seconds in carried.items() if seconds)
         yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
     if times.chip.cores:
-        yield f"{one.short}: runs on CUDA cores; only their efficiency and energy are fitted to CUDA cores"
+        yield f"{one.short}: runs on CUDA cores, for which only efficiency and energy are fitted"
     elif found.compute != FITTED_IN:
         yield from _of_precision(one, times)
     if times.below_counted:
@@ -52,24 +52,24 @@ def _of_silicon(one: Contender) -> Iterator[str]:
 
 
 def _of_precision(one: Contender, times: SiliconEstimate) -> Iterator[str]:
-    """What is carried over from bf16, and what FP8 waits for."""
+    """Warnings on constants reused from bf16, and on the quantise kernels of FP8."""
     own = sum(float(times.kernel_s[rows.ops].sum()) for rows in times.rows if isinstance(rows.kernel, Fp8Gemm))
-    rest = " all else but streams" if own else ""
+    rest = " everything except streams" if own else ""
     yield (
-        f"{one.short}: constants of silicon are fitted to {FITTED_IN}; in {times.compute}{rest} "
-        f"{'is' if rest else 'they are'} carried over"
+        f"{one.short}: kernel times are calibrated in {FITTED_IN}; in {times.compute}{rest} "
+        f"{'uses' if rest else 'they use'} the same constants"
     )
     if own:
         share = percent(times.quantise_s / float(times.kernel_s.sum()))
         yield (
-            f"{one.short}: before each product with weights a kernel makes its activations {times.compute} "
-            f"({share} of its latency), so that small batches may be slower than in {FITTED_IN}; what fuses that into "
-            "the producer saves most of it"
+            f"{one.short}: before each product with weights a kernel quantises the activations to {times.compute} "
+            f"({share} of the latency), so small batches may be slower than in {FITTED_IN}; fusing it into the "
+            "producer saves most of that time"
         )
 
 
 def _carried(times: SiliconEstimate, name: ModelName) -> str:
-    """What a model that is not calibrated takes instead."""
+    """What an uncalibrated kernel model uses instead of own measurements."""
     return rests_on(times, name).removeprefix("not calibrated: ")
 
 

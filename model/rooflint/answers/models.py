@@ -51,7 +51,7 @@ class ModelsRecord(RunRecord, Record):
 
 
 def answer(found: Sequence[tuple[str, Contender]], setting: Setting, batch: int, refused: Sequence[str]) -> Answer:
-    """Networks with what the device makes of them, and those that cannot be captured, with reasons."""
+    """The answer for networks that run on the device; those that cannot be captured are listed with reasons."""
     able = [(name, one) for name, one in found if one.found]
     record = ModelsRecord.build(
         device=found[0][1].label,

@@ -197,7 +197,7 @@ def _best(able: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Grid:
 
 
 def _pairing(able: Sequence[BatchSweep]) -> Grid:
-    """Which combination for which batch, by the figures of that batch."""
+    """The best combination at each batch."""
     batches = [found.batch for found in able[0].predictions]
     rows = tuple((str(batch), *(_lead(able, batch, by) for by in PAIRS)) for batch in batches)
     note = "×: lead over the next; balance: energy × latency"
@@ -280,7 +280,7 @@ def _why(loser: Prediction, winner: Prediction, by: str) -> str:
 
 
 def _most(found: Prediction, by: str) -> str:
-    """What makes most of a latency or an energy, with its share."""
+    """The largest part of a latency or an energy, with its share."""
     if by == "latency":
         return f"{percent(found.shares[found.bound] / found.latency_s)} {found.bound}"
     largest = max(found.energy.terms, key=lambda term: term.total_j)

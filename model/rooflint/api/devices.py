@@ -18,7 +18,7 @@ from rooflint.output.sections import Grid, Page
 from rooflint.output.table import Table
 
 Specs = Iterable[Path | str] | None
-"""Folders of specs, in front of the packaged ones; None means those that the project around us configures."""
+"""Folders of specs, searched before the packaged ones; None means those that the enclosing project configures."""
 
 
 def registry(specs: Specs = None) -> Registry:

@@ -25,17 +25,19 @@ def analyze_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
-    region: Annotated[str, typer.Option(help="Place whose grid emits: a country, gcp/us-central1, world.")] = "world",
-    electricity: Annotated[str, typer.Option(help="Place whose electricity is paid for.")] = "usa/virginia",
-    pue: Annotated[str, typer.Option(help="Fleet or campus whose PUE holds.")] = "fleet/industry",
-    years: Annotated[float, typer.Option(help="Years that a bought device runs.", min=0.1)] = 4.0,
-    load: Annotated[float, typer.Option(help="Share of the time that it works.", min=0.01, max=1.0)] = 1.0,
+    region: Annotated[
+        str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")
+    ] = "world",
+    electricity: Annotated[str, typer.Option(help="Place of the electricity price.")] = "usa/virginia",
+    pue: Annotated[str, typer.Option(help="Fleet or campus whose PUE applies.")] = "fleet/industry",
+    years: Annotated[float, typer.Option(help="Service life of a purchased device, in years.", min=0.1)] = 4.0,
+    load: Annotated[float, typer.Option(help="Share of the time that the device is busy.", min=0.01, max=1.0)] = 1.0,
     shape: options.Shape = "",
     form: options.Form = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Time, units, energy, memory, money and carbon of a network on a device, down to each kernel."""
+    """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
     work = api.network(network, shape=shape_of(shape))
 
     def predicted(samples: int) -> api.Prediction:

@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False)
 
 
 class Level(StrEnum):
-    """How deep to look."""
+    """Level of detail."""
 
     summary = "summary"
     detailed = "detailed"
@@ -40,8 +40,10 @@ def compare_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
-    level: Annotated[Level, typer.Option("--level", "-l", help="How deep: per device, or per kernel.")] = Level.summary,
-    baseline: Annotated[str, typer.Option(help="Device or kind that the others are set against; gpu.")] = "",
+    level: Annotated[
+        Level, typer.Option("--level", "-l", help="Level of detail: per device, or per kernel.")
+    ] = Level.summary,
+    baseline: Annotated[str, typer.Option(help="Device or kind to compare the others with; by default gpu.")] = "",
     require: Annotated[
         str, typer.Option(help="Bounds, such as energy<100mJ,latency<50ms,memory<512MB,power<15W.")
     ] = "",
@@ -49,16 +51,18 @@ def compare_command(
         tuple[str, str] | None, typer.Option(help="Two of the devices: why the second differs from the first.")
     ] = None,
     metric: Annotated[
-        str, typer.Option(help=f"What --explain and subgraph speak of: {', '.join(METRICS)}.")
+        str, typer.Option(help=f"Metric of --explain and of --level subgraph: {', '.join(METRICS)}.")
     ] = "energy",
-    sort: Annotated[str, typer.Option(help=f"Best first by one of {', '.join(WINS)}; as asked for without it.")] = "",
-    top: Annotated[int | None, typer.Option(help="Only so many, after --sort (energy without it).", min=1)] = None,
+    sort: Annotated[str, typer.Option(help=f"Sort by one of {', '.join(WINS)}, best first; by default as typed.")] = "",
+    top: Annotated[
+        int | None, typer.Option(help="Show only this many, after --sort (by default energy).", min=1)
+    ] = None,
     shape: options.Shape = "",
     form: options.Form = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Compare devices on a network: energy, latency, memory, units; who wins, by what factor, and why."""
+    """Compare devices on a network: energy, latency, memory, units; which wins, by what factor, and why."""
     _check(level, metric, sort)
     found = api.compare(
         api.network(network, shape=shape_of(shape)), hardware or explain, precision=precision, batch=batch,
@@ -91,7 +95,7 @@ def _check(level: Level, metric: str, sort: str) -> None:
 
 
 def _named(found: Comparison, devices: list[Hardware], name: str) -> Contender:
-    """The contender that a name means, read as -d reads it. Raises RooflintError for what is not compared."""
+    """The contender with a name, parsed as by -d. Raises RooflintError if it is not among those compared."""
     keys = {(one.id, one.mode) for one in devices}
     matches = [one for one in found.contenders if (one.hardware.id, one.hardware.mode) in keys]
     if len(matches) != 1:

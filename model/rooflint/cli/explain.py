@@ -12,39 +12,35 @@ from rooflint.cli.options import Specs
 from rooflint.kernels.residency import COLD
 from rooflint.output.deliver import deliver
 
-app = typer.Typer(
-    help="A latency on silicon, term by term, and what it waits for.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(help="Explain a calibrated kernel time, term by term.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
 def _group() -> None:
-    """A latency on silicon, term by term, and what it waits for."""
+    """Explain a calibrated kernel time, term by term."""
 
 
 @app.command()
 def gemm(
     m: Annotated[int, typer.Argument(help="Rows of the result.", min=1)],
     n: Annotated[int, typer.Argument(help="Columns of the result.", min=1)],
-    k: Annotated[int, typer.Argument(help="What is summed over.", min=1)],
+    k: Annotated[int, typer.Argument(help="Length of each sum.", min=1)],
     hardware: Annotated[str, typer.Option("--hardware", "-d", help="Id, alias, or a part of exactly one id.")],
     compute: options.Compute = "bf16",
     batch: Annotated[int, typer.Option("--batch", "-b", help="Products of that shape at once.", min=1)] = 1,
     copies: Annotated[
-        int, typer.Option(help="Sets of weights that take turns, as in a benchmark; 0: none is left in L2.", min=0)
+        int, typer.Option(help="Sets of weights used in rotation, as in a benchmark; 0: none stays in L2.", min=0)
     ] = 0,
-    scale: Annotated[
-        str, typer.Option(help="In fp8: what has a scale of its own, tensor (if not said) or block of 128.")
-    ] = "",
+    scale: Annotated[str, typer.Option(help="For fp8: one scale per tensor (default) or per block of 128.")] = "",
     calibration: Annotated[
-        Path | None, typer.Option(help="Figures of your own machine, as rooflint calibrate device --save writes them.")
+        Path | None, typer.Option(help="Calibration of your machine, written by rooflint calibrate device --save.")
     ] = None,
     at: options.Mode = "",
     form: options.Form = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Explain the latency of an m × k by k × n product: tile, split, waves, bytes, power, and which of them binds."""
+    """Explain the latency of an m × k by k × n product: tile, split, waves, bytes, power, and the limit."""
     options_ = {"scale": scale.lower()} if scale else {}
     times = kernel(
         "gemm", hardware, precision=compute, copies=copies or COLD, calibration=calibration, at=at, specs=specs,

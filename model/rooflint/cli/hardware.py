@@ -22,15 +22,15 @@ from rooflint.output.answer import write
 from rooflint.output.table import Table
 
 NOTE = """
-peak: of all units that a network runs on, one processor of a module that has
-several; ≈ rests on an estimate; rooflint peaks DEVICE derives that of each unit"""
+peak: sum of the units that a network runs on, of one processor where a module
+has several; ≈ estimate; rooflint peaks DEVICE derives the peak of each unit"""
 
 app = typer.Typer(help="List and show devices.", no_args_is_help=True, add_completion=False)
 
 
 @dataclass(frozen=True)
 class Best:
-    """The highest dense peak of a device, in whatever precision."""
+    """The highest dense peak of a device in any precision."""
 
     ops_per_s: float
     precision: str
@@ -45,13 +45,16 @@ class Best:
 @app.command("list")
 def list_devices(
     pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'.")] = "",
-    kind: Annotated[str, typer.Option(help=f"Only {', '.join(KINDS)}.")] = "",
-    precision: Annotated[str, typer.Option("--precision", "-p", help="Only what computes in it, with that peak.")] = "",
+    kind: Annotated[str, typer.Option(help=f"Only one kind: {', '.join(KINDS)}.")] = "",
+    precision: Annotated[
+        str,
+        typer.Option("--precision", "-p", help="Only devices that compute in this precision, with their peak in it."),
+    ] = "",
     architecture: Annotated[str, typer.Option(help="Part of an architecture, such as hopper.")] = "",
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """All devices in a table: the highest dense peak of each in any precision or in one, bandwidth and power."""
+    """List devices with their highest dense peak (in any or one precision), bandwidth and power."""
     devices = registry(specs)
     wanted = precision_named(precision).name if precision else ""
     ids = devices.match(pattern) if pattern else devices.ids()
@@ -140,7 +143,7 @@ def show(
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """Every fact of a device with its source, place and grade; other formats than text add file and line."""
+    """Show every fact of a device with its source, place and grade; formats other than text add file and line."""
     hardware = device_named(device, at, specs=specs)
     rows = tuple(
         (path, fact.display, fact.source.grade, fact.source.document, fact.where, f"{shown(fact.file)}:{fact.line}")

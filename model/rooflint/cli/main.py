@@ -119,8 +119,8 @@ def _root(
 def main() -> None:
     """Run the program.
 
-    What a user can mend is one sentence on stderr and status 2; standard output that takes no more is one and status 1,
-    or only the status where its reader has left.
+    An error that the user can correct is one sentence on stderr and status 2. If standard output cannot be written, the
+    status is 1, with a sentence unless the reader closed the pipe.
     """
     try:
         _run()
@@ -145,7 +145,7 @@ def _run() -> None:
 
 
 def _problem_of_output() -> OSError | None:
-    """What standard output answers to one more line; an error of another file is none of it."""
+    """The error of writing to standard output, if there is one; errors of other files are not counted."""
     try:
         print(flush=True)
     except OSError as error:
@@ -154,6 +154,6 @@ def _problem_of_output() -> OSError | None:
 
 
 def _close_output() -> None:
-    """Send what still waits to nowhere, or the interpreter would try once more to write it."""
+    """Discard buffered output, because the interpreter would try to write it again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

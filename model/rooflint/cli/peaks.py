@@ -22,12 +22,12 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def peaks(
     device: Annotated[str, typer.Argument(help="Id, alias, or a part of exactly one id.")],
-    precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision, in any case.")] = "",
+    precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision (case-insensitive).")] = "",
     at: Annotated[str, typer.Option(help="Operating point, such as 30w.")] = "",
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """Peaks and bandwidths of a device as ladders of facts, cited and graded; json, csv and md add file and line."""
+    """Derive peaks and bandwidths of a device from its facts, with sources; json, csv and md add file and line."""
     hardware = device_named(device, at, specs=specs)
     wanted = precision_named(precision).name if precision else ""
     rungs = hardware.peaks(wanted) + ([] if wanted else hardware.bandwidths())

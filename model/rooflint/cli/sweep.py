@@ -22,19 +22,21 @@ def sweep_command(
     network: options.Network,
     hardware: options.Devices = None,
     batches: Annotated[str, typer.Option(help="Batches with commas, such as 1,8,64.")] = ",".join(map(str, BATCHES)),
-    precision: Annotated[str, typer.Option("--precision", "-p", help="Precisions with commas, in any case.")] = "bf16",
+    precision: Annotated[
+        str, typer.Option("--precision", "-p", help="Precisions with commas (case-insensitive).")
+    ] = "bf16",
     storage: options.Storage = "",
     at: options.Mode = "",
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
-    require: Annotated[str, typer.Option(help="Bounds that the best batch keeps, such as latency<10ms.")] = "",
+    require: Annotated[str, typer.Option(help="Bounds that the best batch must meet, such as latency<10ms.")] = "",
     shape: options.Shape = "",
     form: options.Form = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Latency, throughput and energy over batches: the best batch, and where one device overtakes another."""
+    """Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another."""
     settings = [
         api.setting(name.strip(), storage or None, fuse, launch, fidelity)
         for name in precision.split(",")

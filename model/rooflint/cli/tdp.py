@@ -33,19 +33,22 @@ class By(StrEnum):
 
 
 def estimate_command(
-    precision: Annotated[str, typer.Option("--precision", "-p", help="Of the arithmetic, in any case.")] = "fp16",
+    precision: Annotated[
+        str, typer.Option("--precision", "-p", help="Precision of the arithmetic (case-insensitive).")
+    ] = "fp16",
     alus: Annotated[
         str, typer.Option(help="How many ALUs, or a range: 1024:65536 doubles, 1000:4000:500 adds.")
     ] = "1024",
     process: Annotated[str, typer.Option(help="Process node, 3nm to 28nm.")] = "4nm",
-    circuit: Annotated[str, typer.Option(help="How an ALU is built: tensor_core, x86_performance, …")] = "tensor_core",
+    circuit: Annotated[str, typer.Option(help="Circuit of an ALU: tensor_core, x86_performance, …")] = "tensor_core",
     clock: Annotated[str, typer.Option(help="Clock, or a range such as 1GHz:2GHz:0.25GHz.")] = "1GHz",
-    macs_per_clock: Annotated[float, typer.Option(help="MACs that one ALU does in a clock.")] = 1.0,
+    macs_per_clock: Annotated[float, typer.Option(help="MACs per clock of one ALU.")] = 1.0,
     compare: Annotated[
-        list[By] | None, typer.Option(help="Also every precision, circuit or process; may be repeated.")
+        list[By] | None, typer.Option(help="Compare all precisions, circuits or processes; repeatable.")
     ] = None,
     hold: Annotated[
-        Hold, typer.Option(help="Over precisions, as many ALUs, or ALUs of 64 bits that hold as many MACs as fit.")
+        Hold,
+        typer.Option(help="What all precisions share: the MACs per ALU (alus), or an ALU width of 64 bits (width)."),
     ] = Hold.alus,
     compare_precisions: Spelt = False,
     compare_circuits: Spelt = False,
@@ -54,7 +57,7 @@ def estimate_command(
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Estimate the power of so many ALUs: energy of a MAC factor by factor, watts, op/s per watt; compare and sweep."""
+    """Estimate the power of a number of ALUs: energy per MAC factor by factor, watts, op/s per watt."""
     if not 0 < macs_per_clock <= 1e6:
         raise RooflintError(f"--macs-per-clock: want a number above 0 and up to 1e6, found '{macs_per_clock:g}'")
     counts, clocks_hz = alus_of(alus), clocks_of(clock)
@@ -69,16 +72,18 @@ def estimate_command(
 
 
 def registry_command(
-    pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'; all without.")] = "",
+    pattern: Annotated[
+        str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'; all by default.")
+    ] = "",
     at: Annotated[str, typer.Option("--at", help="Only at this operating point, such as 30w.")] = "",
     modes: Annotated[bool, typer.Option("--modes", help="Also at every operating point.")] = False,
-    precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision, in any case.")] = "",
+    precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision (case-insensitive).")] = "",
     unit: Annotated[str, typer.Option(help="Only loads of this unit, such as tensor_core.")] = "",
     form: options.Form = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
-    """Compare what devices take at their dense peaks with the power that they are rated for."""
+    """Compare the power of devices at their dense peaks with their rated power."""
     if at and modes:
         raise RooflintError("--at names one operating point and --modes asks for all; want one of the two")
     wanted = precision_named(precision).name if precision else ""
@@ -104,7 +109,7 @@ def _check_unit(devices: list[Hardware], unit: str) -> None:
 
 
 def _points(devices: list[Hardware], at: str, modes: bool) -> Iterator[Hardware]:
-    """Each device at its own point, at one that is named, or at all. Raises RooflintError where none has that point."""
+    """Devices at their default, one named or all operating points. Raises RooflintError if no device has the point."""
     if at:
         able = [hardware for hardware in devices if at in hardware.operating_points]
         if not able:

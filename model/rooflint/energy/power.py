@@ -30,7 +30,7 @@ ARRAYS = ("tensor_core", "systolic_mac", TILES)
 own, and they take most of the power, so the verdict on those is never `sustains`."""
 
 MISSING = (EnergyError, UnknownCoefficientError, UndisclosedError, UnsupportedError)
-"""Errors of a figure that is not known; a file that cannot be read is another kind of error."""
+"""Errors that mean that a figure is not known, unlike errors of files."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class WorkPower:
         return max((power.each.grade for power in self.powers), key=GRADES.index)
 
     def low_parts(self) -> Iterator[PowerTerm]:
-        """What is more than nothing in the lowest power."""
+        """The non-zero terms of the lowest power."""
         yield from (power for power in (*self.powers, *self._moved(self.work.least_bytes_per_s)) if power.low_w)
 
 

@@ -34,7 +34,7 @@ STEP_MACS = {True: 64, False: 512}
 are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
 
 LANE_BYTES = 4
-"""What each lane of a warp asks of memory in a request. [B]"""
+"""Bytes that each lane of a warp requests from memory at once. [B]"""
 
 LARGE_ARRAY, CORE_ARRAY = "mib1", "kib32"
 """The arrays that stand for the chip's large memory (L2, unified buffer) and for a core's L1."""

@@ -235,4 +235,4 @@ def carried_over(precision: str) -> tuple[str, ...]:
     """What a reader must know of attention in a precision."""
     if precision == FITTED_IN:
         return ()
-    return (f"attention was measured in {FITTED_IN}; in {precision} its constants are carried over",)
+    return (f"attention was measured in {FITTED_IN}; its constants are used unchanged in {precision}",)

@@ -32,7 +32,7 @@ class Cores(NamedTuple):
 
 @dataclass(frozen=True)
 class Chip:
-    """A GPU in one precision."""
+    """The inputs of kernel times for a GPU in one precision."""
 
     sms: float
     """Groups that tiles are handed to. [1]"""
@@ -100,12 +100,12 @@ def _cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> tuple[Fact,
     """Schedulers and process. Raises MissingFactError."""
     if precision != MEASURED_ON_CORES:
         raise MissingFactError(
-            f"{hardware.label} computes {precision} on its {unit.name}, measured in {MEASURED_ON_CORES} alone; "
-            "there is no silicon latency of it"
+            f"{hardware.label} computes {precision} on its {unit.name}, measured only in {MEASURED_ON_CORES}; "
+            "this precision has no calibrated latency"
         )
     return (
         _fact(hardware, f"warp_schedulers.{unit.group}", "schedulers that issue to its CUDA cores"),
-        _fact(hardware, "process", "process, which the energy of an op follows"),
+        _fact(hardware, "process", "process, which sets the energy of an op"),
     )
 
 

@@ -81,7 +81,7 @@ class Products:
     start_clocks: float
     """To start, fill and drain a kernel on all SMs, beside the launch and its own work. [clock]"""
     step_clocks: float
-    """Latency of a step along k, whoever waits for it. [clock]"""
+    """Latency of a step along k. [clock]"""
     sync_feed_bytes: float
     """Operands that an SM takes in where warps load them, per `tile.path_width`. [B/clock/SM]"""
     async_feed_bytes: float

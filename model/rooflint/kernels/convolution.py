@@ -195,7 +195,7 @@ class Convolution(Gemm):
 
     @property
     def topic(self) -> str | None:
-        """None was measured."""
+        """None, because no convolution was measured."""
         return None
 
     def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Any:
@@ -242,8 +242,8 @@ class WinogradConvolution(Convolution):
     def caveats(self) -> tuple[str, ...]:
         """What is counted."""
         return (
-            "operations are counted as those of the direct way: Winograd does 2.25 to 4 times fewer, so that more than "
-            "the peak may seem to be attained, and energy counts too many",
+            "operations are counted as in a direct convolution: Winograd needs 2.25 to 4 times fewer, so the "
+            "attained rate may exceed the peak, and the energy is too high",
         )
 
     def algorithms(self, work: Work, chip: Chip, constants: Constants) -> Mapping[str, Times]:

@@ -119,6 +119,6 @@ def calibration(file: Path, hardware: str, chip: Chip, constants: ConstantsFile)
             file,
             document.line(("precision",)),
             f"precision: want a product on matrix units, where {spec.precision} was measured, "
-            "found one on CUDA cores, of which that says nothing; leave the calibration out",
+            "found one on CUDA cores, to which it does not apply; omit the calibration",
         )
     return Calibration(spec, file, flatten(spec, document))

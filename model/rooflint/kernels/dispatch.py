@@ -2,7 +2,7 @@
 
     kernel("gemm", device, registry, m=4096, n=[1, 8, 64], k=8192, precision="fp8").seconds
 
-Whoever wants the time of a kernel asks here: `rooflint explain gemm`, networks, claims and calibration.
+All callers use this function: `rooflint explain gemm`, networks, claims and calibration.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -161,7 +161,7 @@ class DeviceKernel(KernelTimes):
         if self.kernel.measured_on and self.hardware.architecture not in self.kernel.measured_on:
             first.append(f"no GPU of {self.hardware.architecture} is among the measurements: its error is not known")
         if self.own and self.own.spec.precision != self.kernel.precision:
-            first.append(f"the machine was calibrated in {self.own.spec.precision}; its figures are carried over")
+            first.append(f"the machine was calibrated in {self.own.spec.precision}; its figures are used unchanged")
         return (*first, *self.kernel.caveats, IN_A_GRAPH)
 
     def _owned(self, constants: Constants) -> tuple[Chip, Constants]:
@@ -169,7 +169,8 @@ class DeviceKernel(KernelTimes):
 
 
 IN_A_GRAPH = (
-    "kernels of a CUDA graph, in a short burst: a long run that heats up is slower, a launch from the host later"
+    "kernels of a CUDA graph, in a short burst: a long run that heats up is slower, and launches from the host take "
+    "longer"
 )
 
 

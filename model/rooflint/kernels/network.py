@@ -35,14 +35,14 @@ OP_OF = {"product": "gemm", "roofline": "other"}
 """What the models call the op, where a network says something else."""
 
 CALIBRATED: tuple[ModelName, ...] = ("product", "attention", "decode")
-"""Of which kernels were measured that do just this."""
+"""Kernel models that are calibrated on measurements of the same kind of kernel."""
 
 NORMS = frozenset({"batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"})
 SOFTMAX = frozenset({"softmax", "log_softmax"})
 
 STREAMS = frozenset({*FUSES, *NORMS, *SOFTMAX, *POOLS.values(), *REDUCTIONS, "vector_norm", *MOVES})
-"""Kinds that read their operands from one end to the other and do little with them. What picks, sorts or samples reads
-in another order, so nobody says that it takes the ramp."""
+"""Kinds that read their operands from one end to the other and do little with them. Ops that pick, sort or sample
+read in another order, so the ramp of streams may not apply to them."""
 
 
 def models_of(work: Workload) -> NDArray[np.str_]:
@@ -69,7 +69,7 @@ def models_of(work: Workload) -> NDArray[np.str_]:
 
 @dataclass(frozen=True)
 class SiliconEstimate(Estimate):
-    """What silicon takes; arrays have one entry an op, in the order of the workload's rows."""
+    """Calibrated times of a workload; arrays have one entry per op, in the order of the workload's rows."""
 
     run: Workload
     chip: Chip

@@ -53,7 +53,7 @@ class Gemm(Kernel):
         """What is carried over."""
         if self.topic:
             return ()
-        return (f"constants are fitted to {FITTED_IN} products; in {self.precision} they are carried over",)
+        return (f"constants are fitted to {FITTED_IN} products and used unchanged in {self.precision}",)
 
     def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Any:
         """As `shapes`."""
@@ -146,8 +146,7 @@ class CoresGemm(Gemm):
     def caveats(self) -> tuple[str, ...]:
         """What is carried over."""
         return (
-            "efficiency and energy are fitted to linear layers in fp32; all else is carried over from bf16 on matrix "
-            "units",
+            "efficiency and energy are fitted to linear layers in fp32; other constants are those of bf16 products",
         )
 
 
@@ -187,27 +186,27 @@ class Fp8Gemm(Gemm):
     precision: str = "fp8"
     scale: Scale = "tensor"
 
-    rests_on = "calibrated on FP8 products, each after the kernel that makes its activations FP8"
+    rests_on = "calibrated on FP8 products with the kernel that quantises their activations"
 
     @property
     def topic(self) -> str | None:
-        """By what shares a scale."""
+        """`fp8_tensor` or `fp8_block`, by what shares a scale."""
         return f"fp8_{self.scale}"
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What the measurements include, and when FP8 does not pay."""
+        """That the quantise kernel is included, and that small products are slower in FP8."""
         return (
-            "activations are made FP8 by a kernel of their own before the product, as frameworks do; what fuses that "
-            "into the producer saves most of it, and small products are slower in fp8 than in bf16 for it",
+            "as in frameworks, a separate kernel quantises the activations to FP8 before the product, so that small "
+            "products are slower in fp8 than in bf16; fusing it into the producer saves most of that time",
         )
 
     def products(self, chip: Chip, constants: Constants) -> Products:
-        """As they hold in FP8."""
+        """The constants of products, adjusted for FP8."""
         return constants_in_fp8(constants)
 
     def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
-        """Those that libraries have for so many rows.
+        """Kernels that libraries have for a number of rows.
 
         By tensor: CUTLASS as vLLM builds it, csrc/quantization/w8a8/cutlass, 128 × 128 or 256 × 128 where rows are not
         few. By block: DeepGEMM, which compiles the tile that suits a shape, and leaves k whole.

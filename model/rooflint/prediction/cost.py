@@ -32,7 +32,7 @@ class Place:
     pue: str = "fleet/industry"
     years: float = 4.0
     load_share: float = 1.0
-    """Share of the time that it works."""
+    """Share of the time that the device is busy."""
 
 
 @dataclass(frozen=True)

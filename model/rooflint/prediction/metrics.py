@@ -61,7 +61,7 @@ def _of_units(prediction: Prediction) -> Iterator[Flag]:
     if slower > MOST_PADDING:
         seconds = format_quantity(prediction.latency_of_held_units_s, SECONDS)
         message = (
-            f"with idle slots and padding paid for it would take {seconds}, {slower:.3g} times the roofline's time"
+            f"with idle slots and padding counted it would take {seconds}, {slower:.3g} times the roofline latency"
         )
         yield Flag("padding", slower, message)
 

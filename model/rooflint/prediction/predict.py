@@ -322,7 +322,7 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
         try:
             times = _on_silicon(hardware, run, times, energies, setting)
         except MissingFactError as error:
-            reasons["fidelity"] = f"{error}; its latency is the roofline's, the least that it can be"
+            reasons["fidelity"] = f"{error}; its latency is that of the roofline, a lower bound"
     laid = _or_reason(reasons, "allocation", lambda: allocate(hardware, run, compute=compute))
     live = _or_reason(reasons, "footprint", lambda: footprint(run))
 
@@ -354,7 +354,7 @@ def _on_silicon(
 ) -> SiliconEstimate:
     """Raises MissingFactError for a device that lacks an input, and for one that is not a GPU."""
     if not hardware.traits.has_kernel_models:
-        raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and silicon is known of GPUs alone")
+        raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and kernel times are calibrated for GPUs only")
     gap_s = None if setting.launch == FREE else plain.overhead_s
     chip = chip_of(hardware, setting.compute, energies.coefficients.launches())
     return on_silicon(plain, run, chip, energies.silicon, gap_s)
@@ -369,7 +369,7 @@ def _launch_reason(
     if energies.coefficients.launch_overhead(hardware, launch):
         return {}
     seconds = format_quantity(overhead.typical, SECONDS)
-    others = f"{seconds} of others ({overhead.said}) is taken"
+    others = f"{seconds} of other devices ({overhead.said}) is used instead"
     return {"launch": f"no launch overhead of a {hardware.kind} like {hardware.id} is known; {others}"}
 
 

@@ -16,7 +16,7 @@ INPUT = -1
 
 
 class Misfit(NamedTuple):
-    """What is wrong with a data flow, and at which row, where there is one."""
+    """A problem of a data flow, and its row if it concerns one."""
 
     message: str
     row: int | None = None

@@ -211,7 +211,7 @@ def _counts(quantity: str, values: Sequence[int] | Counts) -> Counts:
 
 
 def _check(workload: Workload) -> None:
-    """Refuse a table that no network can have."""
+    """Refuse a table that is impossible for a network."""
     if len({len(getattr(workload, column)) for column in ("op_names", "kinds", *QUANTITIES)}) > 1:
         raise WorkloadError(f"{workload.name}: want columns of one length")
     table = np.stack([getattr(workload, quantity) for quantity in QUANTITIES])

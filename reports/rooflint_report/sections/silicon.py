@@ -141,7 +141,7 @@ WORDS = {
     "silu": "SiLU",
     "silu_mul": "SiLU times gate",
 }
-"""Ops whose own word says too little."""
+"""Labels of ops whose name is not clear by itself."""
 
 
 def tables(scores: Sequence[SiliconPublished]) -> list[Topic]:

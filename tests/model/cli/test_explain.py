@@ -35,7 +35,7 @@ def run(*arguments):
 def test_text_fits_eighty_columns(question):
     text = run(*question)
     assert max(map(len, text.splitlines())) <= 80
-    for heading in ("Latency", "Ladder", "What would have to change", "Tiles and splits", "Facts"):
+    for heading in ("Latency", "Ladder", "Sensitivity to resources", "Tiles and splits", "Facts"):
         assert f"\n{heading} ─" in text
 
 

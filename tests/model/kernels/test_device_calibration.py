@@ -146,6 +146,6 @@ def test_cuda_cores_take_no_calibration_of_matrix_units(mine):
     with pytest.raises(
         InputError,
         match=r"mine\.yaml:3  precision: want a product on matrix units, where bf16 was measured, "
-        r"found one on CUDA cores, of which that says nothing; leave the calibration out",
+        r"found one on CUDA cores, to which it does not apply; omit the calibration",
     ):
         mine(chip=on_cores)

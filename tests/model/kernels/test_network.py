@@ -218,7 +218,10 @@ def test_only_idle_power_lasts_longer():
 def test_what_is_no_gpu_stays_at_the_roofline_and_says_so(device):
     found, plain = (prediction(device, fidelity=name) for name in ("silicon", "roofline"))
     assert (found.fidelity, found.latency_s) == ("roofline", plain.latency_s)
-    assert f"{device} is a {found.hardware.kind}, and silicon is known of GPUs alone" in found.reasons["fidelity"]
+    assert (
+        f"{device} is a {found.hardware.kind}, and kernel times are calibrated for GPUs only"
+        in found.reasons["fidelity"]
+    )
     assert "fidelity" not in plain.reasons
 
 

@@ -183,7 +183,7 @@ def test_it_rests_on_the_facts_of_the_chip(verdict):
 def test_a_device_of_which_silicon_is_not_known_is_red_and_says_why(verdict):
     found = verdict(f"latency: {H100} < {TPU}, compute: bf16, fidelity: silicon")
     assert found.outcome == "fail"
-    assert "google/tpu-v4 is a tpu, and silicon is known of GPUs alone" in found.reason
+    assert "google/tpu-v4 is a tpu, and kernel times are calibrated for GPUs only" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_explain_reads_the_saved_file(record, tmp_path):
 
 def test_figures_outside_the_range_of_any_gpu_are_not_saved(record, tmp_path):
     mine = tmp_path / "mine.yaml"
-    with pytest.raises(RooflintError, match=r"mine\.yaml: not written, because no GPU has such figures: "):
+    with pytest.raises(RooflintError, match=r"mine\.yaml: not written, because the figures are impossible for a GPU: "):
         run(record(1e6), "--save", mine)
     assert not mine.exists()
 
@@ -147,7 +147,7 @@ def test_figures_of_matrix_units_are_carried_over_with_a_word_and_never_to_cuda_
         " ".join(run(256, 256, 256, "-d", L40S, "-p", name, "--calibration", mine, command=explain).stdout.split())
         for name in ("bf16", "fp16")
     ]
-    word = "the machine was calibrated in bf16; its figures are carried over"
+    word = "the machine was calibrated in bf16; its figures are used unchanged"
     assert [word in text for text in explained] == [False, True]
     with pytest.raises(RooflintError, match=r"mine\.yaml:4  precision: want a product on matrix units, .* CUDA cores"):
         run(256, 256, 256, "-d", L40S, "-p", "fp32", "--calibration", mine, command=explain)

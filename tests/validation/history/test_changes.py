@@ -89,7 +89,7 @@ def test_facts_that_act_only_together_are_said_to(acme, diffed, of):
     acme.edit(X1, "groups: [256,", "groups: [16,")
     found = diffed(acme)
     assert (of(found)["low"], of(found)["high"] > 0.15) == (0.125, True)
-    said = f"together {of(found)['factor']}, alone ×0.125 (memories.lpddr5.pin_rate); the rest is interplay"
+    said = f"together {of(found)['factor']}, alone ×0.125 (memories.lpddr5.pin_rate); the rest is interaction"
     assert of(found)["together"] == said
 
 

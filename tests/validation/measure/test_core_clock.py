@@ -10,7 +10,7 @@ from rooflint_measure.record.measurement import Unavailable
 from rooflint_measure.sensors import core_clock
 from rooflint_measure.sensors.core_clock import ADDITIONS, callable_code, cycles_per_s, machine_code, timed_clock_hz
 
-REFUSED = Unavailable(reason="this system makes no written page executable (Permission denied)")
+REFUSED = Unavailable(reason="this system does not let generated code run (Permission denied)")
 CPUFREQ = "sys/devices/system/cpu/cpu{}/cpufreq"
 
 
@@ -90,7 +90,7 @@ def _best_s(routine, turns):
 
 def test_a_machine_without_a_chain_says_so(monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    assert timed_clock_hz() == Unavailable(reason="no chain of additions is written for riscv64")
+    assert timed_clock_hz() == Unavailable(reason="no chain of additions is available for riscv64")
 
 
 def test_a_system_that_makes_no_page_executable_says_so(monkeypatch):
@@ -99,4 +99,4 @@ def test_a_system_that_makes_no_page_executable_says_so(monkeypatch):
 
     monkeypatch.setattr("rooflint_measure.sensors.core_clock._make_executable", refuse)
     found = callable_code(b"\xc3")
-    assert found == Unavailable(reason="this system makes no written page executable (Permission denied)")
+    assert found == Unavailable(reason="this system does not let generated code run (Permission denied)")

@@ -28,7 +28,7 @@ def test_the_affinity_is_the_systems(monkeypatch):
     if hasattr(os, "sched_getaffinity"):
         assert affinity() == tuple(sorted(os.sched_getaffinity(0)))
     monkeypatch.delattr(host.os, "sched_getaffinity", raising=False)
-    assert affinity() == Unavailable(reason="this system binds no process to CPUs")
+    assert affinity() == Unavailable(reason="this system cannot bind a process to CPUs")
 
 
 SECOND = {"proc/self/cgroup": "0::/a/b\n"}
@@ -91,7 +91,7 @@ def test_the_hottest_sensor_of_the_processor_counts_and_a_disk_does_not(tree):
 
 
 def test_a_system_without_sensors_says_so(tmp_path):
-    assert temperature_c(tmp_path) == Unavailable(reason="the system shows no temperature of the processor")
+    assert temperature_c(tmp_path) == Unavailable(reason="the system does not report the temperature of the processor")
 
 
 def test_counters_of_throttling_are_found_for_every_cpu_that_is_on(tree):

@@ -154,7 +154,9 @@ def test_a_process_that_is_ended_from_outside_is_one_sentence_and_the_rest_is_ke
     monkeypatch.setattr(engine, "_one", end_process)
     baseline = Baseline.of(three.suite())
     all_groups = list(groups(baseline.suite))
-    with pytest.raises(EngineError, match="a process was ended from outside; what was found out is kept, start again"):
+    with pytest.raises(
+        EngineError, match="a worker process was killed; the results so far are kept, so run the command again"
+    ):
         run(baseline, all_groups, range(4), jobs=2)
     assert engine._shared == []
 

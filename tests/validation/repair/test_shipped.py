@@ -26,14 +26,14 @@ def planted(fact, text):
 
 def planned(suite, state):
     """The plan for every red claim, and the suite with all of it."""
-    found = plan(suite, {key: f"{key[0]}::{name}" for key, name in state.reds.items()}, ROOT)
+    found = plan(suite, {key: f"{key[0]}::{name}" for key, name in state.failures.items()}, ROOT)
     for one in found.proposals:
         suite = suite.with_text(one.file, one.after)
     return found, suite
 
 
 def test_the_shipped_suite_has_nothing_to_propose():
-    assert GREEN.reds == {}
+    assert GREEN.failures == {}
     assert GREEN.problems == frozenset()
 
 
@@ -49,7 +49,7 @@ def test_the_shipped_suite_has_nothing_to_propose():
 def test_a_slip_in_a_shipped_spec_is_put_back_by_one_hunk(device, path, text):
     fact = SUITE.registry.get(device).facts[path]
     suite, state = planted(fact, text)
-    assert state.reds
+    assert state.failures
     found, mended = planned(suite, state)
     (one,) = found.proposals
     assert (one.file, one.line, one.what, one.old) == (fact.file, fact.line, path, text)
@@ -79,4 +79,4 @@ def test_no_plan_makes_anything_worse_and_no_two_hunks_are_for_one_claim(named, 
     named_once = [name for one in found.proposals for name in one.mends]
     assert len(named_once) == len(set(named_once))
     assert set(named_once).isdisjoint(name for name, _ in found.refusals)
-    assert len(named_once) + len(found.refusals) == found.reds
+    assert len(named_once) + len(found.refusals) == found.failures

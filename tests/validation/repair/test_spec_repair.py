@@ -30,7 +30,7 @@ def test_several_reds_of_one_fact_are_one_hunk_that_names_them_all(tiny, mend):
     assert f"# 1. {SPEC}:14 units.mac_array.macs_per_clock.int8: 2048 MAC → 4096 MAC\n" in patch
     assert "#    factor 1/2: macs_per_clock.int8 2048 MAC would have to be 4096 MAC\n" in patch
     assert "#    tried on every claim: 4 red claims turn green, none turns red\n" in patch
-    assert re.findall(r"#    mends (\S+)", patch) == [
+    assert re.findall(r"#    fixes (\S+)", patch) == [
         f"{GOLDEN}::peak-mac_array-int8",
         f"{GOLDEN}::peak-mac_array-int8-at-low",
         f"{GOLDEN}::breakpoint-mac_array-int8-per-lpddr5",
@@ -59,7 +59,7 @@ def test_one_red_of_many_is_mended_by_the_fact_and_the_rest_with_it(tiny, mend):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     first, patch, second = mend(f"{GOLDEN}::peak-mac_array-int8")
     first.assert_outcomes(failed=1)
-    assert re.findall(r"#    mends (\S+)", patch) == [f"{GOLDEN}::peak-mac_array-int8"]
+    assert re.findall(r"#    fixes (\S+)", patch) == [f"{GOLDEN}::peak-mac_array-int8"]
     assert "4 red claims turn green with all of it" in patch
     assert second.ret == 0
 
@@ -70,7 +70,7 @@ def test_of_repairs_that_do_the_same_one_is_proposed_and_the_others_are_named(ti
     _, patch, second = mend()
     assert second.ret == 0
     assert len(changed(patch)) == 2
-    assert "#    undecided: other repairs mend the same claims; read the sources of each before you choose\n" in patch
+    assert "#    undecided: other repairs fix the same claims; read the sources of each before you choose\n" in patch
     assert re.search(
         r"#    instead of this one: memories\.lpddr5\.(bus 128 bit → 256 bit|pin_rate 3.2 Gbit/s → 6.4 Gbit/s) at ",
         patch,

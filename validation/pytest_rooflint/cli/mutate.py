@@ -58,7 +58,7 @@ def mutate(
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep earlier outcomes.")] = False,
     evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the score to.")] = None,
 ) -> None:
-    """Set every fact wrong in every way that people do, and count who notices. Status 1 below the floor."""
+    """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
     most = _most(survivors)
     baseline = Baseline.of(_suite(golden, specs))
     all_groups = list(groups(baseline.suite))

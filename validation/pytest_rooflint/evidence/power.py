@@ -25,7 +25,7 @@ Found = PowerCheck | UnknownPower
 
 
 def power(devices: Iterable[Hardware], registry: Registry) -> findings.Power:
-    """What each can hold of its printed peak, highest typical ratio first; those without an answer, with the reason."""
+    """Power at the printed peak, highest typical ratio first; devices without an answer are listed with the reason."""
     energies = Energies(Coefficients(registry))
     found = [_surveyed(point, energies) for one in devices for point in points(one)]
     able = [[one for one in several if isinstance(one, PowerCheck)] for several in found]
@@ -48,7 +48,7 @@ def points(device: Hardware) -> Iterator[Hardware]:
 
 
 def _surveyed(point: Hardware, energies: Energies) -> list[Found]:
-    """Every load; a file of energies that cannot be read is a reason like others, and a problem of its own."""
+    """All loads of a device; a file of energies that cannot be read counts as a missing figure here."""
     try:
         return survey(point, energies)
     except InputError as error:
@@ -65,7 +65,7 @@ def limit(one: PowerCheck) -> findings.PowerLimit:
 
 
 def _load(one: PowerCheck, known: int, unknown: int) -> findings.PowerLoad:
-    """The hardest of the loads that are known, beside how many are and how many are not."""
+    """The hardest of the known loads, with the numbers of known and unknown loads."""
     return findings.PowerLoad(
         device=one.load.hardware.id,
         at=one.load.hardware.mode,

@@ -35,14 +35,14 @@ from rooflint_report.findings import Measured, MeasuredRow, Named, TakenRecordin
 from rooflint_report.verdicts import Why
 
 SPEED = ("rate <= peak", "bandwidth <= peak", "latency >= roofline")
-"""Laws of which one that is kept makes a measurement green."""
+"""Laws of speed: a measurement passes if one of them holds."""
 
 BESIDE = ("macs = op table", "power <= limit")
-"""Laws that can only make it red."""
+"""Other laws: a measurement fails if one of them is broken, and does not pass by them."""
 
 
 def rows_of(one: RecordedFile, asked: LawContext, at: str | None) -> Iterator[MeasuredRow]:
-    """Of every measurement that says something of a device."""
+    """Rows of all measurements of a device."""
     for row in one.rows():
         if isinstance(row.subject, Gemm | Stream | Network):
             yield _row(row, asked, at)
@@ -92,7 +92,7 @@ def _what(subject: Gemm | Stream | Network) -> str:
 
 
 def _standing(row: Row, asked: LawContext) -> tuple[Literal["pass", "fail", "undecided"], str]:
-    """Outcome and reason: red where a law is broken, green where one of speed is kept, undecided elsewhere."""
+    """Outcome and reason: fail if a law is broken, pass if a law of speed holds, otherwise undecided."""
     fast, beside = ([one for name in laws for one in findings((row,), LAWS[name], asked)] for laws in (SPEED, BESIDE))
     too_fast = [one for one in fast if one.state == "breaks"][:1]  # two laws of speed say the same
     if broken := [*too_fast, *(one for one in beside if one.state == "breaks")]:
@@ -108,7 +108,7 @@ def _sentence(broken: Finding) -> str:
 
 
 def _reached(row: Row, asked: LawContext) -> dict[str, Any]:
-    """The rate, and its share of what it could be; above one it stays above one."""
+    """The rate, and its share of the peak or bandwidth, which is not clamped to 1."""
     try:
         one = reached(row, asked.hardware)
     except RooflintError as error:
@@ -117,7 +117,7 @@ def _reached(row: Row, asked: LawContext) -> dict[str, Any]:
 
 
 def _predicted(row: Row, asked: LawContext) -> dict[str, Any]:
-    """The roofline's time, and its share of the measured one."""
+    """The time predicted by the roofline, and its share of the measured time."""
     found = _bounds(row, asked)
     ratio = found.roofline_s / row.measurement.samples.best_s if found else None
     return {
@@ -137,7 +137,7 @@ def _bounds(row: Row, asked: LawContext) -> Bounds | None:
 
 
 def _power(row: Row) -> dict[str, Any]:
-    """Mean power and energy of a call; what nobody measured is a reason, and no zero."""
+    """Mean power and energy of a call; a missing measurement is given as a reason, never as zero."""
     energy = row.measurement.energy
     if isinstance(energy, Unavailable):
         return {
@@ -168,7 +168,7 @@ def _per_w(ops: int, energy: Energy) -> str:
 
 
 def conditions(rows: Sequence[Row]) -> str:
-    """Clock, temperature, load and threads over all of them, as far as somebody told."""
+    """Clock, temperature, load and threads over all measurements, as far as they were recorded."""
     threads = sorted({row.measurement.conditions.threads for row in rows})
     said = [
         _range(rows, "clock_hz", HERTZ),
@@ -213,7 +213,7 @@ Read = tuple[RecordedFile, LawContext, str | None]
 
 
 def _recordings(suite: Suite) -> Iterator[Read]:
-    """Those that nothing is wrong with; a red closed world names the others."""
+    """Valid recordings; a separate check of the suite lists the invalid ones."""
     claims = [claim for claim in suite.claims() if claim.kind in KINDS]
     for root in suite.golden_roots:
         for device, file in recordings_below(root):

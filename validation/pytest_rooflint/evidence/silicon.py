@@ -42,11 +42,11 @@ HOW = "tox run -e silicon installs the measurements, decides these claims and dr
 
 TITLES = {
     "gemm": "matrix products",
-    "fp8_tensor": "products, one scale a tensor, each after its quantise kernel",
-    "fp8_block": "products, one scale a block of 128, each after its quantise kernel",
+    "fp8_tensor": "products with one scale per tensor, quantise kernel included",
+    "fp8_block": "products with one scale per block of 128, quantise kernel included",
     "decode_fp8": "decode with a cache in FP8",
 }
-"""Topics whose own word says too little."""
+"""Labels of topics whose name is not clear by itself."""
 
 NEAR = 0.2
 """An error below this is a good prediction. [1]"""
@@ -57,14 +57,14 @@ MOST = 4
 CAVEATS = (
     "each family is predicted by constants that were fitted without it; the structure of the model was chosen while "
     "looking at the errors of all of them",
-    "the errors of a claim are those of its sample, which a hash of the shapes picks; charts and worst shapes use all "
+    "the errors of a claim are those of its sample, chosen by a hash of the shapes; charts and worst shapes use all "
     "rows",
-    "rooflint explain gemm takes the constants that were fitted to all families: its figure may differ a little",
+    "rooflint explain gemm uses constants fitted to all families, so its figure may differ slightly",
 )
 
 
 def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware]) -> Silicon:
-    """What a run says of calibrated kernel times; `found` are its verdicts."""
+    """The section on calibrated kernel times; `found` are the verdicts of the run."""
     claims = [claim for claim in suite.claims() if claim.kind == KIND]
     verdicts = [one for one in found if one.kind == KIND]
     decided = [one for one in verdicts if one.obtained]
@@ -95,7 +95,7 @@ def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware])
 
 
 def _held(suite: Suite, decided: Sequence[Verdict]) -> tuple[dict[str, list[HeldOut]], list[Why]]:
-    """Products of every family that something was decided of, and why those of some could not be read again."""
+    """Predicted and measured products of each family with decided claims, and families that could not be read."""
     known, left_out = dict[str, list[HeldOut]](), []
     products = (one.prediction for one in decided if one.prediction and one.prediction.topic == PRODUCTS)
     for family in dict.fromkeys(one.family for one in products if one.family):
@@ -134,7 +134,7 @@ def _claimed(claim: Claim) -> SiliconClaim:
 
 
 def _scores(decided: Sequence[Verdict]) -> Iterator[SiliconScore]:
-    """Errors by topic, family and regime, on the rows that the claims were decided on."""
+    """Errors by topic, family and regime, on the rows that decided the claims."""
     order = list(TOPICS)
     found = [(one, one.prediction) for one in decided if one.prediction and one.prediction.family]
     for one, prediction in sorted(found, key=lambda pair: order.index(pair[1].topic)):

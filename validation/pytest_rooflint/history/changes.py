@@ -19,12 +19,12 @@ from rooflint.hardware.registry import Registry
 T = TypeVar("T")
 
 TRAITS = ("kind", "circuits", "unit_groups", "undisclosed")
-"""What of a device is no fact, and predictions follow from it."""
+"""Properties of a device that are not facts but affect predictions."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """What one side says, and where."""
+class StatedValue:
+    """A value as stated on one side, with its place and source."""
 
     text: str
     file: str | None = None
@@ -36,18 +36,18 @@ class Said:
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that is another on the new side; one of the two is None where only one side says it."""
+    """A value that differs between the sides; `old` or `new` is None if only one side states it."""
 
     path: str
     at: str | None
     """The operating point; None for the device's own."""
-    old: Said | None
-    new: Said | None
+    old: StatedValue | None
+    new: StatedValue | None
     trait: str | None = None
     """Which of TRAITS; None for a fact."""
 
     def alone(self, old: Hardware, new: Hardware) -> Hardware:
-        """The old device, with what the new one says here and nowhere else."""
+        """The old device with only this change applied."""
         if self.trait:
             taken: dict[str, Any] = {self.trait: self._trait(old, new)}
             return replace(old, **taken)
@@ -62,16 +62,16 @@ class Change:
 
 
 def _taken(old: Mapping[str, T], new: Mapping[str, T], path: str) -> dict[str, T]:
-    """The old mapping with the new one's entry, or its absence, at one path."""
+    """The old mapping with one entry taken from the new one, or removed."""
     kept = {name: value for name, value in old.items() if name != path or path in new}
     return {**kept, path: new[path]} if path in new else kept
 
 
 def changes(old: Specs, new: Specs) -> dict[Change, tuple[str, ...]]:
-    """What differs in devices that both sides have, with the devices that it changes.
+    """Differences in devices that both sides have, with the devices that they affect.
 
-    A fact of an architecture that many devices inherit is one change. Another source of the same value is none: it
-    moves nothing.
+    A fact of an architecture that many devices inherit is one change. Another source of the same value is not
+    a change, because it moves nothing.
     """
     found: dict[Change, list[str]] = {}
     for name in sorted(set(old.devices) & set(new.devices)):
@@ -97,15 +97,15 @@ def _of_facts(old: Specs, new: Specs, mode: str | None, before: Facts, after: Fa
 
 
 def of_pair(old: Specs, new: Specs, one: Fact, other: Fact) -> Change:
-    """A fact that both sides have."""
+    """The change of one fact, if there is one."""
     return Change(one.path, None, _fact(old, one), _fact(new, other))
 
 
-def _fact(side: Specs, fact: Fact | None) -> Said | None:
+def _fact(side: Specs, fact: Fact | None) -> StatedValue | None:
     if fact is None:
         return None
     source = fact.source
-    return Said(fact.display, side.shown(fact.file), fact.line, source.document, fact.where, source.grade)
+    return StatedValue(fact.display, side.shown(fact.file), fact.line, source.document, fact.where, source.grade)
 
 
 def _of_trait(old: Specs, new: Specs, trait: str, before: Hardware, after: Hardware) -> Iterator[Change]:
@@ -121,8 +121,8 @@ def _entries(hardware: Hardware, trait: str) -> Mapping[str, str]:
     return {trait: value} if isinstance(value, str) else value
 
 
-def _trait(side: Specs, hardware: Hardware, text: str | None) -> Said | None:
-    return None if text is None else Said(text, side.shown(hardware.file))
+def _trait(side: Specs, hardware: Hardware, text: str | None) -> StatedValue | None:
+    return None if text is None else StatedValue(text, side.shown(hardware.file))
 
 
 def _names(one: Iterable[str], other: Iterable[str]) -> list[str]:
@@ -150,16 +150,16 @@ def _cites(fact: Fact) -> tuple[str, str, str]:
 
 WORKLOADS = "workloads/"
 
-Fate = Literal["appeared", "vanished", "changed"]
+FileStatus = Literal["appeared", "vanished", "changed"]
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file that says something else on the new side, or that only one side has."""
+    """A file that differs between the sides, or that only one side has."""
 
     name: str
-    """As its root calls it: `process/4nm.yaml`, `launches.yaml`, `workloads/torchvision/resnet50.yaml`."""
-    fate: Fate
+    """Path below the root: `process/4nm.yaml`, `launches.yaml`, `workloads/torchvision/resnet50.yaml`."""
+    status: FileStatus
     old: Path | None
     new: Path | None
 
@@ -170,16 +170,16 @@ class FileChange:
 
 
 def file_changes(old: Specs, new: Specs) -> list[FileChange]:
-    """What differs; comments and blank lines do not."""
+    """Files that differ in more than comments and blank lines."""
     before, after = _files(old), _files(new)
     return [
-        FileChange(name, fate, before.get(name), after.get(name))
+        FileChange(name, status, before.get(name), after.get(name))
         for name in sorted({*before, *after})
-        if (fate := _fate(before.get(name), after.get(name)))
+        if (status := _status(before.get(name), after.get(name)))
     ]
 
 
-def _fate(old: Path | None, new: Path | None) -> Fate | None:
+def _status(old: Path | None, new: Path | None) -> FileStatus | None:
     if old is None or new is None:
         return "appeared" if old is None else "vanished"
     same = old.read_bytes() == new.read_bytes() or strict_yaml.load(old).data == strict_yaml.load(new).data
@@ -187,7 +187,7 @@ def _fate(old: Path | None, new: Path | None) -> Fate | None:
 
 
 def _files(side: Specs) -> dict[str, Path]:
-    """The file of each name that counts: that of the first root which has it."""
+    """Files by name, each from the first root that has it."""
     found = {f"{section}/{name}.yaml": file for section in SECTIONS for name, file in _of_section(side, section)}
     for single in SINGLES:
         files = [root / f"{single}.yaml" for root in side.registry.roots]
@@ -200,7 +200,7 @@ def _of_section(side: Specs, section: str) -> Iterator[tuple[str, Path]]:
 
 
 def changed_facts(change: FileChange, old: Specs, new: Specs) -> list[tuple[Fact, Fact]]:
-    """The facts of which a file says another value or grade; none where it says other things differently, too."""
+    """Facts whose value or grade differs in a file; none if the file also differs in other respects."""
     if change.network is not None or change.old is None or change.new is None:
         return []
     if _blank(strict_yaml.load(change.old).data) != _blank(strict_yaml.load(change.new).data):
@@ -214,7 +214,7 @@ def changed_facts(change: FileChange, old: Specs, new: Specs) -> list[tuple[Fact
 
 
 def _blank(value: Any) -> Any:
-    """What a file says beside its facts and their sources."""
+    """The content of a file without its facts and their sources."""
     if isinstance(value, dict):
         return {key: _blank(child) for key, child in value.items() if key != "sources"}
     return "fact" if isinstance(value, list) and len(value) == 3 else value
@@ -222,7 +222,7 @@ def _blank(value: Any) -> Any:
 
 @contextmanager
 def with_file(side: Specs, change: FileChange) -> Iterator[Energies]:
-    """The coefficients of a side, had it that one file of the other side. Raises InputError where they do not fit."""
+    """The coefficients of a side with one file taken from the other side. Raises InputError if they do not fit."""
     files: Mapping[str, Path] = {**_files(side), change.name: change.new} if change.new else _without(side, change)
     with TemporaryDirectory(prefix="rooflint-") as folder:
         for name, file in files.items():

@@ -30,7 +30,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, Table, record, tables
 
 SAME = 1e-9
-"""Relative difference up to which two predictions are the same: another order of summation does not move anything."""
+"""Relative difference up to which two predictions are the same: another order of summation is not a change."""
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -38,7 +38,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Move:
-    """What one quantity of one device did."""
+    """How much one quantity of one device moved."""
 
     device: str
     quantity: str
@@ -57,7 +57,7 @@ class Move:
 
     @property
     def distance(self) -> float:
-        """How far the farthest prediction moved, in octaves; what only one side knows moved farthest."""
+        """Largest change of a prediction, in octaves; infinite for predictions that only one side knows."""
         if self.unknown or self.known:
             return float("inf")
         return max((abs(float(np.log2(end))) for end in (self.low, self.high) if end), default=0.0)
@@ -73,7 +73,7 @@ class Difference:
 
     @classmethod
     def of(cls, old: Ledger, new: Ledger) -> "Difference":
-        """Of the keys that both have."""
+        """The difference over keys that both ledgers have."""
         keys = tuple(key for key in old.keys if key in new.places)
         return cls(
             keys,
@@ -83,7 +83,7 @@ class Difference:
 
     @cached_property
     def moved(self) -> Flags:
-        """Where the two differ."""
+        """Which predictions differ."""
         near = np.abs(self.new - self.old) <= SAME * np.maximum(np.abs(self.new), np.abs(self.old))
         nobody = np.isnan(self.new) & np.isnan(self.old)
         return np.asarray(~(near | nobody))
@@ -97,7 +97,7 @@ class Difference:
 
     @property
     def predictions(self) -> int:
-        """Rows in which something moved."""
+        """Number of rows with a changed prediction."""
         return int(self.moved.any(axis=1).sum())
 
     @cached_property
@@ -147,12 +147,12 @@ Powers = Mapping[Point, PowerCheck]
 """The hardest load of each point that has an answer."""
 
 SAME_POWER = 1e-9
-"""Up to which two powers are one."""
+"""Relative difference up to which two powers count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
 class PowerMove:
-    """One point of which the power is another; None where a side cannot tell."""
+    """An operating point whose power changed; a side is None if its power is not known."""
 
     point: Point
     old: PowerCheck | None
@@ -160,7 +160,7 @@ class PowerMove:
 
     @property
     def far(self) -> tuple[bool, float]:
-        """What a reader wants first is greatest: another verdict, then the farther ratio."""
+        """Sort key: a changed verdict first, then the larger change of the ratio."""
         if self.old is None or self.new is None:
             return True, inf
         known = self.old.ratio > 0 and self.new.ratio > 0
@@ -178,7 +178,7 @@ def powers_of(devices: Iterable[Hardware], energies: Energies) -> dict[Point, Po
 
 
 def power_moves(old: Powers, new: Powers, among: Collection[Point]) -> list[PowerMove]:
-    """Those of some points that are another, the farthest first."""
+    """Changed powers of some points, largest change first."""
     both = (PowerMove(point, old.get(point), new.get(point)) for point in sorted({*old, *new} & set(among)))
     return sorted((one for one in both if not _same(one.old, one.new)), key=lambda one: one.far, reverse=True)
 
@@ -207,12 +207,12 @@ MOST_TRIALS = 500
 """Devices that are predicted again for single changes; beyond that, changes are listed and not tried."""
 
 CLOSE = 1e-6
-"""Up to which factors alone multiply to the factor together."""
+"""Relative tolerance for single factors to multiply to the joint factor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """One change, and what it moves alone, on the old side."""
+    """The effect of one change alone, applied to the old side."""
 
     change: Change | FileChange
     holders: tuple[str, ...]
@@ -222,7 +222,7 @@ class Effect:
     untried: str = ""
     """Why not."""
     power: tuple[PowerMove, ...] = ()
-    """Points of which it moves the power over the limit alone."""
+    """Points whose power over the limit it moves by itself."""
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ def _moved(difference: Difference) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _State:
-    """What predictions follow from: the old side, but for one change."""
+    """The inputs of predictions: the old side with one change."""
 
     devices: Sequence[Hardware]
     works: Sequence[Table]
@@ -332,7 +332,7 @@ class _State:
 
 @dataclass
 class _Trial:
-    """The old side as a laboratory."""
+    """Applies single changes to the old side and predicts again."""
 
     old: Specs
     new: Specs
@@ -343,11 +343,11 @@ class _Trial:
     tried: int = 0
 
     def of_change(self, change: Change, holders: tuple[str, ...]) -> Effect:
-        """What a fact does alone."""
+        """The effect of a fact alone."""
         return self._effect(change, holders, self._changed(change, holders))
 
     def of_file(self, change: FileChange, holders: tuple[str, ...]) -> Iterator[Effect]:
-        """What a file does alone to the devices that moved; fact by fact where only facts changed in it."""
+        """The effect of a file alone on the devices that moved; fact by fact if only facts changed in it."""
         pairs = changed_facts(change, self.old, self.new)
         for one, other in pairs:
             said = of_pair(self.old, self.new, one, other)
@@ -371,7 +371,7 @@ class _Trial:
             with with_file(self.old, change) as energies:
                 yield _State(self._devices(holders), self.old.works, energies)
         else:  # the rows of one that appeared or vanished have nothing to be compared with
-            works = tables([self.new.networks[change.network]]) if change.fate == "changed" else ()
+            works = tables([self.new.networks[change.network]]) if change.status == "changed" else ()
             yield _State(self._devices(holders), works, self.old.energies)
 
     def _devices(self, holders: Sequence[str]) -> list[Hardware]:

@@ -73,7 +73,7 @@ class Specs:
 
     @property
     def devices(self) -> Mapping[str, Hardware]:
-        """Those that can be read. Raises RooflintError for two files of one id."""
+        """Devices that can be read. Raises RooflintError for two files with one id."""
         return self._read[0]
 
     @property
@@ -88,7 +88,7 @@ class Specs:
 
     @contextmanager
     def _placed_errors(self) -> Iterator[None]:
-        """Errors of a file that all devices need, with the place as a reader knows it."""
+        """Rewrite the paths in errors of shared files to paths that the user knows."""
         try:
             yield
         except InputError as error:
@@ -104,14 +104,14 @@ class Specs:
         return record(wanted, self.works, self.energies)
 
     def within(self, file: Path) -> str:
-        """A file as its root calls it: `hardware/acme/x1.yaml`."""
+        """Path of a file below its root: `hardware/acme/x1.yaml`."""
         for root in self.registry.roots:
             if file.is_relative_to(root):
                 return file.relative_to(root).as_posix()
         return file.as_posix()
 
     def shown(self, file: Path) -> str:
-        """A file as a reader calls it."""
+        """Path of a file for messages."""
         return file.relative_to(self.home).as_posix() if self.home else shown(file)
 
     def sentence(self, problem: Problem) -> str:
@@ -134,7 +134,7 @@ class LedgerSide:
 
     @property
     def left_out(self) -> list[str]:
-        """Nothing: what could not be predicted has a row."""
+        """Empty, because a ledger has a row for predictions that failed."""
         return []
 
     @cached_property
@@ -155,7 +155,7 @@ Side = Specs | LedgerSide
 def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Side]:
     """The side with that name; None means the working tree. Temporary folders are removed afterwards.
 
-    Raises InputError for a file that is not a ledger, RevisionError for a name that means nothing.
+    Raises InputError for a file that is not a ledger, RevisionError for an unknown name.
     """
     if asked is None:
         yield Specs("the working tree", tuple(roots), Registry.of(roots))

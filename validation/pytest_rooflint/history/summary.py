@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pytest_rooflint.evidence.power import limit
-from pytest_rooflint.history.changes import Change, FileChange, Said
+from pytest_rooflint.history.changes import Change, FileChange, StatedValue
 from pytest_rooflint.history.comparison import Comparison, Effect, Move, PowerMove, Share
 from pytest_rooflint.history.side import Side
 from rooflint.answers.tdp_registry import ends, ratio_shown
@@ -43,7 +43,7 @@ _NAMED = 6
 
 
 def headline(old: Side, new: Side, predictions: int, moved: MovedCounts) -> str:
-    """How much moved, between what, of how many."""
+    """One sentence: how many predictions moved, between which sides, out of how many."""
     of = f"of {_grouped(predictions)} predictions"
     if not moved.predictions:
         return f"nothing moved between {old.label} and {new.label}: {of}, none"
@@ -69,7 +69,7 @@ def others(
 
 
 def alone(effect: Effect, moves: Sequence[Shift]) -> str:
-    """What a change moves by itself."""
+    """The effect of a change alone, in a sentence."""
     if effect.untried or effect.alone is None:
         return f"not tried alone: {effect.untried}"
     power = f"; power over its limit at {counted(len(effect.power), 'point')}" if effect.power else ""
@@ -104,7 +104,7 @@ def _hard(load: PowerThen) -> str:
 
 
 def parts(move: Shift) -> list[str]:
-    """Factor and knowledge of a move, as far as there is something to say."""
+    """The factor of a move, and how many predictions became known or unknown."""
     return [*filter(None, [move.factor]), *move.knowledge]
 
 
@@ -130,7 +130,7 @@ def span(low: float | None, high: float | None) -> str:
 
 
 def _factor(factor: float) -> str:
-    """To three digits, and to as many more as it takes to be another than 1."""
+    """Three digits, or more where needed to show that it is not 1."""
     digits = 3
     while factor != 1 and float(f"{factor:.{digits}g}") == 1 and digits < 9:
         digits += 1
@@ -138,7 +138,7 @@ def _factor(factor: float) -> str:
 
 
 def knowledge(known: int, unknown: int) -> list[str]:
-    """Predictions that only one side has a figure for."""
+    """How many predictions only one side has a figure for."""
     found = [f"{unknown} no longer known"] if unknown else []
     return [*found, f"{known} newly known"] if known else found
 
@@ -242,14 +242,14 @@ def _name(change: Change) -> str:
     return f"{path} at {change.at}" if change.at else path
 
 
-def _value(said: Said | None) -> str:
+def _value(said: StatedValue | None) -> str:
     return said.text if said else "nothing"
 
 
-def _said(said: Said | None) -> differences.Said | None:
+def _said(said: StatedValue | None) -> differences.StatedValue | None:
     if said is None:
         return None
-    return differences.Said(
+    return differences.StatedValue(
         text=said.text, file=said.file, line=said.line, document=said.document, where=said.where, grade=said.grade
     )
 
@@ -263,7 +263,7 @@ def _of_file(change: FileChange) -> dict[str, Any]:
         "new": None,
         "file": change.name,
         "line": None,
-        "text": f"{change.name} {change.fate}",
+        "text": f"{change.name} {change.status}",
     }
 
 
@@ -316,14 +316,14 @@ def _move(found: Comparison, move: Move) -> Moved:
 
 
 def _together(found: Comparison, move: Move, shares: Sequence[Share]) -> str:
-    """How several changes work together; empty where one does it all."""
+    """How several changes act together; empty if there is only one."""
     whole = found.multiplies(move)
     if not shares or (len(shares) == 1 and whole):
         return ""
     each = [f"{span(share.low, share.high)} ({_path(found.effects[share.effect])})" for share in shares[:_MANY]]
     more = f" and {len(shares) - _MANY} more" if len(shares) > _MANY else ""
     sentence = f"together {span(move.low, move.high)}, alone {' and '.join(each)}{more}"
-    return sentence if whole else f"{sentence}; the rest is interplay"
+    return sentence if whole else f"{sentence}; the rest is interaction"
 
 
 def _path(effect: Effect) -> str:

@@ -18,7 +18,7 @@ _WHOLE = ("latency_s", "energy_j", "peak_memory_bytes")
 
 
 def as_text(found: Delta, most: int | None = MOST) -> str:
-    """What changed first, each with what it moves alone, then the moves; None for all of them."""
+    """Changes with their effects alone, then the moves; `most` is None for all moves."""
     moves = found.moves[:most]
     lines = [line for said in (found.said, *found.also) for line in _wrapped(said)]
     for change in found.changes:

@@ -196,7 +196,7 @@ def _conditions(recording: Recording, hardware: Hardware | None) -> Iterator[str
     yield from _busy(recording)
     disturbed, count = sum(len(row.samples.disturbed) for row in rows), sum(len(row.samples.seconds) for row in rows)
     is_known = any(row.samples.stolen_s is not None for row in rows)
-    blind = "" if is_known else "; stolen time is not counted here"
+    blind = "" if is_known else "; this system does not count stolen time"
     yield f"{disturbed} of {count} samples were disturbed (stolen, queued, throttled); they are kept{blind}"
     working = [row for row in rows if not isinstance(row.subject, Wait)]
     for reason in dict.fromkeys(str(row.energy) for row in working if isinstance(row.energy, Unavailable)):
@@ -230,7 +230,9 @@ def _busy(recording: Recording) -> Iterator[str]:
 
 def _identity(hardware: Hardware | None) -> str:
     if hardware is None:
-        return "the registry has no device of exactly that name, so there is no peak; --hardware ID states one"
+        return (
+            "the registry has no device of exactly that name, so there is no peak; name the device with --hardware ID"
+        )
     return f"compared with {_id(hardware)}, {hardware.name}"
 
 

@@ -189,7 +189,9 @@ def _outcomes(
         for task in as_completed(tasks):
             yield task.result()
     except BrokenProcessPool as error:
-        raise EngineError("a process was ended from outside; what was found out is kept, start again") from error
+        raise EngineError(
+            "a worker process was killed; the results so far are kept, so run the command again"
+        ) from error
     finally:
         pool.shutdown(cancel_futures=True)
         _shared.clear()

@@ -213,16 +213,16 @@ def _of_unit(subject: Subject, name: str, field: str, precision: str | None = No
 
 #: Every word of the counts, as the documents say it.
 DEFINITIONS = {
-    "mutant": "one fact set wrong in one way that the schema lets in",
-    "equivalent": "moves no figure that the model takes from facts, by 1e-9 of it or more",
-    "uncorroborated": "no independently sourced claim speaks of a figure that it moves",
-    "within digits": "an independently sourced claim speaks of it, but its source printed too few digits to tell",
-    "killable": "moves the figure of an independently sourced claim beyond its printed digits",
-    "killed": "a claim that is no replay turns red",
+    "mutant": "one fact with one error that the schema accepts",
+    "equivalent": "changes no derived figure by 1e-9 or more",
+    "uncorroborated": "no independently sourced claim covers a figure that it changes",
+    "within digits": "an independently sourced claim covers it, but its source printed too few digits to tell",
+    "killable": "changes the figure of an independently sourced claim beyond its printed digits",
+    "killed": "a claim other than a replay fails",
     "score": "killed over killable",
-    "unseen": "moves a figure, and no claim turns red",
+    "unseen": "changes a figure, and no claim fails",
     "gross": "a factor of two or more on a fact that a corroborated peak or bandwidth rests on",
-    "refused": "what the schema refuses at the door; no mutant",
+    "refused": "rejected by the schema; not counted as a mutant",
 }
 
 

@@ -1,1 +1,1 @@
-"""Recordings: files of measurements, their physical bounds, and the laws that they keep."""
+"""Recordings: files of measurements, their physical bounds, and the laws that they must obey."""

@@ -1,4 +1,4 @@
-"""Bounds of a measured time: the roofline, which the model estimates, and the floor, which is impossible to beat.
+"""Bounds of a measured time: the roofline estimate, and the floor, a strict lower bound.
 
 Between the two a measurement is faster than the estimate for an ordinary reason: a cache held what the roofline moves,
 or a convolution was computed with fewer multiplications.
@@ -30,7 +30,7 @@ Networks = Callable[[str, int], Workload]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the model says of one measurement."""
+    """Time bounds of one measurement."""
 
     roofline_s: float
     """The estimate. [s]"""
@@ -47,7 +47,7 @@ class Bounds:
 
     @property
     def binding(self) -> tuple[Ladder, ...]:
-        """Those that it waits for: of the peak or of the bandwidth."""
+        """The binding ladders: those of the peak or of the bandwidth."""
         computes = self.bound == "compute"
         return tuple(one for one in self.ladders if any(part.name == "clock" for part in one.factors) is computes)
 
@@ -79,7 +79,7 @@ def peaks(hardware: Hardware, precision: str) -> tuple[Ladder, ...]:
 
 
 def best_rate(measurement: Measurement, hardware: Hardware) -> tuple[Ladder, ...]:
-    """What the rate of a measurement cannot pass: the peak of its precision, or the bandwidth. [op/s] or [B/s]
+    """Upper bound of a measured rate: the peak of its precision, or the bandwidth. [op/s] or [B/s]
 
     Raises UnsupportedError or UndisclosedError where the device does not say.
     """
@@ -108,7 +108,7 @@ def cached_bytes(row: Row, hardware: Hardware) -> float | None:
 
 
 def gemm_bytes(row: Row) -> float:
-    """That a product reads and writes: as its stopwatch counted, or each operand once. [B]"""
+    """Bytes that a product reads and writes: as recorded, or each operand once. [B]"""
     gemm: Gemm = row.subject
     elements = gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)
     return row.measurement.bytes_moved or elements * bytes_per_element(gemm.precision)
@@ -159,7 +159,7 @@ def _of_network(row: Row, hardware: Hardware, networks: Networks) -> Bounds:
 
 
 def _estimated(hardware: Hardware, table: Workload, precision: str) -> tuple[float, str]:
-    """The roofline of a network and what it waits for; of a device whose memory nobody tells, its arithmetic. [s]"""
+    """Roofline time and bound of a network; only its arithmetic if the memory of the device is not known. [s]"""
     if bandwidth(hardware) is None:
         ops = OPS_PER_MAC * float(table.total_macs)
         return float(compute_time_s(ops, working_peak_ops_per_s(hardware, precision))), "compute"
@@ -173,7 +173,7 @@ def _may_be_winograd(table: Workload) -> Any:
 
 
 def _moving(moved_bytes: float, row: Row, hardware: Hardware) -> tuple[float, float, tuple[str, ...]]:
-    """Time by the roofline, time of what no cache can have held, and the allowance for what lies between. [s]"""
+    """Roofline time, time of the bytes that exceed all caches, and the reason to allow times in between. [s]"""
     ladder = bandwidth(hardware)
     if ladder is None:
         return 0.0, 0.0, ()

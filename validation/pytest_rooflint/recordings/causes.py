@@ -32,7 +32,7 @@ class ClockRatio:
 
     @property
     def uncertainty(self) -> float:
-        """By how much the peak may be passed because the device ran faster than documented. [1]"""
+        """Allowed excess over the peak because the device ran faster than documented. [1]"""
         return min(max(self.ratio - 1, 0.0), MOST)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ WORST, BEST = 0.6, 1.0
 
 
 def causes(row: Row, found: Bounds, beaten: float, hardware: Hardware, registry: Registry) -> Iterator[Cause]:
-    """Of a time that is shorter than it can be by a factor `beaten`, above one."""
+    """Causes of a time that is shorter than its lower bound by a factor `beaten` > 1."""
     for ladder in found.binding:
         yield from of_ladder(row, ladder, beaten, hardware, registry, found.unit)
     what, work = ("peak", "ops") if found.bound == "compute" else ("bandwidth", "bytes")
@@ -73,14 +73,14 @@ def causes(row: Row, found: Bounds, beaten: float, hardware: Hardware, registry:
 def of_ladder(
     row: Row, ladder: Ladder, beaten: float, hardware: Hardware, registry: Registry, unit: str | None = None
 ) -> Iterator[Cause]:
-    """Of a rate that is above the one that a ladder derives, by a factor above one."""
+    """Causes of a rate that exceeds a derived one by a factor > 1."""
     cause = _clock(row, ladder, beaten)
     yield from [cause] if cause else []
     yield from _diagnosed(row, ladder, beaten, hardware, registry, unit)
 
 
 def _clock(row: Row, ladder: Ladder, beaten: float) -> Cause | None:
-    """The spec's clock is too low, where the recorded one explains all of it."""
+    """The clock of the spec is too low, if the recorded clock explains the whole factor."""
     one = clock_ratio(row, ladder)
     if one is None or one.ratio < beaten * (1 - 1e-9):
         return None
@@ -91,7 +91,7 @@ def _clock(row: Row, ladder: Ladder, beaten: float) -> Cause | None:
 def _diagnosed(
     row: Row, ladder: Ladder, beaten: float, hardware: Hardware, registry: Registry, unit: str | None
 ) -> Iterator[Cause]:
-    """Known errors that put a peak below the rate; by how much it is too low is too uncertain for a guess."""
+    """Known errors that make a peak too low; the factor is too uncertain to suggest a value."""
     span = Span(WORST / beaten, BEST / beaten)
     precision = row.precision if unit else None
     for one in candidates(Case(ladder, span, hardware, registry, unit, precision)):
@@ -102,7 +102,7 @@ def _diagnosed(
 
 
 def miscounted(row: Row, table_macs: int) -> Cause | None:
-    """The stopwatch counted other work than the op table has."""
+    """Causes of a difference between the recorded work and the op table."""
     share = row.subject.macs / table_macs
     if abs(share - 1) < 1e-3:
         return None

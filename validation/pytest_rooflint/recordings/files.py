@@ -40,7 +40,7 @@ def stated(name: str, registry: Registry) -> Hardware:
 
 
 def answers(hardware: Hardware, machine: Machine) -> bool:
-    """Whether id, name or an alias of a device is exactly the name of a machine, with as many cores for a CPU."""
+    """Whether a device has exactly the name of a machine as id, name or alias; a CPU must have as many cores."""
     names = {_plain(name) for name in (hardware.id, hardware.name, *hardware.aliases)}
     if machine.kind != "cpu":
         return _plain(machine.device) in names
@@ -57,7 +57,7 @@ def _cores(hardware: Hardware) -> Iterator[int]:
 
 
 def _plain(name: str) -> str:
-    """Without case and repeated blanks, which depend on the driver only."""
+    """A name without case and repeated blanks, which depend on the driver."""
     return " ".join(name.casefold().split())
 
 
@@ -116,7 +116,7 @@ def recordings_of(claim: Claim, context: Context) -> tuple[RecordedFile, ...]:
     _placed(claim, context.golden_roots)
     found = [recorded_file(file) for file in sorted(folder.glob("*.json"))]
     if not found:
-        raise ClaimError(f"no recording lies in {shown(folder)}; rooflint measure makes one")
+        raise ClaimError(f"no recording in {shown(folder)}; rooflint measure record writes one")
     hardware = context.registry.get(str(claim.hardware))
     for one in found:
         if complaint := machine_mismatch(one, hardware, claim.option("machine")):
@@ -125,7 +125,7 @@ def recordings_of(claim: Claim, context: Context) -> tuple[RecordedFile, ...]:
 
 
 def of_mode(found: Iterable[RecordedFile], hardware: Hardware, mode: str | None) -> tuple[RecordedFile, ...]:
-    """Those at an operating point. Raises ClaimError where there is none."""
+    """Recordings at an operating point. Raises ClaimError if there is none."""
     several = list(found)
     modal = bool(hardware.operating_points)
     chosen = tuple(one for one in several if not modal or one.mode == mode)
@@ -152,7 +152,7 @@ def machine_mismatch(one: RecordedFile, hardware: Hardware, machine: Any) -> str
 
 
 def _placed(claim: Claim, roots: tuple[Path, ...]) -> None:
-    """The path says which device it is. Raises ClaimError."""
+    """The device given by the path of a recording. Raises ClaimError."""
     homes = [root / MEASURED for root in roots if claim.file.is_relative_to(root / MEASURED)]
     wanted = homes[0] / f"{claim.hardware}.yaml" if homes else None
     if wanted != claim.file:
@@ -207,7 +207,7 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
 
 
 def _is_over(claim: Claim, device: str, one: RecordedFile, registry: Registry) -> bool:
-    """Whether a claim of the file beside speaks of the operating point that was recorded."""
+    """Whether the golden file beside it has a claim at the recorded operating point."""
     try:
         return not registry.get(device).operating_points or claim.mode_of(device) == one.mode
     except InputError:

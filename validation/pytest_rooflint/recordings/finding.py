@@ -65,7 +65,7 @@ class Figure:
 
 
 def farthest(claim: Claim, figures: Iterable[tuple[Row, float]]) -> Figure:
-    """The one that disagrees most with what is expected, among those that decide something; else among all.
+    """The figure that disagrees most with the expectation, among the decisive ones if there are any.
 
     A doubtful figure decides only by being too high, so it never hides a certain one.
     """
@@ -77,7 +77,7 @@ def farthest(claim: Claim, figures: Iterable[tuple[Row, float]]) -> Figure:
 
 
 def doubt(row: Row, despite: Collection[str] = ()) -> str:
-    """Why its time may be too long: half of its samples or more are disturbed. Empty where it can be trusted."""
+    """Why a time may be too long: at least half of the samples are disturbed. Empty if it can be trusted."""
     load, cores = max(row.readings("load"), default=0.0), row.recorded.recording.machine.count
     blind = row.measurement.samples.queued_s is None and row.recorded.recording.machine.kind == "cpu"
     if blind and BUSY not in despite and load > cores + OWN:
@@ -106,7 +106,7 @@ class LawContext:
     within: float = 0.0
     """By how much two figures may differ. [1]"""
     despite: tuple[str, ...] = ()
-    """What holds the device back and counts as normal."""
+    """Throttle reasons that count as normal."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,6 @@ Look = Callable[[Row, LawContext], Finding | None]
 
 
 def kept(row: Row, context: LawContext, text: str, facts: tuple[Fact, ...]) -> Finding:
-    """Kept, unless it was too disturbed to tell what an undisturbed one would say."""
+    """The law holds, or it is undecided because the measurement was disturbed."""
     why = doubt(row, context.despite)
     return Finding(row, "disturbed", f"{text}; {why}", facts) if why else Finding(row, "keeps", text, facts)

@@ -1,4 +1,4 @@
-"""Laws of measurements: what no stopwatch can contradict, whatever the device is capable of.
+"""Laws that every valid measurement obeys.
 
 Each law examines one measurement of a recording and returns what it found; a claim is about all that it examines. Laws
 of speed compare with the peak, the bandwidth and the roofline; laws of power compare an energy counter with the power
@@ -40,7 +40,7 @@ DEEP = 0.5
 
 
 def rate(row: Row, context: LawContext) -> Finding | None:
-    """Of a product: at most the peak of its precision, at the clock that was recorded."""
+    """A product is at most as fast as the peak of its precision at the recorded clock."""
     if not isinstance(row.subject, Gemm):
         return None
     ladders = peaks(context.hardware, row.subject.precision)
@@ -56,7 +56,7 @@ def rate(row: Row, context: LawContext) -> Finding | None:
 
 
 def bandwidth_of_stream(row: Row, context: LawContext) -> Finding | None:
-    """At most that of the memory, beyond what caches hold."""
+    """A stream is at most as fast as the memory, apart from what caches hold."""
     if not isinstance(row.subject, Stream):
         return None
     ladder = context.hardware.main_memory().derivation()  # raises with the reason where it is not known
@@ -68,7 +68,7 @@ def bandwidth_of_stream(row: Row, context: LawContext) -> Finding | None:
 
 
 def latency(row: Row, context: LawContext) -> Finding | None:
-    """At least that of the roofline, but for what caches and algorithms spare."""
+    """A latency is at least that of the roofline, apart from savings by caches and algorithms."""
     found = bounds(row, context.hardware, context.networks) if isinstance(row.subject, Gemm | Network) else None
     if found is None:
         return None
@@ -77,7 +77,7 @@ def latency(row: Row, context: LawContext) -> Finding | None:
 
 
 def macs(row: Row, context: LawContext) -> Finding | None:
-    """As many as the op table of the network has."""
+    """A network has as many MACs as its op table."""
     if not isinstance(row.subject, Network):
         return None
     cause = miscounted(row, context.networks(row.subject.name, row.subject.batch).total_macs)
@@ -85,7 +85,7 @@ def macs(row: Row, context: LawContext) -> Finding | None:
 
 
 def memory_bound_rate(row: Row, context: LawContext) -> Finding | None:
-    """Of a product that waits for memory: its intensity times what the best stream of its own session moved."""
+    """A memory-bound product runs at its intensity times the best stream of its recording."""
     intensity = _deep_intensity(row, context)
     if intensity is None:
         return None
@@ -102,12 +102,12 @@ def memory_bound_rate(row: Row, context: LawContext) -> Finding | None:
     found = kept(row, context, text, facts)
     if abs(ratio - 1) <= context.within or (ratio < 1 and found.state == "disturbed"):
         return found
-    why = "bytes are counted that a cache held" if ratio > 1 else "more bytes moved than were counted"
+    why = "some of the counted bytes came from a cache" if ratio > 1 else "more bytes moved than were counted"
     return Finding(row, "breaks", text, facts, (Cause(why, ratio, 1.0),))
 
 
 def _deep_intensity(row: Row, context: LawContext) -> float | None:
-    """Of a product that must wait for memory; None for another one. [op/B]"""
+    """Intensity of a product that is clearly memory-bound; None for others. [op/B]"""
     ladder = bandwidth(context.hardware)
     held = cached_bytes(row, context.hardware)
     if not isinstance(row.subject, Gemm) or ladder is None or held is None or gemm_bytes(row) <= held:
@@ -123,7 +123,7 @@ def _ladders(row: Row, context: LawContext) -> tuple[Ladder, ...]:
 
 
 def _between(row: Row, context: LawContext, text: str, found: Bounds) -> Finding:
-    """Slower than the roofline: kept; above the floor: exempt; below it: impossible."""
+    """Slower than the roofline: holds; between roofline and floor: exempt; below the floor: broken."""
     best_s = row.measurement.samples.best_s
     slack = uncertainty(row, found.ladders) if found.bound == "compute" else 0.0
     if best_s * (1 + slack) >= found.roofline_s * (1 - ROUNDING):
@@ -132,7 +132,7 @@ def _between(row: Row, context: LawContext, text: str, found: Bounds) -> Finding
         return _broken(row, context, text, found, found.roofline_s / best_s)
     if best_s * (1 + slack) >= found.floor_s * (1 - ROUNDING):
         return Finding(row, "exempt", f"{text}: {', '.join(found.allowances)}", found.facts)
-    floor = f"{text}, and with all that may be spared {format_quantity(found.floor_s, SECONDS)}"
+    floor = f"{text}, and with these savings at least {format_quantity(found.floor_s, SECONDS)}"
     return _broken(row, context, floor, found, found.floor_s / best_s)
 
 
@@ -168,7 +168,7 @@ COUNTER_ERRORS = (
 
 
 def energy(row: Row, context: LawContext) -> Finding:
-    """Joules of a metered run are the mean of the power that was read between the samples before it, times the time."""
+    """Energy of a metered run is the mean sampled power times the time."""
     counted = row.measurement.energy
     if not isinstance(counted, Energy):
         return Finding(row, "silent", str(counted))
@@ -197,7 +197,7 @@ def _counter_errors(counted: Energy, mean_w: float, within: float) -> Iterator[C
 
 
 def power(row: Row, context: LawContext) -> Finding:
-    """The mean stays within what the driver and the spec allow."""
+    """The mean power stays within the limits of driver and spec."""
     counted = row.measurement.energy
     if not isinstance(counted, Energy):
         return Finding(row, "silent", str(counted))
@@ -263,7 +263,7 @@ LAWS: Mapping[str, Law] = {
 
 
 def findings(rows: tuple[Row, ...], law: Law, context: LawContext) -> Iterator[Finding]:
-    """Of every measurement that a law is about; silent, with the reason, where facts of the device are missing."""
+    """Findings on every measurement that a law covers; without a result, but with a reason, if facts are missing."""
     for row in rows:
         try:
             found = law.look(row, context)

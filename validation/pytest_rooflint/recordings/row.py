@@ -59,7 +59,7 @@ class Row:
 
     @property
     def line(self) -> int:
-        """In the file."""
+        """Line in the file."""
         return self.recorded.lines[self.number]
 
     @property
@@ -74,7 +74,7 @@ class Row:
         yield from (conditions.before, *conditions.during, conditions.after)
 
     def readings(self, name: str) -> list[float]:
-        """What the states say of a quantity, where they do."""
+        """Recorded values of a quantity."""
         found = (getattr(state, name) for state in self.states)
         return [float(value) for value in found if not isinstance(value, Unavailable)]
 
@@ -85,7 +85,7 @@ KINDS = ("gemm", "stream", "network")
 
 
 def words(subject: str) -> tuple[str, ...]:
-    """Of a subject. Raises ClaimError where it does not begin with what was timed."""
+    """Words of a subject. Raises ClaimError if it does not begin with a kind of measurement."""
     first, *rest = subject.split()
     if first not in KINDS:
         raise ClaimError(f"want {', '.join(KINDS)}, and more words of the names of measurements; found '{subject}'")
@@ -93,7 +93,7 @@ def words(subject: str) -> tuple[str, ...]:
 
 
 def selected(rows: Iterable[Row], subject: str) -> list[Row]:
-    """Those whose name has every word. Raises ClaimError with the names that there are, where it is none."""
+    """Rows whose name has every word. Raises ClaimError with the existing names if there is none."""
     several, wanted = list(rows), set(words(subject))
     found = [row for row in several if wanted <= set(row.measurement.name.split("-"))]
     if not found:

@@ -1,4 +1,4 @@
-"""Repairs of golden files: what to quote instead, where no fact was found that mends a claim and breaks nothing."""
+"""Repairs of golden files: what to quote instead, where no change of a fact fixes a claim without breaking others."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -15,7 +15,7 @@ from rooflint.base.strict_yaml import PlaceError
 
 
 def proposal(suite: Suite, key: Key, name: str, repairs: Repairs) -> tuple[Proposal, Suite]:
-    """What to change in the golden file of a red claim, and the suite with it. Raises Refusal."""
+    """The change of the golden file for a failing claim, and the changed suite. Raises Refusal."""
     (file, place), excuses = key, repairs.excuses
     refuse_outside(file, repairs.root)
     claim = suite.read(file).claims[place]
@@ -47,14 +47,14 @@ def _changed(text: str, path: tuple[str | int, ...], change: Reprint) -> str:
 
 
 def _refuse_shared(verdict: Verdict, others: Iterable[Verdict]) -> None:
-    """Two that rest on one fact, and are off by one factor, speak of the fact; a document is not corrected for it.
+    """Refuse if another claim on the same facts is off by the same factor, because then the fact is wrong.
 
-    A figure that its own document repeats, in a quotient say, is one figure.
+    A figure that the same document repeats, for example in a quotient, counts once.
     """
     for other in others:
         if set(verdict.facts) & set(other.facts) and _same_factor(verdict, other) and not _repeats(verdict, other):
             raise Refusal(
-                f"is off by the same factor as {other.claim.id}, which rests on the same facts; look for the fact"
+                f"is off by the same factor as {other.claim.id}, which rests on the same facts; correct the fact"
             )
 
 
@@ -73,14 +73,14 @@ def _repeats(one: Verdict, two: Verdict) -> bool:
 
 
 def _refuse_red(suite: Suite, key: Key, *, excuses: bool) -> None:
-    """Whatever the changed file says is read and judged like any other."""
+    """Read and judge the changed file. Raises Refusal if the claim does not pass."""
     try:
         claim = suite.read(key[0]).claims[key[1]]
     except InputError as error:
         raise Refusal(f"would be refused: {error.problems[0].message}") from error
     verdict = judge(claim, "", suite, excuses=excuses)
     if verdict.outcome != "pass":
-        raise Refusal(f"would still be red: {verdict.reason or verdict.ratio_text}")
+        raise Refusal(f"would still fail: {verdict.reason or verdict.ratio_text}")
 
 
 def _remarks(claim: Claim, verdict: Verdict) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _remarks(claim: Claim, verdict: Verdict) -> Iterator[str]:
 
 
 def _because(verdict: Verdict) -> str:
-    """The first cause, and why it is not repaired."""
+    """The first candidate cause, and why its repair is not proposed."""
     if not verdict.causes:
         return "unexplained by any known convention or fact"
     first = verdict.causes[0]

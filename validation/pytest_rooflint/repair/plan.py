@@ -1,4 +1,4 @@
-"""From the red claims of a run to a plan: repairs of specs that were tried, then golden files, then refusals."""
+"""Plan repairs for the failing claims of a run: first specs, then golden files, then refusals."""
 
 import difflib
 import os
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def plan(suite: Suite, ids: Mapping[Key, str], root: Path, *, excuses: bool = True) -> Plan:
-    """What to do about red claims, given by their places with the ids that pytest knows them by.
+    """Plan repairs for failing claims, given by their places with their pytest ids.
 
     Only files below the root of the project are touched.
     """
     before = State.of(suite, excuses=excuses)
-    wanted = {key: name for key, name in ids.items() if key in before.reds}
+    wanted = {key: name for key, name in ids.items() if key in before.failures}
     repairs = Repairs(suite, before, wanted, root.resolve(), excuses=excuses)
     of_specs = tuple(repairs.proposals())
     quotes = _Quotes(repairs)
@@ -35,13 +35,13 @@ def plan(suite: Suite, ids: Mapping[Key, str], root: Path, *, excuses: bool = Tr
     if quotes.proposals and (objection := after.objection(repairs.state)):
         quotes.refuse_all(objection)
         after = repairs.state
-    mended = sum(key not in after.reds for key in before.reds)
+    mended = sum(key not in after.failures for key in before.failures)
     return Plan((*of_specs, *quotes.proposals), tuple(quotes.refusals.items()), mended, len(wanted))
 
 
 @dataclass
 class _Quotes:
-    """Golden files, one after the other, on top of the specs as they were repaired."""
+    """Proposes repairs of golden files, one after the other, on top of the repaired specs."""
 
     repairs: Repairs
     proposals: list[Proposal] = field(default_factory=list)
@@ -51,9 +51,9 @@ class _Quotes:
         self.suite = self.repairs.suite
 
     def propose(self) -> None:
-        """What each claim that is still red should quote, or why nobody says so."""
+        """Propose a new quote for each claim that still fails, or note why there is none."""
         for key, name in self.repairs.wanted.items():
-            if key not in self.repairs.state.reds:
+            if key not in self.repairs.state.failures:
                 continue
             try:
                 found, self.suite = golden_repair.proposal(self.suite, key, name, self.repairs)
@@ -63,7 +63,7 @@ class _Quotes:
                 self.refusals[name] = f"{refusal}; {tried}" if tried else str(refusal)
 
     def refuse_all(self, objection: str) -> None:
-        """Together they break what each of them keeps."""
+        """Withdraw all proposals, because together they break a claim that passes with each of them."""
         self.refusals |= {name: objection for found in self.proposals for name in found.mends}
         self.proposals.clear()
         self.suite = self.repairs.suite
@@ -71,12 +71,12 @@ class _Quotes:
 
 # ---- A plan as a patch: unified hunks that `git apply` takes from the root of the project, each below its reasons
 
-TITLE = "# Proposed by rooflint; nothing was changed yet."
+TITLE = "# Proposed by rooflint; nothing has been changed yet."
 _MOST_IDS = 20
 
 
 def patch(plan: Plan, root: Path) -> str:
-    """The text of the patch; lines that begin with # are for people, git and patch pass them by."""
+    """The text of the patch; git and patch ignore the lines that begin with #."""
     lines = [TITLE, f"# {totals(plan)}", "# Read each, then apply from the root of the project: git apply <this file>"]
     lines += [f"# No proposal for {name}: {reason}" for name, reason in plan.refusals]
     text = "".join(f"{_one_line(line)}\n" for line in lines)
@@ -87,7 +87,7 @@ def patch(plan: Plan, root: Path) -> str:
 
 
 def totals(plan: Plan) -> str:
-    """What all of it does together."""
+    """The effect of all proposals together."""
     proposals = "1 proposal" if len(plan.proposals) == 1 else f"{len(plan.proposals)} proposals"
     turn = "1 red claim turns" if plan.mended == 1 else f"{plan.mended} red claims turn"
     return f"{proposals}; {turn} green with all of it, none turns red."
@@ -96,9 +96,9 @@ def totals(plan: Plan) -> str:
 def _reasons(number: int, place: str, one: Proposal) -> Iterator[str]:
     yield f"{number}. {place}:{one.line}  {one.what}: {one.old} → {one.new}"
     yield from (f"   {remark}" for remark in one.remarks)
-    yield from (f"   mends {name}" for name in one.mends[:_MOST_IDS])
+    yield from (f"   fixes {name}" for name in one.mends[:_MOST_IDS])
     if len(one.mends) > _MOST_IDS:
-        yield f"   mends {len(one.mends) - _MOST_IDS} more"
+        yield f"   fixes {len(one.mends) - _MOST_IDS} more"
 
 
 def _hunk(place: str, one: Proposal) -> str:
@@ -139,11 +139,11 @@ class Place:
 
 def write(suite: Suite, verdicts: "Iterable[Verdict]", place: Place, *, excuses: bool) -> list[str]:
     """Write the patch, if there is anything to propose, and say what was done. Raises OSError."""
-    reds = [one for one in verdicts if one.outcome == "fail"]
-    if not reds:
+    failures = [one for one in verdicts if one.outcome == "fail"]
+    if not failures:
         _forget(place.file)
         return ["nothing to propose: no claim of this run is red"]
-    found = plan(suite, _places(suite, reds, place.folder), place.root, excuses=excuses)
+    found = plan(suite, _places(suite, failures, place.folder), place.root, excuses=excuses)
     if not found.proposals:
         _forget(place.file)
         return ["nothing to propose, so no patch was written", *_writing_reasons(found)]
@@ -151,9 +151,9 @@ def write(suite: Suite, verdicts: "Iterable[Verdict]", place: Place, *, excuses:
     return [f"{totals(found)} Read them, then: {place.command}", *_changes(found), *_writing_reasons(found)]
 
 
-def _places(suite: Suite, reds: "Iterable[Verdict]", folder: Path) -> dict[Key, str]:
-    """Red claims by their places, whatever process judged them."""
-    wanted = {(Path(folder, one.file).resolve(), one.id): one.nodeid for one in reds}
+def _places(suite: Suite, failures: "Iterable[Verdict]", folder: Path) -> dict[Key, str]:
+    """Failing claims by their places in the suite, also those judged by other processes."""
+    wanted = {(Path(folder, one.file).resolve(), one.id): one.nodeid for one in failures}
     found: dict[Key, str] = {}
     for file in suite.files:
         try:
@@ -167,13 +167,13 @@ def _places(suite: Suite, reds: "Iterable[Verdict]", folder: Path) -> dict[Key, 
 
 
 def _forget(file: Path) -> None:
-    """A patch of an earlier run does not stay where this run found nothing; what others wrote does."""
+    """Delete the patch of an earlier run; other files of that name are left alone."""
     if file.is_file() and file.read_bytes().startswith(TITLE.encode()):
         file.unlink()
 
 
 def _changes(found: Plan) -> Iterator[str]:
-    """What is proposed, one line each."""
+    """One line per proposal."""
     for one in found.proposals[:_MOST_LINES]:
         yield f"  {shown(one.file)}:{one.line}  {one.what}: {one.old} → {one.new}"
     if len(found.proposals) > _MOST_LINES:
@@ -181,7 +181,7 @@ def _changes(found: Plan) -> Iterator[str]:
 
 
 def _writing_reasons(found: Plan) -> Iterator[str]:
-    """What is not proposed, by reason."""
+    """Claims without a proposal, by reason."""
     first: dict[str, str] = {}
     for name, reason in found.refusals:
         first.setdefault(reason, name)

@@ -1,7 +1,7 @@
-"""What a golden file should quote instead, where no fact is to blame: the digits that the model obtains, as printed.
+"""What a golden file should quote instead if no fact is wrong: the obtained value in the printed number of digits.
 
 A person decides, with the document open. A figure is never proposed where a convention explains the ratio, where the
-claim would only repeat the model's own printout, or where it is not said which of several printed values is wrong.
+claim would only repeat the model's own printout, or where it is not clear which of several printed values is wrong.
 """
 
 import re
@@ -25,12 +25,12 @@ _VALUE = re.compile(
 )
 
 ROUNDED = 0.005
-"""How far doubling a figure that was rounded first may lead from the double, as a share of it."""
+"""Relative error of a figure that was rounded before it was doubled."""
 
 
 @dataclass(frozen=True)
 class Reprint:
-    """Another text for `expect`, or a flag before it; `remarks` say what speaks for it."""
+    """A new text for `expect`, or a flag to add; `remarks` give the reasons."""
 
     expect: str | None = None
     entry: str | None = None
@@ -38,35 +38,33 @@ class Reprint:
 
 
 def reprint(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> Reprint:
-    """What to quote instead of what is written. Raises Refusal."""
+    """The corrected expectation. Raises Refusal."""
     expectation, obtained = claim.expectation, verdict.obtained
     if claim.xfail is not None and excuses:
-        raise Refusal("is a known disagreement that changed; settle it, or excuse what it is now, by hand")
+        raise Refusal("is a known disagreement that changed; resolve it, or update its 'xfail', by hand")
     if claim.is_replay:
-        raise Refusal("replays what a document printed; mend the assumption under 'given', or quote it again")
+        raise Refusal("replays what a document printed; correct the assumption under 'given', or the quote")
     if expectation is None or obtained is None or verdict.ratio is None:
-        raise Refusal(f"has no figure to put in its place: {verdict.reason or 'what it says is no figure'}")
+        raise Refusal(f"has no figure to replace it with: {verdict.reason or 'it states no figure'}")
     if sparse := _as_sparse(claim, suite, written, excuses=excuses):
         return sparse
     if slip := next(_other_prefixes(written, claim, obtained), None):
-        return Reprint(slip, remarks=(f"the same digits with another prefix are what the model obtains: {slip}",))
+        return Reprint(slip, remarks=(f"the model obtains the same digits with another prefix: {slip}",))
     _refuse_conventions(expectation, obtained, suite, written)
     if not corroborated(claim, obtained):
-        raise Refusal(
-            "has no document of its own, so a new figure would be the model's own printout; reopen the document"
-        )
+        raise Refusal("has no document of its own, so a new figure would only repeat the model; check the document")
     return Reprint(_scaled(written, claim, obtained, verdict.ratio))
 
 
 def is_misnamed(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> bool:
-    """Whether a claim holds as it was printed, once its prefix, or dense and sparse, are called by their names."""
+    """Whether a claim passes with another prefix, or as sparse instead of dense, or the reverse."""
     if passes_otherwise(claim, suite, excuses=excuses):
         return True
     return verdict.obtained is not None and any(_other_prefixes(written, claim, verdict.obtained))
 
 
 def passes_otherwise(claim: Claim, suite: Suite, *, excuses: bool) -> bool:
-    """Whether a claim holds once a dense figure is called sparse, or a sparse one dense."""
+    """Whether a claim passes as sparse instead of dense, or the reverse."""
     if "sparse" not in kinds.kind(claim.kind).options:
         return False
     other = replace(claim, options={**claim.options, "sparse": not claim.option("sparse")})
@@ -74,17 +72,19 @@ def passes_otherwise(claim: Claim, suite: Suite, *, excuses: bool) -> bool:
 
 
 def _as_sparse(claim: Claim, suite: Suite, written: str, *, excuses: bool) -> Reprint | None:
-    """The expectation is the figure with sparsity: say so. Raises Refusal where a sparse claim quotes a dense one."""
+    """Add `sparse: true` if that makes the claim pass. Raises Refusal if a sparse claim quotes a dense figure."""
     if not passes_otherwise(claim, suite, excuses=excuses):
         return None
     if claim.option("sparse"):
         raise Refusal(f"quotes the dense figure, {written}; remove 'sparse: true', or quote the sparse one")
-    remark = f"{written} is the figure with sparsity; if only that is printed, '{written} / 2' with a note says so, too"
+    remark = (
+        f"{written} is the figure with sparsity; if only that is printed, '{written} / 2' with a note is an alternative"
+    )
     return Reprint(entry="sparse: true", remarks=(remark,))
 
 
 def _other_prefixes(written: str, claim: Claim, obtained: Obtained) -> Iterator[str]:
-    """The same digits with another prefix of the same unit, where that agrees."""
+    """The same digits with another prefix, if the claim then passes."""
     for match in _VALUE.finditer(written):
         unit = match["unit"] or ""
         own = next((prefix for prefix in (*IEC_PREFIXES, *SI_PREFIXES) if prefix and unit.startswith(prefix)), "")
@@ -105,7 +105,7 @@ def _refuse_conventions(expectation: Expectation, obtained: Obtained, suite: Sui
 
 
 def _broken_conventions(expectation: Expectation, obtained: Obtained, suite: Suite) -> Iterator[Cause]:
-    """Conventions whose factor is the ratio, or so near to it that a rounded figure was multiplied."""
+    """Conventions whose factor equals the ratio, up to the rounding of a figure before it was multiplied."""
     low, high = expectation.low * (1 - ROUNDED), expectation.high * (1 + ROUNDED)
     for _, case in obtained.cases(low, high, suite.registry):
         yield from (cause for cause in conventions(case) if case.span.holds(cause.factor))
@@ -127,7 +127,7 @@ def _scaled(written: str, claim: Claim, obtained: Obtained, ratio: float) -> str
         text = f"{written[:start]}{_digits(number, factor, whole=whole, cut=_is_cut(claim))}{written[end:]}"
         if text != written and _agrees(text, claim, obtained):
             return text
-    raise Refusal(f"obtains {obtained.shown()}, which no figure with as many digits as {number} says")
+    raise Refusal(f"obtains {obtained.shown()}, which cannot be written in as many digits as {number}")
 
 
 def _digits(number: str, factor: float, *, whole: bool, cut: bool) -> str:

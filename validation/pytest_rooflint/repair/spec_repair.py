@@ -1,4 +1,4 @@
-"""Peers of a fact: what other devices say under the same key, so that a value nobody else has looks odd."""
+"""Repairs of specs, and whether a value is unusual among other devices."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from rooflint.hardware.registry import Registry
 
 
 def is_odd(registry: Registry, fact: Fact, text: str) -> bool:
-    """Whether no other device says a value as small or as large: of that path, or of that key where few have it."""
+    """Whether a value is outside the range of other devices: at that path, or that key if the path is rare."""
     others = list(_others(registry, fact))
     peers = [one.value for one in others if one.path == fact.path]
     if len(peers) < FEWEST_PEERS:
@@ -31,7 +31,7 @@ def is_odd(registry: Registry, fact: Fact, text: str) -> bool:
 
 
 def _others(registry: Registry, fact: Fact) -> Iterator[Fact]:
-    """What other lines say under the same key, whatever the unit or memory is called."""
+    """Values of the same key on other devices, under any name of unit or memory."""
     for device in registry.readable():
         facts = device.facts.values()
         yield from (one for one in facts if _key(one) == _key(fact) and (one.file, one.line) != (fact.file, fact.line))
@@ -49,8 +49,8 @@ FEWEST_DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Lone:
-    """The claim, as it stands in a suite, with its verdict."""
+class SingleClaim:
+    """A single claim that asks for a repair, with its verdict."""
 
     suite: Suite
     verdict: Verdict
@@ -65,17 +65,17 @@ class Lone:
         return strict_yaml.value_at(self.suite.text(self.key[0]), ("claims", self.key[1], "expect"))
 
     def refuse_guess(self, fact: Fact, new: str) -> None:
-        """Do not change a fact that looks right for one that looks wrong. Raises Refusal, PlaceError."""
+        """Refuse to replace a plausible fact by an unusual one. Raises Refusal, PlaceError."""
         claim, registry = self.verdict.claim, self.suite.registry
         if self.written and is_misnamed(claim, self.verdict, self.suite, self.written, excuses=self.excuses):
-            raise Refusal("only one claim asks for it, and that holds with another prefix, or sparse for dense")
+            raise Refusal("only one claim asks for it, and that claim passes with another prefix, or as sparse")
         if is_odd(registry, fact, new) > is_odd(registry, fact, fact.display):
-            raise Refusal("only one claim asks for it, and no other device has the like")
+            raise Refusal("only one claim asks for it, and no other device has a similar value")
         if digits(new) > max(digits(fact.display), FEWEST_DIGITS):
-            raise Refusal("only one claim asks for it, and nobody prints such a figure")
+            raise Refusal("only one claim asks for it, and it has more digits than sources print")
 
     def remarks(self) -> Iterator[str]:
-        """That it stands alone, and what it would quote instead. Raises PlaceError."""
+        """A warning that only one claim supports the repair, and the alternative quote. Raises PlaceError."""
         yield "only one claim asks for it; read both documents before you choose"
         claim = self.verdict.claim
         try:
@@ -91,12 +91,12 @@ def digits(text: str) -> int:
     return len(number.replace(".", "").lstrip("0") if "." in number else number.strip("0"))
 
 
-# ---- Repairs of specs: the facts whose repair was tried and mends reds without breaking anything, one after the othe
+# ---- Repairs of specs: facts whose repair fixes failing claims without breaking others
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A repair that was tried in memory and broke nothing, with the red claims that ask for it."""
+    """A repair that was tried in memory and broke nothing, with the failing claims that ask for it."""
 
     cause: Cause
     fact: Fact
@@ -105,28 +105,28 @@ class Candidate:
 
     @property
     def change(self) -> str:
-        """Old and new, with the place."""
+        """Old and new value with the place."""
         return f"{self.fact.path} {self.fact.display} → {self.new} at {shown(self.fact.file)}:{self.fact.line}"
 
 
 @dataclass
 class Repairs:
-    """The red claims of a run by their place, and a suite that is mended repair by repair."""
+    """The failing claims of a run by their place, and a suite that is repaired step by step."""
 
     suite: Suite
     state: State
     wanted: Mapping[Key, str]
-    """Ids of the reds of this run."""
+    """Ids of the failing claims of this run."""
     root: Path
     excuses: bool = True
     objections: dict[str, str] = field(default_factory=dict)
-    """By claim: what spoke against a repair that was tried."""
+    """By claim: the objection to a repair that was tried."""
     verdicts: dict[Key, Verdict] = field(default_factory=dict)
-    """On what is still red, with its causes tried."""
+    """Verdicts on claims that still fail, with tried causes."""
     refused: set[tuple[Fact, str]] = field(default_factory=set)
 
     def proposals(self) -> Iterator[Proposal]:
-        """The best repair of what is still red, until none is left."""
+        """Yield the best repair of the remaining failures until there is none."""
         while candidates := self._candidates():
             for candidate in candidates:
                 if found := self._accepted(candidate, candidates):
@@ -134,11 +134,11 @@ class Repairs:
                     break
 
     def _candidates(self) -> list[Candidate]:
-        """Repairs that were tried and break nothing, those first that mend most."""
+        """Repairs that were tried and break nothing, those that fix most first."""
         ranking = Trial(self.suite, excuses=self.excuses).ranked
         found: dict[tuple[Fact, str], Candidate] = {}
         for (file, place), name in self.wanted.items():
-            if (file, place) not in self.state.reds:
+            if (file, place) not in self.state.failures:
                 continue
             claim = self.suite.read(file).claims[place]
             verdict = self.verdicts[file, place] = judge(claim, "", self.suite, excuses=self.excuses, ranking=ranking)
@@ -151,20 +151,20 @@ class Repairs:
         return sorted(left, key=self._rank)
 
     def _rank(self, candidate: Candidate) -> tuple[int, int, float]:
-        """What mends most first; among equals what looks odd now and would not then; then what is simplest."""
+        """Sort key: most claims fixed, then facts that are unusual now, then the simplest cause."""
         registry, fact = self.suite.registry, candidate.fact
         odd = 2 * is_odd(registry, fact, candidate.new) - is_odd(registry, fact, fact.display)
         return -(candidate.cause.mends or 0), odd, candidate.cause.cost
 
     def _accepted(self, candidate: Candidate, candidates: Iterable[Candidate]) -> Proposal | None:
-        """Take it over, if the project as a whole is no worse with it; otherwise note what speaks against it."""
+        """Accept a repair if the whole project is no worse with it; otherwise note the objection."""
         try:
             before, after, suite, state = self._tried(candidate)
         except (Refusal, PlaceError) as error:
             self.refused.add((candidate.fact, candidate.new))
             self.objections |= dict.fromkeys(candidate.names, f"{candidate.change}: {error}")
             return None
-        mended = [key for key in self.state.reds if key not in state.reds]
+        mended = [key for key in self.state.failures if key not in state.failures]
         mends = tuple(self.wanted[key] for key in mended if key in self.wanted)
         alike = [other for other in candidates if other is not candidate and set(other.names) == set(candidate.names)]
         remarks = (*_remarks(candidate.cause, len(mended)), *self._other_side(mended), *_alternatives(alike))
@@ -182,20 +182,20 @@ class Repairs:
         state = State.of(suite, excuses=self.excuses)
         if objection := state.objection(self.state):
             raise Refusal(objection)
-        self._refuse_guess(candidate, [key for key in self.state.reds if key not in state.reds])
+        self._refuse_guess(candidate, [key for key in self.state.failures if key not in state.failures])
         return before, after, suite, state
 
     def _refuse_guess(self, candidate: Candidate, mended: list[Key]) -> None:
         if not set(mended) & set(self.wanted):
-            raise Refusal("mends nothing once it is written down")
+            raise Refusal("fixes nothing when it is written to the file")
         if len(mended) == 1:
-            Lone(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).refuse_guess(
+            SingleClaim(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).refuse_guess(
                 candidate.fact, candidate.new
             )
 
     def _other_side(self, mended: list[Key]) -> Iterator[str]:
         if len(mended) == 1:
-            yield from Lone(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).remarks()
+            yield from SingleClaim(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).remarks()
 
 
 def place_of(text: str, fact: Fact) -> tuple[str | int, ...]:
@@ -221,8 +221,8 @@ def _remarks(cause: Cause, mended: int) -> Iterator[str]:
 
 
 def _alternatives(alike: Iterable[Candidate]) -> Iterator[str]:
-    """One of several is proposed, never two: together they would hide a slip behind another one."""
+    """Remarks on equivalent repairs: only one is proposed, because two together would hide an error."""
     for number, one in enumerate(alike):
         if not number:
-            yield "undecided: other repairs mend the same claims; read the sources of each before you choose"
+            yield "undecided: other repairs fix the same claims; read the sources of each before you choose"
         yield f"instead of this one: {one.change}"

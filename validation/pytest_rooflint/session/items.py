@@ -22,8 +22,8 @@ TRIAL = pytest.StashKey[Trial]()
 VERDICT = pytest.StashKey[Verdict]()
 
 
-class Red(Exception):  # noqa: N818  # it is a verdict, not an error
-    """A failed claim or file; its text is the whole message."""
+class FailedClaim(Exception):  # noqa: N818  # it is a verdict, not an error
+    """A failing claim or file; its text is the whole message."""
 
 
 class GoldenFolder(pytest.Directory):
@@ -72,7 +72,7 @@ class ClaimItem(pytest.Item):
         self.stash[VERDICT] = verdict
         self.user_properties += verdict.properties()
         if verdict.outcome == "fail":
-            raise Red(verdict.text())
+            raise FailedClaim(verdict.text())
         if verdict.outcome == "xfail":
             pytest.xfail(verdict.reason or "")
         if verdict.outcome != "pass":
@@ -80,7 +80,7 @@ class ClaimItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for bugs of rooflint."""
-        if VERDICT in self.stash and isinstance(excinfo.value, Red | pytest.xfail.Exception):
+        if VERDICT in self.stash and isinstance(excinfo.value, FailedClaim | pytest.xfail.Exception):
             return self.stash[VERDICT].text()
         return super().repr_failure(excinfo, style)
 
@@ -99,11 +99,11 @@ class ProblemItem(pytest.Item):
     def runtest(self) -> None:
         """Fail if there is a problem."""
         if self.problems:
-            raise Red("\n".join(map(str, self.problems)))
+            raise FailedClaim("\n".join(map(str, self.problems)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """One line per problem."""
-        return str(excinfo.value) if isinstance(excinfo.value, Red) else super().repr_failure(excinfo, style)
+        return str(excinfo.value) if isinstance(excinfo.value, FailedClaim) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """File and line of the first problem."""
@@ -144,7 +144,7 @@ IGNORED_FOLDERS = "rooflint_ignored_folders"
 
 @dataclass
 class Guard:
-    """Collects what would let a run pass without judging every claim."""
+    """Collects reasons why a run might pass without judging every claim."""
 
     suite: Suite
     skipped: list[str] = field(default_factory=list)

@@ -27,7 +27,7 @@ LIMIT = 10
 
 
 def worst(verdicts: "Sequence[Verdict]", problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Workflow commands, the largest factor first; a file that cannot be read is worse than any factor."""
+    """GitHub workflow commands: unreadable files first, then the largest factors."""
     found = [(math.inf, _problem(problem)) for problem in problems]
     found += [(_distance(one.ratio), _claim(one)) for one in verdicts if one.outcome == "fail"]
     yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
@@ -140,7 +140,7 @@ class Run:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Gather, where the whole run is seen."""
+        """Gather verdicts in the process that sees the whole run."""
         if brief := getattr(report, "rooflint_brief", None):
             self.briefs.append(Brief(**brief))
         if found := getattr(report, "rooflint_verdict", None):

@@ -33,7 +33,7 @@ def callable_code(code: bytes) -> Routine | Unavailable:
         address = ctypes.addressof(ctypes.c_char.from_buffer(page))
         _make_executable(address, len(page))
     except OSError as error:
-        return Unavailable(reason=f"this system makes no written page executable ({error.strerror})")
+        return Unavailable(reason=f"this system does not let generated code run ({error.strerror})")
     routine = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(address)
     routine.page = page  # type: ignore[attr-defined]  # lives as long as what runs in it
     return routine
@@ -88,7 +88,7 @@ def _routine(chain: Chain, machine: str) -> Routine | Unavailable:
     try:
         code = machine_code(chain, machine)
     except KeyError:
-        return Unavailable(reason=f"no chain of additions is written for {machine or 'this machine'}")
+        return Unavailable(reason=f"no chain of additions is available for {machine or 'this machine'}")
     return callable_code(code)
 
 

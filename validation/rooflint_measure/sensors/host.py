@@ -17,7 +17,7 @@ from rooflint_measure.record.measurement import Unavailable
 def affinity() -> tuple[int, ...] | Unavailable:
     """CPUs that the process may run on, in order."""
     if not hasattr(os, "sched_getaffinity"):
-        return Unavailable(reason="this system binds no process to CPUs")
+        return Unavailable(reason="this system cannot bind a process to CPUs")
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
@@ -29,7 +29,7 @@ def usable_cpus() -> int:
 
 def load() -> float | Unavailable:
     """Runnable tasks of all CPUs together, averaged over a minute."""
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else Unavailable(reason="this system keeps no load average")
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else Unavailable(reason="this system has no load average")
 
 
 def quota_cpus(root: Path = ROOT) -> float | None:
@@ -86,7 +86,7 @@ EVENTS = {"core_thermal": "core_throttle_count", "package_thermal": "package_thr
 def temperature_c(root: Path = ROOT) -> float | Unavailable:
     """The hottest sensor of the processor. [°C]"""
     found = [value / 1e3 for value in (*_hwmon(root), *_zones(root))]
-    return max(found) if found else Unavailable(reason="the system shows no temperature of the processor")
+    return max(found) if found else Unavailable(reason="the system does not report the temperature of the processor")
 
 
 def throttle_files(root: Path = ROOT) -> dict[str, tuple[Path, ...]]:

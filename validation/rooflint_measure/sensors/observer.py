@@ -100,11 +100,11 @@ class CpuObserver(_Host):
         return State(
             clock_hz=clock,
             clock_source=source,
-            memory_clock_hz=Unavailable(reason="no interface of the system tells a CPU's memory clock"),
+            memory_clock_hz=Unavailable(reason="the system does not report the memory clock of a CPU"),
             temperature_c=temperature_c(self._root),
-            power_w=Unavailable(reason="a counter of energy tells no power at one moment"),
-            power_limit_w=Unavailable(reason="no interface that every CPU has tells its power limit"),
-            throttle=Unavailable(reason="a CPU counts throttling and tells no state; the samples carry it"),
+            power_w=Unavailable(reason="an energy counter gives no instantaneous power"),
+            power_limit_w=Unavailable(reason="no interface common to all CPUs reports the power limit"),
+            throttle=Unavailable(reason="a CPU counts throttling events but reports no state; see the samples"),
             load=load(),
         )
 

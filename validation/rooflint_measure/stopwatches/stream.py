@@ -49,7 +49,7 @@ class Pass:
         return f"{self.kernel} {self.library}"
 
 
-LEFT_OUT = {"triad numpy": "NumPy has no triad in one pass; in two it moves five arrays where three are named"}
+LEFT_OUT = {"triad numpy": "NumPy needs two passes for a triad, which move five arrays instead of three"}
 
 
 def passes(device: str = "cpu") -> Iterator[Pass]:

@@ -103,7 +103,7 @@ def _totals(workload: Workload) -> tuple[int, ...]:
     return macs, other_ops, elements_in + weights, out
 
 
-UNPROVED = "nothing has shown yet that it scales"
+UNPROVED = "not known to scale with the batch"
 
 
 @dataclass(frozen=True)
