@@ -101,15 +101,15 @@ LISTING = (
 )
 
 WAITS = {
-    "memory": "memory: fewer bytes (a narrower precision, operands left in L2) or more bandwidth would help",
-    "power": "power: at the full rate of the units the ops would draw more than the rated power",
-    "arithmetic": "matrix units: more of them, or tiles that leave fewer of them idle, would help",
+    "memory": "the bytes moved: fewer (a narrower precision, operands left in L2) or more bandwidth would help",
+    "power": "the power limit: at the full rate of the units the ops would draw more",
+    "arithmetic": "the matrix units: more of them, or tiles that leave fewer of them idle, would help",
     "feed": "loading the operands of the tiles: a larger tile loads fewer bytes per MAC",
     "steps": "the latency of steps along k: more splits of k, or more concurrent tiles, would hide it",
     "store": "writing the result: each SM writes its tiles at a limited rate",
-    "reduction": "the reduction: adding up the parts of k",
+    "reduction": "adding up the parts of k",
     "quantise": "the kernel that quantises the activations to fp8: fuse it into their producer",
-    "launch": "launch overhead: fuse the kernel with others, or use a larger batch",
+    "launch": "the launch overhead: fuse the kernel with others, or use a larger batch",
 }
 """What limits a latency, by its largest term."""
 

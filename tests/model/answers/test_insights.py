@@ -275,4 +275,4 @@ def test_what_is_not_calibrated_is_told_with_its_share():
     share = times.kernel_s[times.kernel_models != "product"].sum() / times.latency_s
     (first, second) = caveats(found.contenders)
     assert first.startswith(f"h100-sxm5-80gb: {100 * share:.3g} % of its latency is not calibrated (convolution takes ")
-    assert second == "h100-sxm5-80gb: constants of silicon are fitted to bf16; in fp16 they are carried over"
+    assert second == "h100-sxm5-80gb: kernel times are calibrated in bf16; in fp16 they use the same constants"

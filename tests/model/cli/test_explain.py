@@ -85,18 +85,19 @@ def test_ends_of_constants_are_no_error_bar_and_the_errors_stand_beside_them():
     file = constants_file(Registry())
     errors = file.errors("gemm").values()
     ends = (
-        f"not a confidence interval: on families left out bf16 products were {min(errors):g} to {max(errors):g} % off"
+        f"(not a confidence interval); mean error of bf16 products on families left out of the fit: "
+        f"{min(errors):g} to {max(errors):g} %"
     )
     assert ends in " ".join(run("64", "64", "64", "-d", "h100-sxm5").split())
-    assert "which is not a confidence interval •" in " ".join(run("64", "64", "64", "-d", "t4", "-p", "fp16").split())
+    assert "(not a confidence interval) •" in " ".join(run("64", "64", "64", "-d", "t4", "-p", "fp16").split())
 
 
 def test_a_product_in_fp8_has_errors_and_a_caveat_of_its_own():
     text = " ".join(run("64", "1024", "1024", "-d", "h100-sxm5", "-p", "fp8").split())
     errors = constants_file(Registry()).errors("fp8_tensor").values()
-    assert f"each after its quantise kernel, were {min(errors):g} to {max(errors):g} % off" in text
-    assert "activations are made FP8 by a kernel of their own before the product" in text
-    assert "small products are slower in fp8 than in bf16 for it" in text
+    assert f"quantise kernel included, on families left out of the fit: {min(errors):g} to {max(errors):g} %" in text
+    assert "a separate kernel quantises the activations to FP8 before the product" in text
+    assert "small products are slower in fp8 than in bf16" in text
     assert "+ quantise" in text
     assert "+ quantise" not in run("64", "1024", "1024", "-d", "h100-sxm5")
 
@@ -123,9 +124,9 @@ def test_an_architecture_that_nobody_measured_is_said_to_be_one():
 
 def test_where_cuda_cores_compute_it_says_so():
     text = " ".join(run("8192", "8192", "8192", "-d", "h100-sxm5", "-p", "fp32").split())
-    assert "most of it waits for the CUDA cores" in text
+    assert "mostly limited by the CUDA cores" in text
     assert "warp_schedulers.SM 4" in text
-    assert "fitted to linear layers in fp32; all else is carried over from bf16" in text
+    assert "fitted to linear layers in fp32; other constants are those of bf16" in text
     assert "no GPU of" not in text
     found = json.loads(run("8192", "8192", "8192", "-d", "h100-sxm5", "-p", "fp32", "-f", "json"))
     low, high = found["latency_low_s"], found["latency_high_s"]

@@ -59,7 +59,7 @@ def silicon_evidence(**more):
         **{"claimed": [claim("gemm turing all"), claim("gemm turing large"), claim("gemm peak", bound="")]},
         **{"measurements": "some package 1.0", "scores": [score(), score(regime="> 20 GFLOP", error=0.073)]},
         **{"published": [], "whole": [whole()], "bins": dict(BINS), "densities": [density()], "worst": [shape()]},
-        **{"waits": {"reduction": "the reduction: adding up the parts of k", "fill": "the pipeline"}, "left_out": []},
+        **{"waits": {"reduction": "adding up the parts of k", "fill": "the pipeline"}, "left_out": []},
         **{"not_known": not_known(), "caveats": ["constants are left out, structure is not"], **more},
     }
 

@@ -94,7 +94,7 @@ def test_a_golden_file_about_another_device_than_its_path_is_red(honest, make, s
 
 def test_a_claim_without_recordings_says_how_to_make_one(bench, said):
     text = said(bench.verdict(CLAIM))
-    assert "no recording lies in golden/measured/acme/k1; rooflint measure makes one" in text
+    assert "no recording in golden/measured/acme/k1; rooflint measure record writes one" in text
 
 
 def test_json_elsewhere_in_a_golden_folder_is_still_nobody_s(honest):

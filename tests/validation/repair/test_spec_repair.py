@@ -107,7 +107,7 @@ def test_a_fact_of_an_installed_package_is_not_patched(tiny, refused):
         "claims:\n  - {bandwidth: gddr6, expect: 160.0 GB/s}\n",
     )
     said = refused("golden/t4.yaml")
-    assert "is no file of this project" in said
+    assert "is not a file of this project" in said
 
 
 def test_a_repair_that_two_documents_forbid_is_not_proposed(tiny):

@@ -132,7 +132,7 @@ def _between(row: Row, context: LawContext, text: str, found: Bounds) -> Finding
         return _broken(row, context, text, found, found.roofline_s / best_s)
     if best_s * (1 + slack) >= found.floor_s * (1 - ROUNDING):
         return Finding(row, "exempt", f"{text}: {', '.join(found.allowances)}", found.facts)
-    floor = f"{text}, and with these savings at least {format_quantity(found.floor_s, SECONDS)}"
+    floor = f"{text}, with all allowed savings at least {format_quantity(found.floor_s, SECONDS)}"
     return _broken(row, context, floor, found, found.floor_s / best_s)
 
 
