@@ -76,7 +76,7 @@ def test_every_command_can_be_loaded_and_has_the_help_of_the_table(name):
 
 
 def test_details_of_a_command_follow_its_help(run):
-    assert "Status 0: nothing is wrong." in run("audit", "--help").out
+    assert "Exit status: 0 no wrong figure" in run("audit", "--help").out
 
 
 def test_without_a_command_there_is_help(run):

@@ -57,7 +57,7 @@ def test_a_memory_of_which_only_a_part_is_known_is_none(energies):
     energies.edit("memory/hbm9", "guess: {scope: device", "guess: {scope: interface")
     energies.edit("memory/hbm9", "paper: {scope: device", "paper: {scope: interface")
     energies.edit("memory/hbm9", "table: {scope: unstated", "table: {scope: interface")
-    with pytest.raises(UnknownCoefficientError, match="hbm9: no document says what an access costs"):
+    with pytest.raises(UnknownCoefficientError, match="hbm9: no document gives the energy of an access"):
         Energies(energies.read()).access("hbm9")
 
 

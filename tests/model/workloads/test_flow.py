@@ -218,6 +218,7 @@ STARTS_A_KERNEL = {
     "group_norm": "mean and variance of a group",
     "instance_norm": "mean and variance of a channel",
     "rms_norm": "the mean square of a line",
+    "glu": "two halves of a line",
     "upsample_bilinear2d": "four neighbours",
     "upsample_trilinear3d": "eight neighbours",
     "upsample_bicubic2d": "sixteen neighbours",

@@ -67,7 +67,7 @@ def test_a_power_outside_the_range_gives_the_reason_of_its_xfail(measured):
 
 
 def test_a_failing_power_is_an_error_and_not_averaged(measured):
-    with pytest.raises(CalibrationError, match="450 W lies above the highest"):
+    with pytest.raises(CalibrationError, match="450 W is above the range"):
         rows(measured(f"{HBM}, expect: 450 W"))
 
 
