@@ -36,8 +36,8 @@ def test_the_error_band_is_that_of_held_out_families():
 
 
 def test_caveats_name_what_is_carried_over():
-    assert "in fp16 they are carried over" in rl.kernel("gemm", H100, **ONE, precision="fp16").caveats[0]
-    assert not any("carried over" in one for one in rl.kernel("gemm", H100, **ONE).caveats)
+    assert "used unchanged in fp16" in rl.kernel("gemm", H100, **ONE, precision="fp16").caveats[0]
+    assert not any("used unchanged" in one for one in rl.kernel("gemm", H100, **ONE).caveats)
 
 
 def test_weights_that_stay_in_l2_are_faster():

@@ -106,7 +106,7 @@ def test_the_peak_of_a_module_is_that_of_the_processor_that_it_is(run):
     assert len([unit for unit in device.units.values() if "int8" in unit.precisions]) > 1
     (row,) = listed(run, "jetson-agx-orin-64gb", "-p", "int8")
     assert row["peak_ops_per_s"] == device.units["tensor_core"].peak_ops_per_s("int8")
-    assert "one processor of a module that has\nseveral" in run("list", "jetson-agx-orin-64gb")
+    assert "of one processor where a module\nhas several" in run("list", "jetson-agx-orin-64gb")
 
 
 def test_at_80_columns_every_id_is_whole_and_nothing_is_folded(run, monkeypatch):
