@@ -61,7 +61,9 @@ def test_an_op_costs_as_many_picojoules_as_the_process_has_nanometres():
 
 def test_only_fp32_was_measured_on_cuda_cores():
     launches = Coefficients(REGISTRY).launches()
-    with pytest.raises(MissingFactError, match=r"^nvidia/p100-pcie-16gb computes fp16 on its cuda_core, measured only in fp32"):
+    with pytest.raises(
+        MissingFactError, match=r"^nvidia/p100-pcie-16gb computes fp16 on its cuda_core, measured only in fp32"
+    ):
         chip_of(REGISTRY.get("nvidia/p100-pcie-16gb"), "fp16", launches)
 
 
