@@ -43,6 +43,8 @@ def capture_module(module: Any, inputs: Any = None, shapes: Sequence[Sequence[in
     if not isinstance(module, torch.nn.Module):
         raise CaptureError(f"want a name, a file or a torch.nn.Module, found {type(module).__name__}")
     name = type(module).__name__
+    if inputs is None and not shapes:
+        raise CaptureError(f"{name}: want its inputs, or their shape")
     return capture_scaled(module, _example(name, module, inputs, shapes), name)
 
 
@@ -94,7 +96,7 @@ def _example(target: str, module: torch.nn.Module, given: Any, shapes: Sequence[
         inputs = tuple(of_shape(module, shape).arguments[0] for shape in shapes)
         return Example(inputs, int(shapes[0][0]))
     if given is None:
-        raise CaptureError(f"{target}: want its inputs, or their shape")
+        raise CaptureError(f"{target}: want a shape of its input, or a factory that returns (module, inputs)")
     batch = _leading(target, given)
     if isinstance(given, dict):
         return Example((), batch, given)
