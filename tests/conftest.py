@@ -12,8 +12,7 @@ from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, forma
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
-from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
-from rooflint.output.table import Table
+from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, Table
 from rooflint.roofline import Estimate, estimate
 from rooflint.workloads.tables import load_workload
 from rooflint.workloads.workload import Workload

@@ -6,7 +6,6 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rooflint.base.log_axis import drawable
 from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, format_quantity
 from rooflint.output.sections import (
     Bar,
@@ -20,6 +19,7 @@ from rooflint.output.sections import (
     Prose,
     Roof,
     Rooflines,
+    drawable,
 )
 from rooflint_report.html import Anchors, are_figures, breakable
 from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings

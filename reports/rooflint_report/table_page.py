@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from rooflint.output.table import Cell, Table, cell_text
+from rooflint.output.sections import Cell, Table, cell_text
 from rooflint_report.page import environment
 
 #: Cells of a column called `status` are marked by what they say.

@@ -9,8 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooflint.output.answer import Answer
-from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import (
+    Bar,
+    Bars,
+    Curve,
+    Curves,
+    Grid,
+    Heat,
+    Part,
+    Point,
+    Prose,
+    Roof,
+    Rooflines,
+    Section,
+    Table,
+)
 from rooflint_report.answer_page import as_html
 
 HOSTILE = "</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{ 7 * 7 }}"

@@ -16,7 +16,7 @@ from rooflint.api.columns import Columns
 from rooflint.api.devices import Specs, registry
 from rooflint.base.errors import InputError, Problem, RooflintError
 from rooflint.base.files import configured
-from rooflint.output.markdown import as_fragment
+from rooflint.output.answer import as_fragment
 from rooflint.output.sections import Grid, Page
 
 

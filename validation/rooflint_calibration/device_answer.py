@@ -14,8 +14,7 @@ from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import COLD
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Grid, Prose, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Grid, Prose, Section, Table
 from rooflint_calibration import benefit
 from rooflint_calibration.anchors import COLUMNS, DEVIATIONS, RECORD, Setting, of_kind, shapes_of
 from rooflint_calibration.benefit import Benefit

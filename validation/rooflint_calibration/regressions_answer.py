@@ -9,8 +9,7 @@ from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Grid, Prose, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Grid, Prose, Section, Table
 from rooflint_calibration.regressions import BAD, GOOD, Change, Comparison, Family, Regression, terms
 from rooflint_calibration.topics import TOPICS
 

@@ -29,8 +29,7 @@ from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
 from rooflint.kernels.products import Gemm
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bars, Grid, Point, Prose, Roof, Rooflines, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Bars, Grid, Point, Prose, Roof, Rooflines, Section, Table
 from rooflint.prediction.comparison import Contender, per_second
 from rooflint.prediction.cost import Amount
 from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, zone

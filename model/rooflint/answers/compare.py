@@ -21,8 +21,7 @@ from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section, Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
 from rooflint.prediction.predict import ROOFLINE, Prediction
 

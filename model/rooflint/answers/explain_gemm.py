@@ -14,8 +14,7 @@ from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, with_more
 from rooflint.kernels.products import Fp8Gemm, Gemm
 from rooflint.kernels.residency import COLD
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 
 Positive = Annotated[float, Field(gt=0)]
 Term = Literal["memory", "power", "arithmetic", "feed", "steps", "store", "reduction", "launch", "quantise"]

@@ -18,8 +18,7 @@ from rooflint.answers.record import (
 from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import percent
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Grid, Point, Prose, Roof, Rooflines, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Grid, Point, Prose, Roof, Rooflines, Section, Table
 from rooflint.prediction.comparison import Contender, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Setting

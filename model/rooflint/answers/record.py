@@ -12,7 +12,7 @@ from pydantic import Field
 from rooflint.base.facts import Grade
 from rooflint.coefficients.launch_overheads import FREE
 from rooflint.hardware.schema import Strict
-from rooflint.output.table import Cell, Table
+from rooflint.output.sections import Cell, Table
 from rooflint.prediction.metrics import Zone, red_flags, zone
 from rooflint.prediction.predict import SILICON, NotKnownError, Prediction, Setting
 

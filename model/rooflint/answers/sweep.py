@@ -20,8 +20,7 @@ from rooflint.base.text import UNKNOWN
 from rooflint.base.units import percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Curve, Curves, Grid, Prose, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Curve, Curves, Grid, Prose, Section, Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, Requirement, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction

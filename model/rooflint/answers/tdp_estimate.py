@@ -11,8 +11,7 @@ from rooflint.base.units import HERTZ, JOULES, OPS_PER_J, OPS_PER_MAC, OPS_PER_S
 from rooflint.energy.tdp import DATAPATH_BITS, Hold, TdpEstimate, compared, over, packed_macs
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Part, Prose, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Part, Prose, Section, Table
 
 Positive = Annotated[float, Field(gt=0)]
 

@@ -20,8 +20,7 @@ from rooflint.energy.power import VERDICTS, PowerCheck, PowerTerm, UnknownPower,
 from rooflint.hardware.device import UnsupportedError, working_units
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
-from rooflint.output.table import Cell, Table
+from rooflint.output.sections import Bar, Bars, Cell, Grid, Part, Prose, Section, Table
 
 Amount = Annotated[float, Field(ge=0)]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
-from rooflint.output.table import Table
+from rooflint.output.sections import Table
 
 
 class Columns(Mapping[str, NDArray[Any]]):

@@ -13,9 +13,8 @@ from rooflint.base.units import BYTES_PER_S, OPS_PER_S, Dimension, format_quanti
 from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.select import select_device, select_devices
-from rooflint.output.markdown import as_fragment
-from rooflint.output.sections import Grid, Page
-from rooflint.output.table import Table
+from rooflint.output.answer import as_fragment
+from rooflint.output.sections import Grid, Page, Table
 
 Specs = Iterable[Path | str] | None
 """Folders of specs, searched before the packaged ones; None means those that the enclosing project configures."""

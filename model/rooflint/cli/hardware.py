@@ -19,7 +19,7 @@ from rooflint.cli.options import Format, Specs
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s, working_units
 from rooflint.hardware.kinds import KINDS
 from rooflint.output.answer import write
-from rooflint.output.table import Table
+from rooflint.output.sections import Table
 
 NOTE = """
 peak: sum of the units that a network runs on, of one processor where a module

@@ -14,7 +14,7 @@ from rooflint.base.facts import Factor, weakest
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli.options import Format, Specs
 from rooflint.output.answer import write
-from rooflint.output.table import Table
+from rooflint.output.sections import Table
 
 app = typer.Typer(add_completion=False)
 

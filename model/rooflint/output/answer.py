@@ -1,20 +1,23 @@
-"""The answer to a question: a typed record for programs, and sections and a table that show it to readers."""
+"""The answer to a question: a typed record for programs, and sections and a table that show it to readers.
 
+`write` writes one in a format: JSON and CSV for programs, text for a terminal, Markdown for a pull request, HTML for a
+browser. `as_fragment` is bare HTML for a notebook.
+"""
+
+import csv
+import html
+import io
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rooflint.base.errors import RooflintError
-from rooflint.output import table as tables
-from rooflint.output.markdown import as_fragment, as_markdown
-from rooflint.output.sections import Page
-from rooflint.output.table import Table
-
-FORMATS = ("text", "json", "csv", "md", "html")
+from rooflint.output.sections import Cell, Page, Prose, Shown, Table, cell_text, shown_tables
 
 
 class UnknownFormatError(RooflintError):
@@ -58,22 +61,29 @@ class Answer(Page):
         return as_fragment(self)
 
 
-def as_json(answer: Answer) -> str:
-    """The record."""
-    record = answer.record.dump() if isinstance(answer.record, Record) else answer.record
-    return json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-
-
-def as_csv(answer: Answer) -> str:
-    """The listing."""
-    return tables.as_csv(answer.listing)
-
-
 def write(found: Answer | Table, form: str) -> str:
     """An answer, or a table alone, in a format. Raises UnknownFormatError."""
     if form not in FORMATS:
         raise UnknownFormatError(f"unknown format '{form}' (known: {', '.join(sorted(FORMATS))})")
-    return (_TABLE if isinstance(found, Table) else _ANSWER)[form](found)
+    return FORMATS[form](found)
+
+
+def as_json(found: Answer | Table) -> str:
+    """The record of an answer; a list of objects for a table. Raises ValueError for NaN in a record."""
+    if isinstance(found, Table):
+        return json.dumps(found.records(), ensure_ascii=False, indent=2) + "\n"
+    record = found.record.dump() if isinstance(found.record, Record) else found.record
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def as_csv(found: Answer | Table) -> str:
+    """The table, or the listing of an answer: RFC 4180 with a header."""
+    table = found if isinstance(found, Table) else found.listing
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return stream.getvalue()
 
 
 def _text(found: Answer | Table) -> str:
@@ -91,11 +101,88 @@ def _page(found: Answer | Table) -> str:
     raise UnknownFormatError("format 'html' needs the package rooflint_report, which is not installed")
 
 
-_TABLE: dict[str, Callable[[Any], str]] = {
+# ---- Markdown: headings, bullets and GitHub tables; charts as the tables of their figures
+
+
+def as_markdown(found: Page | Table) -> str:
+    """An answer, or a GitHub table alone."""
+    if isinstance(found, Page):
+        return "\n\n".join(_paragraphs(found)) + "\n"
+    rows = [[cell_text(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in found.rows]
+    lines = [found.columns, ["---"] * len(found.columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _paragraphs(page: Page) -> Iterator[str]:
+    yield f"# {_escaped(page.title)}"
+    if page.subtitle:
+        yield _escaped(page.subtitle)
+    for section in page.sections:
+        yield f"## {_escaped(section.heading)}"
+        if isinstance(section, Prose):
+            if section.sentences:
+                yield "\n".join(f"- {_escaped(sentence)}" for sentence in section.sentences)
+            continue
+        yield from map(_table, shown_tables(section))
+        if section.note:
+            yield _escaped(section.note)
+
+
+def _table(shown: Shown) -> str:
+    heads = tuple(_escaped(head) for head in shown.table.columns)
+    rows = tuple([_cell(cell, shown.is_strong(*place)) for *place, cell in row] for row in shown.cells())
+    return as_markdown(replace(shown.table, columns=heads, rows=rows)).rstrip("\n")
+
+
+def _cell(cell: Cell, bold: bool) -> str:
+    text = _escaped(cell_text(cell), table=True)
+    return f"**{text}**" if bold and text else text
+
+
+def _escaped(text: str, table: bool = False) -> str:
+    """On one line, its Markdown and HTML defused; a table escapes its own bars."""
+    line = re.sub(r"([\\`*\[\]~]|(?<!\w)_|_(?!\w)|^(?:[#+>-]|\d+[.)])(?=\s))", r"\\\1", " ".join(text.split()))
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return line if table else line.replace("|", "\\|")
+
+
+# ---- HTML without a page around it
+
+
+def as_fragment(page: Page) -> str:
+    """The same as HTML that takes its style from the notebook around it."""
+    return "\n".join(_elements(page))
+
+
+def _elements(page: Page) -> Iterator[str]:
+    yield f"<h3>{html.escape(page.title)}</h3>"
+    yield f"<p>{html.escape(page.subtitle)}</p>"
+    for section in page.sections:
+        if section.heading:
+            yield f"<h4>{html.escape(section.heading)}</h4>"
+        if isinstance(section, Prose):
+            yield f"<ul>{''.join(f'<li>{html.escape(sentence)}</li>' for sentence in section.sentences)}</ul>"
+            continue
+        yield from map(_element, shown_tables(section))
+        if section.note:
+            yield f"<p><small>{html.escape(section.note)}</small></p>"
+
+
+def _element(shown: Shown) -> str:
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in shown.table.columns)
+    rows = ("".join(_data(cell, shown.is_strong(*place)) for *place, cell in row) for row in shown.cells())
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+
+
+def _data(cell: Cell, bold: bool) -> str:
+    text = html.escape(cell_text(cell))
+    return f"<td><b>{text}</b></td>" if bold else f"<td>{text}</td>"
+
+
+FORMATS: dict[str, Callable[[Any], str]] = {
     "text": _text,
-    "json": tables.as_json,
-    "csv": tables.as_csv,
-    "md": tables.as_markdown,
+    "json": as_json,
+    "csv": as_csv,
+    "md": as_markdown,
     "html": _page,
 }
-_ANSWER: dict[str, Callable[[Any], str]] = {**_TABLE, "json": as_json, "csv": as_csv, "md": as_markdown}

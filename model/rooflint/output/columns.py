@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from rooflint.base.text import UNKNOWN
-from rooflint.output.table import Table
+from rooflint.output.sections import Table
 
 GAP = 2
 GLUE = "\N{NO-BREAK SPACE}"

@@ -1,16 +1,89 @@
-"""Sections: the parts of an answer for readers, of six kinds, and the tables that stand for their charts.
+"""Tables and sections: the parts of an answer for readers, of six kinds, and the tables that stand for their charts.
 
 Figures are formatted where a section is made, so that no format rounds twice.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, format_number, format_quantity
-from rooflint.output.table import Cell, Table
 from rooflint.roofline import breakpoint_ops_per_byte
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of plain values under named columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Sequence[Cell], ...]
+    title: str = ""
+
+    @classmethod
+    def of(cls, columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> "Table":
+        """Those columns of records, a row each."""
+        return cls(tuple(columns), tuple(tuple(record[column] for column in columns) for record in records))
+
+    def records(self) -> list[dict[str, Cell]]:
+        """One mapping a row."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def cell_text(cell: Cell) -> str:
+    """Nothing where there is no value."""
+    return "" if cell is None else str(cell)
+
+
+# ---- logarithmic axes, for charts in a terminal and on a page
+
+MARGIN = 0.04
+"""Share of the span that is left free at either end. [1]"""
+
+
+@dataclass(frozen=True)
+class LogAxis:
+    """From 10**low to 10**high, a decade at least."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, values: Iterable[float]) -> "LogAxis":
+        """The axis that holds all positive, finite values; one decade around 1 where there are none."""
+        logs = [math.log10(value) for value in values if drawable(value)]
+        low, high = min(logs, default=0.0), max(logs, default=0.0)
+        spare = max(MARGIN * (high - low), (1 - (high - low)) / 2)
+        return cls(low - spare, high + spare)
+
+    def share(self, value: float) -> float:
+        """Where a positive value stands between the ends. [1]"""
+        return (math.log10(value) - self.low) / (self.high - self.low)
+
+    def ticks(self, most: int) -> list[float]:
+        """Round values inside, at most so many: 1-2-5 where they fit, else every decade, every second one, …"""
+        fine = [tick for tick in self._multiples(1, 2, 5) if drawable(tick)]
+        if len(fine) <= most:
+            return fine
+        decades = [tick for tick in self._multiples(1) if drawable(tick)]
+        return decades[:: -(-len(decades) // most)]
+
+    def _multiples(self, *digits: int) -> Iterator[float]:
+        for exponent in range(math.floor(self.low), math.floor(self.high) + 1):
+            for digit in digits:
+                if self.low <= exponent + math.log10(digit) <= self.high:
+                    yield float(f"{digit}e{exponent}")
+
+
+def drawable(value: float) -> bool:
+    """Has a place on a logarithmic axis."""
+    return 0 < value < math.inf
+
+
+# ---- sections
 
 
 @dataclass(frozen=True)
@@ -92,6 +165,13 @@ class Roof:
     name: str
     peak_ops_per_s: float
     bandwidth_bytes_per_s: float
+
+    @property
+    def ridge_ops_per_byte(self) -> float:
+        """Where memory stops being the limit; infinite where the bandwidth is zero. [op/B]"""
+        if not self.bandwidth_bytes_per_s:
+            return math.inf
+        return float(breakpoint_ops_per_byte(self.peak_ops_per_s, self.bandwidth_bytes_per_s))
 
 
 @dataclass(frozen=True)
@@ -242,17 +322,11 @@ def roofs_table(section: Rooflines) -> Table:
             roof.name,
             format_quantity(roof.peak_ops_per_s, OPS_PER_S),
             format_quantity(roof.bandwidth_bytes_per_s, BYTES_PER_S),
-            _ridge(roof.peak_ops_per_s, roof.bandwidth_bytes_per_s),
+            format_quantity(roof.ridge_ops_per_byte, OPS_PER_BYTE) if roof.bandwidth_bytes_per_s else "",
         )
         for roof in section.roofs
     ]
     return Table(("roof", "peak", "bandwidth", "ridge"), tuple(rows))
-
-
-def _ridge(peak_ops_per_s: float, bandwidth_bytes_per_s: float) -> str:
-    if not bandwidth_bytes_per_s:
-        return ""
-    return format_quantity(float(breakpoint_ops_per_byte(peak_ops_per_s, bandwidth_bytes_per_s)), OPS_PER_BYTE)
 
 
 def heaviest(section: Rooflines) -> list[Point]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rooflint as rl
-from rooflint.output.table import Table
+from rooflint.output.sections import Table
 
 
 def test_an_unknown_number_is_nan_and_an_unknown_text_is_none():

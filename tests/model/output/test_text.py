@@ -11,8 +11,21 @@ from rich.cells import cell_len
 
 from rooflint.output.answer import Answer
 from rooflint.output.columns import broken, shortened
-from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import (
+    Bar,
+    Bars,
+    Curve,
+    Curves,
+    Grid,
+    Heat,
+    Part,
+    Point,
+    Prose,
+    Roof,
+    Rooflines,
+    Section,
+    Table,
+)
 from rooflint.output.text import as_text
 
 DEVICES = [f"acme/accelerator-{number}-sxm5-{8 * number}gb" for number in range(1, 11)]

@@ -14,7 +14,7 @@ from rooflint.base.facts import Fact
 from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
 from rooflint.diagnosis.figures import ERRORS, Explanation, Figure
-from rooflint.output.table import Table
+from rooflint.output.sections import Table
 
 Status = Literal["right", "rounded", "disputed", "ambiguous", "wrong", "unsupported", "unknown device", "not checked"]
 

@@ -22,7 +22,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.output.answer import write
 from rooflint.output.deliver import deliver
-from rooflint.output.table import Cell, Table
+from rooflint.output.sections import Cell, Table
 from rooflint_calibration import fits, package
 from rooflint_calibration.base import NoCalibrationError, answer_request, model_at
 from rooflint_calibration.fit import Calibration, Fit, Progress, calibrate, relative_changes, rewritten

@@ -24,8 +24,7 @@ from rooflint.energy.power import ARRAYS, WorkPower
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.deliver import deliver
-from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section
-from rooflint.output.table import Table
+from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 
 Group = Literal["matrix units", "lanes", "memory"]
 GROUPS: tuple[Group, ...] = get_args(Group)

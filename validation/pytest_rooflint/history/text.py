@@ -4,7 +4,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from pytest_rooflint.history.summary import parts
-from rooflint.output.table import Table, as_markdown
+from rooflint.output.answer import as_markdown
+from rooflint.output.sections import Table
 from rooflint_report.differences import Change, Delta, Moved
 
 WIDTH = 80

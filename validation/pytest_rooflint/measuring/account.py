@@ -12,8 +12,7 @@ from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_J, OPS_PER_S, SECONDS, WATTS, format_quantity, percent
 from rooflint.hardware.device import Hardware
 from rooflint.output.answer import Answer
-from rooflint.output.sections import Grid, Prose, Section
-from rooflint.output.table import Cell, Table
+from rooflint.output.sections import Cell, Grid, Prose, Section, Table
 from rooflint_measure.record.measurement import (
     Energy,
     Gemm,

@@ -13,8 +13,7 @@ from pydantic import Field
 from rooflint.base.units import SECONDS, format_number, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Grid, Prose
-from rooflint.output.table import Cell, Table
+from rooflint.output.sections import Cell, Grid, Prose, Table
 from rooflint_measure.compare import ab
 from rooflint_measure.compare.ab import Block, Command, Comparison
 from rooflint_measure.compare.blocks import BLOCKS, Outcome, votes

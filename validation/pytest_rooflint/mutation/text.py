@@ -4,7 +4,8 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from rooflint.output.table import Table, as_markdown
+from rooflint.output.answer import as_markdown
+from rooflint.output.sections import Table
 from rooflint_report.differences import AllMutants, Mutation
 
 WIDTH = 80

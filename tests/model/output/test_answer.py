@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from rooflint.output.answer import Answer, Record, UnknownFormatError, as_csv, as_json, write
-from rooflint.output.markdown import as_fragment, as_markdown
-from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines
-from rooflint.output.table import Table
+from rooflint.output.answer import Answer, Record, UnknownFormatError, as_csv, as_fragment, as_json, as_markdown, write
+from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, Table
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
