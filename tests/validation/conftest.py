@@ -20,19 +20,20 @@ from pytest_rooflint.session import run  # noqa: F401  # nested runs in this pro
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
-from rooflint_measure.record import recording
-from rooflint_measure.record.measurement import (
+from rooflint_measure import record
+from rooflint_measure.record import (
     Conditions,
     Energy,
     Gemm,
+    Machine,
     Measurement,
     Network,
+    Recording,
     Samples,
     State,
     Stream,
     Unavailable,
 )
-from rooflint_measure.record.recording import Machine, Recording
 
 TINY = Path(__file__).parent / "tiny"
 ROOT = Path(__file__).parents[2]
@@ -366,7 +367,7 @@ class Bench:
     def record(self, *rows: Measurement, folder=FOLDER, device=SYNTHETIC, **facts: Any) -> Path:
         """Add a recording; each is an hour later than the one before."""
         one = recorded(*rows, hour=len(self.taken), device=device, **facts)
-        self.taken.append(recording.write(self.repository.root / folder, one))
+        self.taken.append(record.write(self.repository.root / folder, one))
         return self.taken[-1]
 
     def claim(self, *lines: str, head: str = HEAD) -> Path:

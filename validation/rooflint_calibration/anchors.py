@@ -23,8 +23,7 @@ from rooflint_calibration.package import family_of
 from rooflint_calibration.rows import Mask, Rows
 from rooflint_calibration.tables import ELEMENT_BYTES
 from rooflint_calibration.topics import TOPICS
-from rooflint_measure.record.measurement import Gemm, Measurement
-from rooflint_measure.record.recording import Recording
+from rooflint_measure.record import Gemm, Measurement, Recording
 from rooflint_measure.stopwatches.anchors import ANCHORS, DTYPES, GRAPH, Kind
 
 RECORD = "rooflint measure anchors --device cuda -o mine.json"

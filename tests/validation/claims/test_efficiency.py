@@ -56,7 +56,7 @@ def test_a_peak_that_is_twice_too_high_is_named_by_half_the_efficiency(bench, ma
 
 
 def test_a_wait_has_no_efficiency(bench, make, said):
-    from rooflint_measure.record.measurement import Wait  # noqa: PLC0415
+    from rooflint_measure.record import Wait  # noqa: PLC0415
 
     bench.record(make.timed(Wait(wanted_s=1e-3), 1e-3), make.gemm(29.5e12))
     assert bench.verdict("efficiency: gemm, expect: 90 %").outcome == "pass"
@@ -74,7 +74,7 @@ def test_an_efficiency_has_the_facts_of_its_peak_and_the_farthest_of_several_rec
 
 
 def test_a_wait_alone_has_no_rate(bench, make, refusal):
-    from rooflint_measure.record.measurement import Wait  # noqa: PLC0415
+    from rooflint_measure.record import Wait  # noqa: PLC0415
 
     bench.record(make.timed(Wait(wanted_s=1e-3), 1e-3))
     assert bench.verdict("efficiency: gemm, expect: 90 %").outcome == "fail"

@@ -19,8 +19,17 @@ from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.package import NotInstalledError
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
-from rooflint_measure.record.measurement import Conditions, Gemm, Measurement, Samples, State, Unavailable
-from rooflint_measure.record.recording import Machine, Recording, as_json
+from rooflint_measure.record import (
+    Conditions,
+    Gemm,
+    Machine,
+    Measurement,
+    Recording,
+    Samples,
+    State,
+    Unavailable,
+    as_json,
+)
 from rooflint_measure.stopwatches.anchors import ANCHORS, GRAPH
 
 L40S, L4 = "nvidia/l40s", "nvidia/l4"

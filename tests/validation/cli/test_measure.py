@@ -14,8 +14,7 @@ from pytest_rooflint.measuring.account import account, share, share_of_reference
 from pytest_rooflint.recordings.files import identified
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record.measurement import Gemm, Network, Stream, Wait
-from rooflint_measure.record.recording import Machine, Recording, RecordingError, read, write
+from rooflint_measure.record import Gemm, Machine, Network, Recording, RecordingError, Stream, Wait, read, write
 from rooflint_measure.stopwatches import products
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.timing import Plan, measure

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors import amd_smi
 from rooflint_measure.sensors.power import CounterSource, SampledSource
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors import core_clock
 from rooflint_measure.sensors.core_clock import ADDITIONS, callable_code, cycles_per_s, machine_code, timed_clock_hz
 

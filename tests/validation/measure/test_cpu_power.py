@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors import cpu_power
 from rooflint_measure.sensors.cpu_power import PowermetricsSource, Stretch, stretches
 

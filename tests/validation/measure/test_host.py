@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors import host
 from rooflint_measure.sensors.host import (
     Disturbance,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors import nvml
 from rooflint_measure.sensors.power import CounterSource, SampledSource
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record.measurement import Unavailable
-from rooflint_measure.record.recording import Machine
+from rooflint_measure.record import Machine, Unavailable
 from rooflint_measure.sensors import cpu_power, nvml
 from rooflint_measure.sensors.host import Disturbance, HostWatch
 from rooflint_measure.sensors.observer import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors.power import CounterSource, PowerLost, SampledSource, Unwrapped, integral_j
 
 
@@ -67,11 +67,11 @@ def test_idle_power_is_read_from_step_to_step_and_so_free_of_the_step(fakes):
     assert source(clock, fakes.constant(90.0)).idle_w(0.3) == pytest.approx(90.0, rel=0.01)
 
 
-def test_dynamic_energy_is_what_the_idle_device_would_not_have_drawn(fakes):
-    # 400 W for 2 s in 10 calls, 90 W of them idle: (400 − 90) × 2 / 10 = 62 J
+def test_idle_energy_is_included_and_its_power_stands_beside(fakes):
+    # 400 W for 2 s in 10 calls, whatever of it is idle: 400 × 2 / 10 = 80 J
     clock = fakes.FakeClock()
     found = source(clock, fakes.constant(400.0), refresh_s=1e-4).metered(lasting(clock, 2.0), 90.0)
-    assert found.dynamic_call_j == pytest.approx(62.0, rel=1e-3)
+    assert found.call_j == pytest.approx(80.0, rel=1e-3)
     assert found.idle_w == 90.0
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.record import Unavailable
 from rooflint_measure.stopwatches import stream
 from rooflint_measure.stopwatches.stream import ARRAYS, SCALE, array_bytes, measured
 from rooflint_measure.stopwatches.timing import Plan

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record.measurement import Energy, Gemm, Unavailable, Wait
+from rooflint_measure.record import Energy, Gemm, Unavailable, Wait
 from rooflint_measure.sensors.host import Disturbance
 from rooflint_measure.stopwatches.clocks import EventClock
 from rooflint_measure.stopwatches.timing import STATES, Plan, measure, take, take_in_turn
@@ -179,7 +179,7 @@ def test_energy_is_metered_only_where_it_is_asked_for(stand_in):
         PRODUCT, lambda: made.append(1), observer=stand_in(meter), plan=LOOSE_PLAN, clock=SteadyClock(), energy_s=0.001
     )
     # 100 J a call of one second in the meter's own time, 40 W of them idle
-    assert (found.energy.call_j, found.energy.dynamic_call_j) == (100.0, 60.0)
+    assert (found.energy.call_j, found.energy.idle_w) == (100.0, 40.0)
     assert meter.idle_s == 0.001
     assert found.energy.calls <= len(made)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_rooflint.measuring import runs
-from rooflint_measure.record.measurement import Gemm
+from rooflint_measure.record import Gemm
 from rooflint_measure.stopwatches import anchors, gemm, products
 from rooflint_measure.stopwatches.clocks import HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak

@@ -73,7 +73,7 @@ def test_a_product_moves_each_of_its_three_matrices_once(make):
 
 
 def test_a_wait_has_no_bounds(make):
-    from rooflint_measure.record.measurement import Wait  # noqa: PLC0415
+    from rooflint_measure.record import Wait  # noqa: PLC0415
 
     assert of(make, make.timed(Wait(wanted_s=1e-3), 1e-3), "nvidia/t4") is None
 

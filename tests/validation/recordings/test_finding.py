@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflint_measure.record.measurement import Samples
+from rooflint_measure.record import Samples
 
 PLATEAU = "efficiency: gemm int8, expect: 90 % ± 5 %, why: reviewed"
 """Of 32.768 TOP/s in INT8."""

@@ -10,7 +10,7 @@ from pytest_rooflint.recordings.finding import DESPITE, LawContext, farthest
 from pytest_rooflint.recordings.row import Row, selected
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_number, format_quantity
 from rooflint.diagnosis.causes import Cause
-from rooflint_measure.record.measurement import Network
+from rooflint_measure.record import Network
 
 
 def obtain(claim: Claim, context: Context) -> Obtained:

@@ -23,7 +23,7 @@ from rooflint_calibration import anchors, benefit, package
 from rooflint_calibration.device_answer import Found, answer, published_answer
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
-from rooflint_measure.record.recording import Recording, read
+from rooflint_measure.record import Recording, read
 
 File = Annotated[Path | None, typer.Argument(help="A recording of a GPU (rooflint measure anchors, record).")]
 

@@ -25,7 +25,7 @@ from rooflint.base.precision import precision as precision_named
 from rooflint.cli.options import Specs
 from rooflint.hardware.device import Hardware
 from rooflint.output.deliver import deliver
-from rooflint_measure.record.recording import Machine, Recording, read, write
+from rooflint_measure.record import Machine, Recording, read, write
 from rooflint_measure.sensors.observer import observer
 
 app = typer.Typer(

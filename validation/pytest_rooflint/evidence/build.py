@@ -21,7 +21,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_whole
 from rooflint.base.git import state_of
 from rooflint.hardware.device import Hardware
-from rooflint_measure.identity.machine import fingerprint
+from rooflint_measure.identity import fingerprint
 from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Evidence, Problem, Run, as_json, plain
 from rooflint_report.verdicts import Outcome, Record, Verdict
 

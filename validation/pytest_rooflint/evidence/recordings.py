@@ -30,7 +30,7 @@ from rooflint.base.units import (
     format_quantity,
     percent,
 )
-from rooflint_measure.record.measurement import Energy, Gemm, Network, Stream, Unavailable
+from rooflint_measure.record import Energy, Gemm, Network, Stream, Unavailable
 from rooflint_report.findings import Measured, MeasuredRow, Named, TakenRecording
 from rooflint_report.verdicts import Why
 

@@ -13,18 +13,19 @@ from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_J, OPS_PER_S, SECOND
 from rooflint.hardware.device import Hardware
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Cell, Grid, Prose, Section, Table
-from rooflint_measure.record.measurement import (
+from rooflint_measure.record import (
     Energy,
     Gemm,
     Measurement,
     Network,
+    Recording,
     Samples,
     State,
     Stream,
     Unavailable,
     Wait,
+    as_json,
 )
-from rooflint_measure.record.recording import Recording, as_json
 
 LISTING = (
     "name",

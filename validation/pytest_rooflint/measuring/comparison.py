@@ -18,7 +18,7 @@ from rooflint_measure.compare import ab
 from rooflint_measure.compare.ab import Block, Command, Comparison
 from rooflint_measure.compare.blocks import BLOCKS, Outcome, votes
 from rooflint_measure.compare.calibration import DETECTION, FALSE_POSITIVES, SLOWDOWN, Calibration
-from rooflint_measure.identity.machine import fingerprint
+from rooflint_measure.identity import fingerprint
 
 Machine = dict[str, Any]
 Time = Literal["wall", "cpu", "printed"]

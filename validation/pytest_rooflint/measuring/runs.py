@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision
-from rooflint_measure.identity.machine import last_level_bytes
-from rooflint_measure.record.measurement import Measurement, Unavailable
+from rooflint_measure.identity import last_level_bytes
+from rooflint_measure.record import Measurement, Unavailable
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, wait
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak

@@ -16,7 +16,7 @@ from rooflint.base.units import BYTES, OPS_PER_MAC, format_quantity
 from rooflint.hardware.device import Hardware, UnsupportedError, working_peak_ops_per_s, working_units
 from rooflint.roofline import compute_time_s, estimate, kernel_time_s, memory_time_s
 from rooflint.workloads.workload import Workload
-from rooflint_measure.record.measurement import Gemm, Measurement, Network, Stream
+from rooflint_measure.record import Gemm, Measurement, Network, Stream
 
 WINOGRAD = 4.0
 """A convolution of 3 × 3 may take a quarter of its multiplications: F(4 × 4, 3 × 3) has 36 for 144. [1]

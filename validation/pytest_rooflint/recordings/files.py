@@ -13,8 +13,8 @@ from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint_calibration import published
-from rooflint_measure.record import recording
-from rooflint_measure.record.recording import Machine, RecordingError
+from rooflint_measure import record
+from rooflint_measure.record import Machine, RecordingError
 
 UNKNOWN = "unknown"
 """Folder of recordings of devices that the registry does not know by that name."""
@@ -73,13 +73,13 @@ def recorded_file(file: Path) -> RecordedFile:
     try:
         status = file.stat()
     except OSError:
-        return RecordedFile(file, recording.read(file), ())  # which raises with the reason
+        return RecordedFile(file, record.read(file), ())  # which raises with the reason
     return _recorded_file(file, (status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=256)
 def _recorded_file(file: Path, _state: tuple[int, int]) -> RecordedFile:
-    found = recording.read(file)
+    found = record.read(file)
     starts = [
         number
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)

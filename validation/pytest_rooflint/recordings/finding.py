@@ -18,7 +18,7 @@ from rooflint.base.text import counted
 from rooflint.diagnosis.causes import Cause
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record.measurement import QUEUED, STOLEN, Samples
+from rooflint_measure.record import QUEUED, STOLEN, Samples
 
 BUSY = "busy"
 """More runnable tasks than cores; used where the time that threads waited for a core is not known."""

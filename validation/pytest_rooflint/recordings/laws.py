@@ -30,7 +30,7 @@ from rooflint.base.units import (
 from rooflint.diagnosis.causes import Cause
 from rooflint.hardware.device import working_peak_ops_per_s
 from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
-from rooflint_measure.record.measurement import Energy, Gemm, Network, Stream
+from rooflint_measure.record import Energy, Gemm, Network, Stream
 
 ROUNDING = 1e-9
 """Of floating-point arithmetic on both sides. [1]"""

@@ -7,8 +7,7 @@ from typing import Any
 
 from pytest_rooflint.golden.kinds import ClaimError
 from rooflint.base.errors import shown
-from rooflint_measure.record.measurement import Measurement, Unavailable
-from rooflint_measure.record.recording import Recording
+from rooflint_measure.record import Measurement, Recording, Unavailable
 
 MODES = ("power_mode", "power mode")
 """Facts of a machine that name its operating point; the first that is there counts."""

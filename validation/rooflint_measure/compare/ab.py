@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rooflint.base.errors import RooflintError
 from rooflint_measure.compare.blocks import BLOCKS, THRESHOLD, Blocks, Outcome, blocks, median_ratio, outcomes, reason
-from rooflint_measure.record.measurement import Samples
+from rooflint_measure.record import Samples
 from rooflint_measure.sensors.host import NoWatch, Watch
 from rooflint_measure.stopwatches.clocks import Call, Clock, HostClock
 from rooflint_measure.stopwatches.timing import Column

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
-from rooflint_measure.record.measurement import State, Unavailable
+from rooflint_measure.record import State, Unavailable
 from rooflint_measure.sensors.power import CounterSource, PowerLost, SampledSource
 
 MICRO, MEGA = 1e-6, 1e6

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from rooflint_measure.identity.machine import ROOT, cpu_folder, read_int, read_text
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.identity import ROOT, cpu_folder, read_int, read_text
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors.host import affinity
 
 Routine = Callable[[int], Any]

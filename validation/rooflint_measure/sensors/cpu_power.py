@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from rooflint_measure.identity.machine import ROOT, read_int, read_text
-from rooflint_measure.record.measurement import Energy, Unavailable
+from rooflint_measure.identity import ROOT, read_int, read_text
+from rooflint_measure.record import Energy, Unavailable
 from rooflint_measure.sensors.power import CounterSource, PowerLost, PowerSource, Unwrapped
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from rooflint_measure.identity.machine import ROOT, cpu_folder, online_cpus, read_int, read_text
-from rooflint_measure.record.measurement import Unavailable
+from rooflint_measure.identity import ROOT, cpu_folder, online_cpus, read_int, read_text
+from rooflint_measure.record import Unavailable
 
 # ---- CPUs and shares that this process may use
 

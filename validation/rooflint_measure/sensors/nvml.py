@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rooflint_measure.record.measurement import State, Unavailable
+from rooflint_measure.record import State, Unavailable
 from rooflint_measure.sensors.power import CounterSource, PowerLost, SampledSource
 
 #: Bits of the clocks event reasons, as NVML's headers name them. The bit of an idle GPU is left out.

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from rooflint.base.errors import RooflintError
-from rooflint_measure.identity import machine
-from rooflint_measure.identity.libraries import environment, software, threads
-from rooflint_measure.identity.machine import ROOT, Facts
-from rooflint_measure.record.measurement import Conditions, State, Unavailable
-from rooflint_measure.record.recording import Machine
+from rooflint_measure import identity
+from rooflint_measure.identity import ROOT, Facts, environment, software, threads
+from rooflint_measure.record import Conditions, Machine, State, Unavailable
 from rooflint_measure.sensors import amd_smi, cpu_power, nvml
 from rooflint_measure.sensors.core_clock import clock_hz
 from rooflint_measure.sensors.host import (
@@ -87,10 +85,10 @@ class CpuObserver(_Host):
     def machine(self, libraries: Mapping[str, str]) -> Machine:
         """The processor, what of it this process may use, and the environment of the libraries."""
         return Machine(
-            device=machine.device(self._root),
+            device=identity.device(self._root),
             kind="cpu",
             count=usable_cpus(),
-            facts={**machine.facts(self._root), **self._allowance(), **environment()},
+            facts={**identity.facts(self._root), **self._allowance(), **environment()},
             software=software(libraries),
         )
 
@@ -243,7 +241,7 @@ class GpuObserver(_Host):
 
     def machine(self, libraries: Mapping[str, str]) -> Machine:
         """The device, its driver, and the host that feeds it."""
-        host: Facts = {"host": machine.device(self._root), "host CPUs": usable_cpus()}
+        host: Facts = {"host": identity.device(self._root), "host CPUs": usable_cpus()}
         return Machine(
             device=self._gpu.name,
             kind="gpu",

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record.measurement import Energy, Unavailable
+from rooflint_measure.record import Energy, Unavailable
 
 
 class PowerLost(RooflintError):  # noqa: N818  # an event

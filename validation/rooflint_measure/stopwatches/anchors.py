@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
-from rooflint_measure.record.measurement import Gemm, Measurement
+from rooflint_measure.record import Gemm, Measurement
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, GraphClock, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError

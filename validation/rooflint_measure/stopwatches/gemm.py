@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import OPS_PER_MAC
-from rooflint_measure.record.measurement import Gemm, Measurement
+from rooflint_measure.record import Gemm, Measurement
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, HostClock
 from rooflint_measure.stopwatches.products import Kernel, Make, Shape

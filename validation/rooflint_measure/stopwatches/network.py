@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rooflint_measure.record.measurement import Measurement, Network, Unavailable
+from rooflint_measure.record import Measurement, Network, Unavailable
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak, clock_of

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from rooflint_measure.record.measurement import Measurement
+from rooflint_measure.record import Measurement
 from rooflint_measure.sensors.observer import Observer, observer
 from rooflint_measure.stopwatches import gemm
 from rooflint_measure.stopwatches.gemm import SEARCH_S, NotMeasuredError

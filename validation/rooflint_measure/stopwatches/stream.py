@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rooflint_measure.identity.machine import last_level_bytes
-from rooflint_measure.record.measurement import Measurement, Stream, Unavailable
+from rooflint_measure.identity import last_level_bytes
+from rooflint_measure.record import Measurement, Stream, Unavailable
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call
 from rooflint_measure.stopwatches.gemm import clock_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record.measurement import Energy, Measurement, Reference, Samples, State, Subject, Unavailable
+from rooflint_measure.record import Energy, Measurement, Reference, Samples, State, Subject, Unavailable
 from rooflint_measure.sensors.host import Disturbance, NoWatch, Watch
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.sensors.power import PowerSource

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rooflint_measure.record.measurement import Measurement, Samples, Wait
+from rooflint_measure.record import Measurement, Samples, Wait
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, HostClock
 from rooflint_measure.stopwatches.timing import Plan, measure, take

@@ -1,17 +1,44 @@
-"""What could not be measured, with the reason: never a zero, never a guess."""
+"""Measurements and recordings, as immutable records and as files.
 
+A measurement is what a stopwatch returns: what was timed, every raw value, the work of a call and the conditions. A
+recording is measurements of one machine in one session, in a file that never changes. What could not be measured is
+`Unavailable` with its reason: never a zero, never a guess.
+"""
+
+import datetime
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 
+from rooflint.base.errors import RooflintError, shown
+from rooflint.base.files import write_whole
 from rooflint.base.units import OPS_PER_MAC
 
 
-class Unavailable(BaseModel):
-    """A source that is not there, such as a power counter in a virtual machine."""
+class Frozen(BaseModel):
+    """Immutable, and without keys that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Unavailable(Frozen):
+    """A source that is not there, such as a power counter in a virtual machine."""
 
     available: Literal[False] = False
     reason: str
@@ -24,10 +51,8 @@ class Unavailable(BaseModel):
 # ---- Energy of a measurement, from a counter or an integral of power
 
 
-class Energy(BaseModel):
+class Energy(Frozen):
     """Of a run of `calls` calls that took `seconds`; idle power stands beside it and is never subtracted silently."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     """`nvml energy counter`, `nvml power`, `rapl package`, `powermetrics`, `amdsmi`."""
@@ -50,11 +75,6 @@ class Energy(BaseModel):
         """Energy of one call, idle included. [J]"""
         return self.joules / self.calls
 
-    @property
-    def dynamic_call_j(self) -> float:
-        """Energy of one call beyond the idle power. [J]"""
-        return (self.joules - self.idle_w * self.seconds) / self.calls
-
 
 # ---- What the machine was doing at one moment: clocks, temperature, power, what held it back
 
@@ -62,10 +82,8 @@ class Energy(BaseModel):
 NOT_READ = Unavailable(reason="not read")
 
 
-class State(BaseModel):
+class State(Frozen):
     """Read before, during and after a measurement. What no source reports is `Unavailable` with its reason."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     clock_hz: float | Unavailable
     """Of the processor that computes: SM clock of a GPU, core clock of a CPU. [Hz]"""
@@ -81,10 +99,8 @@ class State(BaseModel):
     """Runnable tasks, averaged over a minute, over all CPUs."""
 
 
-class Conditions(BaseModel):
+class Conditions(Frozen):
     """The states around a measurement, and what the process had set."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     before: State
     after: State
@@ -97,18 +113,14 @@ class Conditions(BaseModel):
 # ---- What was timed: a wait, a matrix product, a stream through memory, a network
 
 
-class _Subject(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Wait(_Subject):
+class Wait(Frozen):
     """A busy-wait of known length, which checks a stopwatch."""
 
     kind: Literal["wait"] = "wait"
     wanted_s: PositiveFloat
 
 
-class Gemm(_Subject):
+class Gemm(Frozen):
     """A matrix product C = A·B of (m, k) by (k, n), `batch` of them."""
 
     kind: Literal["gemm"] = "gemm"
@@ -128,7 +140,7 @@ class Gemm(_Subject):
         return self.batch * self.m * self.n * self.k
 
 
-class Stream(_Subject):
+class Stream(Frozen):
     """An element-wise pass through memory: `copy` a = b, `scale` a = s·b, `triad` a = b + s·c, `read` a sum of b."""
 
     kind: Literal["stream"] = "stream"
@@ -140,7 +152,7 @@ class Stream(_Subject):
     """The last-level cache that the arrays must exceed."""
 
 
-class Network(_Subject):
+class Network(Frozen):
     """An inference of a whole network."""
 
     kind: Literal["network"] = "network"
@@ -190,14 +202,11 @@ STOLEN_SHARE = 0.01
 QUEUED_SHARE = 0.05
 """A sample is disturbed if its threads waited for a core longer than this; waking a thread takes part of it. [1]"""
 
-
 STOLEN, QUEUED = "stolen", "queued"
 
 
-class Samples(BaseModel):
+class Samples(Frozen):
     """Columns, one entry a sample: a sample is the time of `calls` calls in a row, divided by `calls`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seconds: Annotated[tuple[PositiveFloat, ...], Field(min_length=1)]
     """Of one call. [s]"""
@@ -259,19 +268,15 @@ class Samples(BaseModel):
 # ---- One measurement: what was timed, every raw value, the work of a call and the conditions. Immutable
 
 
-class Reference(BaseModel):
+class Reference(Frozen):
     """A kernel of known work that was timed in turn with the subject, so that a slow hour of the machine shows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     subject: Subject
     samples: Samples
 
 
-class Measurement(BaseModel):
+class Measurement(Frozen):
     """What a stopwatch returns."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     subject: Subject
     samples: Samples
@@ -302,3 +307,107 @@ class Measurement(BaseModel):
     def bytes_per_s(self) -> float | None:
         """The best rate through memory that was reached. [B/s]"""
         return None if self.bytes_moved is None else self.bytes_moved / self.samples.best_s
+
+
+# ---- Recordings
+
+SCHEMA: Literal["rooflint-recording/1"] = "rooflint-recording/1"
+
+MAX_BYTES = 4_000_000
+"""Of a file. A recording is read at every run of the suite."""
+
+
+#: What Python's JSON reader takes for numbers, outside of strings.
+_NOT_FINITE = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\b(?:NaN|Infinity)\b)')
+
+
+class RecordingError(RooflintError):
+    """A file that is not a recording, or a recording that may not be changed."""
+
+
+class Machine(Frozen):
+    """What must be equal for two recordings to be of the same thing. Nothing that tells who owns it."""
+
+    device: str
+    """As the system or the driver names it: `AMD EPYC, family 26 model 2 stepping 1`, `NVIDIA H200`."""
+    kind: Literal["cpu", "gpu"]
+    count: int
+    """Cores or devices that were used."""
+    facts: Mapping[str, str | int | float | bool] = {}
+    """SKU, caches, vector extensions, virtual or not, power limit, power mode, governor, thread limits."""
+    software: Mapping[str, str] = {}
+    """Driver, operating system, interpreter and libraries, each with its version."""
+
+    @property
+    def digest(self) -> str:
+        """Twelve hexadecimal digits that differ where anything of the fingerprint does."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Recording(Frozen):
+    """Immutable; from another machine, another driver or another library there is another recording."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Annotated[Literal["rooflint-recording/1"], Field(alias="schema")] = SCHEMA
+    taken: AwareDatetime
+    """When the first measurement began, in UTC."""
+    command: str
+    """What was typed."""
+    rooflint: str
+    """Version of the stopwatches."""
+    commit: str | None = None
+    machine: Machine
+    measurements: Annotated[tuple[Measurement, ...], Field(min_length=1)]
+    left_out: Mapping[str, str] = {}
+    """What was asked for and could not be measured, with the reason."""
+
+    @property
+    def file_name(self) -> str:
+        """`2026-11-20T1432-3fa94c0d1b22.json`: when, and on what."""
+        return f"{self.taken.astimezone(datetime.UTC):%Y-%m-%dT%H%M}-{self.machine.digest}.json"
+
+
+def read(file: Path) -> Recording:
+    """A recording as it was written. Raises RecordingError with file, line and what was expected."""
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise RecordingError(f"{shown(file)}: want at most {MAX_BYTES} bytes, found {file.stat().st_size}")
+        text = file.read_text(encoding="utf-8")
+        if found := next((one for one in _NOT_FINITE.finditer(text) if one[1]), None):
+            line = text.count("\n", 0, found.start(1)) + 1
+            raise RecordingError(f"{shown(file)}:{line}: want finite numbers, found {found[1]}")
+        return Recording.model_validate(json.loads(text))
+    except OSError as error:
+        raise RecordingError(f"{shown(file)}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise RecordingError(f"{shown(file)}: want UTF-8, found byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise RecordingError(f"{shown(file)}:{error.lineno}: want a recording in JSON, found {error.msg}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        message = re.sub(r"^Value error, ", "", first["msg"])
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise RecordingError(f"{shown(file)}: want a recording ({SCHEMA}); {place or 'it'}: {message}{more}") from None
+
+
+def write(folder: Path, recording: Recording) -> Path:
+    """Add a recording to a folder, whole or not at all; returns the new file.
+
+    Raises RecordingError where a file of that name exists: recordings are append-only.
+    """
+    file = folder / recording.file_name
+    if file.exists():
+        raise RecordingError(f"{shown(file)}: exists already; recordings are append-only")
+    write_whole(file, as_json(recording))
+    return file
+
+
+def as_json(recording: Recording) -> str:
+    """One line a measurement, so that a review shows which were added."""
+    document = recording.model_dump(mode="json", by_alias=True, exclude_none=True)
+    rows = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in document.pop("measurements")]
+    head = json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False, indent=1, allow_nan=False)
+    return head.removesuffix("\n}") + ',\n "measurements": [\n  ' + ",\n  ".join(rows) + "\n ]\n}\n"

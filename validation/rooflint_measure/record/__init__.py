@@ -1,1 +1,0 @@
-"""Measurements and recordings, as data and as files."""
