@@ -1,31 +1,66 @@
 """Allocation of a workload to the units of a device, and the traffic between units and the memory of the chip.
 
-Everything here counts whole units. The precision of the arithmetic decides the unit and the size of a block; no other
-unit is used in its place. docs/method-allocation.md has the formulas.
+Ops lie on lanes, on thread groups, on systolic arrays or on tiles of several sizes; everything counts whole units. The
+precision of the arithmetic decides the unit and the size of a block; no other unit is used in its place.
+docs/method-allocation.md has the formulas, their sources and what is assumed.
 """
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
 from rooflint.base.precision import bytes_per_element
 from rooflint.hardware.device import ComputeUnit, Hardware, working_units
-from rooflint.mapping.allocation import Allocation, Part
-from rooflint.mapping.layouts import (
-    Laid,
-    MappingError,
-    is_product,
-    on_lanes,
-    on_systolic_arrays,
-    on_threads,
-    on_tiles,
-    packed_warps,
+from rooflint.mapping.allocation import (
+    Allocation,
+    Part,
+    Pool,
+    Rows,
+    UnitArray,
+    chosen_tiles,
+    lines,
+    output_tiles,
+    products,
 )
 from rooflint.workloads.workload import Workload
 
 LAYOUTS = ("spread", "packed")
 """`spread`: as hardware deals blocks, each to the next unit; `packed`: a thread group is filled before the next one."""
+
+TENSOR_TILES = ((256, 128), (128, 128), (128, 64), (64, 64))
+"""Output tiles of matrix cores, largest first.
+
+NVIDIA, Matrix Multiplication Background User's Guide DU-09799-001, section 2.3; its 256 × 64 is left out.
+"""
+
+VECTOR_TILES = ((128, 128), (128, 64), (64, 64), (64, 32))
+"""Output tiles of vector lanes: 256 threads of 8 × 8 outputs (CUTLASS, SIMT GEMM), and smaller ones by assumption."""
+
+ACCUMULATOR_BYTES = 128 * 1024
+"""What the accumulators of a tile may take: half of a 256 KiB register file, as 256 × 128 of them in FP32 do."""
+
+WARPS_PER_BLOCK = 4
+OUTPUTS_PER_THREAD = 4
+"""Thread blocks of ops that are no products: `num_threads` and `thread_work_size` of PyTorch's element-wise kernels."""
+
+VECTOR_REGISTER = 8 * 128
+"""Outputs in a register of a TPU's vector unit: 8 sublanes × 128 lanes. jax-ml scaling book, How to Think About TPUs"""
+
+
+class MappingError(RooflintError):
+    """A unit whose layout is not known; the message has what is missing or wrong."""
+
+
+class Laid(NamedTuple):
+    """How a workload lies on units."""
+
+    parts: tuple[Part, ...]
+    facts: tuple[Fact, ...]
 
 
 def allocate(
@@ -85,6 +120,156 @@ def _in_threads(hardware: Hardware, unit: ComputeUnit) -> bool:
     """Whether the unit sits in groups that schedule warps."""
     warps = f"resident_warps.{unit.group}" in hardware.facts
     return warps or (hardware.traits.is_threaded and unit.circuit in ("tensor_core", "cuda_core"))
+
+
+# ---- Layouts: each returns the parts of the workload that lie in the same way, and the facts that it rests on
+
+
+def on_lanes(unit: ComputeUnit, work: Workload, compute: str) -> Laid:
+    """CPU cores: outputs in memory order, one to a MAC lane; a core takes as many as it has lanes."""
+    rate = unit.fact(f"macs_per_clock.{compute}")
+    lanes = max(1, int(unit.per_group * rate.value))
+    part = _in_lines(work, _all(work), lanes, "vector", UnitArray(unit.group, (Pool(unit.groups),)))
+    return Laid((part,), (unit.fact("groups"), unit.fact("per_group"), rate))
+
+
+def on_threads(
+    hardware: Hardware, unit: ComputeUnit, work: Workload, compute: str, tile: tuple[int, int] | None
+) -> Laid:
+    """GPU: products in output tiles, one tile to a group at a time; other ops in thread blocks, dealt in turn.
+
+    A thread computes four outputs; where an op sums over a warp's width or more for each, a warp computes one.
+    """
+    facts = _warps(hardware, unit)
+    groups, resident, width = (int(fact.value) for fact in facts)
+    tiled = is_product(work) & ~_is_depthwise(work)
+    wide = ~is_product(work) & (work.elements_in >= width * np.maximum(work.elements_out, 1))
+    threads = UnitArray(unit.group, (Pool(groups, max(1, resident // WARPS_PER_BLOCK)),))
+    outputs = WARPS_PER_BLOCK * width * OUTPUTS_PER_THREAD
+    parts = (
+        _in_gpu_tiles(unit, work, compute, tile, np.flatnonzero(tiled)),
+        _in_lines(work, np.flatnonzero(wide), WARPS_PER_BLOCK, "thread block", threads),
+        _in_lines(work, np.flatnonzero(~tiled & ~wide), outputs, "thread block", threads),
+    )
+    return Laid(parts, facts)
+
+
+def _in_gpu_tiles(unit: ComputeUnit, work: Workload, compute: str, tile: tuple[int, int] | None, ops: Rows) -> Part:
+    rows = products(work, ops)
+    menu = tile_menu(unit.circuit, compute)
+    blocks = output_tiles(rows, *tile) if tile else chosen_tiles(rows, menu, unit.groups)
+    return Part(ops, blocks, UnitArray(unit.group, (Pool(unit.groups),)))
+
+
+def packed_warps(hardware: Hardware, unit: ComputeUnit, work: Workload) -> Laid:
+    """One thread an output, and a group is filled with warps before the next one gets any: the fewest groups."""
+    facts = _warps(hardware, unit)
+    groups, resident, width = (int(fact.value) for fact in facts)
+    array = UnitArray(unit.group, (Pool(groups, resident),), deep=True)
+    return Laid((_in_lines(work, _all(work), width, "warp", array),), facts)
+
+
+def on_systolic_arrays(hardware: Hardware, unit: ComputeUnit, work: Workload, compute: str) -> Laid:
+    """Products in tiles of the array's own size, padded in m, n and k; other ops on the vector unit of each group."""
+    side, per_cell = array_geometry(hardware, unit, compute)
+    tiled, others = _halves(work)
+    blocks = output_tiles(products(work, tiled), side, side, side * per_cell)
+    arrays = UnitArray(unit.name.upper(), (Pool(unit.count),))
+    vectors = UnitArray(unit.group, (Pool(unit.groups),))
+    parts = (
+        Part(tiled, blocks, arrays, fill_drain_clocks(side)),
+        _in_lines(work, others, VECTOR_REGISTER, "register", vectors),
+    )
+    return Laid(parts, (unit.fact("groups"), unit.fact("per_group"), unit.fact(f"macs_per_clock.{compute}")))
+
+
+def on_tiles(units: Sequence[ComputeUnit], work: Workload, compute: str) -> Laid:
+    """Tiles of several sizes: blocks as large as the smallest tile's array; the largest tiles are filled first."""
+    largest_first = sorted(units, key=lambda unit: -unit.macs_per_clock(compute))
+    rates = [max(1, int(unit.macs_per_clock(compute))) for unit in largest_first]
+    pools = (Pool(unit.groups, rate // rates[-1]) for unit, rate in zip(largest_first, rates, strict=True))
+    array = UnitArray("tile", tuple(pools), deep=True)
+    tiled, others = _halves(work)
+    blocks = output_tiles(products(work, tiled), *nearly_square(rates[-1]))
+    facts = tuple(fact for unit in units for fact in (unit.fact("groups"), unit.fact(f"macs_per_clock.{compute}")))
+    return Laid((Part(tiled, blocks, array), _in_lines(work, others, rates[-1], "block", array)), facts)
+
+
+def is_product(work: Workload) -> NDArray[np.bool_]:
+    """Which ops are matrix products: linear layers, convolutions, matmul, attention. Shape (ops,)"""
+    return np.asarray(work.macs > 0)
+
+
+def _is_depthwise(work: Workload) -> NDArray[np.bool_]:
+    """Convolutions with one output channel a group are no matrix to tile: a thread computes an output."""
+    return np.asarray((work.n == 1) & np.char.startswith(work.kinds, "conv"))
+
+
+def _all(work: Workload) -> Rows:
+    return np.arange(len(work))
+
+
+def _halves(work: Workload) -> tuple[Rows, Rows]:
+    """The products and the other ops."""
+    return np.flatnonzero(is_product(work)), np.flatnonzero(~is_product(work))
+
+
+def _in_lines(work: Workload, ops: Rows, length: int, noun: str, array: UnitArray) -> Part:
+    """Ops whose outputs are cut in their order in memory."""
+    return Part(ops, lines(work.elements_out[ops], length, noun), array)
+
+
+def tile_menu(circuit: str | None, compute: str) -> tuple[tuple[int, int], ...]:
+    """The output tiles of a unit whose accumulators fit, largest first; they have four bytes, in FP64 eight."""
+    menu = TENSOR_TILES if circuit == "tensor_core" else VECTOR_TILES
+    size = max(4.0, bytes_per_element(compute))
+    return tuple(tile for tile in menu if math.prod(tile) * size <= ACCUMULATOR_BYTES)
+
+
+def array_geometry(hardware: Hardware, unit: ComputeUnit, compute: str) -> tuple[int, int]:
+    """Side of a square systolic array, and the MACs of one cell in a clock.
+
+    The slowest precision does one MAC a cell, so 16 384 MAC are 128 × 128; a faster one does more along k.
+    Raises MappingError where the rates are not those of a square array.
+    """
+    slowest = min(unit.macs_per_clock(precision) for precision in unit.precisions)
+    side, rate = math.isqrt(int(slowest)), unit.fact(f"macs_per_clock.{compute}")
+    if side * side != slowest or rate.value % slowest:
+        raise MappingError(
+            f"{hardware.id}: {unit.name} is not a square array: its slowest rate is {slowest:g} MAC a clock, "
+            f"{compute} {rate.display}; want a square and a multiple of it"
+        )
+    return side, int(rate.value // slowest)
+
+
+def fill_drain_clocks(side: int) -> int:
+    """Clocks before the first and after the last of a stream of rows, in which not all cells work. [1]
+
+    2 · rows + columns − 2, the part of the run time that no row is in. Samajdar et al., "A Systematic Methodology for
+    Characterizing Scalability of DNN Accelerators using SCALE-Sim", ISPASS 2020, equation 1.
+    """
+    return 3 * side - 2
+
+
+def nearly_square(area: int) -> tuple[int, int]:
+    """Rows and columns of that area, as alike as whole numbers can be: 128 is 16 × 8."""
+    columns = next(side for side in range(math.isqrt(area), 0, -1) if area % side == 0)
+    return area // columns, columns
+
+
+def _warps(hardware: Hardware, unit: ComputeUnit) -> tuple[Fact, Fact, Fact]:
+    """Groups, warps that one of them holds, threads of a warp. Raises MappingError for a missing fact."""
+    for path in (f"resident_warps.{unit.group}", f"warp_threads.{unit.group}"):
+        if path not in hardware.facts:
+            raise MappingError(f"{hardware.id} does not say {path}; ops on a {unit.group} are laid out in warps")
+    return (
+        unit.fact("groups"),
+        hardware.facts[f"resident_warps.{unit.group}"],
+        hardware.facts[f"warp_threads.{unit.group}"],
+    )
+
+
+# ---- Traffic
 
 
 def chip_bytes(allocation: Allocation, work: Workload, storage: str) -> NDArray[np.float64]:

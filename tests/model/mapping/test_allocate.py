@@ -12,9 +12,8 @@ from rooflint.base.precision import PRECISIONS, bytes_per_element
 from rooflint.hardware.device import UndisclosedError, UnsupportedError, working_units
 from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate, chip_bytes, issued, operand_bytes, operands_per_mac
-from rooflint.mapping.allocation import Allocation, Part
-from rooflint.mapping.blocks import Pool, UnitArray, lines, output_tiles
-from rooflint.mapping.blocks import products as blocks_products
+from rooflint.mapping.allocation import Allocation, Part, Pool, UnitArray, lines, output_tiles
+from rooflint.mapping.allocation import products as blocks_products
 from rooflint.workloads.ops import Op
 from rooflint.workloads.tables import load_workload
 from rooflint.workloads.workload import Workload, gemm, matrix_op, mlp

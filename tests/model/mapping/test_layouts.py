@@ -3,10 +3,10 @@
 import pytest
 
 from rooflint.hardware.registry import Registry
-from rooflint.mapping.allocate import allocate
-from rooflint.mapping.layouts import (
+from rooflint.mapping.allocate import (
     ACCUMULATOR_BYTES,
     MappingError,
+    allocate,
     array_geometry,
     fill_drain_clocks,
     nearly_square,
