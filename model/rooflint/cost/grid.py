@@ -34,8 +34,6 @@ class Reading:
     place: str
     """The place that the figure is of."""
     year: int
-    kind: str
-    """`average_mix` of a carbon intensity, `industrial` of a price; empty of a PUE."""
     fact: Fact
 
     @property
@@ -83,17 +81,17 @@ class Grid:
         """Ids of all places. Raises InputError."""
         return sorted({place for layer in self._files.layers() for file in layer for place in file.spec.places})
 
-    def carbon(self, place: str, *, year: int | None = None) -> list[Reading]:
+    def carbon(self, place: str) -> list[Reading]:
         """Carbon intensity of a place, newest year first. Raises UnknownPlaceError, NoReadingError or InputError."""
-        return self._of(place, "carbon", "intensity", year)
+        return self._of(place, "carbon", "intensity")
 
-    def electricity(self, place: str, *, year: int | None = None, sector: str = "") -> list[Reading]:
+    def electricity(self, place: str) -> list[Reading]:
         """Price of electricity of a place, newest year first. Raises as `carbon` does."""
-        return self._of(place, "electricity", "price", year, sector)
+        return self._of(place, "electricity", "price")
 
-    def pue(self, place: str, *, year: int | None = None) -> list[Reading]:
+    def pue(self, place: str) -> list[Reading]:
         """PUE of a place or of a provider's fleet, newest year first. Raises as `carbon` does."""
-        return self._of(place, "pue", "factor", year)
+        return self._of(place, "pue", "factor")
 
     def around(self, place: str) -> list[str]:
         """The place, the one that it lies in, and so on. Raises UnknownPlaceError or InputError."""
@@ -107,15 +105,13 @@ class Grid:
             here = next((one.within for one in self._specs(here) if one.within), "")
         return found
 
-    def _of(self, place: str, quantity: str, key: str, year: int | None, kind: str = "") -> list[Reading]:
+    def _of(self, place: str, quantity: str, key: str) -> list[Reading]:
         around = self.around(place)
         for here in around:
-            found = [one for one in self._first(here, quantity, key) if kind in ("", one.kind)]
-            if matching := [one for one in found if year in (None, one.year)]:
-                return sorted(matching, key=lambda one: one.year, reverse=True)
-        asked = "".join(f", {part}" for part in (kind, str(year or "")) if part)
+            if found := self._first(here, quantity, key):
+                return sorted(found, key=lambda one: one.year, reverse=True)
         name = "PUE" if quantity == "pue" else quantity
-        raise NoReadingError(f"no {name} known of {', nor of '.join(around)}{asked}")
+        raise NoReadingError(f"no {name} known of {', nor of '.join(around)}")
 
     def _specs(self, place: str) -> Iterator[PlaceSpec]:
         for layer in self._files.layers():
@@ -131,8 +127,7 @@ class Grid:
 def _readings(file: FactFile[GridSpec], place: str, quantity: str, key: str) -> Iterator[Reading]:
     spec = file.spec.places.get(place)
     for position, row in enumerate(getattr(spec, quantity) if spec else ()):
-        kind = getattr(row, "accounting", "") or getattr(row, "sector", "")
-        yield Reading(place, row.year, kind, file.facts[f"places.{place}.{quantity}.{position}.{key}"])
+        yield Reading(place, row.year, file.facts[f"places.{place}.{quantity}.{position}.{key}"])
 
 
 def _problems(file: FactFile[GridSpec]) -> Iterator[Problem]:

@@ -1,11 +1,11 @@
-"""Prices of devices: rent, purchase, and the carbon of making them, each with its date and source."""
+"""Prices of devices by the hour and to buy, each with its date and source."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal
 
 from rooflint.base.errors import Problem, RooflintError
 from rooflint.base.facts import Fact
@@ -25,63 +25,32 @@ class NoPriceError(RooflintError):
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
-    """One row: a value, when it was printed, and by whom."""
+class Price:
+    """What a device costs, by the hour or to buy, when it was printed, and by whom."""
 
-    product: str
-    """A device id, or the source's name of a product with several variants."""
     fact: Fact
-    when: str
-    """A date, 2025-03-03, or a year."""
+    date: str
+    """2025-03-03"""
+    terms: str
+    """`on demand` or `marketplace` of a rent; `device`, `kit` or `server share`: what is bought."""
+    provider: str = ""
+    """Of a rent."""
+
+    @property
+    def usd_per_h(self) -> float:
+        """A rent. [USD/h]"""
+        return self.fact.value * SECONDS_PER_HOUR
+
+    @property
+    def usd(self) -> float:
+        """A purchase price. [USD]"""
+        return self.fact.value
 
     @property
     def citation(self) -> str:
         """`3.22 USD/h, 2025-03-03, Epoch AI …, row 17 (read)`."""
         source = self.fact.source
-        return f"{self.fact.display}, {self.when}, {source.document}, {self.fact.where} ({source.grade})"
-
-
-@dataclass(frozen=True, slots=True)
-class RentPrice(Quote):
-    """What one hour of one device costs at a provider."""
-
-    provider: str
-    region: str
-    """As the source names it; empty where it names none."""
-    instance: str
-    terms: str
-
-    @property
-    def usd_per_h(self) -> float:
-        """[USD/h]"""
-        return self.fact.value * SECONDS_PER_HOUR
-
-
-@dataclass(frozen=True, slots=True)
-class PurchasePrice(Quote):
-    """What one device costs to buy: `device`, in a `kit`, or as its `server_share`."""
-
-    includes: str
-
-    @property
-    def usd(self) -> float:
-        """[USD]"""
-        return self.fact.value
-
-
-@dataclass(frozen=True, slots=True)
-class EmbodiedCarbon(Quote):
-    """What making one device emitted: alone, or as its `server_share`."""
-
-    includes: str
-
-    @property
-    def carbon_g(self) -> float:
-        """[g]"""
-        return self.fact.value
-
-
-Q = TypeVar("Q", bound=Quote)
+        return f"{self.fact.display}, {self.date}, {source.document}, {self.fact.where} ({source.grade})"
 
 
 @dataclass(frozen=True)
@@ -102,105 +71,47 @@ class Prices:
         """Read a file for what is wrong with it. Raises InputError."""
         self._files.read(file)
 
-    def devices(self) -> list[str]:
-        """Ids of all devices of which something is known. Raises InputError."""
-        return sorted({device for layer in self._files.layers() for file in layer for device in file.spec.devices})
+    def rents(self, device: str) -> list[Price]:
+        """Rents on demand, newest first; of two of one day, the cheaper one first.
 
-    def of(
-        self, device: str, *, provider: str = "", region: str = "", date: str = "", terms: str = "on_demand"
-    ) -> list[RentPrice]:
-        """Rents of a device, newest first; of two of one day, the cheaper one first.
-
-        `provider` and `region` are parts of their names, `date` is the day until which prices count.
         Raises UnknownDeviceError, NoPriceError or InputError.
         """
-        wanted = {"terms": terms.replace("_", " "), "at": provider, "in": region, "until": date}
-        known = self._first(device, _rents)
-        found = [
-            price
-            for price in known
-            if price.terms == terms
-            and provider.lower() in price.provider.lower()
-            and region.lower() in price.region.lower()
-            and (not date or price.when <= date)
-        ]
-        if not found:
-            having = sorted({f"{one.provider} {one.terms.replace('_', ' ')}" for one in known})
-            raise _none("price per hour", device, wanted, having)
-        return _newest(found)
+        known = self.known(device, "rent")
+        having = {f"{one.provider} {one.terms}" for one in known}
+        return _on_terms("on demand", known, f"price per hour of {device}, terms on demand", having)
 
-    def purchases(self, device: str, *, includes: str = "device", date: str = "") -> list[PurchasePrice]:
-        """Prices to buy a device, newest first. Raises UnknownDeviceError, NoPriceError or InputError."""
-        known = self._first(device, _purchases)
-        found = [price for price in known if price.includes == includes and (not date or price.when <= date)]
-        if not found:
-            having = sorted({one.includes.replace("_", " ") for one in known})
-            raise _none("purchase price", device, {"as": includes.replace("_", " "), "until": date}, having)
-        return _newest(found)
+    def purchases(self, device: str) -> list[Price]:
+        """Prices to buy the device alone, in the same order. Raises as `rents` does."""
+        known = self.known(device, "purchase")
+        return _on_terms("device", known, f"purchase price of {device}, as device", {one.terms for one in known})
 
-    def embodied(self, device: str) -> list[EmbodiedCarbon]:
-        """Carbon of making a device, newest first. Raises UnknownDeviceError, NoPriceError or InputError."""
-        if not (found := self._first(device, _embodied)):
-            raise _none("embodied carbon", device, {}, [])
-        return _newest(found)
-
-    def _first(self, device: str, read: "Reader[Q]") -> list[Q]:
+    def known(self, device: str, kind: Literal["rent", "purchase"]) -> list[Price]:
+        """The prices of a device on all terms, in the same order. Raises UnknownDeviceError or InputError."""
         if device not in self.registry.files:
             self.registry.get(device)  # raises, naming the nearest ones
         for layer in self._files.layers():
-            found = [
-                quote
-                for file in layer
-                if device in file.spec.devices
-                for quote in read(file, "devices", device, file.spec.devices[device])
-            ]
-            if found:
-                return found
+            if found := [price for file in layer for price in _read(file, device, kind)]:
+                cheapest = sorted(found, key=lambda price: price.fact.value)
+                return sorted(cheapest, key=lambda price: price.date, reverse=True)
         return []
 
 
-Reader = Callable[[FactFile[PricesSpec], str, str, CostSpec], Sequence[Q]]
+def _read(file: FactFile[PricesSpec], device: str, kind: Literal["rent", "purchase"]) -> Iterator[Price]:
+    cost = file.spec.devices.get(device, CostSpec())
+    facts = [file.facts[f"devices.{device}.{kind}.{row}.price"] for row in range(len(getattr(cost, kind)))]
+    if kind == "rent":
+        for fact, rent in zip(facts, cost.rent, strict=True):
+            yield Price(fact, rent.date, rent.terms.replace("_", " "), rent.provider)
+    else:
+        for fact, purchase in zip(facts, cost.purchase, strict=True):
+            yield Price(fact, purchase.date, purchase.includes.replace("_", " "))
 
 
-def _rents(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> list[RentPrice]:
-    facts = _facts(file, f"{section}.{product}.rent", "price")
-    return [
-        RentPrice(product, fact, row.date, row.provider, row.region or "", row.instance or "", row.terms)
-        for fact, row in zip(facts, cost.rent, strict=True)
-    ]
-
-
-def _purchases(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> list[PurchasePrice]:
-    facts = _facts(file, f"{section}.{product}.purchase", "price")
-    return [
-        PurchasePrice(product, fact, row.date, row.includes) for fact, row in zip(facts, cost.purchase, strict=True)
-    ]
-
-
-def _embodied(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> list[EmbodiedCarbon]:
-    facts = _facts(file, f"{section}.{product}.embodied", "carbon")
-    return [
-        EmbodiedCarbon(product, fact, str(row.year), row.includes)
-        for fact, row in zip(facts, cost.embodied, strict=True)
-    ]
-
-
-def _facts(file: FactFile[PricesSpec], path: str, key: str) -> Iterator[Fact]:
-    position = 0
-    while fact := file.facts.get(f"{path}.{position}.{key}"):
-        yield fact
-        position += 1
-
-
-def _newest(quotes: list[Q]) -> list[Q]:
-    cheapest = sorted(quotes, key=lambda quote: quote.fact.value)
-    return sorted(cheapest, key=lambda quote: quote.when, reverse=True)
-
-
-def _none(what: str, device: str, wanted: dict[str, str], having: list[str]) -> NoPriceError:
-    asked = "".join(f", {word} {value}" for word, value in wanted.items() if value)
-    known = f" (known: {', '.join(having)})" if having else ""
-    return NoPriceError(f"no price known: {what} of {device}{asked}{known}")
+def _on_terms(terms: str, known: Sequence[Price], asked: str, having: set[str]) -> list[Price]:
+    if found := [price for price in known if price.terms == terms]:
+        return found
+    others = f" (known: {', '.join(sorted(having))})" if having else ""
+    raise NoPriceError(f"no price known: {asked}{others}")
 
 
 def problems(file: FactFile[PricesSpec], registry: Registry) -> Iterator[Problem]:
@@ -235,21 +146,16 @@ def _twice(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpe
 def _far(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
     """Prices on the same terms, and of about the same time, that cannot be of the same thing."""
     kinds: dict[str, list[tuple[int, Fact]]] = defaultdict(list)
-    for position, rent in enumerate(cost.rent):
-        fact = file.facts[f"{section}.{product}.rent.{position}.price"]
-        kinds[f"rent {rent.terms}"].append((_year(rent.date), fact))
-    for position, purchase in enumerate(cost.purchase):
-        fact = file.facts[f"{section}.{product}.purchase.{position}.price"]
-        kinds[f"purchase {purchase.includes}"].append((_year(purchase.date), fact))
-    for position, embodied in enumerate(cost.embodied):
-        fact = file.facts[f"{section}.{product}.embodied.{position}.carbon"]
-        kinds[f"embodied {embodied.includes}"].append((embodied.year, fact))
+    rows = (
+        *((f"rent.{row}.price", rent.terms, rent.date) for row, rent in enumerate(cost.rent)),
+        *((f"purchase.{row}.price", one.includes, one.date) for row, one in enumerate(cost.purchase)),
+        *((f"embodied.{row}.carbon", one.includes, str(one.year)) for row, one in enumerate(cost.embodied)),
+    )
+    for path, terms, date in rows:
+        kind = path.partition(".")[0]
+        kinds[f"{kind} {terms}"].append((int(date[:4]), file.facts[f"{section}.{product}.{path}"]))
     for dated in kinds.values():
         yield from _apart(product, dated)
-
-
-def _year(date: str) -> int:
-    return int(date[:4])
 
 
 def _apart(product: str, dated: Sequence[tuple[int, Fact]]) -> Iterator[Problem]:

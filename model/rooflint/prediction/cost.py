@@ -1,23 +1,23 @@
-"""Cost of a prediction in money and carbon, where a price or a carbon intensity is published."""
+"""Cost of a prediction in money and carbon, where a price or a carbon intensity is published.
+
+Prices are in USD/h and USD/kWh, as people print them, and carbon intensity in g/kWh; energies are in J, times in s.
+docs/method-economics.md lists what is left out (people, networks, discounts, interest, making the device).
+"""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from rooflint.cost.economics import (
-    break_even_hours,
-    carbon_g_per_inference,
-    cost_per_million_usd,
-    mean_power_w,
-    running_cost_usd_per_h,
-    total_cost_per_inference_usd,
-    total_cost_usd,
-)
+import numpy as np
+
+from rooflint.base.units import JOULES_PER_KWH, SECONDS_PER_HOUR
 from rooflint.cost.grid import Grid, NoReadingError, Reading
-from rooflint.cost.prices import NoPriceError, Prices, PurchasePrice, RentPrice
+from rooflint.cost.prices import NoPriceError, Prices
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import NotKnownError, Prediction
 
+HOURS_PER_YEAR = 365.25 * 24
 MILLION = 1e6
 
 
@@ -86,25 +86,17 @@ def _amount(name: str, unit: str, cited: Callable[[], Cited]) -> Amount:
 
 
 def _rent(found: Prediction, tables: CostTables) -> Cited:
-    price = _newest_rent(found, tables)
+    price = tables.prices.rents(found.hardware.id)[0]
     return cost_per_million_usd(price.usd_per_h, found.throughput_per_s), price.citation
 
 
-def _newest_rent(found: Prediction, tables: CostTables) -> RentPrice:
-    return tables.prices.of(found.hardware.id)[0]
-
-
-def _newest_purchase(found: Prediction, tables: CostTables) -> PurchasePrice:
-    return tables.prices.purchases(found.hardware.id)[0]
-
-
 def _owned(found: Prediction, tables: CostTables, place: Place) -> Cited:
-    price = _newest_purchase(found, tables)
+    price = tables.prices.purchases(found.hardware.id)[0]
     running, electricity, pue = _running(found, tables, place)
     total = total_cost_usd(price.usd, running, place.years)
     each = total_cost_per_inference_usd(total, found.throughput_per_s, place.years, place.load_share)
     lasting = f"{place.years:g} years at {100 * place.load_share:g} % load"
-    said = _sentence(price.citation, lasting, electricity.citation, f"PUE {pue.pue:g}", *found.energy.left_out)
+    said = "; ".join((price.citation, lasting, electricity.citation, f"PUE {pue.pue:g}", *found.energy.left_out))
     return each * MILLION, said
 
 
@@ -115,24 +107,21 @@ def _running(found: Prediction, tables: CostTables, place: Place) -> tuple[float
 
 
 def _mean_w(found: Prediction, place: Place) -> float:
-    """Power over work and waiting. [W]"""
-    return float(mean_power_w(found.power_w, place.load_share, _idle_w(found)))
-
-
-def _idle_w(found: Prediction) -> float:
-    """Power while nothing runs, as its energy counts it. [W]"""
-    return sum(term.each.typical for term in found.energy.terms if term.group == "static")
+    """Power over work and waiting, which takes the idle power that the energy counts. [W]"""
+    idle_w = sum(term.each.typical for term in found.energy.terms if term.group == "static")
+    return float(mean_power_w(found.power_w, place.load_share, idle_w))
 
 
 def _break_even(found: Prediction, tables: CostTables, place: Place) -> Cited:
-    bought, rented = _newest_purchase(found, tables), _newest_rent(found, tables)
+    device = found.hardware.id
+    bought, rented = tables.prices.purchases(device)[0], tables.prices.rents(device)[0]
     running, _, _ = _running(found, tables, place)
     hours = float(break_even_hours(bought.usd, rented.usd_per_h, running))
-    said = _sentence(f"electricity {running:.3g} USD/h", *found.energy.left_out)
+    said = "; ".join((f"electricity {running:.3g} USD/h", *found.energy.left_out))
     if math.isinf(hours):
         never = "buying never repays: an hour's electricity costs more than the rent"
         raise NotKnownError(f"{never} of {rented.citation}; {said}")
-    return hours, _sentence(bought.citation, rented.citation, said)
+    return hours, "; ".join((bought.citation, rented.citation, said))
 
 
 def _carbon(found: Prediction, tables: CostTables, place: Place) -> Cited:
@@ -141,9 +130,77 @@ def _carbon(found: Prediction, tables: CostTables, place: Place) -> Cited:
     energy_j = _mean_w(found, place) / (found.throughput_per_s * place.load_share)
     each = carbon_g_per_inference(energy_j, intensity.g_per_kwh, pue.pue)
     load = [f"{100 * place.load_share:g} % load"] if place.load_share < 1 else []
-    said = _sentence(intensity.citation, f"PUE {pue.pue:g}, {pue.place}", *load, *found.energy.left_out)
+    said = "; ".join((intensity.citation, f"PUE {pue.pue:g}, {pue.place}", *load, *found.energy.left_out))
     return each * MILLION, said
 
 
-def _sentence(*parts: str) -> str:
-    return "; ".join(parts)
+# ---- Formulas; each works on scalars and on arrays
+
+Numbers = Any
+"""A scalar or an array of them."""
+
+
+def cost_per_inference_usd(price_usd_per_h: Numbers, throughput_per_s: Numbers) -> Numbers:
+    """Rent of the time that one inference takes. [USD]"""
+    return price_usd_per_h / SECONDS_PER_HOUR / throughput_per_s
+
+
+def cost_per_million_usd(price_usd_per_h: Numbers, throughput_per_s: Numbers) -> Numbers:
+    """Rent of the time that a million inferences take. [USD]"""
+    return MILLION * cost_per_inference_usd(price_usd_per_h, throughput_per_s)
+
+
+def facility_energy_kwh(energy_j: Numbers, pue: Numbers = 1.0) -> Numbers:
+    """Energy at the meter of the building, for energy at the plug of the computer. [kWh]
+
+    PUE is the first over the second, ISO/IEC 30134-2.
+    """
+    return energy_j * pue / JOULES_PER_KWH
+
+
+def energy_cost_usd(energy_j: Numbers, electricity_usd_per_kwh: Numbers, pue: Numbers = 1.0) -> Numbers:
+    """What energy at the plug costs at the meter. [USD]"""
+    return facility_energy_kwh(energy_j, pue) * electricity_usd_per_kwh
+
+
+def mean_power_w(power_w: Numbers, load_share: Numbers = 1.0, idle_power_w: Numbers = 0.0) -> Numbers:
+    """Power over a time of which a share is work and the rest is waiting. [W]"""
+    return power_w * load_share + idle_power_w * (1 - load_share)
+
+
+def running_cost_usd_per_h(power_w: Numbers, electricity_usd_per_kwh: Numbers, pue: Numbers = 1.0) -> Numbers:
+    """Electricity of an hour at a mean power. [USD/h]"""
+    return energy_cost_usd(power_w * SECONDS_PER_HOUR, electricity_usd_per_kwh, pue)
+
+
+def total_cost_usd(purchase_usd: Numbers, running_usd_per_h: Numbers, years: Numbers) -> Numbers:
+    """Total cost of ownership: purchase and electricity over some years. [USD]"""
+    return purchase_usd + running_usd_per_h * years * HOURS_PER_YEAR
+
+
+def lifetime_inferences(throughput_per_s: Numbers, years: Numbers, load_share: Numbers = 1.0) -> Numbers:
+    """Inferences of a device that works a share of some years. [1]"""
+    return throughput_per_s * load_share * years * HOURS_PER_YEAR * SECONDS_PER_HOUR
+
+
+def total_cost_per_inference_usd(
+    total_usd: Numbers, throughput_per_s: Numbers, years: Numbers, load_share: Numbers = 1.0
+) -> Numbers:
+    """Total cost of ownership over the inferences of those years. [USD]"""
+    return total_usd / lifetime_inferences(throughput_per_s, years, load_share)
+
+
+def break_even_hours(purchase_usd: Numbers, rent_usd_per_h: Numbers, running_usd_per_h: Numbers = 0.0) -> Numbers:
+    """Hours of use after which buying costs less than renting; infinite where an hour's power costs the rent. [h]"""
+    purchase, saving = np.broadcast_arrays(
+        np.asarray(purchase_usd, dtype=float), np.asarray(rent_usd_per_h - running_usd_per_h, dtype=float)
+    )
+    return np.divide(purchase, saving, out=np.full(purchase.shape, np.inf), where=saving > 0)[()]
+
+
+def carbon_g_per_inference(energy_j: Numbers, grid_g_per_kwh: Numbers, pue: Numbers = 1.0) -> Numbers:
+    """Carbon of the electricity of one inference. [g CO2e]
+
+    ISO/IEC 21031, Software Carbon Intensity: E × I, with the building's share in E, and without M, making the device.
+    """
+    return facility_energy_kwh(energy_j, pue) * grid_g_per_kwh
