@@ -230,10 +230,11 @@ def layer(product: Product) -> dict[str, Any]:
 
 def measured(device: str, chip: Chip) -> Callable[[Product], tuple[float, float]]:
     """(Seconds, sets of weights in turn) of a product, by the published measurements; NaN where there are none."""
-    from rooflint_calibration import package, tables  # noqa: PLC0415
+    from rooflint_calibration import package  # noqa: PLC0415
+    from rooflint_calibration.rows import products  # noqa: PLC0415
 
     try:
-        found = tables.products(package.data_folder(), device, chip)
+        found = products(package.data_folder(), device, chip)
     except package.NotInstalledError as error:
         print(f"measured times: {error}")
         return lambda product: (math.nan, COLD)

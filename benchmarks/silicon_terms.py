@@ -16,8 +16,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.kernels.tile import SIZES, Tile
-from rooflint_calibration.fit import Calibration, calibrate
-from rooflint_calibration.fits import gemm_fit, measured
+from rooflint_calibration.fits import Calibration, calibrate, gemm_fit, measured
 from rooflint_calibration.package import data_folder, devices, family_of
 from rooflint_calibration.rows import Rows
 

@@ -1,7 +1,8 @@
 """Anchors: what a few products measured on one GPU say about its launches, its matrix units and its memory.
 
 A product measures the GPU, but also its own shape: its tile, its kernel, and whether the library was tuned for it. So
-each figure moves from the shared value only as far as its products can tell the GPU from their shapes.
+each figure moves from the shared value only as far as its products can tell the GPU from their shapes. The benefit of
+the three figures is how much the errors on published rows of a GPU fall.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rooflint.base.errors import InputError, RooflintError, shown
+from rooflint.hardware.registry import Registry
 from rooflint.hardware.spec_files import read_spec
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, ConstantsFile
@@ -19,9 +21,9 @@ from rooflint.kernels.device_calibration import DeviceCalibrationSpec, Own
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.shapes import Numbers
+from rooflint_calibration.evaluation import Score, score
 from rooflint_calibration.package import family_of
-from rooflint_calibration.rows import Mask, Rows
-from rooflint_calibration.tables import ELEMENT_BYTES
+from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
 from rooflint_measure.record import Gemm, Measurement, Recording
 from rooflint_measure.stopwatches.anchors import ANCHORS, DTYPES, GRAPH, Kind
@@ -52,7 +54,7 @@ DEVIATIONS: Mapping[Kind, Deviation] = {
     "peak": Deviation(0.037, 0.072),
     "streaming": Deviation(0.038, 0.040),
 }
-"""Of the nine measured GPUs, each predicted by constants fitted without its family, to two digits (`deviations`).
+"""Of the nine measured GPUs, each predicted by constants fitted without its family, to two digits.
 
 Machines: of medians over products below 1 GFLOP (for the launch), above 20 GFLOP, and of m up to 16 with weights
 larger than four times L2. Shapes: of the null anchors, and of the other two regimes.
@@ -221,51 +223,91 @@ def check_calibration(file: Path, text: str) -> None:
         raise RooflintError(f"{file}: not written, because the figures are impossible for a GPU: {problems}") from None
 
 
-# ---- Where DEVIATIONS come from
+# ---- Benefit: errors on the published rows of a device, before and after its own figures
 
-MIDDLE = (0.16, 0.84)
-"""Quantiles two standard deviations apart if errors are normal."""
+Benefit = Mapping[str, tuple[Score, Score]]
+"""Scores before and after, by regime."""
 
-STREAMS_OVER_L2 = 4
-"""Weights of so many times L2 come from memory."""
-
-Error = Callable[[Rows, Setting], Numbers]
-
-
-def deviations(products: Mapping[str, tuple[Rows, Chip]], file: ConstantsFile) -> Mapping[Kind, Deviation]:
-    """How much predictions without the family deviate between GPUs and between shapes, by kind of anchor."""
-    inside = TOPICS["gemm"].inside
-    known = [(rows, Setting(chip, file.without(family_of(name)), "bf16")) for name, (rows, chip) in products.items()]
-
-    def deviation(error: Error, which: Callable[[Rows, Chip], Mask]) -> Deviation:
-        errors = [error(rows.only(which(rows, setting.chip)), setting) for rows, setting in known]
-        machines = np.std([np.median(some) for some in errors], ddof=1)
-        return Deviation(float(machines), float(np.mean([_middle(some) for some in errors])))
-
-    launches = [_launch_errors(of_kind(of_published(rows), "null"), setting) for rows, setting in known]
-    small = deviation(_launch_errors, lambda rows, chip: inside("small", rows.sizes))
-    return {
-        "null": Deviation(small.machines, float(np.sqrt(np.mean([some.var(ddof=1) for some in launches])))),
-        "peak": deviation(_log_errors, lambda rows, chip: inside("large", rows.sizes)),
-        "streaming": deviation(_log_errors, lambda rows, chip: inside("narrow", rows.sizes) & _streams(rows, chip)),
-    }
+REGIME_LABELS: Mapping[str, str] = {
+    "all": "on all rows",
+    "large": "above 20 GFLOP",
+    "small": "below 1 GFLOP",
+    "narrow": "for m up to 16",
+}
+"""Regimes in a sentence."""
 
 
-def _streams(rows: Rows, chip: Chip) -> Mask:
-    return np.asarray(ELEMENT_BYTES * rows["n"] * rows["k"] > STREAMS_OVER_L2 * chip.l2_bytes)
+def benefit(
+    device: str,
+    data: Path,
+    registry: Registry,
+    file: ConstantsFile,
+    anchors_of: Callable[[Rows], Rows] = of_published,
+) -> Benefit:
+    """On all rows of a published device, by constants fitted without its family. Raises RooflintError.
+
+    `anchors_of` returns the anchors for the published rows: by default those among them.
+    """
+    topic = TOPICS["gemm"]
+    chip = topic.chip(registry, device)
+    measured = topic.read(data, device, chip)
+    before = Setting(chip, file.without(family_of(device)), topic.precision)
+    times = [one.predicted_s(measured) for one in (before, before.with_(own_figures(anchors_of(measured), before)))]
+    found = {}
+    for regime in topic.regimes:
+        rows = topic.inside(regime, measured.sizes)
+        old, new = (score(one[rows], measured.seconds[rows]) for one in times)
+        found[regime] = (old, new)
+    return found
 
 
-def _log_errors(rows: Rows, setting: Setting) -> Numbers:
-    """ln(predicted / measured). [1]"""
-    return np.asarray(np.log(setting.predicted_s(rows) / rows.seconds))
+# ---- Summary
 
 
-def _launch_errors(rows: Rows, setting: Setting) -> Numbers:
-    """Measured less predicted, in launches. [1]"""
-    return (rows.seconds - setting.predicted_s(rows)) / launch_s(setting.chip, setting.constants.products)
+def summary(found: Benefit) -> Iterator[str]:
+    """Of one GPU: in which regimes the error falls and rises, and whether the calibration is worth it."""
+    change = {regime: _points(old.mape, new.mape) for regime, (old, new) in found.items()}
+    better, worse = ({regime: points for regime, points in change.items() if sign * points > 0} for sign in (1, -1))
+    yield f"error falls: {_listed(better) or 'nowhere'}; rises: {_listed(worse) or 'nowhere'}"
+    if change["all"] <= 0:
+        yield "no benefit over all rows: predictions without the calibration are no worse"
 
 
-def _middle(some: Numbers) -> float:
-    """Half the width of the middle two thirds. [1]"""
-    low, high = np.quantile(some, MIDDLE)
-    return float(high - low) / 2
+def summary_of_many(found: Mapping[str, Benefit]) -> Iterator[str]:
+    """Of several GPUs of known families: the mean of the families, and the GPUs with larger errors."""
+    before, after = zip(*mean_of_families(found).values(), strict=True)
+    yield f"mean of the families, by regime: {_percents(before)} % before, {_percents(after)} % after"
+    for regime, label in REGIME_LABELS.items():
+        worse = [device.rpartition("/")[2] for device, one in found.items() if _rises(one, regime)]
+        yield f"error rises {label}: {', '.join(worse) or 'nowhere'}"
+
+
+def mean_of_families(found: Mapping[str, Benefit]) -> Mapping[str, tuple[float, float]]:
+    """Mean error of each regime before and after, families weighted alike. [1]"""
+    means = {}
+    for regime in REGIME_LABELS:
+        by_family: dict[str, list[tuple[float, float]]] = {}
+        for device, one in found.items():
+            old, new = one[regime]
+            by_family.setdefault(family_of(device), []).append((old.mape, new.mape))
+        old_mape, new_mape = np.mean([np.mean(some, axis=0) for some in by_family.values()], axis=0)
+        means[regime] = float(old_mape), float(new_mape)
+    return means
+
+
+def _rises(found: Benefit, regime: str) -> bool:
+    old, new = found[regime]
+    return _points(old.mape, new.mape) < 0
+
+
+def _points(before: float, after: float) -> float:
+    """How far the error falls, in percentage points as printed."""
+    return round(round(100 * before, 1) - round(100 * after, 1), 1)
+
+
+def _listed(change: Mapping[str, float]) -> str:
+    return ", ".join(f"{REGIME_LABELS[regime]} by {abs(points):.1f} points" for regime, points in change.items())
+
+
+def _percents(shares: tuple[float, ...]) -> str:
+    return ", ".join(f"{100 * share:.1f}" for share in shares)

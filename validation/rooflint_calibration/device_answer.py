@@ -15,9 +15,8 @@ from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.residency import COLD
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose, Section, Table
-from rooflint_calibration import benefit
-from rooflint_calibration.anchors import COLUMNS, DEVIATIONS, RECORD, Setting, of_kind, shapes_of
-from rooflint_calibration.benefit import Benefit
+from rooflint_calibration import anchors
+from rooflint_calibration.anchors import COLUMNS, DEVIATIONS, RECORD, Benefit, Setting, of_kind, shapes_of
 from rooflint_calibration.rows import Rows
 from rooflint_measure.stopwatches.anchors import Kind
 
@@ -114,7 +113,7 @@ def answer(found: Found) -> Answer:
     """The answer for one GPU."""
     label = found.hardware.label
     benefits = _benefits({label: found.benefit}) if found.benefit else []
-    summary = tuple(benefit.summary(found.benefit)) if found.benefit else ()
+    summary = tuple(anchors.summary(found.benefit)) if found.benefit else ()
     record = DeviceCalibrationRecord.build(
         hardware=label,
         precision=found.precision,
@@ -134,7 +133,7 @@ def answer(found: Found) -> Answer:
 
 def published_answer(found: Mapping[str, Benefit]) -> Answer:
     """The answer for all published devices, each with anchors from its own rows."""
-    benefits, summary = _benefits(found), tuple(benefit.summary_of_many(found))
+    benefits, summary = _benefits(found), tuple(anchors.summary_of_many(found))
     record = DeviceCalibrationRecord.build(
         hardware=None, precision=None, own=[], products=[], benefits=benefits, caveats=[*summary, *CAVEATS]
     )

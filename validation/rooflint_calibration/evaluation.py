@@ -1,10 +1,12 @@
-"""Evaluation: held-out predictions beside measurements, their scores, and how they are distributed.
+"""Evaluation: held-out predictions beside measurements, their scores, how they are distributed, and what has none.
 
 Held out: the constants of a prediction were fitted without the family of the device.
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -12,15 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflint.base.errors import RooflintError
+from rooflint.coefficients.library import Coefficients
+from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
-from rooflint.kernels.chip import Chip
+from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Constants
+from rooflint.kernels.dispatch import OPS
 from rooflint.kernels.kernel import Terms
+from rooflint.kernels.network import CALIBRATED, MODELS, OP_OF
 from rooflint.kernels.residency import working_set_bytes
 from rooflint.kernels.shapes import Numbers, shapes
-from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.rows import Rows, hashed
-from rooflint_calibration.tables import ELEMENT_BYTES
+from rooflint_calibration.package import FAMILY_OF
+from rooflint_calibration.rows import ELEMENT_BYTES, Rows, hashed
 from rooflint_calibration.topics import ALL, TOPICS, measured_devices, sample, unseen
 
 RESIDENT = 3.5
@@ -115,8 +121,7 @@ def below_roofline(rows: Rows, chip: Chip) -> Rows:
 
 def pairs() -> list[tuple[str, str]]:
     """Every two measured devices of different families."""
-    names = [device for family in FAMILIES for device in devices(family)]
-    return [(one, two) for one, two in combinations(names, 2) if family_of(one) != family_of(two)]
+    return [(one, two) for one, two in combinations(FAMILY_OF, 2) if FAMILY_OF[one] != FAMILY_OF[two]]
 
 
 def ordered(one: HeldOut, two: HeldOut, count: int) -> tuple[int, int]:
@@ -179,3 +184,44 @@ def _columns(x: NDArray[np.int64], y: NDArray[np.int64]) -> list[Column]:
         low = int(there.min())
         found.append(Column(int(place), low, tuple(np.bincount(there - low).tolist())))
     return found
+
+
+# ---- Ops and GPUs without calibrated kernel times, and why
+
+TRIED = ("bf16", "fp16")
+"""Tried in this order."""
+
+_WISH = re.compile("; without it there is no silicon latency.*")
+"""The part of the reason that a page need not repeat."""
+
+LABELS: Mapping[str, str] = {
+    "stream": "element-wise ops, normalisation, softmax, pooling, copies, depthwise convolution",
+    "roofline": "any other op",
+}
+"""Labels for ops whose kernel model has an unclear name."""
+
+
+def uncalibrated_ops() -> Mapping[str, str]:
+    """Ops whose constants were fitted to other kernels, with those kernels."""
+    others = (name for name in MODELS if name not in CALIBRATED)
+    return {LABELS.get(name, name): OPS[OP_OF.get(name, name)].rests_on.partition(": ")[2] for name in others}
+
+
+def uncalibrated_gpus(devices: Iterable[Hardware], registry: Registry) -> Mapping[str, list[str]]:
+    """GPUs without calibrated times by reason, usually a missing fact."""
+    coefficients = Coefficients(registry)
+    found = defaultdict(list)
+    for device in devices:
+        if device.traits.has_kernel_models and (why := _missing(device, coefficients)):
+            found[why].append(device.id)
+    return dict(sorted(found.items(), key=lambda one: -len(one[1])))
+
+
+def _missing(device: Hardware, coefficients: Coefficients) -> str | None:
+    """Why a GPU has no calibrated latency; None if it has one."""
+    known = [name for name in TRIED if any(name in unit.precisions for unit in device.units.values())]
+    try:
+        chip_of(device, (known or TRIED)[0], coefficients.launches())
+    except RooflintError as error:
+        return _WISH.sub("", str(error).removeprefix(f"{device.label} "))
+    return None

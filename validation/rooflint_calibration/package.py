@@ -40,14 +40,18 @@ SUPERSEDED: Mapping[tuple[str, str, str], str] = MappingProxyType(
 """(folder, framework, version) of tables that are left out, and why."""
 
 
+FAMILY_OF: Mapping[str, str] = {name: family for family, members in FAMILIES.items() for name in members.values()}
+"""The family of each measured device."""
+
+
 def family_of(device: str) -> str:
     """The family of a measured device. Raises KeyError for others."""
-    return {name: family for family, members in FAMILIES.items() for name in members.values()}[device]
+    return FAMILY_OF[device]
 
 
 def folder_of(device: str) -> str:
     """The folder of a measured device. Raises KeyError for others."""
-    return {name: folder for members in FAMILIES.values() for folder, name in members.items()}[device]
+    return next(folder for folder, name in FAMILIES[family_of(device)].items() if name == device)
 
 
 def devices(family: str) -> tuple[str, ...]:

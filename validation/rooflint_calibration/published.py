@@ -1,28 +1,47 @@
-"""Published tables, golden/silicon/published/*.yaml: times of one op on one device, measured by others."""
+"""Published tables, golden/silicon/published/*.yaml: times of an op that others measured, and predictions of them.
+
+A prediction is timed as its table was: with the gap between kernels, without it, or with what a call of the host takes.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from rooflint.base.errors import InputError, Problem, RooflintError
-from rooflint.base.precision import PRECISIONS
+from rooflint.base.errors import InputError, Problem, RooflintError, refuse
+from rooflint.base.precision import PRECISIONS, bytes_per_element
 from rooflint.base.strict_yaml import Document
+from rooflint.coefficients.library import Coefficients
+from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
+from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels import convolution, gemm
+from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.constants import Constants, constants_file
+from rooflint.kernels.dispatch import kernel_for
+from rooflint.kernels.kernel import Kernel, Work
+from rooflint.kernels.residency import COLD
+from rooflint.kernels.shapes import Numbers, Shapes, shapes
 from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.rows import Mask
+from rooflint_calibration.topics import PRODUCT, product_regime
 
 OpName = Literal["gemm", "convolution", "layernorm", "rmsnorm", "softmax", "gelu", "silu", "silu_mul", "add"]
+
+STREAMS: Mapping[OpName, int] = MappingProxyType(
+    {"layernorm": 1, "rmsnorm": 1, "softmax": 1, "gelu": 1, "silu": 1, "silu_mul": 2, "add": 2}
+)
+"""Number of tensors that an op reads to write one; `silu_mul` reads a gate and a value."""
 
 SIZES: dict[OpName, tuple[str, ...]] = {
     "gemm": ("m", "n", "k"),
     "convolution": ("batch", "channels_in", "channels_out", "height", "width", "kernel_height", "kernel_width"),
-    **dict.fromkeys(("layernorm", "rmsnorm", "softmax", "gelu", "silu", "silu_mul", "add"), ("m", "n")),
+    **dict.fromkeys(STREAMS, ("m", "n")),
 }
 """Columns that each op needs. Height and width are those of the output; a stream writes m rows of n elements."""
 
@@ -32,6 +51,12 @@ tiles, and 1 for a direct kernel."""
 
 TIME = "us"
 """The last column: the measured time."""
+
+RAN = "winograd"
+"""The column that says which algorithm was run."""
+
+LARGE_BYTES, SMALL_BYTES = 100e6, 1e6
+"""Bytes of large and small streams: no measured L2 holds the first, all hold the second. [B]"""
 
 
 class PublishedSourceSpec(Strict):
@@ -97,7 +122,7 @@ class Published:
         return self.file.stem
 
     @property
-    def comparable(self) -> NDArray[np.bool_]:
+    def comparable(self) -> Mask:
         """Rows that are compared. Shape (rows,)"""
         return np.asarray(self.seconds >= self.spec.from_us * 1e-6)
 
@@ -160,3 +185,106 @@ def _rows(document: Document, spec: PublishedSpec) -> Iterator[Problem]:
         elif sizes in first:
             yield document.problem(path, f"row: the same sizes are in line {first[sizes]}; keep one of the two")
         first.setdefault(sizes, document.line(path))
+
+
+# ---- Predictions
+
+
+class Given(NamedTuple):
+    """What a prediction needs besides the table."""
+
+    chip: Chip
+    constants: Constants
+    """Constants of CUDA cores fitted without the family of the chip."""
+
+
+def given_of(table: Published, registry: Registry) -> Given:
+    """The device of a table as a chip, and all constants.
+
+    Raises InputError for a device that is not known or has no latency in the precision, and RooflintError.
+    """
+    spec = table.spec
+    try:
+        device = registry.get(spec.device)
+        chip = chip_of(device, spec.precision, Coefficients(registry).launches())
+    except (UnknownDeviceError, UnsupportedError, UndisclosedError) as error:
+        raise refuse(table.file, table.device_line, f"device: {error}") from None
+    return Given(chip, constants_file(registry).without(family_of(device), ["cores"]))
+
+
+def family_of(device: Hardware) -> str:
+    """`volta` of nvidia/volta-gv100; empty where the architecture is not said."""
+    return (device.architecture or "").rpartition("/")[2].partition("-")[0]
+
+
+def predicted_s(table: Published, given: Given) -> Numbers:
+    """Predicted time of each row, including what the clock measured besides the kernel. [s]"""
+    graph = kernel_of(table, given.chip).predict(work_of(table, given.chip), given.chip, given.constants)
+    return graph - gap_s(given) + beside_s(table, given)
+
+
+def kernel_of(table: Published, chip: Chip) -> Kernel:
+    """The shipped kernel model for the op of a table."""
+    op, precision = table.spec.op, table.spec.precision
+    if op not in STREAMS:
+        return kernel_for(op, precision, chip)
+    width = bytes_per_element(precision)
+    return kernel_for("stream", precision, chip, reads=STREAMS[op], bytes_in=width, bytes_out=width)
+
+
+def work_of(table: Published, chip: Chip) -> Work:
+    """The rows of a table as input of their kernel model."""
+    sizes = {name: column for name, column in table.sizes.items() if name != RAN}
+    return kernel_of(table, chip).work(copies=1.0 if table.spec.warm else COLD, **sizes)
+
+
+def beside_s(table: Published, given: Given) -> float:
+    """Time measured besides the kernel: the gap to the next one in a graph, nothing, or the floor of a call. [s]"""
+    floor = table.spec.floor
+    return {"graph": gap_s(given), "kernel": 0.0, "host": floor.us * 1e-6 if floor else 0.0}[table.spec.timing]
+
+
+def gap_s(given: Given) -> float:
+    """From the end of one kernel of a graph to the start of the next; formulas have it in their launch. [s]"""
+    products = given.constants.products
+    return gemm.launch_s(given.chip, products) - products.start_clocks * given.chip.clock_s
+
+
+def roofline_s(table: Published, given: Given) -> Numbers:
+    """The plain roofline: dense peak or bandwidth. [s]"""
+    return kernel_of(table, given.chip).floor_s(work_of(table, given.chip), given.chip)
+
+
+def peak_s(table: Published, chip: Chip) -> Numbers:
+    """Lower bound on the time of each row: its multiplications at the dense peak, of which Winograd saves some. [s]"""
+    if table.spec.op in STREAMS:
+        return np.zeros(len(table))
+    saved = convolution.direct_peak_gain(_convolutions(table)) if table.spec.op == "convolution" else 1.0
+    return _products(table).macs / saved / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+
+
+def regimes(table: Published) -> Mapping[str, Mask]:
+    """Parts of a table by name: by work where there is a product, by bytes of streams. Shape (rows,) each"""
+    if table.spec.op in STREAMS:
+        tensors = STREAMS[table.spec.op] + 1
+        moved = tensors * table.sizes["m"] * table.sizes["n"] * bytes_per_element(table.spec.precision)
+        return {"all": np.ones(len(table), bool), "large": moved > LARGE_BYTES, "small": moved < SMALL_BYTES}
+    return {regime: product_regime(regime, _products(table)) for regime in PRODUCT}
+
+
+def label(table: Published, row: int) -> str:
+    """`m 896, n 22016, k 4096`, without a batch, stride or groups of 1."""
+    sizes = {name: column[row] for name, column in table.sizes.items()}
+    said = {name: size for name, size in sizes.items() if size > 1 or name not in OPTIONAL.get(table.spec.op, ())}
+    return ", ".join(f"{name} {size:g}" for name, size in said.items())
+
+
+def _products(table: Published) -> Shapes:
+    if table.spec.op == "convolution":
+        return convolution.as_product(_convolutions(table))
+    return shapes(*(table.sizes[name] for name in ("m", "n", "k", "batch")))
+
+
+def _convolutions(table: Published) -> convolution.Sizes:
+    """The sizes of a table of convolutions."""
+    return convolution.convolution(**{name: column for name, column in table.sizes.items() if name != RAN})

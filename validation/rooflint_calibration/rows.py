@@ -1,14 +1,23 @@
-"""Rows: measured times of one op on one device, with the sizes of each."""
+"""Rows: measured times of one op on one device, as the tables of the package of measurements have them.
+
+Frameworks call the same libraries and differ in how they measure, so the best time of a shape is that of the device.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflint.base.errors import RooflintError
+from rooflint.kernels.attention import Sequences
+from rooflint.kernels.chip import Chip
+from rooflint.kernels.products import Scale
 from rooflint.kernels.shapes import Numbers
+from rooflint_calibration.package import SUPERSEDED, folder_of
 
 Mask = NDArray[np.bool_]
 
@@ -91,3 +100,285 @@ def together(dropped: Iterable[Mapping[str, int]]) -> dict[str, int]:
     for one in dropped:
         found.update(one)
     return {why: rows for why, rows in found.items() if rows}
+
+
+# ---- Tables of the package: which of their rows are the op, and what is left out
+
+Columns = Mapping[str, Any]
+"""Columns of a table as arrays."""
+
+TOO_FAST = "faster than the dense peak"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file of the package, and which of its rows are the op."""
+
+    pattern: str
+    """`attention/*/*/context_attention_perf.parquet`, below the folder of a device."""
+    sizes: Sequence[str]
+    """Its columns that are the sizes of the op."""
+    columns: tuple[str, ...]
+    """Their names as the op has them."""
+    others: Mapping[str, Callable[[Any], Any]]
+    """Further columns, with a conversion for missing columns and values."""
+    why_not: Callable[[Columns, Path], Mapping[str, Any]]
+    """Rows of other ops, and impossible ones, by reason."""
+
+
+def read(data: Path, device: str, table: Table) -> Rows:
+    """The best time of each row of the op. Raises RooflintError if there is none."""
+    folder, dropped = data / folder_of(device), Counter[str]()
+    found = [_kept(file, table, dropped) for file in sorted(folder.glob(table.pattern))]
+    sizes = np.concatenate([one for one, _ in found]) if found else np.empty((0, len(table.sizes)))
+    if not len(sizes):
+        raise RooflintError(f"{folder}: want rows in {table.pattern}, found none")
+    seconds = np.concatenate([one for _, one in found])
+    kept, which = np.unique(sizes, axis=0, return_inverse=True)
+    best = np.full(len(kept), np.inf)
+    np.minimum.at(best, which.ravel(), seconds)
+    return Rows(device, table.columns, kept, best, dict(dropped))
+
+
+def _kept(file: Path, table: Table, dropped: Counter[str]) -> tuple[Numbers, Numbers]:
+    """Sizes and seconds of the rows of a file that are the op."""
+    columns = _columns(file, table)
+    left = np.ones(len(columns["latency"]), bool)
+    for why, rows in table.why_not(columns, file).items():
+        mask = np.broadcast_to(np.asarray(rows, bool), left.shape)
+        dropped[why] += int((mask & left).sum())
+        left &= ~mask
+    sizes = np.stack([np.asarray(columns[name], float) for name in table.sizes], axis=1)
+    return sizes[left], columns["latency"][left] * 1e-3
+
+
+def _columns(file: Path, table: Table) -> dict[str, Any]:
+    import pyarrow.parquet as pq  # noqa: PLC0415  # of an extra
+
+    there = set(pq.read_schema(file).names)
+    wanted = [*table.sizes, *table.others, "latency"]
+    read = pq.read_table(file, columns=[name for name in wanted if name in there])
+    found = {name: read[name].to_numpy() if name in there else np.full(len(read), None) for name in wanted}
+    return found | {name: of(found[name]) for name, of in table.others.items()}
+
+
+def _number(values: Any) -> Numbers:
+    """A missing value is 0."""
+    return np.asarray(np.nan_to_num(np.array([np.nan if value is None else value for value in values], float)))
+
+
+def _word(values: Any) -> Any:
+    return np.array([str(value) for value in values])
+
+
+def _least_s(macs: Numbers, chip: Chip) -> Numbers:
+    """At the dense peak. [s]"""
+    return macs / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+
+
+# ---- Products in bf16
+
+SPELT = "bfloat16"
+
+MOST_L2_BYTES = 64.0
+"""The most that an SM takes in: two sectors of 32 B. [B/clock]"""
+
+SETS = 6.0
+"""Sets of weights that vLLM and SGLang rotate."""
+
+ELEMENT_BYTES = 2.0
+
+
+def products(data: Path, device: str, chip: Chip) -> Rows:
+    """m, n, k and the sets of weights of the framework with the best time. Raises RooflintError if there is none."""
+    folder = data / folder_of(device) / "gemm"
+    found = [one for one in _tables(folder) if len(one[1])]
+    if not found:
+        raise RooflintError(f"{folder}: want tables gemm_perf.parquet with {SPELT} rows, found none")
+    sizes, which = np.unique(np.concatenate([one for _, one, _ in found]), axis=0, return_inverse=True)
+    sets = np.concatenate([sets_of_weights(framework, own, chip) for framework, own, _ in found])
+    seconds = np.concatenate([one for _, _, one in found])
+    first = _first_of_each(which.ravel(), seconds, sets)
+    twice = sum(len(own) - len(np.unique(own, axis=0)) for _, own, _ in found)
+    rows = Rows(device, ("m", "n", "k", COPIES), np.column_stack([sizes.astype(float), sets[first]]), seconds[first])
+    wrong = implausible(rows, chip)
+    dropped = {"the same shape twice in one table": twice} | {why: int(mask.sum()) for why, mask in wrong.items()}
+    return replace(rows.only(~np.any(list(wrong.values()), axis=0)), dropped=dropped)
+
+
+def _first_of_each(which: NDArray[Any], seconds: Numbers, sets: Numbers) -> NDArray[np.int_]:
+    """Position of the least time of each shape, of equal ones the one with the fewest sets of weights."""
+    order = np.lexsort((sets, seconds, which))
+    return np.asarray(order[np.flatnonzero(np.diff(which[order], prepend=-1))])
+
+
+def sets_of_weights(framework: str, sizes: NDArray[Any], chip: Chip) -> Numbers:
+    """How many sets of weights a framework's benchmark rotates; sizes are m, n, k.
+
+    TensorRT-LLM: as many as fill L2, from 1 to 5; vLLM and SGLang: 6. aiconfigurator, collector/*/collect_gemm.py.
+    """
+    if framework != "trtllm":
+        return np.full(len(sizes), SETS)
+    weights_bytes = ELEMENT_BYTES * sizes[:, 1] * sizes[:, 2]
+    return np.asarray(np.clip(np.ceil(chip.l2_bytes / weights_bytes), 1, 5), float)
+
+
+def implausible(rows: Rows, chip: Chip) -> dict[str, Mask]:
+    """Products that are impossible on a device with these facts, by reason."""
+    m, n, k, _ = rows.sizes.T
+    read_s = ELEMENT_BYTES * (m * k + n * k) / (MOST_L2_BYTES * chip.sms * chip.clock_hz)
+    return {
+        "no time above zero": ~(np.isfinite(rows.seconds) & (rows.seconds > 0)),
+        TOO_FAST: rows.seconds < _least_s(m * n * k, chip),
+        f"operands faster than {MOST_L2_BYTES:g} B a clock and SM": rows.seconds < read_s,
+    }
+
+
+def _tables(folder: Path) -> Iterator[tuple[str, NDArray[Any], Numbers]]:
+    """Framework, sizes and seconds of every table that is not superseded."""
+    import pyarrow.parquet as pq  # noqa: PLC0415  # of an extra
+
+    for file in sorted(folder.glob("*/*/gemm_perf.parquet")):
+        framework, version = file.parts[-3:-1]
+        if (folder.parent.name, framework, version) in SUPERSEDED:
+            continue
+        columns = ["gemm_dtype", "m", "n", "k", "latency"]
+        table = pq.read_table(file, columns=columns, filters=[("gemm_dtype", "==", SPELT)])
+        sizes = np.stack([table[name].to_numpy() for name in ("m", "n", "k")], axis=1)
+        yield framework, sizes, table["latency"].to_numpy() * 1e-3
+
+
+# ---- Products in FP8, and quantise kernels
+
+SPELT_FP8: Mapping[Scale, str] = {"tensor": "fp8", "block": "fp8_block"}
+"""Names in the tables, by what shares a scale."""
+
+HOST_BOUND = "vLLM by block: 60 to 500 us whatever the size, which is not a kernel time"
+
+
+def fp8_products(data: Path, device: str, chip: Chip, *, scale: Scale) -> Rows:
+    """m, n, k, with one scale per tensor or per block of 128. Raises RooflintError if there is none."""
+    table = Table(
+        "gemm/*/*/gemm_perf.parquet",
+        ("m", "n", "k"),
+        ("m", "n", "k"),
+        {"gemm_dtype": _word},
+        lambda row, file: {
+            "another precision": row["gemm_dtype"] != SPELT_FP8[scale],
+            **({HOST_BOUND: True} if scale == "block" and file.parents[1].name == "vllm" else {}),
+        },
+    )
+    found = read(data, device, table)
+    return found.without({TOO_FAST: found.seconds < _least_s(found.sizes.prod(axis=1), chip)})
+
+
+QUANTISE = Table(
+    "quantize/*/*/scale_matrix_perf.parquet",
+    ("m", "k"),
+    ("m", "k"),
+    {"kernel_source": _word},
+    lambda row, _: {
+        "SGLang: 3 to 13 times as long as vLLM for the same bytes, another algorithm": row["kernel_source"] == "sglang",
+        "TensorRT-LLM: operators that the table does not name": row["kernel_source"] == "torch_ops",
+    },
+)
+"""What is left is `static_scaled_fp8_quant`, the only kernel that the tables name."""
+
+
+def quantise(data: Path, device: str, chip: Chip) -> Rows:  # noqa: ARG001  # all readers are called alike
+    """bf16 activations converted to FP8 with a known scale. Raises RooflintError, also for a device without FP8."""
+    return read(data, device, QUANTISE)
+
+
+# ---- Attention
+
+WRONG_TABLES: Mapping[tuple[str, str, str], str] = {
+    ("a100_sxm", "trtllm", "generation_attention_perf.parquet"): "decode by TensorRT-LLM on A100, where rows of shared "
+    "keys are up to 1.7 times faster than memory",
+}
+"""(folder, framework, file) of tables that contradict the device, and how."""
+
+EARLIER: Mapping[tuple[str, str, str], str] = {
+    ("b200_sxm", "vllm", "0.22.0"): "vLLM 0.22 on B200, which was measured again with 0.24 as all other GPUs were",
+}
+"""(folder, framework, version) of tables that were measured again, and with what."""
+
+STREAMS_OVER_L2 = 2.0
+"""A cache of so many times L2 comes from memory."""
+
+_PRECISIONS: Mapping[str, Callable[[Any], Any]] = {
+    "attn_dtype": _word,
+    "kv_cache_dtype": _word,
+    "window_size": _number,
+}
+
+
+def _other_ops(cache: str) -> Callable[[Columns, Path], Mapping[str, Any]]:
+    """Rows that are not attention in bf16 over all tokens with a cache in that precision."""
+
+    def why_not(row: Columns, file: Path) -> Mapping[str, Any]:
+        folder, framework, version = file.parents[3].name, file.parents[1].name, file.parent.name
+        whole = (WRONG_TABLES.get((folder, framework, file.name)), EARLIER.get((folder, framework, version)))
+        return {
+            "a sliding window": row["window_size"] > 0,
+            "another precision": (row["attn_dtype"] != "bfloat16") | (row["kv_cache_dtype"] != cache),
+            **{why: True for why in whole if why},
+            "heads of 192: V is narrower than K in some frameworks": row["head_dim"] == 192,
+            "heads of 512: on some GPUs only a fallback kernel": row["head_dim"] == 512,
+        }
+
+    return why_not
+
+
+_SIZES = ("batch_size", "num_heads", "num_key_value_heads")
+_COLUMNS = Sequences._fields
+PREFILL = Table(
+    "attention/*/*/context_attention_perf.parquet",
+    (*_SIZES, "isl", "head_dim"),
+    _COLUMNS,
+    _PRECISIONS,
+    _other_ops("bfloat16"),
+)
+ENCODER = Table(
+    "encoder_attention/*/*/encoder_attention_perf.parquet",
+    ("batch_size", "num_heads", "isl", "head_dim"),
+    ("batch", "heads", "tokens", "width"),
+    {"attn_dtype": _word},
+    lambda row, _: {"another precision": row["attn_dtype"] != "bfloat16"},
+)
+
+
+def prefill(data: Path, device: str, chip: Chip) -> Rows:
+    """Causal attention of whole sequences in bf16. Raises RooflintError."""
+    return _possible(read(data, device, PREFILL), chip, causal=True)
+
+
+def encoder(data: Path, device: str, chip: Chip) -> Rows:
+    """Attention of whole sequences to all of their tokens, in bf16; every head has keys. Raises RooflintError."""
+    found = read(data, device, ENCODER)
+    batch, heads, tokens, width = found.sizes.T
+    sizes = np.stack([batch, heads, heads, tokens, width], axis=1)
+    return _possible(replace(found, columns=_COLUMNS, sizes=sizes), chip, causal=False)
+
+
+def decode(data: Path, device: str, chip: Chip, *, cache: str = "bfloat16") -> Rows:
+    """Attention of one token to a cache in bf16 or fp8. Raises RooflintError."""
+    table = Table(
+        "attention/*/*/generation_attention_perf.parquet",
+        (*_SIZES, "step", "head_dim"),
+        _COLUMNS,
+        _PRECISIONS,
+        _other_ops(cache),
+    )
+    found = read(data, device, table)
+    rows = replace(found, sizes=found.sizes + np.array([0, 0, 0, 1, 0]))  # `step` tokens before the new one
+    cache_bytes = 2 * Sequences(*rows.sizes.T).key_elements * (2.0 if cache == "bfloat16" else 1.0)
+    streams = cache_bytes > STREAMS_OVER_L2 * chip.l2_bytes
+    return rows.without({"faster than memory": streams & (rows.seconds < cache_bytes / chip.bandwidth_bytes_per_s)})
+
+
+def _possible(rows: Rows, chip: Chip, *, causal: bool) -> Rows:
+    shapes = Sequences(*rows.sizes.T)
+    pairs = shapes.tokens**2 * (0.5 if causal else 1.0)
+    macs = 2 * shapes.batch * shapes.heads * shapes.width * pairs
+    return rows.without({TOO_FAST: rows.seconds < _least_s(macs, chip)})

@@ -20,7 +20,7 @@ from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import Scale
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
-from rooflint_calibration import package, tables
+from rooflint_calibration import package, rows
 from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.rows import Mask, Rows
 
@@ -171,18 +171,18 @@ PREFILLED = {"causal": True, "append_bytes": 2.0}
 
 TOPICS: Mapping[str, Topic] = MappingProxyType(
     {
-        "gemm": Topic("gemm", "gemm", ("m", "n", "k", "copies"), PRODUCT, tables.products, "products", fits=True),
+        "gemm": Topic("gemm", "gemm", ("m", "n", "k", "copies"), PRODUCT, rows.products, "products", fits=True),
         **{
             f"fp8_{scale}": Topic(
                 f"fp8 by {scale}",
                 "gemm",
                 ("m", "n", "k"),
                 PRODUCT,
-                partial(tables.fp8_products, scale=scale),
+                partial(rows.fp8_products, scale=scale),
                 "quantised",
                 fits=scale == "tensor",
                 precision="fp8",
-                copies=tables.SETS,
+                copies=rows.SETS,
                 options={"scale": scale},
                 absent=NO_FP8,
             )
@@ -193,22 +193,22 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             "quantise",
             ("m", "k"),
             STREAM,
-            tables.quantise,
+            rows.quantise,
             "stream",
             fits=True,
             absent=NO_FP8,
         ),
         "prefill": Topic(
-            "prefill", "attention", ATTENTION, PREFILL, tables.prefill, "prefill", fits=True, options=PREFILLED
+            "prefill", "attention", ATTENTION, PREFILL, rows.prefill, "prefill", fits=True, options=PREFILLED
         ),
-        "encoder": Topic("encoder", "attention", ATTENTION, PREFILL, tables.encoder, "prefill", absent=NO_FP8),
-        "decode": Topic("decode", "decode", ATTENTION, DECODE, tables.decode, "decode", fits=True),
+        "encoder": Topic("encoder", "attention", ATTENTION, PREFILL, rows.encoder, "prefill", absent=NO_FP8),
+        "decode": Topic("decode", "decode", ATTENTION, DECODE, rows.decode, "decode", fits=True),
         "decode_fp8": Topic(
             "decode, fp8 cache",
             "decode",
             ATTENTION,
             DECODE,
-            partial(tables.decode, cache="fp8"),
+            partial(rows.decode, cache="fp8"),
             "decode",
             options={"cache_bytes": 1.0},
             absent=NO_FP8,

@@ -1,4 +1,4 @@
-"""Anchors: own figures of invented GPUs, whose products take exactly as long as known figures predict."""
+"""Anchors: own figures of invented GPUs, whose products take as long as known figures predict, and their benefit."""
 
 from dataclasses import replace
 
@@ -13,7 +13,9 @@ from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
+from rooflint_calibration import anchors
 from rooflint_calibration.anchors import COLUMNS, DEVIATIONS, LEAST_LAUNCH_S, Deviation, Setting, of_kind, own_figures
+from rooflint_calibration.evaluation import Score
 from rooflint_calibration.rows import Rows
 from rooflint_measure.stopwatches.anchors import ANCHORS
 
@@ -112,3 +114,42 @@ def test_peak_products_move_the_factor_by_their_weight():
     assert own_figures(replace(one, seconds=one.seconds / 1.1), setting).matrix_factor == pytest.approx(
         1.1**0.442, rel=1e-3
     )
+
+
+def errors(**percents):
+    """Errors before and after by regime, in percent; 10 → 10 by default."""
+    pairs = {regime: percents.get(regime, (10, 10)) for regime in anchors.REGIME_LABELS}
+    return {regime: tuple(Score(100, one / 100, 0.0) for one in pair) for regime, pair in pairs.items()}
+
+
+def test_the_summary_lists_falling_and_rising_errors_in_points():
+    said = list(anchors.summary(errors(all=(9.0, 8.7), large=(7.0, 6.0), narrow=(9.0, 9.4))))
+    assert said == ["error falls: on all rows by 0.3 points, above 20 GFLOP by 1.0 points; "
+                    "rises: for m up to 16 by 0.4 points"]  # fmt: skip
+
+
+@pytest.mark.parametrize("after", [9.0, 9.3])
+def test_a_calibration_without_benefit_over_all_rows_is_called_so(after):
+    first, second = anchors.summary(errors(all=(9.0, after), small=(9.0, 8.0)))
+    assert "falls: " in first
+    assert second == "no benefit over all rows: predictions without the calibration are no worse"
+
+
+def test_a_change_below_the_printed_digits_is_none():
+    first, second = anchors.summary(errors(all=(9.02, 8.98)))
+    assert first == "error falls: nowhere; rises: nowhere"
+    assert "no benefit" in second
+
+
+def test_families_weigh_alike_however_many_machines_they_have():
+    # Hopper (8 + 6) / 2 = 7 and Ada 11 before: 9; (6 + 6) / 2 = 6 and 12 after: 9
+    three = {
+        "nvidia/h100-sxm5-80gb": errors(all=(8, 6)),
+        "nvidia/h200-sxm-141gb": errors(all=(6, 6)),
+        "nvidia/l40s": errors(all=(11, 12)),
+    }
+    assert anchors.mean_of_families(three)["all"] == pytest.approx((0.09, 0.09))
+    means, of_all, *others = anchors.summary_of_many(three)
+    assert means == "mean of the families, by regime: 9.0, 10.0, 10.0, 10.0 % before, 9.0, 10.0, 10.0, 10.0 % after"
+    assert of_all == "error rises on all rows: l40s"
+    assert all(one.endswith(": nowhere") for one in others)

@@ -21,7 +21,7 @@ from rooflint.kernels.residency import COLD
 from rooflint.prediction.predict import Setting, predict
 from rooflint.workloads.ops import Op
 from rooflint.workloads.workload import Workload, matrix_op
-from rooflint_calibration import against_published, evaluation, published
+from rooflint_calibration import evaluation, published
 from rooflint_calibration.package import FAMILIES, family_of
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
@@ -210,7 +210,7 @@ def test_a_published_table_in_fp32_is_predicted_as_the_function_says(op, columns
     text = HEAD.format(device=device, op=op, columns=", ".join(columns))
     text += "".join(f"  - {[*row, 100]}\n" for row in rows)
     table = published.read(tmp_path / "table.yaml", text)
-    told = against_published.predicted_s(table, against_published.given_of(table, REGISTRY))
+    told = published.predicted_s(table, published.given_of(table, REGISTRY))
     sizes = dict(zip(columns, np.array(rows, float).T, strict=True))
     found = kernel(op, REGISTRY.get(device), REGISTRY, precision="fp32", **sizes)
     assert told == pytest.approx(found.seconds, rel=1e-12)

@@ -1,7 +1,6 @@
 """Regressions: which rows are good and bad, when a family fails, and how the answer reports it."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +10,15 @@ from rooflint.output.answer import write
 from rooflint_calibration import regressions as module
 from rooflint_calibration.base import answer_request
 from rooflint_calibration.package import family_of
-from rooflint_calibration.regressions import Family, PredictionError, Regression, compare, terms
-from rooflint_calibration.regressions_answer import RegressionsRecord, answer
+from rooflint_calibration.regressions import (
+    Family,
+    PredictionError,
+    RegressionRecord,
+    RegressionsRecord,
+    answer,
+    compare,
+    terms,
+)
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
 
@@ -81,9 +87,10 @@ def test_the_regime_is_the_one_that_regressions_are_concentrated_in():
 
 
 def test_the_term_is_the_one_with_the_largest_share_of_the_change():
-    one = Regression("x", (1.0,), 1.0, 1.0, 2.0, {"fill": 1.25, "memory": -0.25})
+    changed = {"fill": 1.25, "memory": -0.25}
+    one = RegressionRecord(device="x", sizes={"m": 1.0}, measured_s=1.0, old_s=1.0, new_s=2.0, terms_s=changed)
     assert (one.term, terms([one])) == ("fill", {"fill": 1.25, "memory": -0.25})
-    assert replace(one, new_s=0.5, terms_s={"fill": 0.1, "memory": -0.6}).term == "memory"
+    assert one.model_copy(update={"new_s": 0.5, "terms_s": {"fill": 0.1, "memory": -0.6}}).term == "memory"
 
 
 # ---------------------------------------------------------------------------------------------------- two states asked

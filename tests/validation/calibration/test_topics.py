@@ -1,4 +1,4 @@
-"""Topics: the terms of a row add up to what is predicted of it, whatever the op, on every kind of chip."""
+"""Topics: the terms of a row add up to what is predicted of it; ops and GPUs without calibrated times have a reason."""
 
 from dataclasses import replace
 
@@ -10,6 +10,8 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.kernel import beside
+from rooflint.kernels.network import CALIBRATED, MODELS
+from rooflint_calibration.evaluation import uncalibrated_gpus, uncalibrated_ops
 from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
@@ -65,3 +67,27 @@ def test_of_two_beside_each_other_the_shorter_one_counts_for_what_it_adds():
     found = beside(one, other, np.array([5.0]))
     assert {name: seconds.item() for name, seconds in found.items()} == pytest.approx({"a": 1 / 3, "b": 2 / 3, "c": 4})
     assert beside(other, one, np.array([5.0]))["c"].item() == 4
+
+
+def test_ops_whose_constants_were_fitted_to_others_are_named():
+    found = uncalibrated_ops()
+    assert len(found) == len(set(MODELS) - set(CALIBRATED))
+    assert found["convolution"] == "takes the constants of matrix products"
+
+
+def test_a_gpu_is_named_with_the_fact_that_it_lacks():
+    found = uncalibrated_gpus(REGISTRY.readable(), REGISTRY)
+    assert "nvidia/gh200-144gb" in found["lacks the fact 'tdp': rated power"]
+    assert "nvidia/h20-96gb" in next(names for why, names in found.items() if "NVIDIA does not say what is cut" in why)
+
+
+def test_a_gpu_is_either_known_or_named():
+    named = [name for names in uncalibrated_gpus(REGISTRY.readable(), REGISTRY).values() for name in names]
+    assert len(named) == len(set(named))
+    launches = Coefficients(REGISTRY).launches()
+    gpus = [device for device in REGISTRY.readable() if device.kind == "gpu"]
+    for device in gpus:
+        if device.id not in named:
+            precision = "bf16" if any("bf16" in unit.precisions for unit in device.units.values()) else "fp16"
+            assert chip_of(device, precision, launches).sms > 0
+    assert set(named) < {device.id for device in gpus}

@@ -18,7 +18,7 @@ from rooflint.kernels.constants import PRODUCTS as FILE
 from rooflint.kernels.constants import constants_file, read
 from rooflint_calibration import fits, package
 from rooflint_calibration.evaluation import Score
-from rooflint_calibration.fit import Calibration, Fold
+from rooflint_calibration.fits import Calibration, Fold
 from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS

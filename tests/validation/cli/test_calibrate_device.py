@@ -14,7 +14,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint_calibration import benefit, package
+from rooflint_calibration import anchors, package
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.package import NotInstalledError
 from rooflint_calibration.rows import Rows
@@ -89,7 +89,7 @@ def published(monkeypatch):
         return Rows(device, GEMM.columns, some, 1.2 * GEMM.predict(some, its_chip, CONSTANTS))
 
     monkeypatch.setattr(package, "data_folder", lambda: None)
-    monkeypatch.setattr(benefit, "TOPICS", {"gemm": replace(GEMM, read=read)})
+    monkeypatch.setattr(anchors, "TOPICS", {"gemm": replace(GEMM, read=read)})
 
 
 def run(*arguments, command=app):

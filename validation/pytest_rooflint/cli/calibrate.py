@@ -25,9 +25,8 @@ from rooflint.output.deliver import deliver
 from rooflint.output.sections import Cell, Table
 from rooflint_calibration import fits, package
 from rooflint_calibration.base import NoCalibrationError, answer_request, model_at
-from rooflint_calibration.fit import Calibration, Fit, Progress, calibrate, relative_changes, rewritten
-from rooflint_calibration.regressions import changes, compare
-from rooflint_calibration.regressions_answer import answer
+from rooflint_calibration.fits import Calibration, Fit, Progress, calibrate, relative_changes, rewritten
+from rooflint_calibration.regressions import answer, changes, compare
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
 TOLERANCE = 0.02

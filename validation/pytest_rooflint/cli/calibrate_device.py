@@ -19,7 +19,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.output.deliver import deliver
-from rooflint_calibration import anchors, benefit, package
+from rooflint_calibration import anchors, package
 from rooflint_calibration.device_answer import Found, answer, published_answer
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
@@ -102,18 +102,18 @@ def _device(file: Path, recording: Recording, stated: str, known: Registry) -> H
     return found
 
 
-def _benefit(device: Hardware, precision: str, products: Rows, known: Registry) -> tuple[benefit.Benefit | None, str]:
+def _benefit(device: Hardware, precision: str, products: Rows, known: Registry) -> tuple[anchors.Benefit | None, str]:
     """Errors on published rows of the device, or why there are none."""
-    if not benefit.is_published(device.id) or precision != TOPICS["gemm"].precision:
+    if device.id not in package.FAMILY_OF or precision != TOPICS["gemm"].precision:
         return None, f"no {precision} products of {device.label} are published; --published shows other GPUs"
     try:
-        return benefit.benefit(device.id, products, package.data_folder(), known, constants_file(known)), ""
+        data = package.data_folder()
+        return anchors.benefit(device.id, data, known, constants_file(known), lambda published: products), ""
     except package.NotInstalledError as error:
         return None, f"published products of {device.label} cannot be read: {error}"
 
 
-def _published(known: Registry) -> dict[str, benefit.Benefit]:
+def _published(known: Registry) -> dict[str, anchors.Benefit]:
     """Of every published device, with anchors among its rows. Raises NotInstalledError."""
     file, data = constants_file(known), package.data_folder()
-    names = [name for family in package.FAMILIES for name in package.devices(family)]
-    return {name: benefit.simulated(name, data, known, file) for name in names}
+    return {name: anchors.benefit(name, data, known, file) for name in package.FAMILY_OF}

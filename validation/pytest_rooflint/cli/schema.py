@@ -25,7 +25,7 @@ from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.published import PublishedSpec
-from rooflint_calibration.regressions_answer import RegressionsRecord
+from rooflint_calibration.regressions import RegressionsRecord
 from rooflint_report.evidence import Evidence
 
 app = typer.Typer(add_completion=False)

@@ -14,10 +14,10 @@ from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.hardware.device import Hardware
-from rooflint_calibration import against_published, evaluation, not_known, package, published
+from rooflint_calibration import evaluation, package, published
+from rooflint_calibration.causes import Likeness, Worst, worst
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import PRODUCT, STREAM, TOPICS
-from rooflint_calibration.worst import Likeness, Worst, worst
 from rooflint_report.findings import (
     Silicon,
     SiliconBins,
@@ -155,7 +155,7 @@ def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[SiliconPubl
         prediction = one.prediction
         if prediction and prediction.table:
             spec = published.find(prediction.table, suite.golden_roots).spec
-            regimes = STREAM if spec.op in against_published.STREAMS else PRODUCT
+            regimes = STREAM if spec.op in published.STREAMS else PRODUCT
             yield SiliconPublished(
                 table=prediction.table,
                 title=spec.title,
@@ -251,9 +251,10 @@ def _not_known(devices: Sequence[Hardware], suite: Suite) -> SiliconNotKnown:
     gpus, others = ([one for one in devices if one.traits.has_kernel_models is has] for has in (True, False))
     tables = {**package.EXCLUDED, **{" ".join(table): why for table, why in package.SUPERSEDED.items()}}
     return SiliconNotKnown(
-        ops=[Why(what=what, why=why) for what, why in not_known.ops().items()],
+        ops=[Why(what=what, why=why) for what, why in evaluation.uncalibrated_ops().items()],
         gpus=[
-            SiliconMissing(why=why, devices=list(names)) for why, names in not_known.gpus(gpus, suite.registry).items()
+            SiliconMissing(why=why, devices=list(names))
+            for why, names in evaluation.uncalibrated_gpus(gpus, suite.registry).items()
         ],
         of=len(gpus),
         others=len(others),

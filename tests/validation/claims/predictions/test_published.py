@@ -9,7 +9,7 @@ from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED, Registry
-from rooflint_calibration import against_published, published
+from rooflint_calibration import published
 from rooflint_calibration.package import PUBLISHED
 
 SHAPES = ((1, 4096, 4096), (64, 22016, 4096), (4096, 12288, 4096))
@@ -51,8 +51,8 @@ def predicted_us(tmp_path):
     """What the model says of the three products on an A40."""
     text = HEAD.format(device="nvidia/a40", more="") + "".join(f"  - {[*shape, 1]}\n" for shape in SHAPES)
     table = published.read(tmp_path / "paper.yaml", text)
-    given = against_published.given_of(table, Registry())
-    return [1e6 * float(seconds) for seconds in against_published.predicted_s(table, given)]
+    given = published.given_of(table, Registry())
+    return [1e6 * float(seconds) for seconds in published.predicted_s(table, given)]
 
 
 def test_a_table_that_took_as_long_as_predicted_passes(verdict, predicted_us):

@@ -12,8 +12,7 @@ from rooflint.kernels.chip import Chip
 from rooflint_calibration import evaluation
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.package import FAMILIES, devices, family_of
-from rooflint_calibration.rows import Rows
-from rooflint_calibration.tables import TOO_FAST
+from rooflint_calibration.rows import TOO_FAST, Rows
 from rooflint_calibration.topics import sample
 from rooflint_calibration.topics import unseen as constants_without
 

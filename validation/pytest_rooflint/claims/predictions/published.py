@@ -18,11 +18,11 @@ from rooflint.base.errors import shown
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
-from rooflint_calibration import against_published, published
-from rooflint_calibration.against_published import Given, Mask
+from rooflint_calibration import published
 from rooflint_calibration.evaluation import Score, score
 from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import Published
+from rooflint_calibration.published import Given, Published
+from rooflint_calibration.rows import Mask
 from rooflint_calibration.topics import PRODUCT
 from rooflint_report.verdicts import Prediction
 
@@ -60,11 +60,11 @@ def evaluate(claim: Claim, registry: Registry, golden_roots: Iterable[Path]) -> 
     """Predict the rows of a table. Raises RooflintError, InputError or ClaimError."""
     slug, regime = (*claim.subject.split()[1:], "all")[:2]
     table = published.find(slug, golden_roots)
-    given = against_published.given_of(table, registry)
+    given = published.given_of(table, registry)
     rows = _rows(table, regime)
-    predicted = against_published.predicted_s(table, given)
+    predicted = published.predicted_s(table, given)
     found = score(predicted[rows], table.seconds[rows])
-    baseline = score(against_published.roofline_s(table, given)[rows], table.seconds[rows])
+    baseline = score(published.roofline_s(table, given)[rows], table.seconds[rows])
     impossible = np.flatnonzero(rows & too_fast(table, given)).tolist()
     return Evaluation(table, regime, rows, predicted, found, baseline, impossible)
 
@@ -103,13 +103,13 @@ def obtain(claim: Claim, context: Context) -> Obtained:
 
 def too_fast(table: Published, given: Given) -> Mask:
     """Rows faster than the dense peak, unless the table says why. Shape (rows,)"""
-    least = against_published.peak_s(against_published.counts(table), given.chip)
+    least = published.peak_s(table, given.chip)
     return np.asarray((table.seconds < least) & (table.spec.beats_peak is None))
 
 
 def _rows(table: Published, regime: str) -> Mask:
     """The rows that a claim is about. Raises ClaimError if there are none."""
-    parts = against_published.regimes(table)
+    parts = published.regimes(table)
     if regime not in parts:
         raise ClaimError(f"{table.spec.op} has the regimes {', '.join(parts)}; found '{regime}'")
     rows = parts[regime] & table.comparable
@@ -152,7 +152,7 @@ def _us(seconds: Numbers, row: int) -> str:
 
 
 def _place(table: Published, row: int) -> str:
-    return f"            {shown(table.file)}:{table.lines[row]}  {against_published.label(table, row)}"
+    return f"            {shown(table.file)}:{table.lines[row]}  {published.label(table, row)}"
 
 
 SUBJECT = Subject(f"a table of {PUBLISHED} and perhaps a regime ({', '.join(PRODUCT)})", needs, obtain, sampled=False)

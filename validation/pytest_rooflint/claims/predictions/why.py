@@ -12,8 +12,8 @@ from rooflint.base.units import SECONDS, format_quantity
 from rooflint.diagnosis.causes import Cause
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
+from rooflint_calibration.causes import FACTORS, Parameter, parameters
 from rooflint_calibration.evaluation import HeldOut
-from rooflint_calibration.parameters import FACTORS, Parameter, parameters
 from rooflint_calibration.topics import TOPICS
 
 TRIED = 250

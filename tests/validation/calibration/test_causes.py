@@ -11,10 +11,10 @@ from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.dispatch import KernelTimes
 from rooflint.kernels.products import Gemm
+from rooflint_calibration.causes import NEAR, likeness, worst
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
-from rooflint_calibration.worst import NEAR, likeness, worst
 
 REGISTRY = Registry()
 GEMM = Gemm()
