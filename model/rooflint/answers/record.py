@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import Field
 
 from rooflint.base.facts import Grade
-from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import FREE
 from rooflint.hardware.schema import Strict
 from rooflint.output.sections import Cell, Table
 from rooflint.prediction.metrics import Zone, red_flags, zone

@@ -12,8 +12,7 @@ from rooflint.api.columns import Columns
 from rooflint.api.devices import Device, Specs, as_device, hardware_of, registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
-from rooflint.coefficients.launch_overheads import FREE, MODES
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, MODES, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.launch_overheads import MODES
+from rooflint.coefficients.library import MODES
 
 Format = Annotated[str, typer.Option("--format", "-f", help="text, json, csv, md or html.")]
 Specs = Annotated[

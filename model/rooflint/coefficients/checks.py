@@ -38,7 +38,7 @@ def size_of(node: str) -> float | None:
 
 
 def problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
-    """Contradictions in a file of energies, each with its line."""
+    """Contradictions in a file of coefficients, each with its line."""
     if isinstance(spec, ProcessSpec):
         yield from _misnamed_node(document)
         yield from _wires(spec, facts)
@@ -46,8 +46,16 @@ def problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Pro
             if not key.endswith(".capacity"):
                 yield from far([fact for path, fact in facts.items() if path.split(".", 2)[2] == key])
     if isinstance(spec, MemoryEnergySpec):
-        broken = list(_ranges(spec, document, facts))
-        yield from broken or _scopes(MemoryEnergy(document.file.stem, spec, document, facts))
+        broken = [problem for name in spec.readings for problem in incomplete(f"readings.{name}", document, facts)]
+        yield from broken or _scopes(MemoryEnergy(document.file.stem, spec, facts))
+    if isinstance(spec, EventsSpec):
+        yield from _misnamed_kind(document)
+        events = [f"events.{name}.readings.{one}" for name, event in spec.events.items() for one in event.readings]
+        idle = [f"idle.{name}" for name in spec.idle]
+        broken = [problem for path in (*events, *idle) for problem in incomplete(path, document, facts)]
+        yield from broken or _events(spec, facts)
+    if isinstance(spec, LaunchesSpec):
+        yield from _launches(spec, document, facts)
 
 
 def _misnamed_node(document: Document) -> Iterator[Problem]:
@@ -61,11 +69,6 @@ def _wires(spec: ProcessSpec, facts: Facts) -> Iterator[Problem]:
         half, whole = (facts.get(f"readings.{name}.wire.{key}") for key in ("random_bit", "transition"))
         if half and whole and not 0.4 < half.value / whole.value < 0.6:
             yield contradiction(half, whole, "is not about half of")
-
-
-def _ranges(spec: MemoryEnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
-    for name in spec.readings:
-        yield from incomplete(f"readings.{name}", document, facts)
 
 
 def incomplete(path: str, document: Document, facts: Facts) -> Iterator[Problem]:
@@ -113,18 +116,6 @@ def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
 
 #: One reading of one event: the event, its node, and the reading.
 OfEvent = tuple[EventSpec, str | None, Reading]
-
-
-def event_problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
-    """Contradictions in a file of events or launch overheads, each with its line."""
-    if isinstance(spec, EventsSpec):
-        yield from _misnamed_kind(document)
-        events = [f"events.{name}.readings.{one}" for name, event in spec.events.items() for one in event.readings]
-        idle = [f"idle.{name}" for name in spec.idle]
-        broken = [problem for path in (*events, *idle) for problem in incomplete(path, document, facts)]
-        yield from broken or _events(spec, facts)
-    if isinstance(spec, LaunchesSpec):
-        yield from _launches(spec, document, facts)
 
 
 def _misnamed_kind(document: Document) -> Iterator[Problem]:

@@ -1,13 +1,11 @@
-"""Energies of a process node, a memory and a kind of processor, its idle power, and factors of circuits."""
+"""Energies of a process node, a memory and a kind of processor, and its idle power."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rooflint.base.strict_yaml import Document
 from rooflint.coefficients.ranges import Range, Reading, UnknownCoefficientError, reading_of
 from rooflint.coefficients.schema import (
     PARTS,
-    CircuitsSpec,
     EventSpec,
     EventsSpec,
     MemoryEnergySpec,
@@ -23,7 +21,6 @@ class Process:
 
     id: str
     spec: ProcessSpec
-    document: Document
     facts: Facts
 
     def energy(self, kind: str, of: str) -> Range:
@@ -54,7 +51,6 @@ class MemoryEnergy:
 
     id: str
     spec: MemoryEnergySpec
-    document: Document
     facts: Facts
 
     def energy(self, scope: str) -> Range:
@@ -85,64 +81,30 @@ def scope_of(text: str) -> Scope:
 
 
 @dataclass(frozen=True)
-class Circuits:
-    """Factors on the energy of an op, by how a unit is built and by precision."""
-
-    spec: CircuitsSpec
-    document: Document
-    facts: Facts
-
-
-@dataclass(frozen=True)
 class Events:
     """Energies of control and shares of idle power of a kind of processor, by document."""
 
     id: str
     spec: EventsSpec
-    document: Document
     facts: Facts
 
-    def names(self) -> list[str]:
-        """Events that can be asked for."""
-        return list(self.spec.events)
-
-    def energy(self, name: str, node: str | None = None) -> Range:
-        """What documents say that one occurrence costs, at one node: the best reading's, or the one asked for. [J]
+    def energy(self, name: str) -> Range:
+        """What documents say that one occurrence costs, at the node of the best reading. [J]
 
         Figures of several nodes are never in one range. Raises UnknownCoefficientError.
         """
-        wanted = "".join(node.split()) if node else self.node(name)
-        chosen = tuple(one for reading, one in self._readings(name) if self._node(name, reading) == wanted)
-        if not chosen:
-            raise UnknownCoefficientError(f"{self.id} has no '{name}' at {wanted} (has: {_listed(self.nodes(name))})")
-        return Range(f"{self.id} {name}", chosen)
-
-    def everything(self, name: str) -> Range:
-        """What all documents say of an event, whatever the node: for comparing, not for computing. [J]
-
-        Raises UnknownCoefficientError.
-        """
-        return Range(f"{self.id} {name}", tuple(one for _, one in self._readings(name)))
+        node, event = self.node(name), self._event(name)
+        at_node = tuple(self._reading(name, one) for one, spec in event.readings.items() if spec.node == node)
+        return Range(f"{self.id} {name}", at_node)
 
     def node(self, name: str) -> str | None:
         """The node that the best reading of an event holds for, `45nm`; None where its document names none.
 
         Raises UnknownCoefficientError.
         """
-        best = self.everything(name).best
-        return self._node(name, best.name)
-
-    def nodes(self, name: str) -> list[str | None]:
-        """The nodes of all readings of an event, each once. Raises UnknownCoefficientError."""
-        return list(dict.fromkeys(one.node for one in self._event(name).readings.values()))
-
-    def what(self, name: str) -> str:
-        """What one occurrence is, in a sentence. Raises UnknownCoefficientError."""
-        return self._event(name).what
-
-    def per(self, name: str) -> str:
-        """What an event is counted by, as a word: `lane_instruction`. Raises UnknownCoefficientError."""
-        return self._event(name).per
+        readings = self._event(name).readings
+        every = Range(f"{self.id} {name}", tuple(self._reading(name, one) for one in readings))
+        return readings[every.best.name].node
 
     def idle_share(self, state: str | None = None) -> Range:
         """Idle power over TDP in a state, or in any. [1]. Raises UnknownCoefficientError."""
@@ -160,16 +122,12 @@ class Events:
 
     def _event(self, name: str) -> EventSpec:
         if name not in self.spec.events:
-            raise UnknownCoefficientError(f"{self.id} has no event '{name}' (has: {_listed(self.names())})")
+            raise UnknownCoefficientError(f"{self.id} has no event '{name}' (has: {_listed(self.spec.events)})")
         return self.spec.events[name]
 
-    def _node(self, name: str, reading: str) -> str | None:
-        return self._event(name).readings[reading].node
-
-    def _readings(self, name: str) -> Iterator[tuple[str, Reading]]:
-        for reading in self._event(name).readings:
-            yield reading, reading_of(reading, self.facts, f"events.{name}.readings.{reading}")
+    def _reading(self, name: str, reading: str) -> Reading:
+        return reading_of(reading, self.facts, f"events.{name}.readings.{reading}")
 
 
-def _listed(things: Iterable[str | None]) -> str:
-    return ", ".join(str(one or "no node") for one in things) or "none"
+def _listed(things: Iterable[str]) -> str:
+    return ", ".join(things) or "none"

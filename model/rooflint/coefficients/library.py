@@ -15,21 +15,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from rooflint.base.errors import InputError, shown
 from rooflint.base.memo import known, memoised
-from rooflint.base.strict_yaml import Document
-from rooflint.coefficients.checks import event_problems, problems, size_of
-from rooflint.coefficients.energies import Circuits, Events, MemoryEnergy, Process
-from rooflint.coefficients.launch_overheads import FREE, LaunchOverheads, mode_of, own_overhead
-from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_range
+from rooflint.coefficients.checks import problems, size_of
+from rooflint.coefficients.energies import Events, MemoryEnergy, Process
+from rooflint.coefficients.ranges import Coefficient, Range, Reading, UnknownCoefficientError, of_range, reading_of
 from rooflint.coefficients.schema import (
     CircuitsSpec,
     EnergySpec,
     EventsSpec,
     LaunchesSpec,
+    LaunchSpec,
     MemoryEnergySpec,
+    Mode,
     ProcessSpec,
 )
 from rooflint.hardware.device import Facts, Hardware
@@ -43,6 +43,67 @@ SECTIONS: Mapping[str, type[EnergySpec]] = MappingProxyType(
     {"process": ProcessSpec, "memory": MemoryEnergySpec, "events": EventsSpec}
 )
 SINGLES: Mapping[str, type[EnergySpec]] = MappingProxyType({"circuits": CircuitsSpec, "launches": LaunchesSpec})
+
+
+# ---- Launch overheads: time before the first useful clock
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+FREE = "free"
+"""A launch that costs nothing, as in the plain roofline; besides MODES."""
+
+ANY = "any"
+"""The vendor of what no vendor decides: a parallel region of threads."""
+
+
+@dataclass(frozen=True)
+class LaunchOverheads:
+    """Launch overheads by kind of device, vendor and mode; an unknown mode raises UnknownCoefficientError."""
+
+    spec: LaunchesSpec
+    facts: Facts
+
+    def overhead(self, kind: str, vendor: str, mode: str) -> Range | None:
+        """What documents say of a vendor's devices, else of any vendor's; None where nothing is published. [s]"""
+        for owner in (vendor, ANY):
+            if one := self._launch(kind, owner, mode):
+                readings = tuple(self._reading(kind, owner, mode, name) for name in one.readings)
+                return Range(f"{owner} {kind} {mode} launch", readings)
+        return None
+
+    def of_kind(self, kind: str, mode: str) -> Range | None:
+        """What documents say of any vendor's devices of a kind, the first that the file lists; None without one. [s]"""
+        found = (self.overhead(kind, vendor, mode) for vendor in self._vendors(kind))
+        return next(filter(None, found), None)
+
+    def taken_for(self, hardware: Hardware, mode: str) -> Reading | None:
+        """What a document says of a device's own architecture; None where none does. [s]"""
+        vendor = hardware.id.partition("/")[0]
+        one = self._launch(hardware.kind, vendor, mode)
+        for name, said in one.readings.items() if one else ():
+            if hardware.architecture in said.architectures:
+                return self._reading(hardware.kind, vendor, mode, name)
+        return None
+
+    def _vendors(self, kind: str) -> Mapping[str, Mapping[Mode, LaunchSpec]]:
+        return next((vendors for name, vendors in self.spec.launches.items() if name == kind), {})
+
+    def _launch(self, kind: str, vendor: str, mode: str) -> LaunchSpec | None:
+        return self._vendors(kind).get(vendor, {}).get(mode_of(mode))
+
+    def _reading(self, kind: str, vendor: str, mode: str, name: str) -> Reading:
+        return reading_of(name, self.facts, f"launches.{kind}.{vendor}.{mode}.readings.{name}")
+
+
+def mode_of(text: str) -> Mode:
+    """The mode of that name. Raises UnknownCoefficientError."""
+    for mode in MODES:
+        if mode == text:
+            return mode
+    raise UnknownCoefficientError(f"unknown launch mode '{text}' (known: {', '.join(MODES)})")
+
+
+# ---- Files of all roots
 
 
 @dataclass(frozen=True)
@@ -71,38 +132,34 @@ class Coefficients:
 
     def facts(self, file: Path) -> Facts:
         """All facts of a file of one of the sections, or of a single one. Raises InputError."""
-        return self._read(file, _shape(file))[2]
+        return self._read(file, _shape(file))[1]
 
     def with_facts(self, file: Path, facts: Facts) -> "Coefficients":
         """The same, where a file's facts at some of its paths are others. Raises InputError."""
-        document, spec, own = self._read(file, _shape(file))
+        spec, own = self._read(file, _shape(file))
         twin = Coefficients(self.registry)
-        known(twin, "_read").update(known(self, "_read") | {(file, _shape(file)): (document, spec, {**own, **facts})})
+        known(twin, "_read").update(known(self, "_read") | {(file, _shape(file)): (spec, {**own, **facts})})
         return twin
 
     def process(self, node: str) -> Process:
         """The node of that name, `4 nm` or `4nm`. Raises UnknownCoefficientError or InputError."""
         name = "".join(node.split())
-        file = self._file("process", name)
-        document, spec, facts = self._read(file, ProcessSpec)
-        return Process(name, spec, document, facts)
+        return Process(name, *self._read(self._file("process", name), ProcessSpec))
 
     def memory(self, kind: str) -> MemoryEnergy:
         """The memory of that name, `hbm3`. Raises UnknownCoefficientError or InputError."""
-        file = self._file("memory", kind)
-        document, spec, facts = self._read(file, MemoryEnergySpec)
-        return MemoryEnergy(kind, spec, document, facts)
+        return MemoryEnergy(kind, *self._read(self._file("memory", kind), MemoryEnergySpec))
 
-    def circuits(self) -> Circuits:
-        """The circuit factors of the first root that has the file. Raises UnknownCoefficientError or InputError."""
-        document, spec, facts = self._read(self._single("circuits"), CircuitsSpec)
-        return Circuits(spec, document, facts)
+    def circuits(self) -> Facts:
+        """Factors on the energy of an op, by how a unit is built and by precision, of the first root that has the file.
+
+        Raises UnknownCoefficientError or InputError.
+        """
+        return self._read(self._single("circuits"), CircuitsSpec)[1]
 
     def events(self, kind: str) -> Events:
         """Energies of control of processors of that kind, `gpu`. Raises UnknownCoefficientError or InputError."""
-        file = self._file("events", kind)
-        document, spec, facts = self._read(file, EventsSpec)
-        return Events(kind, spec, document, facts)
+        return Events(kind, *self._read(self._file("events", kind), EventsSpec))
 
     def idle_share(self, kind: str, state: str | None = None) -> Range:
         """Idle power over TDP of processors of that kind, in a state or in any. [1]
@@ -113,8 +170,7 @@ class Coefficients:
 
     def launches(self) -> LaunchOverheads:
         """The launch overheads of the first root that has the file. Raises UnknownCoefficientError or InputError."""
-        document, spec, facts = self._read(self._single("launches"), LaunchesSpec)
-        return LaunchOverheads(spec, document, facts)
+        return LaunchOverheads(*self._read(self._single("launches"), LaunchesSpec))
 
     def launch_overhead(self, hardware: Hardware, mode: str) -> Range | None:
         """Time that a launch costs a device: its own fact, else what is published of its vendor's, else None. [s]
@@ -122,7 +178,9 @@ class Coefficients:
         Raises UnknownCoefficientError for an unknown mode, or InputError.
         """
         name, vendor = mode_of(mode), hardware.id.partition("/")[0]
-        return own_overhead(hardware) or self.launches().overhead(hardware.kind, vendor, name)
+        if fact := hardware.facts.get("launch_overhead"):
+            return Range(f"{hardware.id} launch", (Reading("own", fact, fact, fact),))
+        return self.launches().overhead(hardware.kind, vendor, name)
 
     def _single(self, name: str) -> Path:
         for root in self.registry.roots:
@@ -142,12 +200,12 @@ class Coefficients:
         return self.registry.files_of(section)
 
     @memoised
-    def _read(self, file: Path, model: type[E]) -> tuple[Document, E, Facts]:
+    def _read(self, file: Path, model: type[E]) -> tuple[E, Facts]:
         document, spec = read_spec(file, model, self.registry.texts.get(file))
         facts = flatten(spec, document)
-        if found := [*problems(spec, document, facts), *event_problems(spec, document, facts)]:
+        if found := list(problems(spec, document, facts)):
             raise InputError(found)
-        return document, spec, facts
+        return spec, facts
 
 
 def _shape(file: Path) -> type[EnergySpec]:

@@ -58,7 +58,7 @@ class NodeEnergies:
         The power estimate of one document: energy of an FP32 op × format × circuit × overhead. A factor above 1 stands
         for a core's control, which is counted apart, so it counts as 1.
         """
-        facts = self.coefficients.circuits().facts
+        facts = self.coefficients.circuits()
         base = of_range(self.process.energy("op", "fp32"))
         dense = _bounded(facts[f"factors.{circuit}"]) if f"factors.{circuit}" in facts else of_one(circuit)
         around = of_fact(facts["overhead"], "overhead")
@@ -109,7 +109,7 @@ class NodeEnergies:
         return event if node == self.node else event.times(self.logic(node), f"{event.said}, carried to {self.node}")
 
     def _format(self, precision: str) -> Coefficient:
-        facts = self.coefficients.circuits().facts
+        facts = self.coefficients.circuits()
         if f"precisions.{precision}" not in facts:
             raise UnknownCoefficientError(f"no energy of {precision} arithmetic is known at any node")
         return of_fact(facts[f"precisions.{precision}"], precision)

@@ -132,23 +132,19 @@ class Factors:
     @cached_property
     def circuits(self) -> dict[str, Fact]:
         """Factor by circuit, highest first. [1]"""
-        found = _below("factors.", self._facts)
+        found = _below("factors.", self.coefficients.circuits())
         return dict(sorted(found.items(), key=lambda one: -one[1].value))
 
     @cached_property
     def precisions(self) -> dict[str, Fact]:
         """Factor by precision, widest first. [1]"""
-        found = _below("precisions.", self._facts)
+        found = _below("precisions.", self.coefficients.circuits())
         return {name: found[name] for name in PRECISIONS if name in found}
 
     @property
     def overhead(self) -> Fact:
         """Factor for the datapath around a unit. [1]"""
-        return self._facts["overhead"]
-
-    @property
-    def _facts(self) -> Facts:
-        return self.coefficients.circuits().facts
+        return self.coefficients.circuits()["overhead"]
 
     def node(self, text: str) -> str:
         """`4nm` of `4 nm` or `4NM`. Raises UnknownFactorError with the nearest nodes."""

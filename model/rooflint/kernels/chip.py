@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rooflint.base.facts import Fact
-from rooflint.coefficients.launch_overheads import LaunchOverheads
+from rooflint.coefficients.library import LaunchOverheads
 from rooflint.hardware.device import ComputeUnit, Hardware, UnsupportedError, working_units
 
 WARP = 32

@@ -26,7 +26,7 @@ from rooflint.base.units import (
     parse_quantity,
     percent,
 )
-from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError, working_units
 from rooflint.prediction.predict import ROOFLINE, NotKnownError, Prediction, Setting, predict

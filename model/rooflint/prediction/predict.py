@@ -15,8 +15,7 @@ import numpy as np
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.units import SECONDS, format_quantity
-from rooflint.coefficients.launch_overheads import FREE
-from rooflint.coefficients.library import launch_overhead
+from rooflint.coefficients.library import FREE, launch_overhead
 from rooflint.coefficients.ranges import Coefficient
 from rooflint.energy.model import Energies, power_limit
 from rooflint.energy.terms import Energy, energy_of

@@ -6,8 +6,7 @@ import pytest
 
 from rooflint.answers.explanation import METRICS, explain
 from rooflint.base.units import JOULES, SECONDS, format_quantity
-from rooflint.coefficients.launch_overheads import FREE
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import contend

@@ -8,8 +8,7 @@ import pytest
 from rooflint.answers.compare import breakdown, kernel_listing, kernel_map, overview, required, winners, wins
 from rooflint.answers.insights import caveats, insights
 from rooflint.base.units import JOULES, format_quantity
-from rooflint.coefficients.launch_overheads import FREE
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import BALANCE, compare, requirements, shown

@@ -6,14 +6,15 @@ import pytest
 
 from rooflint.base.errors import InputError
 from rooflint.base.facts import GRADES, Fact
+from rooflint.coefficients.energies import Events
 from rooflint.coefficients.library import Coefficients
-from rooflint.coefficients.ranges import UnknownCoefficientError
+from rooflint.coefficients.ranges import Range, UnknownCoefficientError, reading_of
 from rooflint.hardware.kinds import KINDS as DEVICE_KINDS
 from rooflint.hardware.registry import Registry
 
 SHIPPED = Coefficients(Registry())
 KINDS = SHIPPED.ids("events")
-EVENTS = [(kind, name) for kind in KINDS for name in SHIPPED.events(kind).names()]
+EVENTS = [(kind, name) for kind in KINDS for name in SHIPPED.events(kind).spec.events]
 FACTS = [(kind, fact) for kind in KINDS for fact in SHIPPED.events(kind).facts.values()]
 PUBLISHED = [
     (kind, fact) for kind, fact in FACTS if fact.path.startswith("events.") and fact.source.grade != "estimate"
@@ -29,12 +30,19 @@ def planted(fact: Fact, factor: float) -> Coefficients:
     return Coefficients(SHIPPED.registry.with_texts({fact.file: "".join(lines)}))
 
 
+def at_45_nm(events: Events, name: str) -> Range:
+    """What documents say of an event at 45 nm, whatever the node of its best reading."""
+    at = f"events.{name}.readings"
+    own = [one for one, reading in events.spec.events[name].readings.items() if reading.node == "45nm"]
+    return Range(name, tuple(reading_of(one, events.facts, f"{at}.{one}") for one in own))
+
+
 def laws(coefficients: Coefficients) -> Iterator[tuple[str, float, float, float]]:
     """A ratio that two documents, or two figures of one, tie down: what it is, its value, and between what."""
     node = coefficients.process("45nm")
     mac = {one: node.energy("multiply", one).typical + node.energy("add", one).typical for one in ("fp16", "fp32")}
     cpu, gpu = coefficients.events("cpu"), coefficients.events("gpu")
-    at = {name: cpu.energy(name, "45nm").typical for name in ("instruction", "fetch", "registers", "register")}
+    at = {name: at_45_nm(cpu, name).typical for name in ("instruction", "fetch", "registers", "register")}
     # "FP is about a tenth of a simple instruction": 70 / 4.6 = 15
     yield "an instruction over an FP32 multiply and add", at["instruction"] / mac["fp32"], 8, 25
     # 25 pJ for an instruction, 20 for 64 bits of 32 KiB
@@ -43,7 +51,7 @@ def laws(coefficients: Coefficients) -> Iterator[tuple[str, float, float, float]
     yield "registers of an instruction over an access", at["registers"] / at["register"], 2, 10
     retired = cpu.energy("retired")
     yield "the dearest light instruction over the cheapest", retired.high / retired.low, 1, 3
-    lane = {name: gpu.energy(name, "45nm").typical for name in ("instruction", "hfma", "hdp4a", "hmma", "imma")}
+    lane = {name: at_45_nm(gpu, name).typical for name in ("instruction", "hfma", "hdp4a", "hmma", "imma")}
     # 1.1 + 0.4 = 1.5; four of them are 6; 64 are 96 and 512 of INT8, 0.2 + 0.1 each, are 154
     yield "HFMA over an FP16 multiply and add", lane["hfma"] / mac["fp16"], 0.95, 1.05
     yield "HDP4A over four of them", lane["hdp4a"] / (4 * mac["fp16"]), 0.95, 1.05
@@ -61,7 +69,7 @@ def laws(coefficients: Coefficients) -> Iterator[tuple[str, float, float, float]
             share + 0.01,
         )
     yield "a register at 28 over one at 45 nm", gpu.energy("register").typical / at["register"], 0.4, 1.5
-    yield "a register of a GPU over one of a CPU", gpu.energy("register", "45nm").typical / at["register"], 0.9, 1.1
+    yield "a register of a GPU over one of a CPU", at_45_nm(gpu, "register").typical / at["register"], 0.9, 1.1
 
 
 def broken(coefficients: Coefficients) -> list[str]:
@@ -109,7 +117,7 @@ def test_an_event_lies_within_its_ends_and_says_what_it_is(kind, name):
     events = SHIPPED.events(kind)
     found = events.energy(name)
     assert found.low <= found.typical <= found.high
-    assert events.what(name).endswith(".")
+    assert events.spec.events[name].what.endswith(".")
 
 
 # ---- what there is

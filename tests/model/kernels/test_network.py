@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.launch_overheads import FREE
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.kernels import gemm

@@ -7,8 +7,7 @@ import pytest
 from rooflint.answers.compare import Question, answer
 from rooflint.answers.insights import insights
 from rooflint.base.errors import RooflintError
-from rooflint.coefficients.launch_overheads import FREE
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rooflint.coefficients.launch_overheads import FREE
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, zone

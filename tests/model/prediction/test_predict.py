@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
-from rooflint.coefficients.launch_overheads import FREE
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import UnsupportedError

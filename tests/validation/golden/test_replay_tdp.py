@@ -111,7 +111,7 @@ def test_the_node_of_the_documented_device_has_its_own_energy(table):
 
 
 def test_the_factor_of_the_table_stands_beside_that_of_the_text(table):
-    circuits = Coefficients(Registry()).circuits().facts
+    circuits = Coefficients(Registry()).circuits()
     rows = {row.what: row for row in assumptions(assumed(table)["H100"], "fp16", "fp16", circuits)}
     circuit = rows["counted_power.circuit"]
     assert (circuit.assumed, circuit.sourced) == ("0.80", "0.85")

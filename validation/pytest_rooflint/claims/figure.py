@@ -26,7 +26,7 @@ from rooflint.base.units import (
     Dimension,
     format_quantity,
 )
-from rooflint.coefficients.launch_overheads import FREE
+from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, memory_time_s

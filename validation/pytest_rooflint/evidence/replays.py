@@ -166,7 +166,7 @@ def replays(golden: Golden, suite: Suite, verdicts: Sequence[Verdict]) -> Iterat
 def _assumptions(golden: Golden, one: Assumed, suite: Suite) -> list[Assumption]:
     compute = golden.spec.compute or "fp32"
     try:
-        circuits = Coefficients(suite.registry).circuits().facts
+        circuits = Coefficients(suite.registry).circuits()
         return list(assumptions(one, compute, golden.spec.storage or compute, circuits))
     except RooflintError as error:
         return [

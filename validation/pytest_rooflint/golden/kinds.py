@@ -17,7 +17,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, precision, rate_unit
 from rooflint.base.units import OPS_PER_S, Dimension, format_quantity
-from rooflint.coefficients.launch_overheads import FREE, MODES
+from rooflint.coefficients.library import FREE, MODES
 from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
