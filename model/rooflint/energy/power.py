@@ -46,6 +46,8 @@ class PowerTerm:
     """What is counted: `op`, `B`, `s`."""
     each: Coefficient
     """What one costs. [J], of idle power a second of it."""
+    most_per_s: float | None = None
+    """Events a second at the most, where that is not known; None where it is."""
 
     @property
     def low_w(self) -> float:
@@ -60,7 +62,32 @@ class PowerTerm:
     @property
     def high_w(self) -> float:
         """[W]"""
-        return self.rate_per_s * self.each.high
+        rate_per_s = self.rate_per_s if self.most_per_s is None else self.most_per_s
+        return rate_per_s * self.each.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Power:
+    """A sum of terms. `low <= typical <= high`."""
+
+    powers: tuple[PowerTerm, ...]
+    left_out: tuple[str, ...] = ()
+    """Terms without a known figure, in sentences: the power is at least the sum of the others."""
+
+    @property
+    def low_w(self) -> float:
+        """Published arithmetic alone, the least that is moved, memory and idle power at their lowest. [W]"""
+        return sum(power.low_w for power in self.powers)
+
+    @property
+    def typical_w(self) -> float:
+        """All terms as typical, the memory with the least that is moved. [W]"""
+        return sum(power.typical_w for power in self.powers)
+
+    @property
+    def high_w(self) -> float:
+        """The whole datapath, the most that is moved, memory and idle power at their highest. [W]"""
+        return sum(power.high_w for power in self.powers)
 
 
 @dataclass(frozen=True)
@@ -87,30 +114,12 @@ class Load:
         return sum(unit.peak_ops_per_s(self.precision) for unit in self.units)
 
 
-@dataclass(frozen=True)
-class PowerCheck:
-    """The power of a load, beside what its device is rated for. `low <= typical <= high`."""
+@dataclass(frozen=True, kw_only=True)
+class PowerCheck(Power):
+    """The power of a load, beside what its device is rated for."""
 
     load: Load
     limit: Fact
-    powers: tuple[PowerTerm, ...]
-    left_out: tuple[str, ...] = ()
-    """Terms without a known figure, in sentences: the power is at least the sum of the others."""
-
-    @property
-    def low_w(self) -> float:
-        """Published arithmetic alone, memory and idle power at their lowest. [W]"""
-        return sum(power.low_w for power in self.powers)
-
-    @property
-    def typical_w(self) -> float:
-        """[W]"""
-        return sum(power.typical_w for power in self.powers)
-
-    @property
-    def high_w(self) -> float:
-        """The whole datapath, memory and idle power at their highest. [W]"""
-        return sum(power.high_w for power in self.powers)
 
     @property
     def limit_w(self) -> float:
@@ -210,53 +219,21 @@ class Work:
     """What is moved at the most; None for all that the memory can. [B/s]"""
 
 
-@dataclass(frozen=True)
-class WorkPower:
-    """The power of some work. `low <= typical <= high`."""
+@dataclass(frozen=True, kw_only=True)
+class WorkPower(Power):
+    """The power of some work."""
 
     hardware: Hardware
     work: Work
-    powers: tuple[PowerTerm, ...]
-    """Without the memory."""
-    memory: PowerTerm | None
-    """At its full bandwidth; None without a figure."""
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def low_w(self) -> float:
-        """All parts at their lowest, the memory with the least that is moved. [W]"""
-        return sum(power.low_w for power in self.low_parts())
-
-    @property
-    def typical_w(self) -> float:
-        """All parts as typical, the memory with the least that is moved. [W]"""
-        return sum(power.typical_w for power in (*self.powers, *self._moved(self.work.least_bytes_per_s)))
-
-    @property
-    def high_w(self) -> float:
-        """All parts at their highest, the memory with the most that is moved. [W]"""
-        return sum(power.high_w for power in (*self.powers, *self._moved(self.work.most_bytes_per_s)))
-
-    def _moved(self, bytes_per_s: float | None) -> tuple[PowerTerm, ...]:
-        """The memory at a traffic."""
-        if self.memory is None:
-            return ()
-        return (self.memory if bytes_per_s is None else replace(self.memory, rate_per_s=bytes_per_s),)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """What it rests on, each once."""
-        parts = (*self.powers, *((self.memory,) if self.memory else ()))
-        return tuple(dict.fromkeys(fact for power in parts for fact in power.each.facts))
-
-    @property
-    def grade(self) -> Grade:
-        """The weakest grade of what its coefficients rest on."""
-        return max((power.each.grade for power in self.powers), key=GRADES.index)
+        return tuple(dict.fromkeys(fact for power in self.powers for fact in power.each.facts))
 
     def low_parts(self) -> Iterator[PowerTerm]:
         """The non-zero terms of the lowest power."""
-        yield from (power for power in (*self.powers, *self._moved(self.work.least_bytes_per_s)) if power.low_w)
+        yield from (power for power in self.powers if power.low_w)
 
 
 def survey(
@@ -317,13 +294,23 @@ def check_load(load: Load, energies: Energies) -> PowerCheck:
     limit = power_limit(load.hardware)
     if limit is None:
         raise EnergyError(f"{load.hardware.id}: no power limit is known")
-    powers, left_out = list(_compute(load, energies)), list(_uncounted(load.units))
-    for name, part in (("memory", _memory_power), ("idle power", _idle_power)):
+    hardware = load.hardware
+    known, left_out = _known(
+        ("memory", lambda: _memory_power(hardware, energies)), ("idle power", lambda: _idle_power(hardware, energies))
+    )
+    powers = (*_compute(load, energies), *known)
+    return PowerCheck(load=load, limit=limit, powers=powers, left_out=(*_uncounted(load.units), *left_out))
+
+
+def _known(*parts: tuple[str, Callable[[], PowerTerm]]) -> tuple[list[PowerTerm], list[str]]:
+    """The terms whose figures are known, and the names of the others in sentences."""
+    powers, left_out = [], []
+    for name, part in parts:
         try:
-            powers.append(part(load.hardware, energies))
+            powers.append(part())
         except MISSING as error:
             left_out.append(f"{name} is not counted: {error}")
-    return PowerCheck(load, limit, tuple(powers), tuple(left_out))
+    return powers, left_out
 
 
 def _uncounted(units: Iterable[ComputeUnit]) -> Iterator[str]:
@@ -371,35 +358,23 @@ def power_of(hardware: Hardware, work: Work, energies: Energies) -> WorkPower:
     Raises EnergyError, UnknownCoefficientError, UndisclosedError or UnsupportedError where the arithmetic of its units
     is not known; a datapath, a memory or an idle power that is not known is left out, in words.
     """
-    powers, left_out = list(_arithmetic(hardware, work, energies)), list(_uncounted_of(hardware, work))
-    memory = None
-    for name, part in _parts(hardware, work, energies):
-        try:
-            power = part()
-        except MISSING as error:
-            left_out.append(f"{name} is not counted: {error}")
-            continue
-        if power.cause == "memory":
-            memory = power
-        else:
-            powers.append(power)
-    return WorkPower(hardware, work, tuple(powers), memory, tuple(left_out))
-
-
-def _arithmetic(hardware: Hardware, work: Work, energies: Energies) -> Iterator[PowerTerm]:
-    if work.unit:
-        yield _arithmetic_power(energies.node(hardware), work.precision, work.ops_per_s)
-
-
-def _uncounted_of(hardware: Hardware, work: Work) -> Iterator[str]:
-    if work.unit:
-        yield from _uncounted([hardware.unit(work.unit)])
-
-
-def _parts(hardware: Hardware, work: Work, energies: Energies) -> Iterator[tuple[str, Callable[[], PowerTerm]]]:
-    """Terms whose figure may be missing."""
+    parts = [
+        ("memory", lambda: _traffic_power(hardware, work, energies)),
+        ("idle power", lambda: _idle_power(hardware, energies)),
+    ]
+    arithmetic, uncounted = list[PowerTerm](), list[str]()
     if work.unit:
         node, unit = energies.node(hardware), hardware.unit(work.unit)
-        yield "the datapath", lambda: _datapath_power(node, unit, work.precision, work.ops_per_s)
-    yield "memory", lambda: _memory_power(hardware, energies)
-    yield "idle power", lambda: _idle_power(hardware, energies)
+        arithmetic = [_arithmetic_power(node, work.precision, work.ops_per_s)]
+        uncounted = list(_uncounted([unit]))
+        parts.insert(0, ("the datapath", lambda: _datapath_power(node, unit, work.precision, work.ops_per_s)))
+    known, left_out = _known(*parts)
+    powers = sorted((*arithmetic, *known), key=lambda power: power.cause == "memory")  # the memory comes last
+    return WorkPower(hardware=hardware, work=work, powers=tuple(powers), left_out=(*uncounted, *left_out))
+
+
+def _traffic_power(hardware: Hardware, work: Work, energies: Energies) -> PowerTerm:
+    """The memory at the traffic of some work: at the most what it gives, where the work does not say."""
+    full = _memory_power(hardware, energies)
+    most = full.rate_per_s if work.most_bytes_per_s is None else work.most_bytes_per_s
+    return replace(full, rate_per_s=work.least_bytes_per_s, most_per_s=most)

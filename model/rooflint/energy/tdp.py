@@ -185,34 +185,6 @@ def _below(prefix: str, facts: Facts) -> dict[str, Fact]:
     return {path.removeprefix(prefix): fact for path, fact in facts.items() if path.startswith(prefix)}
 
 
-def mac_ladder(factors: Factors, node: str, circuit: str, precision: str) -> Ladder:
-    """Energy of one MAC in a unit of that circuit. [J/MAC]. Raises UnknownFactorError."""
-    node, circuit, precision = factors.node(node), factors.circuit(circuit), factors.precision(precision)
-    base = factors.bases[node]
-    return Ladder(
-        (
-            Factor("base", base.value, f"{base.display} at {node}", base),
-            _factor("circuit", factors.circuits[circuit], circuit),
-            _factor("precision", factors.precisions[precision], precision),
-            Factor("ops", OPS_PER_MAC, f"{OPS_PER_MAC} op/MAC"),
-            _factor("overhead", factors.overhead, "datapath"),
-        )
-    )
-
-
-def rate_ladder(precision: str, alus: int, macs_per_clock: float, clock_hz: float, hold: Hold) -> Ladder:
-    """MACs of all ALUs in a second. [MAC/s]"""
-    factors = [
-        Factor("alus", alus, f"{alus} ALU"),
-        Factor("macs_per_clock", macs_per_clock, f"{format_number(macs_per_clock)} MAC/clock"),
-        Factor("clock", clock_hz, format_quantity(clock_hz, HERTZ)),
-    ]
-    if hold is Hold.width:
-        side_by_side = f"{DATAPATH_BITS}/{precision_named(precision).bits} {precision} side by side"
-        factors.insert(2, Factor("packed", packed_macs(precision, hold), side_by_side))
-    return Ladder(tuple(factors))
-
-
 def _factor(name: str, fact: Fact, what: str) -> Factor:
     return Factor(name, fact.value, f"{fact.display} {what}", fact)
 
@@ -241,13 +213,30 @@ class TdpEstimate:
     @cached_property
     def mac(self) -> Ladder:
         """Energy of one MAC. [J/MAC]"""
-        return mac_ladder(self.factors, self.case.node, self.case.circuit, self.case.precision)
+        case, base = self.case, self.factors.bases[self.case.node]
+        return Ladder(
+            (
+                Factor("base", base.value, f"{base.display} at {case.node}", base),
+                _factor("circuit", self.factors.circuits[case.circuit], case.circuit),
+                _factor("precision", self.factors.precisions[case.precision], case.precision),
+                Factor("ops", OPS_PER_MAC, f"{OPS_PER_MAC} op/MAC"),
+                _factor("overhead", self.factors.overhead, "datapath"),
+            )
+        )
 
     @cached_property
     def rate(self) -> Ladder:
         """MACs in a second, every ALU at work in every clock. [MAC/s]"""
         case = self.case
-        return rate_ladder(case.precision, case.alus, case.macs_per_clock, case.clock_hz, case.hold)
+        factors = [
+            Factor("alus", case.alus, f"{case.alus} ALU"),
+            Factor("macs_per_clock", case.macs_per_clock, f"{format_number(case.macs_per_clock)} MAC/clock"),
+            Factor("clock", case.clock_hz, format_quantity(case.clock_hz, HERTZ)),
+        ]
+        if case.hold is Hold.width:
+            side_by_side = f"{DATAPATH_BITS}/{precision_named(case.precision).bits} {case.precision} side by side"
+            factors.insert(2, Factor("packed", packed_macs(case.precision, case.hold), side_by_side))
+        return Ladder(tuple(factors))
 
     @property
     def energy_j_per_mac(self) -> float:
