@@ -7,20 +7,8 @@ from rooflint.base.errors import Problem
 from rooflint.base.facts import Fact
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import METRES, UnitError, parse_quantity
-from rooflint.coefficients.energies import MemoryEnergy
+from rooflint.coefficients import schema
 from rooflint.coefficients.ranges import Reading, reading_of
-from rooflint.coefficients.schema import (
-    PARTS,
-    PICO,
-    WINDOWS,
-    EnergySpec,
-    EventSpec,
-    EventsSpec,
-    LaunchesSpec,
-    MemoryEnergySpec,
-    MemoryReading,
-    ProcessSpec,
-)
 from rooflint.hardware.device import Facts
 from rooflint.hardware.kinds import KINDS
 
@@ -37,24 +25,24 @@ def size_of(node: str) -> float | None:
     return quantity.value if quantity.dimension == METRES else None
 
 
-def problems(spec: EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
+def problems(spec: schema.EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
     """Contradictions in a file of coefficients, each with its line."""
-    if isinstance(spec, ProcessSpec):
+    if isinstance(spec, schema.ProcessSpec):
         yield from _misnamed_node(document)
         yield from _wires(spec, facts)
         for key in sorted({path.split(".", 2)[2] for path in facts}):
             if not key.endswith(".capacity"):
                 yield from far([fact for path, fact in facts.items() if path.split(".", 2)[2] == key])
-    if isinstance(spec, MemoryEnergySpec):
+    if isinstance(spec, schema.MemoryEnergySpec):
         broken = [problem for name in spec.readings for problem in incomplete(f"readings.{name}", document, facts)]
-        yield from broken or _scopes(MemoryEnergy(document.file.stem, spec, facts))
-    if isinstance(spec, EventsSpec):
+        yield from broken or _scopes(spec, facts)
+    if isinstance(spec, schema.EventsSpec):
         yield from _misnamed_kind(document)
         events = [f"events.{name}.readings.{one}" for name, event in spec.events.items() for one in event.readings]
         idle = [f"idle.{name}" for name in spec.idle]
         broken = [problem for path in (*events, *idle) for problem in incomplete(path, document, facts)]
         yield from broken or _events(spec, facts)
-    if isinstance(spec, LaunchesSpec):
+    if isinstance(spec, schema.LaunchesSpec):
         yield from _launches(spec, document, facts)
 
 
@@ -63,7 +51,7 @@ def _misnamed_node(document: Document) -> Iterator[Problem]:
         yield Problem(document.file, 1, f"'{document.file.stem}' is not a process node: want a name such as 4nm.yaml")
 
 
-def _wires(spec: ProcessSpec, facts: Facts) -> Iterator[Problem]:
+def _wires(spec: schema.ProcessSpec, facts: Facts) -> Iterator[Problem]:
     """Random data changes every other bit, so its energy is half of a transition's; by rounding, not by more."""
     for name in spec.readings:
         half, whole = (facts.get(f"readings.{name}.wire.{key}") for key in ("random_bit", "transition"))
@@ -81,21 +69,21 @@ def incomplete(path: str, document: Document, facts: Facts) -> Iterator[Problem]
             yield contradiction(lower, upper, "is above")
 
 
-def _scopes(memory: MemoryEnergy) -> Iterator[Problem]:
+def _scopes(spec: schema.MemoryEnergySpec, facts: Facts) -> Iterator[Problem]:
     """Readings of one scope that lie far apart, and a part that costs more than the whole by the same document."""
-    readings = memory.spec.readings
-    for (name, one), (other, two) in combinations(readings.items(), 2):
-        first, second = memory.reading(name), memory.reading(other)
+    for (name, one), (other, two) in combinations(spec.readings.items(), 2):
+        first, second = (reading_of(each, facts, f"readings.{each}") for each in (name, other))
         if one.scope == two.scope:
             yield from far([first.low, first.high, second.low, second.high])
-        yield from _part_above_whole(one, first, two, second)
-        yield from _part_above_whole(two, second, one, first)
+        yield from _part_above_whole(one.scope, first, two.scope, second)
+        yield from _part_above_whole(two.scope, second, one.scope, first)
 
 
-def _part_above_whole(one: MemoryReading, part: Reading, two: MemoryReading, whole: Reading) -> Iterator[Problem]:
+def _part_above_whole(scope: schema.Scope, part: Reading, other: schema.Scope, whole: Reading) -> Iterator[Problem]:
     same = part.low.source.document == whole.low.source.document
-    if same and PARTS[one.scope] and PARTS[one.scope] < PARTS[two.scope] and part.low.value > whole.high.value:
-        yield contradiction(part.low, whole.high, f"is {one.scope} alone, and above the {two.scope} of")
+    is_part = schema.PARTS[scope] and schema.PARTS[scope] < schema.PARTS[other]
+    if same and is_part and part.low.value > whole.high.value:
+        yield contradiction(part.low, whole.high, f"is {scope} alone, and above the {other} of")
 
 
 def far(facts: Sequence[Fact]) -> Iterator[Problem]:
@@ -115,7 +103,7 @@ def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
 
 
 #: One reading of one event: the event, its node, and the reading.
-OfEvent = tuple[EventSpec, str | None, Reading]
+OfEvent = tuple[schema.EventSpec, str | None, Reading]
 
 
 def _misnamed_kind(document: Document) -> Iterator[Problem]:
@@ -124,7 +112,7 @@ def _misnamed_kind(document: Document) -> Iterator[Problem]:
         yield Problem(document.file, 1, f"'{name}' is not a kind of processor: want one of {', '.join(KINDS)}")
 
 
-def _events(spec: EventsSpec, facts: Facts) -> Iterator[Problem]:
+def _events(spec: schema.EventsSpec, facts: Facts) -> Iterator[Problem]:
     found = {name: list(_readings_of(name, event, facts)) for name, event in spec.events.items()}
     for name, event in spec.events.items():
         yield from _outside(event, found[name])
@@ -137,16 +125,18 @@ def _events(spec: EventsSpec, facts: Facts) -> Iterator[Problem]:
         yield from far([fact for one in ranges for fact in one.facts])
 
 
-def _readings_of(name: str, event: EventSpec, facts: Facts) -> Iterator[OfEvent]:
+def _readings_of(name: str, event: schema.EventSpec, facts: Facts) -> Iterator[OfEvent]:
     for reading, one in event.readings.items():
         yield event, one.node, reading_of(reading, facts, f"events.{name}.readings.{reading}")
 
 
-def _outside(event: EventSpec, found: list[OfEvent]) -> Iterator[Problem]:
-    low, high = WINDOWS[event.per]
+def _outside(event: schema.EventSpec, found: list[OfEvent]) -> Iterator[Problem]:
+    low, high = schema.WINDOWS[event.per]
     for fact in (fact for _, _, one in found for fact in one.facts):
         if not low <= fact.value <= high:
-            text = f"'{fact.display}' per {event.per} is outside {low / PICO:.10g} … {high / PICO:.10g} pJ"
+            text = (
+                f"'{fact.display}' per {event.per} is outside {low / schema.PICO:.10g} … {high / schema.PICO:.10g} pJ"
+            )
             yield Problem(fact.file, fact.line, f"{fact.path}: {text}; wrong unit or prefix?")
 
 
@@ -186,11 +176,11 @@ def _parts(readings: list[OfEvent]) -> Iterator[Problem]:
                 yield contradiction(_largest(group), whole.high, how)
 
 
-def _largest(group: list[tuple[EventSpec, Reading]]) -> Fact:
+def _largest(group: list[tuple[schema.EventSpec, Reading]]) -> Fact:
     return max((part.low for _, part in group), key=lambda fact: fact.value)
 
 
-def _launches(spec: LaunchesSpec, document: Document, facts: Facts) -> Iterator[Problem]:
+def _launches(spec: schema.LaunchesSpec, document: Document, facts: Facts) -> Iterator[Problem]:
     for kind, owners in spec.launches.items():
         for owner, modes in owners.items():
             for mode, launch in modes.items():

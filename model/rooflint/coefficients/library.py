@@ -11,7 +11,7 @@ of a node are what was published for that node.
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -19,35 +19,143 @@ from typing import TypeVar, get_args
 
 from rooflint.base.errors import InputError, shown
 from rooflint.base.memo import known, memoised
+from rooflint.coefficients import schema
 from rooflint.coefficients.checks import problems, size_of
-from rooflint.coefficients.energies import Events, MemoryEnergy, Process
 from rooflint.coefficients.ranges import Coefficient, Range, Reading, UnknownCoefficientError, of_range, reading_of
-from rooflint.coefficients.schema import (
-    CircuitsSpec,
-    EnergySpec,
-    EventsSpec,
-    LaunchesSpec,
-    LaunchSpec,
-    MemoryEnergySpec,
-    Mode,
-    ProcessSpec,
-)
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.spec_files import flatten, read_spec
 
-E = TypeVar("E", bound=EnergySpec)
+E = TypeVar("E", bound=schema.EnergySpec)
 
 #: Folders of a root, and files in it, with the shape of each.
-SECTIONS: Mapping[str, type[EnergySpec]] = MappingProxyType(
-    {"process": ProcessSpec, "memory": MemoryEnergySpec, "events": EventsSpec}
+SECTIONS: Mapping[str, type[schema.EnergySpec]] = MappingProxyType(
+    {"process": schema.ProcessSpec, "memory": schema.MemoryEnergySpec, "events": schema.EventsSpec}
 )
-SINGLES: Mapping[str, type[EnergySpec]] = MappingProxyType({"circuits": CircuitsSpec, "launches": LaunchesSpec})
+SINGLES: Mapping[str, type[schema.EnergySpec]] = MappingProxyType(
+    {"circuits": schema.CircuitsSpec, "launches": schema.LaunchesSpec}
+)
+
+
+# ---- Energies of a process node, a memory and a kind of processor, and its idle power
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process node: energies of operations, of arrays and of wires, by document."""
+
+    id: str
+    spec: schema.ProcessSpec
+    facts: Facts
+
+    def energy(self, kind: str, of: str) -> Range:
+        """`("multiply", "fp16")`, `("sram", "kib8")` or `("wire", "random_bit")`. [J/op, J/B or J/B/m]
+
+        Raises UnknownCoefficientError.
+        """
+        tail = f"{of}.read" if kind == "sram" else of
+        readings = [
+            Reading(name, fact, fact, fact)
+            for name in self.spec.readings
+            if (fact := self.facts.get(f"readings.{name}.{kind}.{tail}"))
+        ]
+        if not readings:
+            having = ", ".join(sorted(self.energies())) or "none"
+            raise UnknownCoefficientError(f"{self.id} has no energy '{kind} {of}' (has: {having})")
+        return Range(f"{self.id} {kind} {of}", tuple(readings))
+
+    def energies(self) -> set[str]:
+        """`multiply fp16`, `sram kib8`: what can be asked for."""
+        paths = (path.split(".")[2:] for path in self.facts if not path.endswith(".capacity"))
+        return {f"{kind} {of}" for kind, of, *_ in paths if kind != "relative_power"}
+
+
+@dataclass(frozen=True)
+class MemoryEnergy:
+    """A kind of memory: energies of an access, by document and by what they include."""
+
+    id: str
+    spec: schema.MemoryEnergySpec
+    facts: Facts
+
+    def energy(self, scope: str) -> Range:
+        """The range of that scope over all documents. [J/B]. Raises UnknownCoefficientError."""
+        wanted = scope_of(scope)
+        readings = tuple(
+            reading_of(name, self.facts, f"readings.{name}")
+            for name, one in self.spec.readings.items()
+            if one.scope == wanted
+        )
+        if not readings:
+            having = ", ".join(dict.fromkeys(one.scope for one in self.spec.readings.values()))
+            raise UnknownCoefficientError(f"{self.id} has no energy of scope '{scope}' (has: {having})")
+        return Range(f"{self.id} {scope}", readings)
+
+
+def scope_of(text: str) -> schema.Scope:
+    """The scope of that name. Raises UnknownCoefficientError."""
+    for scope in schema.PARTS:
+        if scope == text:
+            return scope
+    raise UnknownCoefficientError(f"unknown scope '{text}' (known: {', '.join(schema.PARTS)})")
+
+
+@dataclass(frozen=True)
+class Events:
+    """Energies of control and shares of idle power of a kind of processor, by document."""
+
+    id: str
+    spec: schema.EventsSpec
+    facts: Facts
+
+    def energy(self, name: str) -> Range:
+        """What documents say that one occurrence costs, at the node of the best reading. [J]
+
+        Figures of several nodes are never in one range. Raises UnknownCoefficientError.
+        """
+        node, event = self.node(name), self._event(name)
+        at_node = tuple(self._reading(name, one) for one, spec in event.readings.items() if spec.node == node)
+        return Range(f"{self.id} {name}", at_node)
+
+    def node(self, name: str) -> str | None:
+        """The node that the best reading of an event holds for, `45nm`; None where its document names none.
+
+        Raises UnknownCoefficientError.
+        """
+        readings = self._event(name).readings
+        every = Range(f"{self.id} {name}", tuple(self._reading(name, one) for one in readings))
+        return readings[every.best.name].node
+
+    def idle_share(self, state: str | None = None) -> Range:
+        """Idle power over TDP in a state, or in any. [1]. Raises UnknownCoefficientError."""
+        readings = tuple(
+            reading_of(name, self.facts, f"idle.{name}")
+            for name, one in self.spec.idle.items()
+            if state in (None, one.state)
+        )
+        if not readings:
+            having = dict.fromkeys(one.state for one in self.spec.idle.values())
+            wanted = f"in state '{state}'" if state else "in any state"
+            having_text = f" (has: {_listed(having)})" if having else ""
+            raise UnknownCoefficientError(f"no idle power of the kind {self.id} is known {wanted}{having_text}")
+        return Range(f"{self.id} idle {state or 'power'}", readings)
+
+    def _event(self, name: str) -> schema.EventSpec:
+        if name not in self.spec.events:
+            raise UnknownCoefficientError(f"{self.id} has no event '{name}' (has: {_listed(self.spec.events)})")
+        return self.spec.events[name]
+
+    def _reading(self, name: str, reading: str) -> Reading:
+        return reading_of(reading, self.facts, f"events.{name}.readings.{reading}")
+
+
+def _listed(things: Iterable[str]) -> str:
+    return ", ".join(things) or "none"
 
 
 # ---- Launch overheads: time before the first useful clock
 
-MODES: tuple[Mode, ...] = get_args(Mode)
+MODES: tuple[schema.Mode, ...] = get_args(schema.Mode)
 
 FREE = "free"
 """A launch that costs nothing, as in the plain roofline; besides MODES."""
@@ -60,7 +168,7 @@ ANY = "any"
 class LaunchOverheads:
     """Launch overheads by kind of device, vendor and mode; an unknown mode raises UnknownCoefficientError."""
 
-    spec: LaunchesSpec
+    spec: schema.LaunchesSpec
     facts: Facts
 
     def overhead(self, kind: str, vendor: str, mode: str) -> Range | None:
@@ -85,17 +193,17 @@ class LaunchOverheads:
                 return self._reading(hardware.kind, vendor, mode, name)
         return None
 
-    def _vendors(self, kind: str) -> Mapping[str, Mapping[Mode, LaunchSpec]]:
+    def _vendors(self, kind: str) -> Mapping[str, Mapping[schema.Mode, schema.LaunchSpec]]:
         return next((vendors for name, vendors in self.spec.launches.items() if name == kind), {})
 
-    def _launch(self, kind: str, vendor: str, mode: str) -> LaunchSpec | None:
+    def _launch(self, kind: str, vendor: str, mode: str) -> schema.LaunchSpec | None:
         return self._vendors(kind).get(vendor, {}).get(mode_of(mode))
 
     def _reading(self, kind: str, vendor: str, mode: str, name: str) -> Reading:
         return reading_of(name, self.facts, f"launches.{kind}.{vendor}.{mode}.readings.{name}")
 
 
-def mode_of(text: str) -> Mode:
+def mode_of(text: str) -> schema.Mode:
     """The mode of that name. Raises UnknownCoefficientError."""
     for mode in MODES:
         if mode == text:
@@ -144,22 +252,22 @@ class Coefficients:
     def process(self, node: str) -> Process:
         """The node of that name, `4 nm` or `4nm`. Raises UnknownCoefficientError or InputError."""
         name = "".join(node.split())
-        return Process(name, *self._read(self._file("process", name), ProcessSpec))
+        return Process(name, *self._read(self._file("process", name), schema.ProcessSpec))
 
     def memory(self, kind: str) -> MemoryEnergy:
         """The memory of that name, `hbm3`. Raises UnknownCoefficientError or InputError."""
-        return MemoryEnergy(kind, *self._read(self._file("memory", kind), MemoryEnergySpec))
+        return MemoryEnergy(kind, *self._read(self._file("memory", kind), schema.MemoryEnergySpec))
 
     def circuits(self) -> Facts:
         """Factors on the energy of an op, by how a unit is built and by precision, of the first root that has the file.
 
         Raises UnknownCoefficientError or InputError.
         """
-        return self._read(self._single("circuits"), CircuitsSpec)[1]
+        return self._read(self._single("circuits"), schema.CircuitsSpec)[1]
 
     def events(self, kind: str) -> Events:
         """Energies of control of processors of that kind, `gpu`. Raises UnknownCoefficientError or InputError."""
-        return Events(kind, *self._read(self._file("events", kind), EventsSpec))
+        return Events(kind, *self._read(self._file("events", kind), schema.EventsSpec))
 
     def idle_share(self, kind: str, state: str | None = None) -> Range:
         """Idle power over TDP of processors of that kind, in a state or in any. [1]
@@ -170,7 +278,7 @@ class Coefficients:
 
     def launches(self) -> LaunchOverheads:
         """The launch overheads of the first root that has the file. Raises UnknownCoefficientError or InputError."""
-        return LaunchOverheads(*self._read(self._single("launches"), LaunchesSpec))
+        return LaunchOverheads(*self._read(self._single("launches"), schema.LaunchesSpec))
 
     def launch_overhead(self, hardware: Hardware, mode: str) -> Range | None:
         """Time that a launch costs a device: its own fact, else what is published of its vendor's, else None. [s]
@@ -208,7 +316,7 @@ class Coefficients:
         return spec, facts
 
 
-def _shape(file: Path) -> type[EnergySpec]:
+def _shape(file: Path) -> type[schema.EnergySpec]:
     return SECTIONS.get(file.parent.name) or SINGLES[file.stem]
 
 

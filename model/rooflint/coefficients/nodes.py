@@ -11,8 +11,7 @@ from functools import cached_property
 from rooflint.base.facts import Fact
 from rooflint.base.memo import memoised
 from rooflint.coefficients.checks import size_of
-from rooflint.coefficients.energies import Process
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import Coefficients, Process
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_range
 from rooflint.hardware.device import Facts
 

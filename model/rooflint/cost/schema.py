@@ -10,16 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from rooflint.base.units import (
-    DIMENSIONLESS,
-    DOLLARS,
-    DOLLARS_PER_J,
-    DOLLARS_PER_S,
-    GRAMS,
-    GRAMS_PER_J,
-    JOULES_PER_KWH,
-    SECONDS_PER_HOUR,
-)
+from rooflint.base import units
 from rooflint.hardware.schema import FactKind, SourcedSpec, Strict, Text, fact_of
 
 GRAMS_PER_KG = 1000
@@ -28,41 +19,43 @@ GRAMS_PER_KG = 1000
 Rent = fact_of(
     FactKind(
         "a price per hour of one device",
-        DOLLARS_PER_S,
-        0.005 / SECONDS_PER_HOUR,
-        20 / SECONDS_PER_HOUR,
+        units.DOLLARS_PER_S,
+        0.005 / units.SECONDS_PER_HOUR,
+        20 / units.SECONDS_PER_HOUR,
         "3.22 USD/h",
         unit="USD/h",
-        shown=1 / SECONDS_PER_HOUR,
+        shown=1 / units.SECONDS_PER_HOUR,
     )
 )
-Purchase = fact_of(FactKind("a price of one device", DOLLARS, 10, 60_000, "12500 USD", unit="USD", shown=1))
+Purchase = fact_of(FactKind("a price of one device", units.DOLLARS, 10, 60_000, "12500 USD", unit="USD", shown=1))
 Embodied = fact_of(
-    FactKind("the carbon of making one device", GRAMS, 50, 1000 * GRAMS_PER_KG, "164 kg", unit="kg", shown=GRAMS_PER_KG)
+    FactKind(
+        "the carbon of making one device", units.GRAMS, 50, 1000 * GRAMS_PER_KG, "164 kg", unit="kg", shown=GRAMS_PER_KG
+    )
 )
 Carbon = fact_of(
     FactKind(
         "a carbon intensity",
-        GRAMS_PER_J,
-        0.5 / JOULES_PER_KWH,
-        1500 / JOULES_PER_KWH,
+        units.GRAMS_PER_J,
+        0.5 / units.JOULES_PER_KWH,
+        1500 / units.JOULES_PER_KWH,
         "380.9 g/kWh",
         unit="g/kWh",
-        shown=1 / JOULES_PER_KWH,
+        shown=1 / units.JOULES_PER_KWH,
     )
 )
 Electricity = fact_of(
     FactKind(
         "a price of electricity",
-        DOLLARS_PER_J,
-        0.01 / JOULES_PER_KWH,
-        1 / JOULES_PER_KWH,
+        units.DOLLARS_PER_J,
+        0.01 / units.JOULES_PER_KWH,
+        1 / units.JOULES_PER_KWH,
         "0.0892 USD/kWh",
         unit="USD/kWh",
-        shown=1 / JOULES_PER_KWH,
+        shown=1 / units.JOULES_PER_KWH,
     )
 )
-Pue = fact_of(FactKind("a PUE", DIMENSIONLESS, 1, 3, "1.11"))
+Pue = fact_of(FactKind("a PUE", units.DIMENSIONLESS, 1, 3, "1.11"))
 
 
 def _date(text: str) -> str:

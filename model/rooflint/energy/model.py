@@ -6,8 +6,7 @@ from functools import cached_property
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.memo import memoised
-from rooflint.coefficients.energies import Events, MemoryEnergy
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import Coefficients, Events, MemoryEnergy
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope

@@ -11,21 +11,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
+from rooflint.base import units
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import weakest
 from rooflint.base.text import UNKNOWN
-from rooflint.base.units import (
-    BYTES,
-    DIMENSIONLESS,
-    HERTZ,
-    JOULES,
-    SECONDS,
-    WATTS,
-    Dimension,
-    format_quantity,
-    parse_quantity,
-    percent,
-)
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError, working_units
@@ -42,7 +31,7 @@ class Criterion:
     """One quantity of a prediction."""
 
     name: str
-    dimension: Dimension
+    dimension: units.Dimension
     value: Callable[[Prediction], float]
     """In base units. Raises NotKnownError."""
     less_is_better: bool = True
@@ -56,24 +45,24 @@ class Criterion:
 
     def shown(self, value: float) -> str:
         """For a reader."""
-        if self.dimension == HERTZ:
+        if self.dimension == units.HERTZ:
             return per_second(value)
-        if self.dimension == DIMENSIONLESS:
-            return percent(value)
-        return format_quantity(value, self.dimension)
+        if self.dimension == units.DIMENSIONLESS:
+            return units.percent(value)
+        return units.format_quantity(value, self.dimension)
 
 
 CRITERIA: Mapping[str, Criterion] = MappingProxyType(
     {
         one.name: one
         for one in (
-            Criterion("energy", JOULES, lambda found: found.energy_per_sample_j),
-            Criterion("latency", SECONDS, lambda found: found.latency_s),
-            Criterion("throughput", HERTZ, lambda found: found.throughput_per_s, less_is_better=False),
-            Criterion("memory", BYTES, lambda found: found.peak_bytes),
-            Criterion("power", WATTS, lambda found: found.power_w),
-            Criterion("utilization", DIMENSIONLESS, lambda found: found.utilization, less_is_better=False),
-            Criterion("efficiency", DIMENSIONLESS, lambda found: found.compute_efficiency, less_is_better=False),
+            Criterion("energy", units.JOULES, lambda found: found.energy_per_sample_j),
+            Criterion("latency", units.SECONDS, lambda found: found.latency_s),
+            Criterion("throughput", units.HERTZ, lambda found: found.throughput_per_s, less_is_better=False),
+            Criterion("memory", units.BYTES, lambda found: found.peak_bytes),
+            Criterion("power", units.WATTS, lambda found: found.power_w),
+            Criterion("utilization", units.DIMENSIONLESS, lambda found: found.utilization, less_is_better=False),
+            Criterion("efficiency", units.DIMENSIONLESS, lambda found: found.compute_efficiency, less_is_better=False),
         )
     }
 )
@@ -132,9 +121,9 @@ def _requirement(text: str) -> Requirement:
 
 def _limit(criterion: Criterion, number: str, unit: str, text: str) -> float:
     """A bound in base units; a throughput may leave its unit out."""
-    written = {"": "1/s", "/s": "1/s"}.get(unit, unit) if criterion.dimension == HERTZ else unit
+    written = {"": "1/s", "/s": "1/s"}.get(unit, unit) if criterion.dimension == units.HERTZ else unit
     try:
-        quantity = parse_quantity(f"{number} {written}".strip().replace(" 1/s", " Hz"))
+        quantity = units.parse_quantity(f"{number} {written}".strip().replace(" 1/s", " Hz"))
     except ValueError as error:
         raise CriterionError(f"'{text.strip()}': {error}") from error
     if quantity.dimension != criterion.dimension or quantity.value <= 0:

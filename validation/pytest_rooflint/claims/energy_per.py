@@ -16,8 +16,7 @@ from rooflint.base.units import (
     format_number,
     measure,
 )
-from rooflint.coefficients.energies import scope_of
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import Coefficients, scope_of
 from rooflint.coefficients.ranges import Range, Reading, UnknownCoefficientError
 
 _NODE = re.compile(r"[1-9]\d*nm")
