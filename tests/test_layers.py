@@ -62,7 +62,7 @@ FOLDERS = [ROOT / folder for folder in PROJECT["tool"]["hatch"]["build"]["target
 
 
 def name_of(file: Path, folder: Path) -> str:
-    """`model/rooflint/cli/peaks.py` is `rooflint.cli.peaks`."""
+    """`model/rooflint/cli/hardware.py` is `rooflint.cli.hardware`."""
     parts = file.relative_to(folder.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -150,8 +150,8 @@ def test_the_walker_sees_the_imports_that_are_there():
     ],
 )
 def test_the_walker_resolves_every_way_to_import(monkeypatch, code, names):
-    monkeypatch.setitem(TREES, "rooflint.cli.peaks", ast.parse(code))
-    assert [name for _, name in imports("rooflint.cli.peaks")] == names
+    monkeypatch.setitem(TREES, "rooflint.cli.hardware", ast.parse(code))
+    assert [name for _, name in imports("rooflint.cli.hardware")] == names
 
 
 # ------------------------------------------------------------------------------------------------------------- packages

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "Columns": "rooflint.api.columns",
+    "Columns": "rooflint.api.predictions",
     "Comparison": "rooflint.api.predictions",
     "Device": "rooflint.api.devices",
     "Prediction": "rooflint.api.predictions",

@@ -1,11 +1,11 @@
 from pytest_rooflint.api import audit as audit
 from pytest_rooflint.api import check as check
-from rooflint.api.columns import Columns as Columns
 from rooflint.api.devices import Device as Device
 from rooflint.api.devices import Quantity as Quantity
 from rooflint.api.devices import device as device
 from rooflint.api.devices import devices as devices
 from rooflint.api.kernels import kernel as kernel
+from rooflint.api.predictions import Columns as Columns
 from rooflint.api.predictions import Comparison as Comparison
 from rooflint.api.predictions import Prediction as Prediction
 from rooflint.api.predictions import compare as compare

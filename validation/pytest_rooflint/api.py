@@ -12,8 +12,8 @@ from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.trial import Trial
 from pytest_rooflint.suite.verdict import Verdict
-from rooflint.api.columns import Columns
 from rooflint.api.devices import Specs, registry
+from rooflint.api.predictions import Columns
 from rooflint.base.errors import InputError, Problem, RooflintError
 from rooflint.base.files import configured
 from rooflint.output.answer import as_fragment

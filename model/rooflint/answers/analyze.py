@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from rooflint.answers.explanation import energy_bar, latency_bar
-from rooflint.answers.insights import caveats
+from rooflint.answers.insights import caveats, energy_bar, latency_bar
 from rooflint.answers.record import Bound, DeviceRecord, RunRecord, device_fields, known, run_fields, run_text
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.explanation import Explanation, Metric, energy_bar, explain, latency_bar
-from rooflint.answers.insights import caveats, insights
+from rooflint.answers.insights import Explanation, Metric, caveats, energy_bar, explain, insights, latency_bar
 from rooflint.answers.record import (
     DeviceRecord,
     RefusedRecord,

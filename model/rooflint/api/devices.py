@@ -11,8 +11,8 @@ from rooflint.base.precision import precision as precision_named
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, Dimension, format_quantity
 from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError
+from rooflint.hardware.names import select_device, select_devices
 from rooflint.hardware.registry import Registry
-from rooflint.hardware.select import select_device, select_devices
 from rooflint.output.answer import as_fragment
 from rooflint.output.sections import Grid, Page, Table
 

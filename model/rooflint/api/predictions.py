@@ -1,23 +1,26 @@
 """Networks, predictions and comparisons: the questions of `rooflint analyze` and `rooflint compare` as functions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rooflint.answers import analyze as analyze_answer
 from rooflint.answers import compare as compare_answer
-from rooflint.api.columns import Columns
 from rooflint.api.devices import Device, Specs, as_device, hardware_of, registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.coefficients.library import FREE, MODES, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
+from rooflint.hardware.names import select_devices
 from rooflint.hardware.registry import Registry
-from rooflint.hardware.select import select_devices
 from rooflint.output.answer import Answer
+from rooflint.output.sections import Table
 from rooflint.prediction import comparison
 from rooflint.prediction import predict as prediction
 from rooflint.prediction.predict import FIDELITIES, ROOFLINE, Setting
@@ -54,6 +57,46 @@ def network(source: Any, inputs: Any = None, *, shape: Sequence[int] = (), fresh
 def networks() -> list[str]:
     """Networks that need no torch. Others are captured once and cached: `network` says what it takes."""
     return list(workload_ids())
+
+
+class Columns(Mapping[str, NDArray[Any]]):
+    """A table as named NumPy columns of one length."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        self._columns = {name: _array(values) for name, values in columns.items()}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        rows = len(next(iter(self._columns.values()), ()))
+        return f"<Columns of {rows} rows: {', '.join(self._columns)}>"
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame`. Raises RooflintError where pandas is not installed."""
+        try:
+            import pandas as pd  # noqa: PLC0415  # optional
+        except ImportError:
+            raise RooflintError("to_pandas() needs pandas: python -m pip install pandas") from None
+        return pd.DataFrame(self._columns)
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        """Of the rows of an answer; a value that is not known becomes NaN among numbers and None among texts."""
+        return cls({name: [row[place] for row in table.rows] for place, name in enumerate(table.columns)})
+
+
+def _array(values: Sequence[Any]) -> NDArray[Any]:
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+        return np.array([np.nan if value is None else value for value in values])
+    return np.array(values, dtype=object if len(known) < len(values) else None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
-"""`rooflint hardware list`, `rooflint hardware show DEVICE`."""
+"""`rooflint hardware` lists devices and shows their facts; `rooflint peaks` derives peaks and bandwidths from them."""
 
+import json
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,17 +8,16 @@ from typing import Annotated
 
 import typer
 
+from rooflint.api.devices import Quantity, registry
 from rooflint.api.devices import device as device_named
-from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
-from rooflint.base.facts import Grade, weakest
+from rooflint.base.facts import Factor, Grade, weakest
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs
-from rooflint.hardware.device import Hardware, working_peak_ops_per_s, working_units
-from rooflint.hardware.kinds import KINDS
+from rooflint.hardware.device import KINDS, Hardware, working_peak_ops_per_s, working_units
 from rooflint.output.answer import write
 from rooflint.output.sections import Table
 
@@ -25,7 +25,9 @@ NOTE = """
 peak: sum of the units that a network runs on, of one processor where a module
 has several; ≈ estimate; rooflint peaks DEVICE derives the peak of each unit"""
 
-app = typer.Typer(help="List and show devices.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(add_completion=False)
+sheets = typer.Typer(help="List and show devices.", no_args_is_help=True)
+app.add_typer(sheets, name="hardware")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Best:
         return f"{about}{format_quantity(self.ops_per_s, OPS_PER_S, unit=rate_unit(self.precision))} {self.precision}"
 
 
-@app.command("list")
+@sheets.command("list")
 def list_devices(
     pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'.")] = "",
     kind: Annotated[str, typer.Option(help=f"Only one kind: {', '.join(KINDS)}.")] = "",
@@ -136,7 +138,7 @@ def _display(hardware: Hardware, path: str) -> str:
     return hardware.facts[path].display if path in hardware.facts else UNKNOWN
 
 
-@app.command("show")
+@sheets.command("show")
 def show(
     device: Annotated[str, typer.Argument(help="Id, alias, or words of exactly one id.")],
     at: Annotated[str, typer.Option(help="Operating point, such as 30w.")] = "",
@@ -187,3 +189,90 @@ def _split(path: str) -> tuple[str, str]:
     parts = path.split(".")
     depth = 2 if parts[0] in ("units", "memories", "caches") else 1 if len(parts) > 1 else 0
     return ".".join(parts[:depth]) or "device", ".".join(parts[depth:])
+
+
+# ---- `rooflint peaks DEVICE`: every peak and bandwidth as a ladder of facts, each with its citation and grade
+
+
+@app.command("peaks")
+def peaks(
+    device: Annotated[str, typer.Argument(help="Id, alias, or a part of exactly one id.")],
+    precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision (case-insensitive).")] = "",
+    at: Annotated[str, typer.Option(help="Operating point, such as 30w.")] = "",
+    form: Format = "text",
+    specs: Specs = None,
+) -> None:
+    """Derive peaks and bandwidths of a device from its facts, with sources; json, csv and md add file and line."""
+    hardware = device_named(device, at, specs=specs)
+    wanted = precision_named(precision).name if precision else ""
+    rungs = hardware.peaks(wanted) + ([] if wanted else hardware.bandwidths())
+    if wanted and not rungs:
+        hardware.best_unit(wanted)  # raises with the reason
+    if form == "json":
+        typer.echo(json.dumps([_record(rung) for rung in rungs], ensure_ascii=False, indent=2))
+        return
+    if form != "text":
+        typer.echo(write(_table(rungs), form), nl=False)
+        return
+    typer.echo(f"{hardware.name}  ({hardware.id}{f' at {at}' if at else ''})")
+    for line in _text(rungs):
+        typer.echo(line)
+    for path, reason in hardware.undisclosed.items():
+        typer.echo(f"\nundisclosed: {path}: {reason}")
+    if hardware.notes:
+        typer.echo("\n" + textwrap.fill(hardware.notes, 80))
+
+
+def _record(rung: Quantity) -> dict[str, object]:
+    """For programs: one object a figure, with its factors inside."""
+    keys = ("fact", "document", "where", "grade", "line")
+    return {
+        "subject": rung.subject,
+        "value": rung.value,
+        "unit": rung.unit,
+        "sparse_value": rung.sparse.value if rung.sparse else None,
+        "formula": rung.derivation.formula,
+        "weakest_grade": weakest(rung.derivation.facts),
+        "factors": [
+            {"factor": factor.display, **dict(zip(keys, _citation(factor), strict=True))}
+            for factor in rung.derivation.factors
+        ],
+    }
+
+
+def _table(rungs: list[Quantity]) -> Table:
+    columns = ("subject", "value", "unit", "weakest grade", "factor", "fact", "document", "where", "grade", "line")
+    rows = [
+        (rung.subject, rung.value, rung.unit, weakest(rung.derivation.facts), factor.display, *_citation(factor))
+        for rung in rungs
+        for factor in rung.derivation.factors
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _citation(factor: Factor) -> tuple[str, str, str, str, str]:
+    fact = factor.fact
+    if fact is None:
+        return "convention", "", "", "", ""
+    return fact.path, fact.source.document, fact.where, fact.source.grade, f"{shown(fact.file)}:{fact.line}"
+
+
+def _text(rungs: list[Quantity]) -> Iterator[str]:
+    documents: dict[str, int] = {}
+    for rung in rungs:
+        figure = f"{rung.text} dense, {rung.sparse.text} sparse" if rung.sparse else rung.text
+        yield f"\n{rung.subject:<22} {figure}"
+        for position, factor in enumerate(rung.derivation.factors):
+            yield f"  {'×' if position else ' '} {factor.display:<22} {_source(factor, documents)}".rstrip()
+    if documents:
+        yield ""
+    for document, number in documents.items():
+        yield f"[{number}] {document}"
+
+
+def _source(factor: Factor, documents: dict[str, int]) -> str:
+    fact = factor.fact
+    if fact is None:
+        return "convention"
+    number = documents.setdefault(f"{fact.source.document} ({fact.source.grade})", len(documents) + 1)
+    return f"{fact.source.grade:<9} [{number}] {fact.where}"

@@ -10,11 +10,12 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+import rooflint
 from rooflint.base.errors import RooflintError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "analyze": (
-        "rooflint.cli.analyze",
+        "rooflint.cli.networks",
         "Show time, units, energy, memory, cost and carbon of a network on one device, down to each kernel.",
     ),
     "audit": (
@@ -26,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Compare the model with published measurements: power, and kernel times whose constants are fitted to them.",
     ),
     "check": ("pytest_rooflint.cli.check", "Check the golden files against the specs. Other arguments go to pytest."),
-    "compare": ("rooflint.cli.compare", "Compare devices on a network: latency, energy, memory; which wins, and why."),
+    "compare": ("rooflint.cli.networks", "Compare devices on a network: latency, energy, memory; which wins, and why."),
     "diff": (
         "pytest_rooflint.cli.diff",
         "List predictions that changed between two revisions of the specs, and the fact that changed them.",
@@ -41,25 +42,25 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "pytest_rooflint.cli.measure",
         "Measure products, memory and networks on this machine; record them.",
     ),
-    "models": ("rooflint.cli.models", "Show latency, energy, memory and units of many networks on one device."),
+    "models": ("rooflint.cli.networks", "Show latency, energy, memory and units of many networks on one device."),
     "mutate": (
         "pytest_rooflint.cli.mutate",
         "Mutation-test the specs: inject common errors, and count which claims catch them.",
     ),
     "peaks": (
-        "rooflint.cli.peaks",
+        "rooflint.cli.hardware",
         "Derive the peaks and bandwidths of a device from its facts, with sources.",
     ),
     "report": ("rooflint_report.cli", "Render the evidence of a run as an HTML page and a Markdown summary."),
     "schema": ("pytest_rooflint.cli.schema", "Export the JSON Schemas of specs, golden files and JSON output."),
     "sweep": (
-        "rooflint.cli.sweep",
+        "rooflint.cli.networks",
         "Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another.",
     ),
     "tdp": ("rooflint.cli.tdp", "Estimate power from physics: can a chip sustain its peak?"),
 }
-"""Every command: the module that has it as `app`, and its help. The names of modules are not imports: `--help` needs
-none of them, and the model works where the harness is not installed."""
+"""Every command: its module, and its help. The `app` of the module is the command, or has it among others. The names
+of modules are not imports: `--help` needs none of them, and the model works where the harness is not installed."""
 
 
 class Program(TyperGroup):
@@ -86,11 +87,12 @@ class Program(TyperGroup):
 
 
 def load(name: str, module: str, help_text: str) -> Any:
-    """The `app` of a module as a command with that name and help. Raises RooflintError where it cannot be imported."""
+    """The command of that name in a module, with that help. Raises RooflintError where it cannot be imported."""
     try:
-        command: Any = typer.main.get_command(import_module(module).app)
+        app: Any = typer.main.get_command(import_module(module).app)
     except ImportError as error:
         raise RooflintError(f"{name}: cannot import {module} ({error}); reinstall rooflint") from error
+    command = getattr(app, "commands", {}).get(name, app)
     details = (command.help or "").partition("\n\n")[2]
     command.name, command.help = name, f"{help_text}\n\n{details}".strip()
     return command
@@ -98,9 +100,7 @@ def load(name: str, module: str, help_text: str) -> Any:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from rooflint import __version__  # noqa: PLC0415  # reads the metadata of the distribution
-
-        typer.echo(f"rooflint {__version__}")
+        typer.echo(f"rooflint {rooflint.__version__}")
         raise typer.Exit
 
 

@@ -9,8 +9,7 @@ from rooflint.base.strict_yaml import Document
 from rooflint.base.units import METRES, UnitError, parse_quantity
 from rooflint.coefficients import schema
 from rooflint.coefficients.ranges import Reading, reading_of
-from rooflint.hardware.device import Facts
-from rooflint.hardware.kinds import KINDS
+from rooflint.hardware.device import KINDS, Facts
 
 FAR = 6
 """Readings of one thing that are further apart are refused: a unit is wrong (8 bit/B), or a count (16)."""

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from rooflint.base.memo import memoised
 from rooflint.base.units import OPS_PER_MAC
+from rooflint.diagnosis.candidate_causes import substitutions
 from rooflint.diagnosis.figures import (
     COARSE,
     FLOOR,
@@ -23,7 +24,6 @@ from rooflint.diagnosis.figures import (
     distortions_of,
     figures,
 )
-from rooflint.diagnosis.substitution import substitutions
 from rooflint.hardware.device import Hardware, UnsupportedError
 from rooflint.hardware.names import required
 from rooflint.hardware.registry import Registry

@@ -29,7 +29,7 @@ from rooflint.base.units import (
     format_quantity,
     parse_quantity,
 )
-from rooflint.hardware.kinds import KINDS
+from rooflint.hardware.device import KINDS
 
 CIRCUITS = Literal[
     "x86_performance",

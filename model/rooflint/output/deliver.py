@@ -85,7 +85,7 @@ def _form_of(output: Path, stream: bool) -> str:
 
 
 def _uncoloured(text: str) -> str:
-    """A file is no terminal, even if the command runs in one."""
+    """A file is not a terminal, even if the command runs in one."""
     from rich.text import Text  # noqa: PLC0415  # only for text
 
     return "".join(Text.from_ansi(line).plain + "\n" for line in text.splitlines())
@@ -117,13 +117,14 @@ def draw(page: Page, form: str) -> bytes:
 def _figure(drawings: int) -> tuple[Any, AbstractContextManager[None]]:
     """An empty figure that needs no screen, and what makes its names in a file the same each time."""
     try:
-        from matplotlib import rc_context  # noqa: PLC0415
-        from matplotlib.figure import Figure  # noqa: PLC0415  # an extra, and only for drawings
+        from matplotlib import figure, rc_context  # noqa: PLC0415  # an extra, and only for drawings
     except ImportError:
         raise PlotError(
             "a drawing needs matplotlib; install rooflint[plot], or write .html, which has it too"
         ) from None
-    return Figure(figsize=(WIDE, HIGH * drawings), layout="constrained"), rc_context({"svg.hashsalt": "rooflint"})
+    return figure.Figure(figsize=(WIDE, HIGH * drawings), layout="constrained"), rc_context(
+        {"svg.hashsalt": "rooflint"}
+    )
 
 
 def _curves(axes: Any, section: Curves) -> None:

@@ -1,15 +1,17 @@
-"""Predictions and comparisons of the Python API: the figures by hand, the text of the command, and what is refused."""
+"""Predictions and comparisons of the Python API: the figures by hand, the text of the command, columns, and what is refused."""
 
 import os
 import pickle
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import rooflint as rl
 from rooflint.api.predictions import repeated_options, setting
 from rooflint.cli.main import program
+from rooflint.output.sections import Table
 
 TILES = """\
 name: One
@@ -170,3 +172,42 @@ def test_a_wrong_question_is_a_sentence(ask, problem):
     with pytest.raises(rl.RooflintError) as caught:
         ask()
     assert problem in str(caught.value)
+
+
+def test_an_unknown_number_is_nan_and_an_unknown_text_is_none():
+    found = rl.Columns.of(Table(("seconds", "bound", "fused"), ((1, "memory", True), (None, None, None))))
+    assert found["seconds"].dtype == float
+    assert found["seconds"][0] == 1
+    assert np.isnan(found["seconds"][1])
+    assert [*found["bound"]] == ["memory", None]
+    assert [*found["fused"]] == [True, None]
+
+
+def test_known_values_keep_their_type():
+    found = rl.Columns.of(Table(("batch", "fused", "device"), ((1, True, "t4"), (2, False, "l4"))))
+    assert [column.dtype.kind for column in found.values()] == ["i", "b", "U"]
+
+
+def test_a_table_without_rows_keeps_its_columns():
+    found = rl.Columns.of(Table(("device", "latency_s"), ()))
+    assert [*found] == ["device", "latency_s"]
+    assert [column.size for column in found.values()] == [0, 0]
+    assert repr(found) == "<Columns of 0 rows: device, latency_s>"
+
+
+def test_a_table_is_a_mapping_of_its_columns():
+    found = rl.Columns({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    assert (len(found), repr(found)) == (2, "<Columns of 3 rows: a, b>")
+
+
+def test_a_data_frame_has_the_same_columns():
+    pytest.importorskip("pandas")
+    found = rl.Columns({"a": [1, None], "b": ["x", "y"]}).to_pandas()
+    assert [*found.columns] == ["a", "b"]
+    assert found["a"].isna().tolist() == [False, True]
+
+
+def test_without_pandas_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(rl.RooflintError, match="python -m pip install pandas"):
+        rl.Columns({"a": [1]}).to_pandas()

@@ -24,7 +24,7 @@ def run(monkeypatch):
     monkeypatch.delenv("FORCE_COLOR", raising=False)
 
     def command(*arguments):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+        result = CliRunner().invoke(app, ["hardware", *map(str, arguments)], catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -159,7 +159,7 @@ def test_the_specs_of_the_project_around_are_known(run, specs, monkeypatch):
 
 
 def test_a_specs_folder_must_be_there(tmp_path):
-    result = CliRunner().invoke(app, ["list", "--specs", str(tmp_path / "absent")])
+    result = CliRunner().invoke(app, ["hardware", "list", "--specs", str(tmp_path / "absent")])
     assert result.exit_code == 2
     assert result.stdout == ""
     assert "--specs" in re.sub(r"\x1b\[[0-9;]*m", "", result.stderr)

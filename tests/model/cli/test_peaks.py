@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rooflint.base.errors import RooflintError, shown
-from rooflint.cli.peaks import app
+from rooflint.cli.hardware import app
 from rooflint.hardware.device import UndisclosedError, UnsupportedError
 from rooflint.hardware.registry import Registry
 
@@ -16,7 +16,7 @@ REGISTRY = Registry()
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    return CliRunner().invoke(app, ["peaks", *map(str, arguments)], catch_exceptions=False)
 
 
 def run(*arguments):

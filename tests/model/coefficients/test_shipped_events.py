@@ -8,7 +8,7 @@ from rooflint.base.errors import InputError
 from rooflint.base.facts import GRADES, Fact
 from rooflint.coefficients.library import Coefficients, Events
 from rooflint.coefficients.ranges import Range, UnknownCoefficientError, reading_of
-from rooflint.hardware.kinds import KINDS as DEVICE_KINDS
+from rooflint.hardware.device import KINDS as DEVICE_KINDS
 from rooflint.hardware.registry import Registry
 
 SHIPPED = Coefficients(Registry())

@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.energy.terms import CONTROL_TERMS
-from rooflint.hardware.kinds import KINDS
+from rooflint.hardware.device import KINDS
 from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()

@@ -13,8 +13,7 @@ from rooflint.base.precision import precision as precision_named
 from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.coefficients.library import Coefficients
-from rooflint.hardware.device import Hardware
-from rooflint.hardware.kinds import KINDS
+from rooflint.hardware.device import KINDS, Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file

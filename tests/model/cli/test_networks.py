@@ -14,7 +14,7 @@ from rooflint.answers.models import ModelsRecord
 from rooflint.answers.record import LISTING
 from rooflint.answers.sweep import SweepRecord
 from rooflint.base.errors import RooflintError
-from rooflint.cli import analyze, compare, models, sweep
+from rooflint.cli.networks import app
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
@@ -22,7 +22,6 @@ from rooflint.output.answer import UnknownFormatError
 from rooflint.prediction.predict import Setting, predict
 from rooflint.workloads.tables import load_workload, workload_ids
 
-APPS = {"compare": compare.app, "analyze": analyze.app, "models": models.app, "sweep": sweep.app}
 SHAPES = {"compare": CompareRecord, "analyze": AnalyzeRecord, "models": ModelsRecord, "sweep": SweepRecord}
 REGISTRY = Registry()
 QUESTIONS = [
@@ -45,9 +44,7 @@ QUESTIONS = [
 
 
 def run(name, *arguments):
-    result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(
-        APPS[name], list(arguments), catch_exceptions=False
-    )
+    result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, [name, *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 

@@ -1,0 +1,223 @@
+"""`rooflint analyze`, `compare`, `models` and `sweep`: networks on devices."""
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rooflint.answers.compare import MAPPED
+from rooflint.answers.insights import METRICS
+from rooflint.answers.models import answer as models_answer
+from rooflint.answers.sweep import answer as sweep_answer
+from rooflint.api import predictions as api
+from rooflint.api.devices import registry
+from rooflint.base.errors import RooflintError
+from rooflint.cli import options
+from rooflint.cli.options import DeviceName, Specs, shape_of
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.names import select_device, select_devices
+from rooflint.output.deliver import deliver
+from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
+from rooflint.prediction.cost import CostTables, Place, cost_of
+from rooflint.prediction.sweep import BATCHES, sweep
+from rooflint.workloads.tables import workload_ids
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("analyze")
+def analyze_command(
+    network: options.Network,
+    device: DeviceName,
+    batch: options.Batch = 1,
+    precision: options.Compute = "bf16",
+    storage: options.Storage = "",
+    at: options.Mode = "",
+    fuse: options.Fuse = False,
+    launch: options.Launch = "stream",
+    fidelity: options.Fidelity = "roofline",
+    region: Annotated[
+        str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")
+    ] = "world",
+    electricity: Annotated[str, typer.Option(help="Place of the electricity price.")] = "usa/virginia",
+    pue: Annotated[str, typer.Option(help="Fleet or campus whose PUE applies.")] = "fleet/industry",
+    years: Annotated[float, typer.Option(help="Service life of a purchased device, in years.", min=0.1)] = 4.0,
+    load: Annotated[float, typer.Option(help="Share of the time that the device is busy.", min=0.01, max=1.0)] = 1.0,
+    shape: options.Shape = "",
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
+    work = api.network(network, shape=shape_of(shape))
+
+    def predicted(samples: int) -> api.Prediction:
+        return api.predict(
+            work, device, precision=precision, batch=samples, storage=storage, fuse=fuse, launch=launch,
+            fidelity=fidelity, at=at, specs=specs,
+        )  # fmt: skip
+
+    found = predicted(batch)
+    single = None if work.fixed_batch and batch > 1 else predicted(1)
+    place = Place(region, electricity, pue, years, load)
+    deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
+
+
+class Level(StrEnum):
+    """Level of detail."""
+
+    summary = "summary"
+    detailed = "detailed"
+    subgraph = "subgraph"
+
+
+@app.command("compare")
+def compare_command(
+    network: options.Network,
+    hardware: options.Devices = None,
+    batch: options.Batch = 1,
+    precision: options.Compute = "bf16",
+    storage: options.Storage = "",
+    at: options.Mode = "",
+    fuse: options.Fuse = False,
+    launch: options.Launch = "stream",
+    fidelity: options.Fidelity = "roofline",
+    level: Annotated[
+        Level, typer.Option("--level", "-l", help="Level of detail: per device, or per kernel.")
+    ] = Level.summary,
+    baseline: Annotated[str, typer.Option(help="Device or kind to compare the others with; by default gpu.")] = "",
+    require: Annotated[
+        str, typer.Option(help="Bounds, such as energy<100mJ,latency<50ms,memory<512MB,power<15W.")
+    ] = "",
+    explain: Annotated[
+        tuple[str, str] | None, typer.Option(help="Two of the devices: why the second differs from the first.")
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help=f"Metric of --explain and of --level subgraph: {', '.join(METRICS)}.")
+    ] = "energy",
+    sort: Annotated[str, typer.Option(help=f"Sort by one of {', '.join(WINS)}, best first; by default as typed.")] = "",
+    top: Annotated[
+        int | None, typer.Option(help="Show only this many, after --sort (by default energy).", min=1)
+    ] = None,
+    shape: options.Shape = "",
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Compare devices on a network: energy, latency, memory, units; which wins, by what factor, and why."""
+    _check(level, metric, sort)
+    found = api.compare(
+        api.network(network, shape=shape_of(shape)), hardware or explain, precision=precision, batch=batch,
+        storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, at=at, specs=specs,
+    )  # fmt: skip
+    if sort or top:
+        found = found.sorted_by(sort or "energy", top)
+
+    def named(name: str) -> Contender:
+        return _named(found, select_devices(registry(specs), [name], at), name)
+
+    question = replace(
+        found.question,
+        level=level.value,
+        baseline=named(baseline) if baseline else None,
+        wanted=requirements(require),
+        explained=(named(explain[0]), named(explain[1])) if explain else None,
+        metric=metric,
+    )
+    deliver(found.answer(question), form, output)
+
+
+def _check(level: Level, metric: str, sort: str) -> None:
+    if sort and sort not in WINS:
+        raise RooflintError(f"--sort: want one of {', '.join(WINS)}, found '{sort}'")
+    if metric not in METRICS:
+        raise RooflintError(f"--metric: want one of {', '.join(METRICS)}, found '{metric}'")
+    if level is Level.subgraph and metric not in MAPPED:
+        raise RooflintError(f"--metric: kernels have {' and '.join(MAPPED)}, not {metric}")
+
+
+def _named(found: Comparison, devices: list[Hardware], name: str) -> Contender:
+    """The contender with a name, parsed as by -d. Raises RooflintError if it is not among those compared."""
+    keys = {(one.id, one.mode) for one in devices}
+    matches = [one for one in found.contenders if (one.hardware.id, one.hardware.mode) in keys]
+    if len(matches) != 1:
+        having = ", ".join(one.typed for one in found.contenders)
+        problem = "means several of them" if matches else "is not compared"
+        raise RooflintError(f"'{name}' {problem} (compared: {having})")
+    return matches[0]
+
+
+@app.command("models")
+def models_command(
+    device: DeviceName,
+    networks: Annotated[
+        list[str] | None, typer.Argument(help="Networks; those with a committed table if none.")
+    ] = None,
+    batch: options.Batch = 1,
+    precision: options.Compute = "bf16",
+    storage: options.Storage = "",
+    at: options.Mode = "",
+    fuse: options.Fuse = False,
+    launch: options.Launch = "stream",
+    fidelity: options.Fidelity = "roofline",
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Latency, energy, memory and units of many networks on one device."""
+    setting = api.setting(precision, storage, fuse, launch, fidelity)
+    known, energies = api.context(specs)
+    hardware = select_device(known, device, at)
+    found: list[tuple[str, Contender]] = []
+    refused: list[str] = []
+    for name in networks or workload_ids():
+        try:
+            one = contend(hardware, api.network(name).at_batch(batch), energies, setting)
+        except RooflintError as error:
+            refused.append(str(error))
+            continue
+        found.append((name.rpartition("/")[2], one))
+    if not found:
+        raise RooflintError("\n".join(refused))
+    deliver(models_answer(found, setting, batch, refused), form, output)
+
+
+@app.command("sweep")
+def sweep_command(
+    network: options.Network,
+    hardware: options.Devices = None,
+    batches: Annotated[str, typer.Option(help="Batches with commas, such as 1,8,64.")] = ",".join(map(str, BATCHES)),
+    precision: Annotated[
+        str, typer.Option("--precision", "-p", help="Precisions with commas (case-insensitive).")
+    ] = "bf16",
+    storage: options.Storage = "",
+    at: options.Mode = "",
+    fuse: options.Fuse = False,
+    launch: options.Launch = "stream",
+    fidelity: options.Fidelity = "roofline",
+    require: Annotated[str, typer.Option(help="Bounds that the best batch must meet, such as latency<10ms.")] = "",
+    shape: options.Shape = "",
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another."""
+    settings = [
+        api.setting(name.strip(), storage, fuse, launch, fidelity) for name in precision.split(",") if name.strip()
+    ]
+    wanted = requirements(require)
+    known, energies = api.context(specs)
+    work = api.network(network, shape=shape_of(shape)).at_batch(1)
+    found = sweep(select_devices(known, hardware, at), work, energies, settings, _batches(batches))
+    deliver(sweep_answer(work, found, wanted), form, output)
+
+
+def _batches(text: str) -> list[int]:
+    try:
+        found = [int(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise RooflintError(f"--batches: want whole numbers with commas, such as 1,8,64, found '{text}'")
+    return found
