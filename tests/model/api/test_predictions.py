@@ -1,4 +1,4 @@
-"""Predictions and comparisons of the Python API: the figures by hand, the text of the command, columns, and what is refused."""
+"""Predictions, comparisons and columns of the Python API: figures by hand, the text of the command, and refusals."""
 
 import os
 import pickle
