@@ -24,7 +24,6 @@ from rooflint.base.units import (
 )
 from rooflint.hardware.schema import Strict
 from rooflint.kernels.breakdown import Breakdown
-from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
 from rooflint.kernels.products import Gemm
 from rooflint.output.answer import Answer, Record
@@ -59,10 +58,7 @@ def taken_apart(times: SiliconEstimate, op: int) -> Breakdown:
 
 def by_winograd(times: SiliconEstimate, op: int) -> str:
     """`Winograd, fused` of a convolution that is not computed directly; else nothing."""
-    model, work = times.asked(op)
-    if not isinstance(model, WinogradConvolution):
-        return ""
-    chosen = model.chosen(work, times.chip, times.shared, times.launch_gap_s).item()
+    chosen = times.algorithms[op]
     return "" if chosen == "direct" else f"Winograd, {chosen}"
 
 

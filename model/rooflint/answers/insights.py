@@ -23,7 +23,7 @@ from rooflint.base.units import (
 from rooflint.energy.terms import Term
 from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.kernel import FITTED_IN
-from rooflint.kernels.network import CALIBRATED, MODELS, ModelName, SiliconEstimate, rests_on
+from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
 from rooflint.kernels.products import Fp8Gemm
 from rooflint.output.sections import Bar, Part
 from rooflint.prediction.comparison import CRITERIA, Comparison, Contender, flips, score_of
@@ -57,9 +57,7 @@ def _of_silicon(one: Contender) -> Iterator[str]:
     times = found.silicon
     if not times:
         return
-    carried = {
-        name: float(times.kernel_s[times.kernel_models == name].sum()) for name in MODELS if name not in CALIBRATED
-    }
+    carried = {name: float(times.kernel_s[(times.kernel_models == name) & ~times.calibrated].sum()) for name in MODELS}
     share = sum(carried.values()) / found.latency_s
     if share:
         kinds = "; ".join(f"{name} {_carried(times, name)}" for name, seconds in carried.items() if seconds)
@@ -68,8 +66,20 @@ def _of_silicon(one: Contender) -> Iterator[str]:
         yield f"{one.short}: runs on CUDA cores, for which only efficiency and energy are fitted"
     elif found.compute != FITTED_IN:
         yield from _of_precision(one, times)
-    if times.below_counted:
+    yield from _of_winograd(one, times)
+
+
+def _of_winograd(one: Contender, times: SiliconEstimate) -> Iterator[str]:
+    """Warnings on counted operations, on GPUs without measured convolutions, and on old op tables."""
+    if (times.algorithms != "direct").any():
         yield f"{one.short}: {WinogradConvolution().caveats[0]}"
+        if one.hardware.architecture not in WinogradConvolution.measured_on:
+            yield f"{one.short}: Winograd was not measured on {one.hardware.architecture}: its error is not known"
+    if times.without_window:
+        yield (
+            f"{one.short}: the op table has no window for {times.without_window} convolutions, so they are timed "
+            "without Winograd; capture the network again"
+        )
 
 
 def _of_precision(one: Contender, times: SiliconEstimate) -> Iterator[str]:

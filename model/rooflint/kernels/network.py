@@ -17,13 +17,13 @@ from rooflint.base.precision import bytes_per_element
 from rooflint.kernels.attention import sequences
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
-from rooflint.kernels.convolution import Sizes
+from rooflint.kernels.convolution import Sizes, WinogradConvolution, applies
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Work, peak_ops_per_s
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import Numbers, shapes
 from rooflint.roofline import Estimate, kernel_time_s
-from rooflint.workloads.ops import FUSES, MOVES, POOLS, REDUCTIONS
+from rooflint.workloads.ops import FUSES, MOVES, POOLS, REDUCTIONS, Window
 from rooflint.workloads.workload import Workload
 
 ModelName = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
@@ -130,9 +130,28 @@ class SiliconEstimate(Estimate):
         return sum(float((one.together_s + one.launch_s(self.launch_gap_s)).sum()) for one in firsts if one)
 
     @property
-    def below_counted(self) -> bool:
-        """Whether an op takes less than its counted operations would at peak, as Winograd does fewer."""
-        return any(isinstance(one.work.sizes, Sizes) for one in self.rows)
+    def algorithms(self) -> NDArray[np.str_]:
+        """How a library computes each op: direct, or by a Winograd algorithm. Shape (ops,)"""
+        found = np.full(len(self.models), "direct", dtype="<U16")
+        for one in self.rows:
+            if isinstance(one.kernel, WinogradConvolution):
+                found[one.ops] = one.kernel.chosen(one.work, self.chip, self.shared, self.launch_gap_s)
+        return found
+
+    @property
+    def calibrated(self) -> NDArray[np.bool_]:
+        """Whether each op is timed by constants that were measured on ops of its kind. Shape (ops,)"""
+        found = np.isin(self.models, CALIBRATED)
+        for one in self.rows:
+            if isinstance(one.kernel, WinogradConvolution) and isinstance(one.work.sizes, Sizes):
+                found[one.ops] = applies(one.work.sizes)
+        return found
+
+    @property
+    def without_window(self) -> int:
+        """Convolutions on CUDA cores that are timed directly because the op table does not say their window."""
+        unsaid = np.array([not window for window in self.run.windows]) & (self.run.kinds == "conv2d")
+        return int(unsaid[self.models == "convolution"].sum()) if self.chip.cores else 0
 
     def asked(self, op: int) -> tuple[Kernel, Work]:
         """The kernel model of one op, and its work alone."""
@@ -228,6 +247,10 @@ def rows_of(plain: Estimate, run: Workload, chip: Chip) -> Iterator[Rows]:
             yield from _rows(plain, run, chip, ops[weights], model)
             # what a product of activations reads was never made FP8 beforehand
             yield from _rows(plain, run, chip, ops[~weights], model, carried=True)
+        elif model == "convolution":
+            known = np.array([_is_plain(run.windows[op]) for op in ops], dtype=np.bool_)
+            yield from _rows(plain, run, chip, ops[known], model)
+            yield from _rows(plain, run, chip, ops[~known], model)
         else:
             yield from _rows(plain, run, chip, ops, model)
 
@@ -252,8 +275,18 @@ OWN_WIDTH = ("fp8_tensor", "fp8_block")
 """Topics whose operands are made as narrow as they are computed by a kernel of their own."""
 
 
+def _is_plain(window: tuple[int, ...]) -> bool:
+    """Whether a window is known and not dilated, so that its op is a convolution of `Sizes`."""
+    return bool(window) and Window(*window).dilation == 1
+
+
 def _sizes(run: Workload, ops: NDArray[np.intp], model: ModelName) -> Any:
     m, n, k, groups = (column[ops].astype(np.float64) for column in (run.m, run.n, run.k, run.groups))
+    if model == "convolution" and all(_is_plain(run.windows[op]) for op in ops):
+        windows = np.array([run.windows[op] for op in ops], dtype=np.float64)
+        kernel_height, kernel_width, stride, _, height, width = windows.T
+        images, channels_in = m / (height * width), groups * k / (kernel_height * kernel_width)
+        return Sizes(images, channels_in, groups * n, height, width, kernel_height, kernel_width, stride, groups)
     if model in ("product", "convolution"):
         return shapes(m, n, k, groups)
     if model in ("attention", "decode"):

@@ -12,6 +12,19 @@ from typing import Any, NamedTuple
 from rooflint.base.errors import RooflintError
 
 
+class Window(NamedTuple):
+    """What a 2-D convolution slides over its input; where its two axes differ, the larger stride and dilation."""
+
+    kernel_height: int
+    kernel_width: int
+    stride: int
+    dilation: int
+    height: int
+    """Of the output."""
+    width: int
+    """Of the output."""
+
+
 class Op(NamedTuple):
     """One row of the table; its fields are the columns. Counts are for the whole batch."""
 
@@ -37,11 +50,13 @@ class Op(NamedTuple):
     """Length of the sum of products."""
     groups: int = 0
     """Independent products of that shape; 0 where the op is no matrix product."""
+    window: tuple[int, ...] = ()
+    """`Window` of a 2-D convolution; empty for other ops, and where a table does not say it."""
 
 
 COLUMNS = Op._fields
-QUANTITIES = COLUMNS[2:]
-TABLE = ("op_names", "kinds", *QUANTITIES)
+QUANTITIES = COLUMNS[2:-1]
+TABLE = ("op_names", "kinds", *QUANTITIES, "windows")
 """The same as they are called in a Workload."""
 
 
@@ -71,6 +86,7 @@ class Cost(NamedTuple):
     n: int = 0
     k: int = 0
     groups: int = 0
+    window: tuple[int, ...] = ()
 
 
 Arguments = Mapping[str, Any]
@@ -278,7 +294,18 @@ def _conv(arguments: Arguments, out: Tensor) -> Cost:
     c_out, *window = arguments["weight"].shape
     groups = arguments.get("groups", 1)
     kind = f"conv{len(window) - 1}d"
-    return Cost(kind, 0, out.numel // c_out, c_out // groups, math.prod(window), groups)
+    product = (out.numel // c_out, c_out // groups, math.prod(window), groups)
+    return Cost(kind, 0, *product, _window(arguments, out) if kind == "conv2d" else ())
+
+
+def _window(arguments: Arguments, out: Tensor) -> Window:
+    """A graph has a stride or a dilation for both axes, or one for each."""
+    stride, dilation = (
+        max(value) if isinstance(value := arguments.get(name, 1), list) else value for name in ("stride", "dilation")
+    )
+    kernel_height, kernel_width = arguments["weight"].shape[-2:]
+    height, width = out.shape[-2:]
+    return Window(kernel_height, kernel_width, stride, dilation, height, width)
 
 
 @_formula("convolution")

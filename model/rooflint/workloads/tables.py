@@ -2,7 +2,8 @@
 
 `specs/workloads/<id>.yaml` holds a network's ops for the batch that it was captured with, and how it was captured.
 `rooflint.workloads.capture.write` writes it, and the torch environment proves that a fresh capture equals it. A table
-may say which op reads the result of which: a last column `reads` with the names of those ops, and two more keys.
+may say which op reads the result of which: a last column `reads` with the names of those ops, and two more keys. Older
+tables lack the column `window`.
 """
 
 import re
@@ -27,9 +28,12 @@ _HEAD = (
     "Written by `python -m rooflint.workloads.capture.write`."
 )
 _KEYS = ("name", "captured", "batch", "columns", "ops")
+_NO_WINDOW = COLUMNS[:-1]
+"""The columns of tables that were written before convolutions said their window."""
 _FLOW_KEYS = ("elements_input", "returns")
 _CONSTANT = "elements_constant"
 """A third one, where it is known."""
+_WINDOW = "window"
 _READS = "reads"
 _INPUT = "input"
 """Stands among the names of ops for the input of the network."""
@@ -73,7 +77,8 @@ def read_table(file: Path) -> tuple[Workload, Captured]:
         raise InputError(problems)
     data = document.data
     captured = Captured(**{**data["captured"], "input": tuple(data["captured"]["input"])})
-    rows = [Op(*row[: len(COLUMNS)]) for row in data["ops"]]
+    columns = [name for name in data["columns"] if name != _READS]
+    rows = [Op(**dict(zip(columns, row, strict=False))) for row in data["ops"]]
     try:
         return Workload.from_ops(data["name"], rows, data["batch"], flow=_flow(data)), captured
     except WorkloadError as error:
@@ -91,7 +96,7 @@ def _head_problems(document: Document) -> Iterator[Problem]:
         yield document.problem(("name",), f"name: want a text, found {data['name']}")
     if not _is_shape([data["batch"]]):
         yield document.problem(("batch",), f"batch: want a whole number of at least 1, found {data['batch']}")
-    if data["columns"] not in (list(COLUMNS), [*COLUMNS, _READS]):
+    if data["columns"] not in ([*first, *reads] for first in (COLUMNS, _NO_WINDOW) for reads in ((), (_READS,))):
         yield document.problem(("columns",), f"columns: want [{', '.join(COLUMNS)}], and {_READS} where it is known")
     elif set(data) - set(_KEYS) - {_CONSTANT} != (set(_FLOW_KEYS) if _has_flow(data) else set()):
         expected = f"want {' and '.join(_FLOW_KEYS)} where there is a column {_READS}, and only there"
@@ -121,11 +126,13 @@ def _row_problems(document: Document) -> Iterator[Problem]:
         if not isinstance(row, list) or len(row) != width:
             yield document.problem(path, f"want a row of {width} columns, found {_found(row)}")
             continue
-        for column, value in zip(COLUMNS, row, strict=False):
-            if column not in QUANTITIES and not isinstance(value, str):
+        for column, value in zip(document.data["columns"], row, strict=True):
+            if column in ("name", "kind") and not isinstance(value, str):
                 yield document.problem(path, f"{column}: want a text, found {value}")
-            if column in QUANTITIES and not (type(value) is int and 0 <= value <= LARGEST):
+            if column in QUANTITIES and not _is_count(value):
                 yield document.problem(path, f"{column}: want a whole number from 0 to 2^53, found {value}")
+            if column == _WINDOW and not (isinstance(value, list) and all(map(_is_count, value))):
+                yield document.problem(path, f"{column}: want a list of whole numbers, found {value}")
 
 
 def _flow_problems(document: Document) -> Iterator[Problem]:
@@ -136,7 +143,7 @@ def _flow_problems(document: Document) -> Iterator[Problem]:
     known: list[str] = [_INPUT]
     for key, step in (("elements_input", data["batch"]), (_CONSTANT, 1)):
         elements = data.get(key, 0)
-        if type(elements) is not int or not 0 <= elements <= LARGEST or elements % step:
+        if not _is_count(elements) or elements % step:
             expected = f"want a whole number from 0 to 2^53{', a multiple of the batch' if step > 1 else ''}"
             yield document.problem((key,), f"{key}: {expected}, found {elements}")
     for position, row in enumerate(data["ops"]):
@@ -174,6 +181,10 @@ def _has_flow(data: dict[str, Any]) -> bool:
 
 def _is_shape(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(type(size) is int and size > 0 for size in value)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST
 
 
 def _listed(value: Any) -> str:

@@ -18,7 +18,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.workloads.flow import Flow, fused
-from rooflint.workloads.ops import COLUMNS, QUANTITIES, TABLE, Op
+from rooflint.workloads.ops import COLUMNS, QUANTITIES, TABLE, Op, Window
 
 __all__ = [
     "COLUMNS", "LARGEST", "QUANTITIES", "TABLE", "Counts", "Flow", "Op", "Workload", "WorkloadError",
@@ -56,6 +56,8 @@ class Workload:
     n: Counts
     k: Counts
     groups: Counts
+    windows: tuple[tuple[int, ...], ...] = ()
+    """`Window` of each 2-D convolution, as in `Op`; empty where the table has no such column."""
     fixed_batch: str = ""
     """Why `at_batch` refuses another batch; empty for a workload that scales, as nearly all do."""
     flow: Flow | None = None
@@ -71,6 +73,7 @@ class Workload:
             column.setflags(write=False)
             object.__setattr__(self, name, column)
         object.__setattr__(self, "batch", _whole("batch", self.batch))
+        object.__setattr__(self, "windows", tuple(map(tuple, self.windows)) or ((),) * len(self.op_names))
         _check(self)
 
     @classmethod
@@ -86,7 +89,7 @@ class Workload:
     def rows(self) -> Iterator[Op]:
         """The table, op by op: for files and readers. Arithmetic takes the columns."""
         quantities = (getattr(self, quantity).tolist() for quantity in QUANTITIES)
-        yield from map(Op, self.op_names.tolist(), self.kinds.tolist(), *quantities)
+        yield from map(Op, self.op_names.tolist(), self.kinds.tolist(), *quantities, self.windows)
 
     def __len__(self) -> int:
         return len(self.macs)
@@ -174,6 +177,7 @@ class Workload:
             n=self.n,
             k=self.k,
             groups=scaled(self.groups, ~self.gets_rows),
+            windows=self.windows,
             flow=self.flow and self.flow.scaled(samples, self.batch),
             stacks_rows=self.stacks_rows,
         )
@@ -212,13 +216,14 @@ def _counts(quantity: str, values: Sequence[int] | Counts) -> Counts:
 
 def _check(workload: Workload) -> None:
     """Refuse a table that is impossible for a network."""
-    if len({len(getattr(workload, column)) for column in ("op_names", "kinds", *QUANTITIES)}) > 1:
+    if len({len(getattr(workload, column)) for column in TABLE}) > 1:
         raise WorkloadError(f"{workload.name}: want columns of one length")
     table = np.stack([getattr(workload, quantity) for quantity in QUANTITIES])
     _refuse_rows(workload, table.min(axis=0) < 0, "want no negative numbers")
     _refuse_rows(workload, table.max(axis=0) > LARGEST, "want numbers no larger than 2^53")
     product = np.prod([workload.m, workload.n, workload.k, workload.groups], axis=0, dtype=np.float64)
     _refuse_rows(workload, product != workload.macs, "want macs = m·n·k·groups")
+    _refuse_rows(workload, _ill_fitting(workload), f"want a window ({', '.join(Window._fields)}) that fits m and k")
     if not workload.fixed_batch:
         _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
     _, first = np.unique(workload.op_names, return_index=True)
@@ -234,6 +239,19 @@ def _check_flow(workload: Workload, flow: Flow) -> None:
         raise WorkloadError(f"{workload.name}: want numbers no larger than 2^53")
     if not workload.fixed_batch and flow.elements_input % workload.batch:
         raise WorkloadError(f"{workload.name}: want an input whose elements are a multiple of the batch")
+
+
+def _ill_fitting(workload: Workload) -> NDArray[np.bool_]:
+    """Where a window is not that of an op with whole images of m positions and whole channels of sums of length k."""
+
+    def fits(m: int, k: int, window: tuple[int, ...]) -> bool:
+        if len(window) != len(Window._fields) or min(window) < 1:
+            return not window
+        one = Window(*window)
+        return m > 0 and not m % (one.height * one.width) and not k % (one.kernel_height * one.kernel_width)
+
+    columns = zip(workload.m.tolist(), workload.k.tolist(), workload.windows, strict=True)
+    return np.array([not fits(*row) for row in columns])
 
 
 def _not_per_sample(workload: Workload) -> NDArray[np.bool_]:
@@ -311,7 +329,8 @@ def conv2d(
     positions, depth = n * math.prod(out), c_in // groups * math.prod(window)
     elements = (n * c_in * math.prod(size), c_out * depth + bool(bias) * c_out, positions * c_out)
     op = matrix_op("conv2d", "conv2d", (positions, c_out // groups, depth, groups), elements)
-    return _chain(f"conv2d-{c_in}x{h}x{w}-{c_out}", [op], n)
+    slid = Window(*window, max(_pair("stride", stride)), max(_pair("dilation", dilation)), *out)
+    return _chain(f"conv2d-{c_in}x{h}x{w}-{c_out}", [op._replace(window=slid)], n)
 
 
 def _conv_out(

@@ -24,7 +24,7 @@ def times(network="torchvision/vit_b_16", device="nvidia/h100-sxm5-80gb", comput
 @pytest.mark.parametrize("network", ["torchvision/vit_b_16", "torchvision/resnet18"])
 def test_a_product_taken_apart_takes_what_its_kernel_takes(network, device, compute):
     found = times(network, device, compute)
-    ops = np.flatnonzero(np.isin(found.kernel_models, analyze.PRODUCTS))
+    ops = np.flatnonzero(np.isin(found.kernel_models, analyze.PRODUCTS) & (found.algorithms == "direct"))
     assert ops.size
     apart = [analyze.taken_apart(found, op).latency_s for op in ops.tolist()]
     assert apart == pytest.approx(found.kernel_s[ops].tolist(), rel=1e-9)
@@ -44,3 +44,10 @@ def test_only_products_are_among_them():
     names = {name.partition(" and ")[0] for name, *_ in analyze.longest(found)}
     ways = dict(zip(found.run.op_names.tolist(), found.kernel_models.tolist(), strict=True))
     assert {ways[name] for name in names} <= set(analyze.PRODUCTS)
+
+
+def test_a_convolution_with_fewer_multiplications_names_its_algorithm_in_place_of_a_tile():
+    rows = analyze.longest(times("torchvision/vgg16", "nvidia/t4", "fp32"))
+    tiles = {name.partition(" and ")[0]: tile for name, _, _, tile, _ in rows}
+    assert tiles["features.2"].startswith("Winograd, ")
+    assert "×" in tiles["classifier.0"]

@@ -1,6 +1,7 @@
 """Insights, explanations, overview, kernel map and breakdown: what they say is what the predictions hold."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -276,6 +277,36 @@ def test_what_is_not_calibrated_is_told_with_its_share():
     (first, second) = caveats(found.contenders)
     assert first.startswith(f"h100-sxm5-80gb: {100 * share:.3g} % of its latency is not calibrated (convolution takes ")
     assert second == "h100-sxm5-80gb: kernel times are calibrated in bf16; in fp16 they use the same constants"
+
+
+COUNTED = (
+    "t4: operations are counted as in a direct convolution: Winograd needs 2.25 to 4 times fewer, so the attained rate "
+    "may exceed the peak, and the energy is too high"
+)
+
+
+def test_winograd_is_told_with_what_it_does_to_counted_operations():
+    measured = comparison("nvidia/t4", fidelity="silicon", compute="fp32")
+    assert COUNTED in caveats(measured.contenders)
+    times = measured.able[0].prediction.times
+    square = [window[:3] == (3, 3, 1) for window in times.run.windows]
+    share = times.kernel_s[(times.kernel_models != "product") & ~np.array(square)].sum() / times.latency_s
+    assert caveats(measured.contenders)[0].startswith(f"t4: {100 * share:.3g} % of its latency is not calibrated (")
+
+
+def test_winograd_on_a_gpu_without_measured_convolutions_is_told():
+    told = caveats(comparison("nvidia/l40s", fidelity="silicon", compute="fp32", batch=32).contenders)
+    assert "l40s: Winograd was not measured on nvidia/ada-ad102: its error is not known" in told
+
+
+def test_an_old_op_table_is_told_to_be_timed_without_winograd():
+    older = replace(RESNET, windows=())
+    told = caveats(comparison("nvidia/t4", work=older, fidelity="silicon", compute="fp32").contenders)
+    assert told[-1] == (
+        "t4: the op table has no window for 20 convolutions, so they are timed without Winograd; "
+        "capture the network again"
+    )
+    assert COUNTED not in told
 
 
 # ---- explanations: why two devices differ

@@ -25,7 +25,7 @@ from rooflint.workloads.ops import Op
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import Workload, conv2d, matrix_op, mlp
 
-from .conftest import CHIPS, chips
+from .conftest import CHIPS, ON_CORES, chips
 from .slow_network import slow_network_s
 
 REGISTRY = Registry()
@@ -150,6 +150,58 @@ def test_the_longer_of_floor_and_gap_is_paid_and_never_both():
 def test_wide_storage_makes_wide_operands():
     narrow, wide = (prediction(work=mlp([4096, 4096], batch=4096), storage=name) for name in (None, "fp32"))
     assert wide.latency_s > narrow.latency_s
+
+
+# ------------------------------------------------------------------------------------------- convolutions on CUDA cores
+
+V100 = ON_CORES["nvidia/v100-pcie-32gb"]
+PADDED = {"n": 8, "c_in": 256, "h": 28, "w": 28, "c_out": 256, "kernel": 3, "padding": 1}
+
+
+def on_cores(gap_s=0.0, windows=None, **changed):
+    """One convolution in FP32 on a V100, with what its table says of windows."""
+    work = conv2d(**{**PADDED, **changed})
+    _, found = silicon(work if windows is None else replace(work, windows=windows), V100, gap_s, "fp32", "fp32")
+    return found
+
+
+def test_a_dense_convolution_is_computed_with_fewer_multiplications_than_counted():
+    found = on_cores()
+    assert found.algorithms.tolist() == ["transformed"]
+    assert found.work_s < found.ops / peak_ops_per_s(V100)
+    assert found.calibrated.tolist() == [True]
+    assert found.without_window == 0
+
+
+@pytest.mark.parametrize("other", [{"stride": 2}, {"stride": (1, 2)}, {"dilation": 2}, {"groups": 2}, {"kernel": 5}])
+def test_other_convolutions_are_computed_directly(other):
+    found = on_cores(**other)
+    assert found.algorithms.tolist() == ["direct"]
+    assert found.calibrated.tolist() == [False]
+    assert found.without_window == 0
+
+
+def test_slow_launches_are_not_worth_fewer_multiplications():
+    # two launches and four instead of one
+    assert on_cores(gap_s=1e-3).algorithms.tolist() == ["direct"]
+
+
+def test_a_table_without_windows_is_timed_directly_and_says_so():
+    found, known = on_cores(windows=()), on_cores()
+    assert found.algorithms.tolist() == ["direct"]
+    assert found.without_window == 1
+    assert found.kernel_s > known.kernel_s
+    kernel, work = known.asked(0)
+    direct = kernel.algorithms(work, V100, SHARED)["direct"]
+    assert found.kernel_s == pytest.approx(direct.seconds, rel=1e-12)
+
+
+@given(ANY_CHIP, GAPS)
+def test_matrix_units_need_no_windows(chip, gap_s):
+    work = conv2d(**PADDED)
+    known, unknown = (silicon(one, chip, gap_s)[1] for one in (work, replace(work, windows=())))
+    assert known.kernel_s.tolist() == unknown.kernel_s.tolist()
+    assert (known.algorithms.tolist(), unknown.without_window) == (["direct"], 0)
 
 
 # ----------------------------------------------------------------------------------------------------------- slow twins

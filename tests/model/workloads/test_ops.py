@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflint.workloads.ops import Cost, Tensor, UnknownOpError, cost, is_free
+from rooflint.workloads.ops import Cost, Tensor, UnknownOpError, Window, cost, is_free
 
 X = Tensor((1, 8, 10, 10))
 
@@ -64,13 +64,19 @@ def test_a_linear_layer_on_a_sequence_has_a_row_for_each_token():
     ("weight", "out", "groups", "expected"),
     [
         ((16, 8, 3), (1, 16, 98), 1, Cost("conv1d", 0, m=98, n=16, k=24, groups=1)),
-        ((16, 4, 3, 3), (1, 16, 8, 8), 2, Cost("conv2d", 0, m=64, n=8, k=36, groups=2)),
+        ((16, 4, 3, 3), (1, 16, 8, 8), 2, Cost("conv2d", 0, 64, 8, 36, 2, Window(3, 3, 1, 1, 8, 8))),
         ((16, 8, 1, 3, 3), (1, 16, 4, 8, 8), 1, Cost("conv3d", 0, m=256, n=16, k=72, groups=1)),
     ],
 )
 def test_a_convolution_is_positions_times_channels_times_window_in_any_number_of_axes(weight, out, groups, expected):
     arguments = {"weight": Tensor(weight, is_data=False), "groups": groups}
     assert cost(expected.kind, arguments, Tensor(out)) == expected
+
+
+def test_a_window_has_the_larger_stride_and_dilation_of_its_axes():
+    weight = Tensor((16, 8, 3, 5), is_data=False)
+    priced = cost("conv2d", {"weight": weight, "stride": [1, 2], "dilation": [3]}, Tensor((1, 16, 4, 6)))
+    assert priced.window == Window(3, 5, stride=2, dilation=3, height=4, width=6)
 
 
 def test_a_transposed_convolution_feeds_a_window_from_every_input_position():

@@ -38,11 +38,11 @@ batch: 1
 elements_input: 10
 elements_constant: 15
 returns: [conv1, relu]
-columns: [name, kind, macs, other_ops, elements_in, elements_weight, elements_out, m, n, k, groups, reads]
+columns: [name, kind, macs, other_ops, elements_in, elements_weight, elements_out, m, n, k, groups, window, reads]
 ops:
-  - [conv1, conv2d, 30, 0, 10, 15, 6, 2, 3, 5, 1, [input]]
-  - [relu, relu, 0, 6, 6, 0, 6, 0, 0, 0, 0, [conv1]]
-  - [add, add, 0, 6, 12, 0, 6, 0, 0, 0, 0, [input, relu]]
+  - [conv1, conv2d, 30, 0, 10, 15, 6, 2, 3, 5, 1, [1, 5, 1, 1, 1, 2], [input]]
+  - [relu, relu, 0, 6, 6, 0, 6, 0, 0, 0, 0, [], [conv1]]
+  - [add, add, 0, 6, 12, 0, 6, 0, 0, 0, 0, [], [input, relu]]
 """
 
 
@@ -154,6 +154,14 @@ def test_a_good_table_is_read(tmp_path):
     ]
 
 
+def test_a_table_says_what_each_convolution_slides_over_its_input(tmp_path):
+    older, _ = read_table(_file(tmp_path, GOOD))
+    assert older.windows == ((), ())
+    newer, _ = read_table(_file(tmp_path, FLOWING))
+    assert newer.windows == ((1, 5, 1, 1, 1, 2), (), ())
+    assert newer.at_batch(3).windows == newer.windows
+
+
 def test_a_table_may_say_which_op_reads_which_result(tmp_path):
     assert read_table(_file(tmp_path, GOOD))[0].flow is None
     workload, _ = read_table(_file(tmp_path, FLOWING))
@@ -174,7 +182,7 @@ def test_a_table_may_say_which_op_reads_which_result(tmp_path):
         ("[input, relu]", "[input, add]", 15, "in their order, each once, found [input, add]"),
         ("[input, relu]", "[input, [relu]]", 15, "in their order, each once, found [input, ['relu']]"),
         ("[input, relu]", "relu", 15, "in their order, each once, found relu"),
-        (", [conv1]]", "]", 14, "want a row of 12 columns, found 11 entries"),
+        (", [conv1]]", "]", 14, "want a row of 13 columns, found 12 entries"),
         ("- [add, add", "- [input, add", 15, "name: want another than input, which is the input of the network"),
         ("- [add, add", "- [conv1, add", 15, "conv1: want a name that no op above has"),
         (
@@ -192,6 +200,11 @@ def test_a_table_may_say_which_op_reads_which_result(tmp_path):
         ("returns: [conv1, relu]\n", "", 1, "want elements_input and returns where there is a column reads, and only"),
         ("elements_constant: 15", "elements_constant: 1.5", 9, "elements_constant: want a whole number from 0 to 2^53"),
         (", reads]", "]", 1, "want elements_input and returns where there is a column reads, and only there"),
+        ("[1, 5, 1, 1, 1, 2]", "5", 13, "window: want a list of whole numbers, found 5"),
+        ("[1, 5, 1, 1, 1, 2]", "[1, 5, 1, 1, 1, -2]", 13, "window: want a list of whole numbers, found [1, 5, 1"),
+        ("[1, 5, 1, 1, 1, 2]", "[1, 5]", 13, "conv1: want a window (kernel_height, kernel_width, stride, dilation"),
+        ("[1, 5, 1, 1, 1, 2]", "[1, 4, 1, 1, 1, 2]", 13, "height, width) that fits m and k"),
+        ("[1, 5, 1, 1, 1, 2]", "[1, 5, 1, 1, 1, 3]", 13, "height, width) that fits m and k"),
         ("elements_input: 10", "elements_input: ten", 8, "elements_input: want a whole number from 0 to 2^53"),
         ("elements_input: 10", "elements_input: -1", 8, "elements_input: want a whole number from 0 to 2^53"),
         ("batch: 1", "batch: 3", 8, "elements_input: want a whole number from 0 to 2^53, a multiple of the batch"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError
 from rooflint.workloads.flow import INPUT, Flow
-from rooflint.workloads.ops import Op
+from rooflint.workloads.ops import Op, Window
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import LARGEST, Workload, WorkloadError, conv2d, footprint, gemm, live_elements, mlp
 
@@ -200,7 +200,8 @@ def test_gemm_moves_each_matrix_once():
 def test_resnets_first_convolution():
     # 112 × 112 positions × 64 channels × (3 × 7 × 7) = 118 013 952 MAC; 3 × 224² in, 64 × 147 weights, 64 × 112² out
     (row,) = conv2d(c_in=3, h=224, w=224, c_out=64, kernel=7, stride=2, padding=3, bias=False).rows()
-    assert row == Op("conv2d", "conv2d", 118_013_952, 0, 150_528, 9_408, 802_816, m=12_544, n=64, k=147, groups=1)
+    product, window = (12_544, 64, 147, 1), Window(7, 7, stride=2, dilation=1, height=112, width=112)
+    assert row == Op("conv2d", "conv2d", 118_013_952, 0, 150_528, 9_408, 802_816, *product, window)
 
 
 def test_a_depthwise_convolution_has_one_group_a_channel():
@@ -214,6 +215,7 @@ def test_a_dilated_kernel_reaches_further():
     # (10 + 0 − 2 × (3 − 1) − 1) // 1 + 1 = 6 high; (12 + 0 − 3 × (2 − 1) − 1) // 2 + 1 = 5 wide
     (row,) = conv2d(c_in=1, h=10, w=12, c_out=1, kernel=(3, 2), stride=(1, 2), dilation=(2, 3)).rows()
     assert row.elements_out == 30
+    assert row.window == Window(3, 2, stride=2, dilation=3, height=6, width=5)
 
 
 # ------------------------------------------------------------------------------------------------------------- refusals
@@ -397,7 +399,7 @@ def test_a_convolution_built_at_a_batch_is_the_convolution_scaled_to_it(paramete
 def test_a_convolution_with_a_1x1_kernel_is_a_gemm_over_positions(c_in, c_out, h, w, n):
     (convolution,) = conv2d(n=n, c_in=c_in, h=h, w=w, c_out=c_out, kernel=1, bias=False).rows()
     (product,) = gemm(h * w, c_out, c_in, batch=n).rows()
-    assert convolution[2:] == product[2:]
+    assert convolution[2:-1] == product[2:-1]  # all but the window
 
 
 @given(convolutions())

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import rooflint as rl
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from rooflint.cli.explain import app
+from rooflint.cli.networks import app as networks_app
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
@@ -20,7 +22,7 @@ from rooflint.kernels.dispatch import kernel
 from rooflint.kernels.residency import COLD
 from rooflint.prediction.predict import Setting, predict
 from rooflint.workloads.ops import Op
-from rooflint.workloads.workload import Workload, matrix_op
+from rooflint.workloads.workload import Workload, conv2d, matrix_op
 from rooflint_calibration import evaluation, published
 from rooflint_calibration.package import FAMILIES, family_of
 from rooflint_calibration.rows import Rows
@@ -181,6 +183,9 @@ CONVOLUTIONS = [
     (1, 64, 64, 56, 56, 3, 3),
     (8, 64, 64, 28, 28, 1, 1),
 ]
+STRIDED = [*((*sizes, 1) for sizes in CONVOLUTIONS), (8, 64, 128, 28, 28, 3, 3, 2), (8, 3, 64, 112, 112, 7, 7, 2)]
+TOO_SMALL = [("resnet18", 1, "nvidia/a100-pcie-80gb"), ("resnet18", 1, "nvidia/h100-sxm5-80gb")]
+"""Where launches of more kernels would take longer than what Winograd saves."""
 HEAD = """title: Some rows
 device: {device}
 op: {op}
@@ -222,6 +227,44 @@ def test_products_in_fp32_take_as_long_by_command_and_in_a_network(device):
         found = kernel("gemm", REGISTRY.get(device), REGISTRY, precision="fp32", m=m, n=n, k=k)
         assert explained(m, n, k, device, "-p", "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
         assert networked(product(m, n, k), device, "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("device", CORES)
+def test_a_network_of_one_convolution_in_fp32_takes_as_long_as_the_function_says(device):
+    # without padding, so that the op table counts the bytes that the function counts
+    for batch, channels_in, channels_out, height, width, side, _, stride in STRIDED:
+        high, wide = ((out - 1) * stride + side for out in (height, width))
+        work = conv2d(
+            n=batch, c_in=channels_in, h=high, w=wide, c_out=channels_out, kernel=side, stride=stride, bias=False
+        )
+        sizes = (batch, channels_in, channels_out, height, width, side, side, stride)
+        columns = ("batch", "channels_in", "channels_out", "height", "width", "kernel_height", "kernel_width", "stride")
+        found = kernel(
+            "convolution", REGISTRY.get(device), REGISTRY, precision="fp32", **dict(zip(columns, sizes, strict=True))
+        )
+        (op,) = work.rows()
+        assert networked(op, device, "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("device", CORES)
+@pytest.mark.parametrize(("network", "batch"), [("resnet18", 1), ("resnet18", 32), ("vgg16", 8)])
+def test_command_api_and_claim_take_as_long_for_a_network_in_fp32(network, batch, device, tmp_path, shipped_suite):
+    told = rl.predict(network, device, precision="fp32", batch=batch, fidelity="silicon")
+    options = ["-p", "fp32", "--batch", str(batch), "--fidelity", "silicon", "-f", "json"]
+    result = CliRunner().invoke(networks_app, ["compare", network, "-d", device, *options])
+    assert result.exit_code == 0, result.output
+    (shown,) = json.loads(result.stdout)["devices"]
+    claim = (
+        f"{{latency: {device}, expect: 1 ms ± 1 %, workload: {{network: torchvision/{network}, batch: {batch}}}, "
+        "compute: fp32, fidelity: silicon}"
+    )
+    source = "source: {document: Some paper, where: table 3, grade: read}"
+    file = tmp_path / "one.yaml"
+    file.write_text(f"{source}\nclaims:\n  - {claim}\n", encoding="utf-8")
+    (one,) = read.load(file).claims
+    claimed = judge(one, "", shipped_suite).obtained.value
+    assert shown["latency_s"] == claimed == told.latency_s
+    assert (told.silicon.algorithms != "direct").any() == ((network, batch, device) not in TOO_SMALL)
 
 
 # -------------------------------------------------------------------------------------------------------------- answers

@@ -104,6 +104,7 @@ def _row(node: Any, data: set[Any], where: str, has_parts: HasParts) -> Op | Non
         n=price.n,
         k=price.k,
         groups=price.groups,
+        window=price.window,
     )
 
 
