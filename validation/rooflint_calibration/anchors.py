@@ -132,17 +132,13 @@ def _launch_s(few: Rows, setting: Setting) -> float | None:
 
 def recorded(recording: Recording, precision: str) -> tuple[Measurement, ...]:
     """The anchors of a recording in a precision. Products launched one by one do not count: the host may be late."""
-    return tuple(row for row in recording.measurements if _is_anchor(row, precision))
-
-
-def _is_anchor(row: Measurement, precision: str) -> bool:
-    subject = row.subject
-    return (
-        isinstance(subject, Gemm)
+    return tuple(
+        row
+        for row in recording.measurements
+        if isinstance(row.subject, Gemm)
         and GRAPH in row.details
-        and subject.precision == precision
-        and subject.batch == 1
-        and (subject.m, subject.n, subject.k) in SHAPES
+        and (row.subject.precision, row.subject.batch) == (precision, 1)
+        and (row.subject.m, row.subject.n, row.subject.k) in SHAPES
     )
 
 
@@ -261,12 +257,9 @@ def benefit(
     return found
 
 
-# ---- Summary
-
-
 def summary(found: Benefit) -> Iterator[str]:
     """Of one GPU: in which regimes the error falls and rises, and whether the calibration is worth it."""
-    change = {regime: _points(old.mape, new.mape) for regime, (old, new) in found.items()}
+    change = {regime: _points(*pair) for regime, pair in found.items()}
     better, worse = ({regime: points for regime, points in change.items() if sign * points > 0} for sign in (1, -1))
     yield f"error falls: {_listed(better) or 'nowhere'}; rises: {_listed(worse) or 'nowhere'}"
     if change["all"] <= 0:
@@ -278,7 +271,7 @@ def summary_of_many(found: Mapping[str, Benefit]) -> Iterator[str]:
     before, after = zip(*mean_of_families(found).values(), strict=True)
     yield f"mean of the families, by regime: {_percents(before)} % before, {_percents(after)} % after"
     for regime, label in REGIME_LABELS.items():
-        worse = [device.rpartition("/")[2] for device, one in found.items() if _rises(one, regime)]
+        worse = [device.rpartition("/")[2] for device, one in found.items() if _points(*one[regime]) < 0]
         yield f"error rises {label}: {', '.join(worse) or 'nowhere'}"
 
 
@@ -295,14 +288,9 @@ def mean_of_families(found: Mapping[str, Benefit]) -> Mapping[str, tuple[float, 
     return means
 
 
-def _rises(found: Benefit, regime: str) -> bool:
-    old, new = found[regime]
-    return _points(old.mape, new.mape) < 0
-
-
-def _points(before: float, after: float) -> float:
+def _points(before: Score, after: Score) -> float:
     """How far the error falls, in percentage points as printed."""
-    return round(round(100 * before, 1) - round(100 * after, 1), 1)
+    return round(round(100 * before.mape, 1) - round(100 * after.mape, 1), 1)
 
 
 def _listed(change: Mapping[str, float]) -> str:

@@ -99,14 +99,16 @@ def held_out(registry: Registry, topic: str, family: str, regime: str = "all", c
 
 def score_of(ones: Sequence[HeldOut]) -> Score:
     """The score of all rows together."""
-    seconds = np.concatenate([one.rows.seconds for one in ones])
-    return score(np.concatenate([one.predicted_s() for one in ones]), seconds)
+    return _score_of([one.predicted_s() for one in ones], ones)
 
 
 def baseline_of(ones: Sequence[HeldOut]) -> Score:
     """The score of the roofline baseline on the same rows."""
-    seconds = np.concatenate([one.rows.seconds for one in ones])
-    return score(np.concatenate([one.roofline_s() for one in ones]), seconds)
+    return _score_of([one.roofline_s() for one in ones], ones)
+
+
+def _score_of(seconds: Sequence[Numbers], ones: Sequence[HeldOut]) -> Score:
+    return score(np.concatenate(seconds), np.concatenate([one.rows.seconds for one in ones]))
 
 
 # ---- Products: the roofline as a bound, and the order of devices

@@ -190,8 +190,7 @@ def scores(samples: Sequence[Sample], constants: Constants) -> Scores:
         for part in ones[0].parts:
             rows = np.concatenate([one.parts[part] for one in ones])
             if rows.any():
-                pair = score(predicted[rows], seconds[rows]), score(roofline[rows], seconds[rows])
-                found[subject, part] = pair
+                found[subject, part] = score(predicted[rows], seconds[rows]), score(roofline[rows], seconds[rows])
     return found
 
 
@@ -271,7 +270,11 @@ def cores_fit(roots: Sequence[Path], registry: Registry) -> Fit:
 
     Raises InputError, and RooflintError if there are no tables.
     """
-    tables = [one for one in map(published.read, published.files(roots)) if _is_on_cores(one)]
+    tables = [
+        one
+        for one in map(published.read, published.files(roots))
+        if one.spec.precision == CORES_PRECISION and one.spec.op in ("gemm", "convolution")
+    ]
     if not tables:
         folders = ", ".join(str(root / PUBLISHED) for root in roots)
         raise RooflintError(f"no table of products or convolutions in {CORES_PRECISION} in {folders}")
@@ -291,21 +294,13 @@ def cores_fit(roots: Sequence[Path], registry: Registry) -> Fit:
     return Fit(steps, scored, start, dict.fromkeys((one.family for one in scored), start))
 
 
-def _is_on_cores(table: Published) -> bool:
-    return table.spec.precision == CORES_PRECISION and table.spec.op in ("gemm", "convolution")
-
-
-def _with(given: Given, constants: Constants) -> Given:
-    return given._replace(constants=constants)
-
-
 def _table_sample(table: Published, given: Given, family: str) -> Sample:
     """All rows by the algorithm that takes least; the comparable ones are scored."""
     return Sample(
         table.slug,
         family,
         table.seconds,
-        lambda constants: published.predicted_s(table, _with(given, constants)),
+        lambda constants: published.predicted_s(table, given._replace(constants=constants)),
         published.roofline_s(table, given),
         {"all": table.comparable},
     )
@@ -315,7 +310,7 @@ def _transform_sample(table: Published, given: Given, family: str) -> Sample:
     """The comparable rows that ran transforms, predicted as such even where another algorithm would take less."""
 
     def predict(constants: Constants) -> Numbers:
-        on = _with(given, constants)
+        on = given._replace(constants=constants)
         model = published.kernel_of(table, on.chip)
         assert isinstance(model, WinogradConvolution)
         found = model.algorithms(published.work_of(table, on.chip), on.chip, constants)

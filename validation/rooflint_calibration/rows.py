@@ -153,13 +153,19 @@ def _kept(file: Path, table: Table, dropped: Counter[str]) -> tuple[Numbers, Num
 
 
 def _columns(file: Path, table: Table) -> dict[str, Any]:
+    wanted = [*table.sizes, *table.others, "latency"]
+    read = _read_parquet(file, wanted)
+    there = set(read.column_names)
+    found = {name: read[name].to_numpy() if name in there else np.full(len(read), None) for name in wanted}
+    return found | {name: of(found[name]) for name, of in table.others.items()}
+
+
+def _read_parquet(file: Path, columns: Sequence[str], filters: Sequence[tuple[str, str, str]] | None = None) -> Any:
+    """Those of the columns that the file has, as a pyarrow table."""
     import pyarrow.parquet as pq  # noqa: PLC0415  # of an extra
 
     there = set(pq.read_schema(file).names)
-    wanted = [*table.sizes, *table.others, "latency"]
-    read = pq.read_table(file, columns=[name for name in wanted if name in there])
-    found = {name: read[name].to_numpy() if name in there else np.full(len(read), None) for name in wanted}
-    return found | {name: of(found[name]) for name, of in table.others.items()}
+    return pq.read_table(file, columns=[name for name in columns if name in there], filters=filters)
 
 
 def _number(values: Any) -> Numbers:
@@ -236,14 +242,12 @@ def implausible(rows: Rows, chip: Chip) -> dict[str, Mask]:
 
 def _tables(folder: Path) -> Iterator[tuple[str, NDArray[Any], Numbers]]:
     """Framework, sizes and seconds of every table that is not superseded."""
-    import pyarrow.parquet as pq  # noqa: PLC0415  # of an extra
-
     for file in sorted(folder.glob("*/*/gemm_perf.parquet")):
         framework, version = file.parts[-3:-1]
         if (folder.parent.name, framework, version) in SUPERSEDED:
             continue
         columns = ["gemm_dtype", "m", "n", "k", "latency"]
-        table = pq.read_table(file, columns=columns, filters=[("gemm_dtype", "==", SPELT)])
+        table = _read_parquet(file, columns, [("gemm_dtype", "==", SPELT)])
         sizes = np.stack([table[name].to_numpy() for name in ("m", "n", "k")], axis=1)
         yield framework, sizes, table["latency"].to_numpy() * 1e-3
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from rooflint.base.errors import Problem, RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.units import JOULES_PER_KWH
-from rooflint.cost.schema import GridSpec, PlaceSpec
+from rooflint.cost.schema import GridSpec
 from rooflint.hardware.registry import FactFile, LayeredFiles, Registry
 
 
@@ -102,7 +102,8 @@ class Grid:
         found, here = [], place
         while here and here not in found:
             found.append(here)
-            here = next((one.within for one in self._specs(here) if one.within), "")
+            specs = (file.spec.places.get(here) for layer in self._files.layers() for file in layer)
+            here = next((spec.within for spec in specs if spec and spec.within), "")
         return found
 
     def _of(self, place: str, quantity: str, key: str) -> list[Reading]:
@@ -113,21 +114,18 @@ class Grid:
         name = "PUE" if quantity == "pue" else quantity
         raise NoReadingError(f"no {name} known of {', nor of '.join(around)}")
 
-    def _specs(self, place: str) -> Iterator[PlaceSpec]:
-        for layer in self._files.layers():
-            yield from (file.spec.places[place] for file in layer if place in file.spec.places)
-
     def _first(self, place: str, quantity: str, key: str) -> list[Reading]:
+        """Figures of the first root that has any."""
         for layer in self._files.layers():
-            if found := [one for file in layer for one in _readings(file, place, quantity, key)]:
+            found = [
+                Reading(place, row.year, file.facts[f"places.{place}.{quantity}.{position}.{key}"])
+                for file in layer
+                if place in file.spec.places
+                for position, row in enumerate(getattr(file.spec.places[place], quantity))
+            ]
+            if found:
                 return found
         return []
-
-
-def _readings(file: FactFile[GridSpec], place: str, quantity: str, key: str) -> Iterator[Reading]:
-    spec = file.spec.places.get(place)
-    for position, row in enumerate(getattr(spec, quantity) if spec else ()):
-        yield Reading(place, row.year, file.facts[f"places.{place}.{quantity}.{position}.{key}"])
 
 
 def _problems(file: FactFile[GridSpec]) -> Iterator[Problem]:

@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,10 +99,6 @@ class Ledger:
         texts = (self.not_supported, self.not_known)
         for key, values, *reasons in zip(self.keys, self.values.tolist(), *texts, strict=True):
             yield Row(key, tuple(values), *reasons)
-
-    def column(self, quantity: str) -> NDArray[np.float64]:
-        """One quantity of all rows."""
-        return self.values[:, QUANTITIES.index(quantity)]
 
     @cached_property
     def places(self) -> dict[Key, int]:
@@ -224,7 +219,12 @@ def as_bytes(ledger: Ledger) -> bytes:
 
 def read_ledger(file: Path) -> Ledger:
     """The ledger of a file. Raises InputError for another file."""
-    rows = list(_rows(file, csv.reader(io.StringIO(_text(file), newline=""))))
+    head, *lines = list(csv.reader(io.StringIO(_text(file), newline=""))) or [[]]
+    if lines and lines[0] and lines[0][0] != SCHEMA:
+        raise refuse(file, 2, f"want a ledger of the schema {SCHEMA}, found '{lines[0][0]}'")
+    if tuple(head) != COLUMNS:
+        raise refuse(file, 1, f"want a ledger with the columns {', '.join(COLUMNS)}")
+    rows = [_read_row(file, line, cells) for line, cells in enumerate(lines, 2)]
     seen: dict[Key, int] = {}
     for line, row in enumerate(rows, 2):
         if row.key in seen:
@@ -238,17 +238,6 @@ def _text(file: Path) -> str:
         return gzip.decompress(file.read_bytes()).decode()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise refuse(file, 1, f"want a ledger, which is CSV in gzip: {error}") from error
-
-
-def _rows(file: Path, lines: Iterator[list[str]]) -> Iterator[Row]:
-    head = next(lines, [])
-    first = next(lines, None)
-    if first and first[0] != SCHEMA:
-        raise refuse(file, 2, f"want a ledger of the schema {SCHEMA}, found '{first[0]}'")
-    if tuple(head) != COLUMNS:
-        raise refuse(file, 1, f"want a ledger with the columns {', '.join(COLUMNS)}")
-    for line, cells in enumerate(chain([first] if first is not None else [], lines), 2):
-        yield _read_row(file, line, cells)
 
 
 def _read_row(file: Path, line: int, cells: list[str]) -> Row:

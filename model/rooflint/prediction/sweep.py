@@ -102,15 +102,11 @@ def _swept(
 
 def leader(sweeps: Sequence[BatchSweep], batch: int, by: str) -> BatchSweep | None:
     """The best of them at a batch by a criterion or by balance; None in a tie and where it is known of none."""
-    scored = [(score, one) for one in sweeps if (score := _score(one, batch, by)) is not None]
+    at_batch = [(found, one) for one in sweeps if (found := one.at(batch))]
+    scored = [(score, one) for found, one in at_batch if (score := score_of(found, by)) is not None]
     best = min((score for score, _ in scored), default=0.0)
     first = [one for score, one in scored if math.isclose(score, best, rel_tol=1e-9)]
     return first[0] if len(first) == 1 else None
-
-
-def _score(one: BatchSweep, batch: int, by: str) -> float | None:
-    found = one.at(batch)
-    return None if found is None else score_of(found, by)
 
 
 def crossovers(sweeps: Sequence[BatchSweep], by: str) -> tuple[Crossover, ...]:

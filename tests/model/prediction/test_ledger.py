@@ -100,10 +100,11 @@ def test_a_network_that_cannot_be_fused_is_counted_with_its_reason():
 
 
 def test_waits_add_up_to_the_latency_and_power_is_energy_over_it():
-    latency = LEDGER.column("latency_s")
-    waits = sum(LEDGER.column(f"{cause}_wait_s") for cause in ("compute", "memory", "launch"))
+    columns = dict(zip(QUANTITIES, LEDGER.values.T, strict=True))
+    latency = columns["latency_s"]
+    waits = sum(columns[f"{cause}_wait_s"] for cause in ("compute", "memory", "launch"))
     np.testing.assert_allclose(waits, latency, rtol=1e-12)
-    np.testing.assert_allclose(LEDGER.column("power_w") * latency, LEDGER.column("energy_j"), rtol=1e-12)
+    np.testing.assert_allclose(columns["power_w"] * latency, columns["energy_j"], rtol=1e-12)
 
 
 def test_the_same_specs_give_the_same_bytes():
