@@ -42,26 +42,14 @@ class Family:
 
     topic: str
     family: str
-    rows: tuple[Rows, ...]
-    """By device."""
+    devices: Sequence[str]
+    """The device of each row; the rows of all devices follow each other."""
+    sizes: Numbers
+    """Shape (rows, columns)."""
+    seconds: Numbers
+    """Measured. [s]"""
     old_s: Numbers
     new_s: Numbers
-    """Of all devices, one after the other."""
-
-    @property
-    def seconds(self) -> Numbers:
-        """Measured. [s]"""
-        return np.concatenate([one.seconds for one in self.rows])
-
-    @property
-    def sizes(self) -> Numbers:
-        """Sizes of the rows of all devices."""
-        return np.concatenate([one.sizes for one in self.rows])
-
-    @property
-    def devices(self) -> list[str]:
-        """The device of each row."""
-        return [one.device for one in self.rows for _ in range(len(one))]
 
     def off(self, predicted_s: Numbers) -> Numbers:
         """The factor between a prediction and its measurement, 1 or more. [1]"""
@@ -142,7 +130,11 @@ def compare(registry: Registry, topics: Sequence[str], rows: int, old: Ask, new:
         for family, names in measured_devices(topic).items()
     }
     request = make_request(
-        [_group(topic, family, one, terms=False) for (topic, family), ones in there.items() for one in ones]
+        [
+            _group(topic, family, one.device, one.sizes, terms=False)
+            for (topic, family), ones in there.items()
+            for one in ones
+        ]
     )
     answers = zip(old(request)["groups"], new(request)["groups"], strict=True)
     families, left_out = [], []
@@ -156,7 +148,9 @@ def compare(registry: Registry, topics: Sequence[str], rows: int, old: Ask, new:
         sides = [np.concatenate([pair[side]["seconds"] for pair in pairs]) for side in (0, 1)]
         if lost := int((~np.isfinite(sides[1])).sum()):  # NaN compares false, so none would count as bad
             raise PredictionError(f"{topic} on {family}: this tree predicts no finite time for {counted(lost, 'row')}")
-        families.append(Family(topic, family, ones, *sides))
+        names = [one.device for one in ones for _ in range(len(one))]
+        sizes, seconds = np.concatenate([one.sizes for one in ones]), np.concatenate([one.seconds for one in ones])
+        families.append(Family(topic, family, names, sizes, seconds, *sides))
     return Comparison(
         tuple(families), _regressed([one for one in families if one.regressed.any()], old, new), tuple(left_out)
     )
@@ -173,32 +167,35 @@ def _stratified(registry: Registry, topic: str, device: str, rows: int) -> Rows:
     return replace(ones[0], sizes=sizes, seconds=np.concatenate([one.seconds for one in ones])[first])
 
 
-def _group(topic: str, family: str, one: Rows, *, terms: bool) -> dict[str, Any]:
+def _group(topic: str, family: str, device: str, sizes: Numbers, *, terms: bool) -> dict[str, Any]:
     return {
         "topic": topic,
         "precision": TOPICS[topic].precision,
-        "device": one.device,
+        "device": device,
         "family": family,
-        "sizes": one.sizes.tolist(),
+        "sizes": sizes.tolist(),
         "terms": terms,
     }
 
 
 def _regressed(families: Sequence[Family], old: Ask, new: Ask) -> dict[tuple[str, str], tuple[RegressionRecord, ...]]:
     few = [(family, _farthest(family)) for family in families]
-    request = make_request([_group(one.topic, one.family, alone, terms=True) for one, rows in few for _, alone in rows])
+    request = make_request(
+        [
+            _group(one.topic, one.family, one.devices[row], one.sizes[[row]], terms=True)
+            for one, rows in few
+            for row in rows
+        ]
+    )
     answers = zip(old(request)["groups"], new(request)["groups"], strict=True)
-    return {
-        (one.topic, one.family): tuple(_row(one, position, *next(answers)) for position, _ in rows) for one, rows in few
-    }
+    return {(one.topic, one.family): tuple(_row(one, row, *next(answers)) for row in rows) for one, rows in few}
 
 
-def _farthest(family: Family) -> list[tuple[int, Rows]]:
-    """Position and single row of those that regressed; those whose prediction moved most come first."""
+def _farthest(family: Family) -> list[int]:
+    """Rows that regressed; those whose prediction moved most come first."""
     change = np.abs(np.log(family.new_s / family.old_s)) * family.regressed
-    order = np.argsort(-change, kind="stable")[: min(COMPARED, int(family.regressed.sum()))]
-    each = [one.only(np.array([row])) for one in family.rows for row in range(len(one))]
-    return [(int(row), each[row]) for row in order]
+    order: list[int] = np.argsort(-change, kind="stable").tolist()
+    return order[: min(COMPARED, int(family.regressed.sum()))]
 
 
 def _row(family: Family, row: int, old: Mapping[str, Any], new: Mapping[str, Any]) -> RegressionRecord:

@@ -11,7 +11,7 @@ of a node are what was published for that node.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -78,6 +78,11 @@ class MemoryEnergy:
     spec: schema.MemoryEnergySpec
     facts: Facts
 
+    @property
+    def scopes(self) -> Sequence[schema.Scope]:
+        """What its energies include, each once."""
+        return list(dict.fromkeys(one.scope for one in self.spec.readings.values()))
+
     def energy(self, scope: str) -> Range:
         """The range of that scope over all documents. [J/B]. Raises UnknownCoefficientError."""
         wanted = scope_of(scope)
@@ -87,7 +92,7 @@ class MemoryEnergy:
             if one.scope == wanted
         )
         if not readings:
-            having = ", ".join(dict.fromkeys(one.scope for one in self.spec.readings.values()))
+            having = ", ".join(self.scopes)
             raise UnknownCoefficientError(f"{self.id} has no energy of scope '{scope}' (has: {having})")
         return Range(f"{self.id} {scope}", readings)
 

@@ -123,10 +123,7 @@ def _multiply_add(process: Process, precision: str) -> Coefficient | None:
 
 
 def _maybe(process: Process, kind: str, of: str) -> Coefficient | None:
-    try:
-        return of_range(process.energy(kind, of))
-    except UnknownCoefficientError:
-        return None
+    return of_range(process.energy(kind, of)) if f"{kind} {of}" in process.energies() else None
 
 
 def _relative(coefficients: Coefficients, node: str) -> Coefficient:

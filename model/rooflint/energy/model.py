@@ -6,7 +6,7 @@ from functools import cached_property
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.memo import memoised
-from rooflint.coefficients.library import Coefficients, Events, MemoryEnergy
+from rooflint.coefficients.library import Coefficients, Events
 from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope
@@ -68,8 +68,15 @@ class Energies:
 
     @memoised
     def access(self, memory: str) -> Coefficient:
-        """An access to a memory outside the chip. [J/B]. Raises UnknownCoefficientError."""
-        return _access(self.coefficients.memory(memory))
+        """An access to a memory outside the chip, by the scope that includes most. [J/B]
+
+        Raises UnknownCoefficientError.
+        """
+        found = self.coefficients.memory(memory)
+        for scope in SCOPES:
+            if scope in found.scopes:
+                return of_range(found.energy(scope))
+        raise UnknownCoefficientError(f"{memory}: no document gives the energy of an access")
 
 
 @dataclass(frozen=True)
@@ -90,21 +97,6 @@ class EnergyModel:
     def unit(self) -> ComputeUnit:
         """The unit that does most of the work."""
         return working_units(self.hardware, self.compute)[0]
-
-
-def _access(memory: MemoryEnergy) -> Coefficient:
-    """An access to the memory outside, by the scope that includes most without the way over the chip. [J/B]"""
-    found = next((whole for scope in SCOPES if (whole := _of_scope(memory, scope))), None)
-    if found is None:
-        raise UnknownCoefficientError(f"{memory.id}: no document gives the energy of an access")
-    return of_range(found)
-
-
-def _of_scope(memory: MemoryEnergy, scope: Scope) -> Range | None:
-    try:
-        return memory.energy(scope)
-    except UnknownCoefficientError:
-        return None
 
 
 def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:

@@ -29,8 +29,8 @@ SIZES = np.array([[16.0, 16384.0, 16384.0, 6.0], [64.0, 4096.0, 4096.0, 6.0], [8
 
 def family(old, new, sizes=SIZES):
     """Rows that took 1 s each, as two states predict them."""
-    rows = (Rows("nvidia/l40s", COLUMNS, sizes, np.ones(len(sizes))),)
-    return Family("gemm", "ada", rows, np.array(old), np.array(new))
+    devices = ["nvidia/l40s"] * len(sizes)
+    return Family("gemm", "ada", devices, sizes, np.ones(len(sizes)), np.array(old), np.array(new))
 
 
 def test_good_is_within_15_percent_and_bad_beyond_25_either_way():
@@ -44,8 +44,7 @@ def test_good_is_within_15_percent_and_bad_beyond_25_either_way():
 def test_the_rows_whose_prediction_moved_most_come_first_and_once():
     sizes = np.tile(SIZES, (20, 1))
     before, now = np.ones(60), np.linspace(1.2, 3.0, 60)
-    places = [place for place, _ in module._farthest(family(before, now, sizes))]
-    assert places == list(range(59, 59 - module.COMPARED, -1))
+    assert module._farthest(family(before, now, sizes)) == list(range(59, 59 - module.COMPARED, -1))
 
 
 def test_a_row_of_two_regimes_is_counted_once(monkeypatch):
