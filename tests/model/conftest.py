@@ -11,8 +11,7 @@ from hypothesis import settings
 
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
-from rooflint.cost.grid import Grid
-from rooflint.cost.prices import Prices
+from rooflint.cost.tables import Grid, Prices
 from rooflint.hardware.registry import Registry
 
 settings.register_profile("model", deadline=None)  # a slow runner is no bug

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from rooflint.base.units import JOULES_PER_KWH, SECONDS_PER_HOUR
-from rooflint.cost.grid import Grid, NoReadingError, Reading
-from rooflint.cost.prices import NoPriceError, Prices
+from rooflint.cost.tables import Grid, NoPriceError, NoReadingError, Prices, Reading
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import NotKnownError, Prediction
 

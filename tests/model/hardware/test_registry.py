@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooflint.base.errors import InputError, Problem
-from rooflint.cost.prices import Prices
+from rooflint.cost.tables import Prices
 from rooflint.hardware.device import UndisclosedError
 from rooflint.hardware.registry import PACKAGED, AmbiguousDeviceError, Registry, UnknownDeviceError
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
-from rooflint.cost.grid import UnknownPlaceError
+from rooflint.cost.tables import UnknownPlaceError
 from rooflint.energy.model import Energies, idle_w
 from rooflint.hardware.registry import Registry
 from rooflint.prediction import cost as e

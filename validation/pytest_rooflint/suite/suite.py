@@ -15,8 +15,7 @@ from pytest_rooflint.golden.schema import Golden
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, Problem, shown
 from rooflint.coefficients.library import Coefficients
-from rooflint.cost.grid import Grid
-from rooflint.cost.prices import Prices
+from rooflint.cost.tables import Grid, Prices
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration.package import PUBLISHED
