@@ -54,7 +54,7 @@ DEVIATIONS: Mapping[Kind, Deviation] = {
     "peak": Deviation(0.037, 0.072),
     "streaming": Deviation(0.038, 0.040),
 }
-"""Of the nine measured GPUs, each predicted by constants fitted without its family, to two digits.
+"""Deviations over the nine measured GPUs, each predicted by constants fitted without its family, to two digits.
 
 Machines: of medians over products below 1 GFLOP (for the launch), above 20 GFLOP, and of m up to 16 with weights
 larger than four times L2. Shapes: of the null anchors, and of the other two regimes.
@@ -91,7 +91,7 @@ class Setting:
         return model.predict(model.work(**anchors.named), self.chip, self.constants)
 
     def with_(self, own: Own) -> "Setting":
-        """The same with a GPU's own figures."""
+        """This setting with a GPU's own figures."""
         chip, constants = own.of(self.chip, self.constants)
         return replace(self, chip=chip, constants=constants)
 
@@ -258,7 +258,7 @@ def benefit(
 
 
 def summary(found: Benefit) -> Iterator[str]:
-    """Of one GPU: in which regimes the error falls and rises, and whether the calibration is worth it."""
+    """Summary of one GPU: in which regimes the error falls and rises, and whether the calibration is worth it."""
     change = {regime: _points(*pair) for regime, pair in found.items()}
     better, worse = ({regime: points for regime, points in change.items() if sign * points > 0} for sign in (1, -1))
     yield f"error falls: {_listed(better) or 'nowhere'}; rises: {_listed(worse) or 'nowhere'}"
@@ -267,7 +267,7 @@ def summary(found: Benefit) -> Iterator[str]:
 
 
 def summary_of_many(found: Mapping[str, Benefit]) -> Iterator[str]:
-    """Of several GPUs of known families: the mean of the families, and the GPUs with larger errors."""
+    """Summary of several GPUs of known families: the mean of the families, and the GPUs with larger errors."""
     before, after = zip(*mean_of_families(found).values(), strict=True)
     yield f"mean of the families, by regime: {_percents(before)} % before, {_percents(after)} % after"
     for regime, label in REGIME_LABELS.items():

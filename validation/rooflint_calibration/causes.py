@@ -140,7 +140,7 @@ def _apart(case: KernelTimes) -> list[Breakdown]:
 
 
 def _with_copies(case: KernelTimes, copies: float) -> float:
-    """With so many sets of weights in rotation. [s]"""
+    """Time with so many sets of weights in rotation. [s]"""
     return float(replace(case, work=replace(case.work, copies=copies)).seconds.item())
 
 

@@ -72,7 +72,7 @@ class HeldOut:
         return TOPICS[self.topic].predict(self.rows.sizes, self.chip, self.constants)
 
     def terms_s(self) -> Terms:
-        """The same by term. [s]"""
+        """Predicted time of each row, by term. [s]"""
         return TOPICS[self.topic].terms(self.rows.sizes, self.chip, self.constants)
 
     def roofline_s(self) -> Numbers:
@@ -157,7 +157,7 @@ class Column:
 
     x: int
     y: int
-    """Of the first count."""
+    """The bin of the first count."""
     counts: tuple[int, ...]
 
 
@@ -179,7 +179,7 @@ def _bins(values: Numbers, per_decade: int) -> NDArray[np.int64]:
 
 
 def _columns(x: NDArray[np.int64], y: NDArray[np.int64]) -> list[Column]:
-    """From the left; each from its lowest row to its highest, with zeros between."""
+    """Columns from left to right; each from its lowest bin to its highest, with zeros between."""
     found = []
     for place in np.unique(x):
         there = y[x == place]

@@ -43,7 +43,7 @@ CORES_TRANSFORMS = ("transform_efficiency",)
 """Products give the speed of the lanes and the energy of an op; then convolutions give that of transforms."""
 
 CORES_SHARES = ("fma_efficiency", "transform_efficiency")
-"""Those that are at most 1."""
+"""Constants that are at most 1."""
 
 TRANSFORMED = 4
 """Outputs along a side of the tiles of kernels with separate transforms."""
@@ -86,7 +86,7 @@ class Step:
     """Names of constants that are at most 1."""
 
     def without(self, family: str) -> "Step":
-        """The same without the samples of a family."""
+        """This step without the samples of a family."""
         return replace(self, samples=[one for one in self.samples if one.family != family])
 
 

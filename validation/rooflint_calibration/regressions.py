@@ -238,7 +238,10 @@ class ChangeRecord(Strict):
 
 
 def changes(old: Path, new: Path = PACKAGED) -> list[ChangeRecord]:
-    """Between two folders of specs. A file that cannot be read is skipped: asking its side reports the error."""
+    """Constants that differ between two folders of specs; a file that cannot be read is skipped.
+
+    Asking its side reports the error.
+    """
     return [one for name in FILES for one in _of_file(old / name, new / name)]
 
 

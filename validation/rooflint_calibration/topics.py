@@ -57,7 +57,7 @@ class Topic:
     precision: str = "bf16"
     copies: float = WARM
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the kernel model."""
+    """Options of the kernel model."""
     absent: tuple[str, ...] = ()
     """Measured devices without it."""
 
@@ -75,7 +75,7 @@ class Topic:
         return self.kernel(chip).predict(self.work(sizes, chip), chip, constants)
 
     def terms(self, sizes: Numbers, chip: Chip, constants: Constants) -> Terms:
-        """The same by term. [s]"""
+        """Time of each row, by term. [s]"""
         return self.kernel(chip).terms(self.work(sizes, chip), chip, constants)
 
     def roofline(self, sizes: Numbers, chip: Chip) -> Numbers:
@@ -215,7 +215,7 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
         ),
     }
 )
-"""By the word of a claim; FP8 products have one scale a tensor, or one a block of 128."""
+"""Topics by their word in a claim; FP8 products have one scale a tensor, or one a block of 128."""
 
 BESIDE_PRODUCTS = tuple(
     name for group in ("stream", "prefill", "decode", "quantised") for name in TOPICS if TOPICS[name].group == group

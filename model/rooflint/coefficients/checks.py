@@ -26,8 +26,10 @@ def size_of(node: str) -> float | None:
 
 def problems(spec: schema.EnergySpec, document: Document, facts: Facts) -> Iterator[Problem]:
     """Contradictions in a file of coefficients, each with its line."""
+    name = document.file.stem
     if isinstance(spec, schema.ProcessSpec):
-        yield from _misnamed_node(document)
+        if size_of(name) is None:
+            yield Problem(document.file, 1, f"'{name}' is not a process node: want a name such as 4nm.yaml")
         yield from _wires(spec, facts)
         for key in sorted({path.split(".", 2)[2] for path in facts}):
             if not key.endswith(".capacity"):
@@ -36,18 +38,14 @@ def problems(spec: schema.EnergySpec, document: Document, facts: Facts) -> Itera
         broken = [problem for name in spec.readings for problem in incomplete(f"readings.{name}", document, facts)]
         yield from broken or _scopes(spec, facts)
     if isinstance(spec, schema.EventsSpec):
-        yield from _misnamed_kind(document)
+        if name not in KINDS:
+            yield Problem(document.file, 1, f"'{name}' is not a kind of processor: want one of {', '.join(KINDS)}")
         events = [f"events.{name}.readings.{one}" for name, event in spec.events.items() for one in event.readings]
         idle = [f"idle.{name}" for name in spec.idle]
         broken = [problem for path in (*events, *idle) for problem in incomplete(path, document, facts)]
         yield from broken or _events(spec, facts)
     if isinstance(spec, schema.LaunchesSpec):
         yield from _launches(spec, document, facts)
-
-
-def _misnamed_node(document: Document) -> Iterator[Problem]:
-    if size_of(document.file.stem) is None:
-        yield Problem(document.file, 1, f"'{document.file.stem}' is not a process node: want a name such as 4nm.yaml")
 
 
 def _wires(spec: schema.ProcessSpec, facts: Facts) -> Iterator[Problem]:
@@ -103,12 +101,6 @@ def contradiction(one: Fact, two: Fact, how: str, end: str = "") -> Problem:
 
 #: One reading of one event: the event, its node, and the reading.
 OfEvent = tuple[schema.EventSpec, str | None, Reading]
-
-
-def _misnamed_kind(document: Document) -> Iterator[Problem]:
-    name = document.file.stem
-    if name not in KINDS:
-        yield Problem(document.file, 1, f"'{name}' is not a kind of processor: want one of {', '.join(KINDS)}")
 
 
 def _events(spec: schema.EventsSpec, facts: Facts) -> Iterator[Problem]:
@@ -172,11 +164,8 @@ def _parts(readings: list[OfEvent]) -> Iterator[Problem]:
             total = sum(part.low.value for _, part in group)
             if group and total > whole.high.value * (1 + 1e-9):
                 how = "is a part of, and with the others above," if len(group) > 1 else "is a part of, and above,"
-                yield contradiction(_largest(group), whole.high, how)
-
-
-def _largest(group: list[tuple[schema.EventSpec, Reading]]) -> Fact:
-    return max((part.low for _, part in group), key=lambda fact: fact.value)
+                largest = max((part.low for _, part in group), key=lambda fact: fact.value)
+                yield contradiction(largest, whole.high, how)
 
 
 def _launches(spec: schema.LaunchesSpec, document: Document, facts: Facts) -> Iterator[Problem]:

@@ -248,7 +248,7 @@ class Coefficients:
         return self._read(file, _shape(file))[1]
 
     def with_facts(self, file: Path, facts: Facts) -> "Coefficients":
-        """The same, where a file's facts at some of its paths are others. Raises InputError."""
+        """These coefficients with other facts at some paths of a file. Raises InputError."""
         spec, own = self._read(file, _shape(file))
         twin = Coefficients(self.registry)
         known(twin, "_read").update(known(self, "_read") | {(file, _shape(file)): (spec, {**own, **facts})})

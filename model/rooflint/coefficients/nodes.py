@@ -5,7 +5,7 @@ and DRAM each in its own way, and graded as an estimate. docs/method-energy.md h
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rooflint.base.facts import Fact
@@ -101,7 +101,7 @@ class NodeEnergies:
         if reference == self.node:
             return of_one(reference)
         ratio = _relative(self.coefficients, self.node).times(_inverse(_relative(self.coefficients, reference)))
-        return ratio.called(f"logic at {self.node} over {reference}")
+        return replace(ratio, said=f"logic at {self.node} over {reference}")
 
     def control(self, event: Coefficient, node: str) -> Coefficient:
         """An event of control that was given for another node, as logic. [J]"""

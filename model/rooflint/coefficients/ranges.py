@@ -60,7 +60,7 @@ class Range:
         return min(self.readings, key=lambda one: max(GRADES.index(fact.source.grade) for fact in one.facts))
 
     def only(self, name: str) -> "Range":
-        """The same of one document. Raises UnknownCoefficientError."""
+        """The range of one document alone. Raises UnknownCoefficientError."""
         chosen = tuple(one for one in self.readings if one.name == name)
         if not chosen:
             having = ", ".join(one.name for one in self.readings)
@@ -133,12 +133,8 @@ class Coefficient:
         )
 
     def as_estimate(self) -> "Coefficient":
-        """The same, carried over to something that no document speaks of."""
+        """This coefficient as an estimate: carried over to something that no document speaks of."""
         return replace(self, carried=True)
-
-    def called(self, said: str) -> "Coefficient":
-        """The same in other words."""
-        return replace(self, said=said)
 
 
 def of_range(found: Range, said: str = "") -> Coefficient:

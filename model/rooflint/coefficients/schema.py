@@ -261,7 +261,7 @@ class LaunchReading(Strict):
 
     conditions: Text | None = None
     architectures: list[Text] = Field(default_factory=list)
-    """Those that it is taken for, where what is asked for is of one device and not of its vendor."""
+    """Architectures that it is taken for, where the question is about one device and not about its vendor."""
     typical: LaunchTime | None = None  # type: ignore[valid-type]
     low: LaunchTime | None = None  # type: ignore[valid-type]
     high: LaunchTime | None = None  # type: ignore[valid-type]

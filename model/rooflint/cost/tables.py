@@ -9,11 +9,11 @@ A place without a figure of its own takes that of the place that it lies in; `pl
 
 import difflib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rooflint.base.errors import Problem, RooflintError
 from rooflint.base.facts import Fact
@@ -42,7 +42,7 @@ class Price:
     terms: str
     """`on demand` or `marketplace` of a rent; `device`, `kit` or `server share`: what is bought."""
     provider: str = ""
-    """Of a rent."""
+    """Who rents it out; empty for a purchase."""
 
     @property
     def usd_per_h(self) -> float:
@@ -141,14 +141,20 @@ def _unknown(file: FactFile[PricesSpec], registry: Registry) -> Iterator[Problem
 
 
 def _twice(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
-    seen: dict[tuple[str | None, ...], int] = {}
-    for position, row in enumerate(cost.rent):
-        path = (section, product, "rent", position)
-        key = (row.provider, row.region, row.instance, row.terms, row.date)
-        if key in seen:
-            message = f"{row.provider} has a price of {row.date} already, in line {seen[key]}; keep one"
-            yield file.document.problem(path, f"{section}.{product}.rent: {message}")
-        seen.setdefault(key, file.document.line(path))
+    keys = [(row.provider, row.region, row.instance, row.terms, row.date) for row in cost.rent]
+    for row, line in _repeated(file, (section, product, "rent"), keys):
+        provider, *_, date = keys[row]
+        message = f"{provider} has a price of {date} already, in line {line}; keep one"
+        yield file.document.problem((section, product, "rent", row), f"{section}.{product}.rent: {message}")
+
+
+def _repeated(file: FactFile[Any], path: tuple[str, ...], keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
+    """Rows of a list whose key an earlier row has, with the line of that one."""
+    first: dict[Hashable, int] = {}
+    for row, key in enumerate(keys):
+        if key in first:
+            yield row, file.document.line((*path, first[key]))
+        first.setdefault(key, row)
 
 
 def _far(file: FactFile[PricesSpec], section: str, product: str, cost: CostSpec) -> Iterator[Problem]:
@@ -198,17 +204,17 @@ class Reading:
 
     @property
     def g_per_kwh(self) -> float:
-        """Of a carbon intensity. [g/kWh]"""
+        """The value of a carbon intensity. [g/kWh]"""
         return self.fact.value * JOULES_PER_KWH
 
     @property
     def usd_per_kwh(self) -> float:
-        """Of a price of electricity. [USD/kWh]"""
+        """The value of a price of electricity. [USD/kWh]"""
         return self.fact.value * JOULES_PER_KWH
 
     @property
     def pue(self) -> float:
-        """Of a PUE. [1]"""
+        """The value of a PUE. [1]"""
         return self.fact.value
 
     @property
@@ -292,11 +298,8 @@ def grid_problems(file: FactFile[GridSpec]) -> Iterator[Problem]:
     """A year that is given twice."""
     for place, spec in file.spec.places.items():
         for quantity in ("carbon", "electricity", "pue"):
-            seen: dict[tuple[int, str], int] = {}
-            for position, row in enumerate(getattr(spec, quantity)):
-                path = ("places", place, quantity, position)
-                key = (row.year, getattr(row, "accounting", "") or getattr(row, "sector", ""))
-                if key in seen:
-                    message = f"{row.year} is given already, in line {seen[key]}; keep one"
-                    yield file.document.problem(path, f"places.{place}.{quantity}: {message}")
-                seen.setdefault(key, file.document.line(path))
+            path, rows = ("places", place, quantity), getattr(spec, quantity)
+            keys = [(row.year, getattr(row, "accounting", "") or getattr(row, "sector", "")) for row in rows]
+            for row, line in _repeated(file, path, keys):
+                message = f"{rows[row].year} is given already, in line {line}; keep one"
+                yield file.document.problem((*path, row), f"places.{place}.{quantity}: {message}")

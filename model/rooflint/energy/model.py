@@ -34,7 +34,7 @@ class Energies:
     coefficients: Coefficients
 
     def node(self, hardware: Hardware) -> NodeEnergies:
-        """Those of a device's process node. Raises EnergyError for a device whose node is not known."""
+        """Energies at a device's process node. Raises EnergyError for a device whose node is not known."""
         if "process" not in hardware.facts:
             raise EnergyError(f"{hardware.id}: no process node is known, so no energy")
         return self._node("".join(hardware.facts["process"].display.split()))

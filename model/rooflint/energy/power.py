@@ -143,7 +143,7 @@ class PowerCheck(Power):
 
     @property
     def verdict(self) -> Verdict:
-        """By the whole interval; a power that lacks a term is never within the limit."""
+        """Decided by the whole interval; a power that lacks a term is never within the limit."""
         if self.low_ratio > 1:
             return "cannot sustain"
         return "sustains" if self.high_ratio <= 1 and not self.left_out else "undecided"
@@ -169,7 +169,7 @@ class PowerCheck(Power):
 
     @property
     def exhausting_j_per_mac(self) -> float:
-        """The same for a multiply-accumulate. [J/MAC]"""
+        """At which energy of a multiply-accumulate compute alone takes all of the limit. [J/MAC]"""
         return self.exhausting_j_per_op * OPS_PER_MAC
 
     @property
@@ -184,7 +184,7 @@ class PowerCheck(Power):
 
     @property
     def fitting_clock_hz(self) -> float | None:
-        """That clock, of the first of the units. [Hz]"""
+        """The clock of the first unit at which the typical power is the limit. [Hz]"""
         share = self.clock_share
         return None if share is None else share * self.load.units[0].clock_hz(self.load.precision)
 

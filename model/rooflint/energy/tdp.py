@@ -199,7 +199,7 @@ class Case:
     alus: int
     clock_hz: float
     macs_per_clock: float = 1.0
-    """Of one ALU, where no width is held; else of each 64 bits."""
+    """MACs of one ALU, or of each 64 bits where the width of ALUs is held. [1]"""
     hold: Hold = Hold.alus
 
 
@@ -282,12 +282,12 @@ def estimate(factors: Factors, case: Case) -> TdpEstimate:
 
 
 def over(first: TdpEstimate, alus: Sequence[int], clocks_hz: Sequence[float]) -> tuple[TdpEstimate, ...]:
-    """The same at every count of ALUs and every clock."""
+    """The estimate at every count of ALUs and every clock."""
     return tuple(_like(first, alus=count, clock_hz=clock_hz) for count, clock_hz in product(alus, clocks_hz))
 
 
 def compared(one: TdpEstimate, by: str) -> tuple[TdpEstimate, ...]:
-    """The same in every precision, circuit or process that there are factors for. Raises KeyError for another word."""
+    """The estimate in every precision, circuit or process with a factor. Raises KeyError for another word."""
     cases = {
         "precisions": lambda: [_like(one, precision=name) for name in one.factors.precisions],
         "circuits": lambda: [_like(one, circuit=name) for name in one.factors.circuits],

@@ -56,12 +56,12 @@ class Term:
 
     @property
     def energy_j(self) -> NDArray[np.float64]:
-        """Of each op, by typical figures. [J], shape (ops,)"""
+        """Energy of each op, by typical figures. [J], shape (ops,)"""
         return np.asarray(self.counts * self.each.typical)
 
     @property
     def total_j(self) -> float:
-        """Of the whole workload. [J]"""
+        """Energy of the whole workload, by typical figures. [J]"""
         return float(self.counts.sum()) * self.each.typical
 
 
@@ -75,12 +75,12 @@ class Energy:
 
     @property
     def energy_j(self) -> NDArray[np.float64]:
-        """Of each op. [J], shape (ops,)"""
+        """Energy of each op. [J], shape (ops,)"""
         return np.asarray(np.sum([term.energy_j for term in self.terms], axis=0))
 
     @property
     def total_j(self) -> float:
-        """Of the whole workload, by typical figures. [J]"""
+        """Energy of the whole workload, by typical figures. [J]"""
         return sum(term.total_j for term in self.terms)
 
     @property
@@ -254,4 +254,4 @@ def _event(model: EnergyModel, name: str) -> Coefficient:
 KindTerms = Callable[[EnergyModel, Workload, Allocation, Counts], Iterator[Term]]
 
 CONTROL_TERMS: dict[str, KindTerms] = {"cores": _of_cpu, "warps": _of_gpu, "systolic": _of_tpu, "dataflow": _of_kpu}
-"""By the control that a kind of device has."""
+"""Control terms by the control that a kind of device has."""

@@ -88,7 +88,7 @@ class Blocks:
     """`output tile`, `thread block`, `warp`, `vector`."""
 
     def text(self, op: int) -> str:
-        """Those of one op, in words: `24 output tiles of 128 × 128`."""
+        """The blocks of one op, in words: `24 output tiles of 128 × 128`."""
         count, rows, columns = (int(column[op]) for column in (self.count, self.rows, self.columns))
         size = f"{rows} × {columns}" if columns > 1 else f"{rows} output{'s' if rows > 1 else ''}"
         return f"{count} {self.noun}{'s' if count > 1 else ''} of {size}"

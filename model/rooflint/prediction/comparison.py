@@ -168,7 +168,7 @@ class Contender:
 
     @property
     def prediction(self) -> Prediction:
-        """Of a device that can run it. Raises RooflintError with the reason."""
+        """The prediction. Raises RooflintError with the reason where there is none."""
         if self.found is None:
             raise RooflintError(self.refused)
         return self.found
@@ -189,15 +189,15 @@ class Comparison:
     setting: Setting
     contenders: tuple[Contender, ...]
     without_launches: "Comparison | None" = None
-    """The same when no launch costs anything, where launches cost something."""
+    """The comparison with free launches; None where launches cost nothing anyway."""
     at_roofline: "Comparison | None" = None
-    """The same by the plain roofline, where silicon was asked for and is known of one of them."""
+    """The comparison by the plain roofline; None where no prediction has the times of silicon."""
     chosen_of: int = 0
     """How many were compared before some were chosen; 0 where none were left out."""
 
     @property
     def able(self) -> tuple[Contender, ...]:
-        """Those that can run it."""
+        """The contenders that can run the network."""
         return tuple(one for one in self.contenders if one.found)
 
     def leaders(self, by: str) -> tuple[Contender, ...]:
@@ -212,7 +212,7 @@ class Comparison:
         return first[0] if len(first) == 1 else None
 
     def among(self, chosen: Sequence[Contender]) -> Self:
-        """The same with only some of the contenders, in the order in which they are given."""
+        """This comparison with only some of the contenders, in the order in which they are given."""
         labels = [one.label for one in chosen]
 
         def kept(other: "Comparison | None") -> "Comparison | None":
@@ -228,13 +228,13 @@ class Comparison:
         )
 
     def sorted_by(self, by: str, top: int | None = None) -> Self:
-        """The same, best first by a criterion or by balance, cut after `top`; what has no score stands last."""
+        """This comparison, best first by a criterion or by balance, cut after `top`; what has no score stands last."""
         scores = [(score_of(one.prediction, by) if one.found else None, one) for one in self.contenders]
         ordered = sorted(scores, key=lambda pair: (pair[0] is None, pair[0] or 0.0))
         return self.among([one for _, one in ordered][:top])
 
     def meets(self, wanted: Sequence[Requirement]) -> tuple[Contender, ...]:
-        """Those of which all requirements are known to hold."""
+        """The contenders of which all requirements are known to hold."""
         return tuple(one for one in self.able if all(each.met(one.prediction) for each in wanted))
 
 

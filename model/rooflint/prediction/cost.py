@@ -53,7 +53,7 @@ class CostTables:
 
     @classmethod
     def of(cls, registry: Registry) -> "CostTables":
-        """Those of its roots."""
+        """The prices and grids of its roots."""
         return cls(Prices(registry), Grid(registry))
 
 
@@ -124,7 +124,7 @@ def _break_even(found: Prediction, tables: CostTables, place: Place) -> Cited:
 
 
 def _carbon(found: Prediction, tables: CostTables, place: Place) -> Cited:
-    """Of the energy of an inference, with its part of what is drawn while nothing runs."""
+    """Carbon of the energy of an inference, with its part of what is drawn while nothing runs."""
     intensity, pue = tables.grid.carbon(place.carbon)[0], tables.grid.pue(place.pue)[0]
     energy_j = _mean_w(found, place) / (found.throughput_per_s * place.load_share)
     each = carbon_g_per_inference(energy_j, intensity.g_per_kwh, pue.pue)

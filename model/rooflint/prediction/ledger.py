@@ -42,7 +42,7 @@ QUANTITIES = (
     "utilization",
     "peak_memory_bytes",
 )
-"""Of the whole batch; NaN where it is not known."""
+"""Columns of figures, for the whole batch; NaN where one is not known."""
 
 
 class Key(NamedTuple):

@@ -127,22 +127,22 @@ class Prediction:
 
     @property
     def latency_s(self) -> float:
-        """Of the batch. [s]"""
+        """Time of the whole batch. [s]"""
         return self.times.latency_s
 
     @property
     def throughput_per_s(self) -> float:
-        """Samples. [1/s]"""
+        """Samples a second. [1/s]"""
         return self.batch / self.latency_s
 
     @property
     def peak_ops_per_s(self) -> float:
-        """Of the units that work. [op/s]"""
+        """Dense peak of the units that work. [op/s]"""
         return self.times.peak_ops_per_s
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
-        """Of the memory outside. [B/s]"""
+        """Bandwidth of the main memory. [B/s]"""
         return self.times.bandwidth_bytes_per_s
 
     @property
@@ -167,12 +167,12 @@ class Prediction:
 
     @property
     def intensity_ops_per_byte(self) -> float:
-        """Of the whole network. [op/B]"""
+        """Arithmetic intensity of the whole network. [op/B]"""
         return self.times.intensity_ops_per_byte
 
     @property
     def breakpoint_ops_per_byte(self) -> float:
-        """Of the device. [op/B]"""
+        """Intensity at which memory stops being the limit of the device. [op/B]"""
         return self.times.breakpoint_ops_per_byte
 
     @property
@@ -230,12 +230,12 @@ class Prediction:
 
     @property
     def energy_j(self) -> float:
-        """Of the whole batch. [J]. Raises NotKnownError."""
+        """Energy of the whole batch. [J]. Raises NotKnownError."""
         return self.energy.total_j
 
     @property
     def energy_per_sample_j(self) -> float:
-        """Of one sample. [J]. Raises NotKnownError."""
+        """Energy of one sample. [J]. Raises NotKnownError."""
         return self.energy_j / self.batch
 
     @property
@@ -267,7 +267,7 @@ class Prediction:
 
     @property
     def activation_bytes(self) -> float:
-        """The most that lives at once. [B]. Raises NotKnownError."""
+        """The most activations that live at once. [B]. Raises NotKnownError."""
         return self.footprint.peak_activation_bytes(self.storage)
 
     @property

@@ -30,7 +30,7 @@ class BatchSweep:
     setting: Setting
     predictions: tuple[Prediction, ...]
     single: Prediction | None
-    """The same for one sample, against which batches are held; None for a network that has one batch only."""
+    """The prediction for one sample, which batches are compared with; None for a network with one fixed batch."""
     label: str
     """`h100-sxm5-80gb`, with its precision where there are several: `h100-sxm5-80gb int8`."""
 

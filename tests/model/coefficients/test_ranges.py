@@ -61,12 +61,6 @@ def test_a_product_is_end_by_end_and_a_number_has_one_end():
     assert one.times(Coefficient(0.5, 1.0, 3.0, "other")) == Coefficient(0.5, 2.0, 12.0, "one × other")
 
 
-def test_other_words_change_nothing_else():
-    one = of_range(ADD)
-    assert one.called("an add").said == "an add"
-    assert one.called(one.said) == one
-
-
 def test_it_is_as_good_as_the_weakest_that_it_rests_on():
     quoted, estimate = SHIPPED.memory("hbm2").energy("device"), SHIPPED.memory("hbm3").energy("device")
     assert of_range(quoted).grade == "quoted"
