@@ -16,8 +16,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.products import Gemm
-from rooflint.kernels.residency import touched_bytes
-from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.kernels.shapes import Numbers, Shapes, shapes, touched_bytes
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 

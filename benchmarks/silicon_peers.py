@@ -30,8 +30,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Constants, constants_file
 from rooflint.kernels.products import Gemm
-from rooflint.kernels.residency import COLD, touched_bytes
-from rooflint.kernels.shapes import Shapes, shapes
+from rooflint.kernels.shapes import COLD, Shapes, shapes, touched_bytes
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 

@@ -14,13 +14,12 @@ from rooflint.base.facts import Fact, leading_number
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import format_number
 from rooflint.hardware.registry import Registry
-from rooflint.kernels.breakdown import Breakdown
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import GROUPS, OPS_GROUPS, constants_file
 from rooflint.kernels.dispatch import RESOURCES, KernelTimes, with_more
+from rooflint.kernels.gemm import Breakdown
 from rooflint.kernels.products import Gemm
-from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.shapes import COLD, Numbers
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import TOPICS
 

@@ -12,7 +12,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.schema import Strict
 from rooflint.kernels.device_calibration import Own
 from rooflint.kernels.gemm import launch_s
-from rooflint.kernels.residency import COLD
+from rooflint.kernels.shapes import COLD
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Grid, Prose, Section, Table
 from rooflint_calibration import anchors

@@ -23,8 +23,7 @@ from rooflint.kernels.constants import Constants
 from rooflint.kernels.dispatch import OPS
 from rooflint.kernels.kernel import Terms
 from rooflint.kernels.network import CALIBRATED, MODELS, OP_OF
-from rooflint.kernels.residency import working_set_bytes
-from rooflint.kernels.shapes import Numbers, shapes
+from rooflint.kernels.shapes import Numbers, shapes, working_set_bytes
 from rooflint_calibration.package import FAMILY_OF
 from rooflint_calibration.rows import ELEMENT_BYTES, Rows, hashed
 from rooflint_calibration.topics import ALL, TOPICS, measured_devices, sample, unseen

@@ -25,8 +25,7 @@ from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Constants, constants_file
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Work
-from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.kernels.shapes import COLD, Numbers, Shapes, shapes
 from rooflint_calibration.package import PUBLISHED
 from rooflint_calibration.rows import Mask
 from rooflint_calibration.topics import PRODUCT, product_regime

@@ -23,7 +23,7 @@ from rooflint.base.units import (
     percent,
 )
 from rooflint.hardware.schema import Strict
-from rooflint.kernels.breakdown import Breakdown
+from rooflint.kernels.gemm import Breakdown
 from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
 from rooflint.kernels.products import Gemm
 from rooflint.output.answer import Answer, Record

@@ -9,10 +9,10 @@ from rooflint.base.facts import Grade
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.schema import Strict
-from rooflint.kernels.breakdown import Breakdown
 from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, with_more
+from rooflint.kernels.gemm import Breakdown
 from rooflint.kernels.products import Fp8Gemm, Gemm
-from rooflint.kernels.residency import COLD
+from rooflint.kernels.shapes import COLD
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 

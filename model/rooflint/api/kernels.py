@@ -8,8 +8,7 @@ from rooflint.base.precision import precision as precision_named
 from rooflint.hardware.device import Hardware
 from rooflint.kernels import dispatch
 from rooflint.kernels.dispatch import DeviceKernel
-from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.shapes import COLD, Numbers
 
 
 def kernel(

@@ -9,7 +9,7 @@ from rooflint.answers.explain_gemm import answer
 from rooflint.api.kernels import kernel
 from rooflint.cli import options
 from rooflint.cli.options import Specs
-from rooflint.kernels.residency import COLD
+from rooflint.kernels.shapes import COLD
 from rooflint.output.deliver import deliver
 
 app = typer.Typer(help="Explain a calibrated kernel time, term by term.", no_args_is_help=True, add_completion=False)

@@ -22,12 +22,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.units import OPS_PER_MAC
-from rooflint.kernels import gemm, residency, stream, tile
+from rooflint.kernels import gemm, stream, tile
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Products
 from rooflint.kernels.kernel import Terms, Times, Work, peak_ops_per_s
 from rooflint.kernels.products import Gemm, constants_in_fp8
-from rooflint.kernels.shapes import Numbers, Shapes, columns_of, overlapped, shapes
+from rooflint.kernels.shapes import (
+    Numbers,
+    Shapes,
+    columns_of,
+    memory_s,
+    overlapped,
+    shapes,
+    touched_bytes,
+    working_set_bytes,
+)
 
 WINOGRAD_GAIN = 4.0
 """MACs of a 3 × 3 convolution over those of F(4 × 4, 3 × 3), the largest tile that cuDNN computes: 9 · 16 / 36. [1]
@@ -72,7 +81,7 @@ def as_product(convolutions: Sizes) -> Shapes:
     return shapes(one.batch * one.height * one.width, one.channels_out / one.groups, per_group, one.groups)
 
 
-def touched_bytes(convolutions: Sizes, element_bytes: float) -> Numbers:
+def convolution_bytes(convolutions: Sizes, element_bytes: float) -> Numbers:
     """Input with its margin, weights and output, each once. [B]"""
     one = convolutions
     # where the stride skips over what no kernel covers, it is not read
@@ -214,7 +223,7 @@ class Convolution(Gemm):
 
     def bytes_moved(self, work: Work) -> Numbers:
         """Input, weights and output once. [B]"""
-        return touched_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
+        return convolution_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
 
     def working_set_bytes(self, work: Work) -> Numbers:
         """Beyond number: nothing is left in L2. [B]"""
@@ -290,18 +299,16 @@ class WinogradConvolution(Convolution):
     def _fused(self, work: Work, chip: Chip, constants: Constants) -> Times:
         here = self.products(chip, constants)
         compute = fused_compute_s(work.sizes, chip, here, element_bytes=work.element_bytes)
-        memory = residency.memory_s(self.bytes_moved(work), 1.0, chip, here)
+        memory = memory_s(self.bytes_moved(work), 1.0, chip, here)
         launch = np.full((FUSED_KERNELS, len(compute)), gemm.launch_s(chip, here))
         return Times(compute, memory, gemm.overlapped_s(compute, memory, here), launch)
 
     def _transformed(self, work: Work, chip: Chip, constants: Constants) -> Times:
         """The product finds what the transforms have just written in L2 where it fits."""
         here, sizes, width = self.products(chip, constants), as_products(work.sizes), work.element_bytes
-        between = gemm.memory(
-            residency.touched_bytes(sizes, width), residency.working_set_bytes(sizes, width, 1.0), chip, here
-        )
+        between = gemm.memory(touched_bytes(sizes, width), working_set_bytes(sizes, width, 1.0), chip, here)
         product = gemm.work_s(sizes, between.seconds, chip, here, width, tile.menu(chip))
-        besides = np.maximum(self.bytes_moved(work) - touched_bytes(work.sizes, width), 0.0)
+        besides = np.maximum(self.bytes_moved(work) - convolution_bytes(work.sizes, width), 0.0)
         through = transform_bytes(work.sizes, width) + besides
         moved = stream.bytes_s(through, chip, constants.stream, warm=False) / constants.cores.transform_efficiency
         launch = np.full((KERNELS, len(product)), gemm.launch_s(chip, here))

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rooflint.kernels import residency, stream
+from rooflint.kernels import stream
 from rooflint.kernels.attention import Sequences, carried_over, score_clocks, sequences
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
 from rooflint.kernels.constants import Decode as DecodeConstants
 from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.shapes import Numbers, l2_bytes_per_s
 
 KEYS = 64
 """Keys of a step."""
@@ -59,7 +59,7 @@ def reduction_s(shapes: Sequences, split: int, chip: Chip, constants: Constants)
     if split == 1:
         return np.zeros_like(shapes.batch)
     partial = PARTIAL_BYTES * split * shapes.query_elements
-    combined = partial / residency.l2_bytes_per_s(chip, constants.stream)
+    combined = partial / l2_bytes_per_s(chip, constants.stream)
     return constants.decode.reduction_clocks * chip.clock_s + combined
 
 

@@ -27,8 +27,7 @@ from rooflint.kernels.device_calibration import Calibration
 from rooflint.kernels.device_calibration import calibration as read_calibration
 from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import CoresGemm, Fp8Gemm, Gemm, Scale
-from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.shapes import COLD, Numbers
 from rooflint.kernels.stream import QUANTISE, Dequantise, Other, Stream
 
 ON_CORES: Mapping[str, type[Kernel]] = MappingProxyType({"gemm": CoresGemm, "convolution": WinogradConvolution})

@@ -17,8 +17,7 @@ from rooflint.base.precision import bytes_per_element
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
-from rooflint.kernels.residency import COLD
-from rooflint.kernels.shapes import Numbers
+from rooflint.kernels.shapes import COLD, Numbers
 
 FITTED_IN = "bf16"
 """The precision of the measurements on matrix units; in others constants are carried over, unless a model says so."""

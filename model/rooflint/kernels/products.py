@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rooflint.base.precision import bytes_per_element
-from rooflint.kernels import gemm, residency
-from rooflint.kernels.breakdown import Breakdown, breakdowns
+from rooflint.kernels import gemm
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Products
+from rooflint.kernels.gemm import Breakdown, breakdowns
 from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
-from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.kernels.shapes import Numbers, Shapes, shapes, touched_bytes, working_set_bytes
 from rooflint.kernels.stream import QUANTISE
 from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, splits
 from rooflint.kernels.tile import menu as every_kernel
@@ -74,11 +74,11 @@ class Gemm(Kernel):
 
     def bytes_moved(self, work: Work) -> Numbers:
         """Of the product. [B]"""
-        return residency.touched_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
+        return touched_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
 
     def working_set_bytes(self, work: Work) -> Numbers:
         """What is touched before the same weights come again. [B]"""
-        return residency.working_set_bytes(work.sizes, work.element_bytes, work.copies)
+        return working_set_bytes(work.sizes, work.element_bytes, work.copies)
 
     def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
         """The kernel that must run first."""
@@ -219,11 +219,11 @@ class Fp8Gemm(Gemm):
 
     def bytes_moved(self, work: Work) -> Numbers:
         """Operands in FP8, the result in bf16, and what else a table's row moves, as wide as that is stored. [B]"""
-        touched = residency.touched_bytes(work.sizes, work.element_bytes) + self._wider(work)
+        touched = touched_bytes(work.sizes, work.element_bytes) + self._wider(work)
         if work.bytes_moved is None:
             return touched
         stored = work.element_bytes if work.stored_bytes is None else work.stored_bytes
-        return touched + np.maximum(work.bytes_moved - residency.touched_bytes(work.sizes, stored), 0.0)
+        return touched + np.maximum(work.bytes_moved - touched_bytes(work.sizes, stored), 0.0)
 
     def working_set_bytes(self, work: Work) -> Numbers:
         """With a result that is wider. [B]"""

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rooflint.base.precision import bytes_per_element
-from rooflint.kernels import residency
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
 from rooflint.kernels.constants import Stream as Ramp
 from rooflint.kernels.kernel import Kernel, Terms, Times, Work
-from rooflint.kernels.shapes import Numbers, columns_of
+from rooflint.kernels.shapes import Numbers, columns_of, memory_s, miss_share
 
 
 class Elements(NamedTuple):
@@ -31,8 +30,8 @@ class Elements(NamedTuple):
 
 def bytes_s(bytes_moved: Numbers, chip: Chip, constants: Ramp, *, warm: bool) -> Numbers:
     """Time to move bytes, from memory, or from L2 where the same bytes were touched just before. [s]"""
-    miss = residency.miss_share(bytes_moved, chip, constants) if warm else np.ones_like(bytes_moved)
-    return residency.memory_s(bytes_moved, miss, chip, constants)
+    miss = miss_share(bytes_moved, chip, constants) if warm else np.ones_like(bytes_moved)
+    return memory_s(bytes_moved, miss, chip, constants)
 
 
 def launch_s(chip: Chip, constants: Ramp) -> float:

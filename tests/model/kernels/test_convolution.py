@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.convolution import Convolution, as_product, convolution, direct_peak_gain, touched_bytes
+from rooflint.kernels.convolution import Convolution, as_product, convolution, convolution_bytes, direct_peak_gain
 from rooflint.kernels.products import Gemm
 
 from .conftest import CHIPS
@@ -48,10 +48,10 @@ def test_channels_that_do_not_divide_into_groups_are_refused():
 
 def test_the_input_is_read_once_and_not_unfolded():
     # 16 · 16 inputs for 14 · 14 outputs of 3 × 3; 64 · 64 · 9 weights; 14 · 14 outputs
-    moved = touched_bytes(convolution(1, 64, 64, 14, 14, 3, 3), 2)
+    moved = convolution_bytes(convolution(1, 64, 64, 14, 14, 3, 3), 2)
     assert moved == 2 * (64 * 16 * 16 + 64 * 64 * 9 + 64 * 14 * 14)
     # of 1 × 1 in steps of 2 only every other row is read
-    assert touched_bytes(convolution(1, 1, 1, 14, 14, 1, 1, stride=2), 1) == 14 * 14 + 1 + 14 * 14
+    assert convolution_bytes(convolution(1, 1, 1, 14, 14, 1, 1, stride=2), 1) == 14 * 14 + 1 + 14 * 14
 
 
 def test_a_one_by_one_convolution_is_its_product():
@@ -76,7 +76,7 @@ def test_convolutions_say_that_nobody_measured_them():
 def test_no_direct_convolution_beats_the_roofline(sizes, chip):
     one = convolution(*sizes)
     compute = as_product(one).macs / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-    assert seconds(sizes, chip) >= max(compute, touched_bytes(one, 2) / chip.bandwidth_bytes_per_s)
+    assert seconds(sizes, chip) >= max(compute, convolution_bytes(one, 2) / chip.bandwidth_bytes_per_s)
 
 
 @given(CONVOLUTION, st.integers(0, 4), st.integers(1, 64), ANY_CHIP)

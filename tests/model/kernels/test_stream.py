@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.hardware.registry import Registry
-from rooflint.kernels import residency, stream
+from rooflint.kernels import stream
 from rooflint.kernels.constants import constants_file
+from rooflint.kernels.shapes import miss_share
 
 from .conftest import CHIPS
 from .slow_attention import slow_bytes_s
@@ -43,8 +44,8 @@ def test_the_ramp_ends_at_what_a_stream_attains():
 def test_half_of_the_bytes_miss_where_they_reach_past_l2():
     chip = CHIPS["nvidia/a100-sxm4-80gb"]
     reach = np.array([CONSTANTS.l2_reach * chip.l2_bytes])
-    assert residency.miss_share(reach, chip, CONSTANTS) == pytest.approx(0.5)
-    assert residency.miss_share(reach / 2, chip, CONSTANTS) < 1e-4
+    assert miss_share(reach, chip, CONSTANTS) == pytest.approx(0.5)
+    assert miss_share(reach / 2, chip, CONSTANTS) < 1e-4
     cold, warm = (stream.bytes_s(reach / 2, chip, CONSTANTS, warm=warm) for warm in (False, True))
     assert cold == reach / 2 / (CONSTANTS.dram_efficiency * chip.bandwidth_bytes_per_s)
     assert warm < cold

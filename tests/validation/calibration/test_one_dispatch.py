@@ -19,7 +19,7 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import ConstantsFile
 from rooflint.kernels.dispatch import kernel
-from rooflint.kernels.residency import COLD
+from rooflint.kernels.shapes import COLD
 from rooflint.prediction.predict import Setting, predict
 from rooflint.workloads.ops import Op
 from rooflint.workloads.workload import Workload, conv2d, matrix_op
