@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from rooflint_measure.compare.ab import Block, Turns, as_blocks, sides_of, take_blocks
-from rooflint_measure.compare.blocks import BLOCKS, Blocks, Floats
-from rooflint_measure.compare.calibration import calibrate
+from rooflint_measure.compare.blocks import BLOCKS, Blocks, Floats, calibrate
 from rooflint_measure.identity import fingerprint
 from rooflint_measure.stopwatches.clocks import HostClock
 

@@ -309,7 +309,7 @@ MAIN = "from rooflint.cli.main import main; main()"
             "import rooflint.roofline, rooflint.diagnosis.diagnose, rooflint.workloads.tables, rooflint.workloads.load",
             (),
         ),
-        ("from rooflint_measure.stopwatches import network, numpy_process, stream, wait", ()),
+        ("from rooflint_measure.stopwatches import network, numpy_process, stream, timing", ()),
         ("from pytest_rooflint.cli.measure import app; app()", ("--help",)),
     ],
     ids=["import", "help", "peaks", "model", "stopwatches", "measure"],

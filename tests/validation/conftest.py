@@ -250,7 +250,7 @@ def audited(tmp_path):
 @pytest.fixture
 def stand_in():
     """A machine of which nobody knows anything: `stand_in(power)` observes it for a stopwatch, and counts its looks."""
-    from rooflint_measure.sensors.host import NoWatch  # noqa: PLC0415
+    from rooflint_measure.sensors.host import Watch  # noqa: PLC0415
 
     class StandIn:
         def __init__(self, power=None, device="a CPU"):
@@ -266,7 +266,7 @@ def stand_in():
             return State(clock_hz=1e9 + self.looks, clock_source="a stand-in")
 
         def watch(self):
-            return NoWatch()
+            return Watch()
 
         def power(self):
             return self.source

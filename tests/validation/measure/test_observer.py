@@ -8,17 +8,10 @@ import pytest
 
 from rooflint.base.errors import RooflintError
 from rooflint_measure.record import Machine, Unavailable
-from rooflint_measure.sensors import cpu_power, nvml
+from rooflint_measure.sensors import cpu
+from rooflint_measure.sensors.gpu import UnreadableGpu, find_gpu, find_nvidia
 from rooflint_measure.sensors.host import Disturbance, HostWatch
-from rooflint_measure.sensors.observer import (
-    CpuObserver,
-    DeviceWatch,
-    Gpu,
-    GpuObserver,
-    UnreadableGpu,
-    find_gpu,
-    observer,
-)
+from rooflint_measure.sensors.observer import CpuObserver, GpuObserver, observer
 from rooflint_measure.stopwatches.timing import Plan, take
 
 
@@ -40,7 +33,7 @@ def test_this_machine_has_a_state_and_conditions_that_survive_json():
 
 
 def test_a_cpu_without_counters_has_no_power_and_a_reason(tmp_path, monkeypatch):
-    monkeypatch.setattr(cpu_power.sys, "platform", "linux")
+    monkeypatch.setattr(cpu.sys, "platform", "linux")
     assert "no RAPL counter" in CpuObserver(tmp_path).power().reason
 
 
@@ -51,7 +44,7 @@ def test_the_watch_of_an_observer_serves_the_loop_of_the_stopwatches():
 
 @pytest.fixture
 def fake(fakes, tmp_path):
-    return GpuObserver(nvml.find(0, fakes.FakeNvml(), {}), tmp_path)
+    return GpuObserver(find_nvidia(0, fakes.FakeNvml(), {}), tmp_path)
 
 
 def test_a_gpu_is_recorded_with_its_driver_and_the_host_that_feeds_it(fake):
@@ -64,7 +57,7 @@ def test_a_gpu_is_recorded_with_its_driver_and_the_host_that_feeds_it(fake):
 
 def test_another_power_limit_is_another_machine(fakes, tmp_path):
     ours, capped = (
-        GpuObserver(nvml.find(0, fakes.FakeNvml(fakes.FakeGpu(limit_w=limit_w)), {}), tmp_path).machine({})
+        GpuObserver(find_nvidia(0, fakes.FakeNvml(fakes.FakeGpu(limit_w=limit_w)), {}), tmp_path).machine({})
         for limit_w in (700.0, 500.0)
     )
     assert ours.digest != capped.digest
@@ -104,9 +97,9 @@ def test_observers_are_imported_without_any_library_of_a_vendor():
     assert done.stdout == "\n"
 
 
-def test_an_unreadable_gpu_is_a_gpu():
-    unreadable: Gpu = UnreadableGpu("a GPU", Unavailable(reason="no driver"))
-    assert (unreadable.software(), unreadable.violations()) == ({}, {})
+def test_of_an_unreadable_gpu_nothing_is_known():
+    unreadable = UnreadableGpu("a GPU", Unavailable(reason="no driver"))
+    assert (unreadable.software(), unreadable.reasons(), unreadable.violations()) == ({}, (), {})
 
 
 STAT = "cpu0 1 0 1 1 0 0 0 {} 0 0\n"
@@ -115,14 +108,15 @@ STAT = "cpu0 1 0 1 1 0 0 0 {} 0 0\n"
 def test_a_device_is_held_back_by_what_held_at_either_end_or_was_counted_in_between(tmp_path):
     states = iter([("sw_power_cap",), ("hw_thermal_slowdown",)])
     counts = iter([{"power_violation": 5}, {"power_violation": 9}])
-    watch = DeviceWatch(lambda: next(states), lambda: next(counts), HostWatch(None, tmp_path))
+    watch = HostWatch(None, tmp_path, reasons=lambda: next(states), counts=lambda: next(counts))
     watch.start()
     assert watch.stop().reasons == ("sw_power_cap", "hw_thermal_slowdown", "power_violation")
 
 
 def test_a_gpu_and_its_host_are_watched_together(fakes, tree):
-    device = nvml.find(0, fakes.FakeNvml(fakes.FakeGpu(reasons=0x4, violations_ns={0: 1})), {})
-    watch = DeviceWatch(device.reasons, device.violations, HostWatch((0,), tree({"proc/stat": STAT.format(5)})))
+    device = find_nvidia(0, fakes.FakeNvml(fakes.FakeGpu(reasons=0x4, violations_ns={0: 1})), {})
+    root = tree({"proc/stat": STAT.format(5)})
+    watch = HostWatch((0,), root, reasons=device.reasons, counts=device.violations)
     watch.start()
     device.nvml.gpu.violations_ns[0] = 1_000_000
     tree({"proc/stat": STAT.format(6)})

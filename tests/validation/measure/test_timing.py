@@ -8,7 +8,16 @@ from rooflint.base.errors import RooflintError
 from rooflint_measure.record import Energy, Gemm, Unavailable, Wait
 from rooflint_measure.sensors.host import Disturbance
 from rooflint_measure.stopwatches.clocks import EventClock
-from rooflint_measure.stopwatches.timing import STATES, Plan, measure, take, take_in_turn
+from rooflint_measure.stopwatches.timing import (
+    STATES,
+    BusyWait,
+    Plan,
+    bias,
+    measure,
+    measured_wait,
+    take,
+    take_in_turn,
+)
 
 
 class FakeClock:
@@ -194,3 +203,41 @@ def test_a_meter_that_fails_costs_the_energy_and_no_time(stand_in):
     found = measure(PRODUCT, lambda: None, observer=observer, plan=LOOSE_PLAN, clock=SteadyClock(), energy_s=0.001)
     assert found.energy == Unavailable(reason="the meter fell off")
     assert len(found.samples.seconds) == LOOSE_PLAN.samples
+
+
+# ---- A wait knows how long it waited, in a time that ticks by itself, so that no test times this machine
+
+TICK_NS = 50
+WAIT_PLAN = Plan(sample_s=0.0002, samples=4, warm_up_s=0.0002, limit_s=100.0)
+
+
+@pytest.fixture
+def ticking(monkeypatch):
+    """Every look at the clock costs 50 ns, and nothing else costs anything."""
+    now = iter(range(0, 10**12, TICK_NS))
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: next(now))
+
+
+def test_a_wait_keeps_how_long_it_waited(ticking):
+    one = BusyWait(20e-6)
+    call = one.call()
+    call()
+    call()
+    assert list(one.waited_ns) == [20_000, 20_000]
+    assert one.since(1) == 20e-6
+
+
+def test_only_the_call_lies_outside_of_the_stamps(ticking, stand_in):
+    # 20 µs between the stamps; from the last look of one call to the first of the next is one tick of 50 ns: 0.25 %,
+    # and one tick more for the whole sample
+    found = measured_wait(20e-6, observer=stand_in(), plan=WAIT_PLAN)
+    assert len(found.samples.seconds) == WAIT_PLAN.samples
+    assert found.details["waited_s"] == 20e-6
+    assert found.details["bias"] == pytest.approx(0.0025, rel=0.1)
+    assert found.name == "wait-20us"
+
+
+def test_each_sample_is_compared_with_its_own_wait():
+    # a wait that was interrupted waited longer, and says so: 30 µs reported of 30 µs are no bias
+    assert bias((20e-6, 30e-6, 20e-6), (20e-6, 30e-6, 20e-6)) == 0
+    assert bias((21e-6,) * 3, (20e-6,) * 3) == pytest.approx(0.05, rel=1e-9)

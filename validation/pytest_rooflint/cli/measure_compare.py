@@ -18,7 +18,7 @@ from rooflint.output.deliver import deliver
 from rooflint_measure.compare import ab
 from rooflint_measure.compare.ab import Advance, Command, Timing
 from rooflint_measure.compare.blocks import BLOCKS, Outcome
-from rooflint_measure.compare.calibration import calibrate as error_rates
+from rooflint_measure.compare.blocks import calibrate as error_rates
 from rooflint_measure.sensors.observer import observer
 
 SLOWER, UNDECIDED = 1, 3

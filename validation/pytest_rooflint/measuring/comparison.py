@@ -16,8 +16,7 @@ from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Cell, Grid, Prose, Table
 from rooflint_measure.compare import ab
 from rooflint_measure.compare.ab import Block, Command, Comparison
-from rooflint_measure.compare.blocks import BLOCKS, Outcome, votes
-from rooflint_measure.compare.calibration import DETECTION, FALSE_POSITIVES, SLOWDOWN, Calibration
+from rooflint_measure.compare.blocks import BLOCKS, DETECTION, FALSE_POSITIVES, SLOWDOWN, Calibration, Outcome, votes
 from rooflint_measure.identity import fingerprint
 
 Machine = dict[str, Any]

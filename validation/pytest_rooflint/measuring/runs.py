@@ -11,10 +11,9 @@ from rooflint.base.precision import precision
 from rooflint_measure.identity import last_level_bytes
 from rooflint_measure.record import Measurement, Unavailable
 from rooflint_measure.sensors.observer import Observer
-from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, wait
+from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, timing
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
 from rooflint_measure.stopwatches.products import Kernel
-from rooflint_measure.stopwatches.timing import take_in_turn
 
 T = TypeVar("T")
 
@@ -104,7 +103,9 @@ def waits(request: Request, wanted_s: Iterable[float], results: Results) -> None
     """Busy-waits of known length."""
     plan = gemm.plan_of(request.seconds / 2)
     for seconds in wanted_s:
-        results.add(f"wait {seconds * 1e6:g} us", partial(wait.measured, seconds, observer=results.observer, plan=plan))
+        results.add(
+            f"wait {seconds * 1e6:g} us", partial(timing.measured_wait, seconds, observer=results.observer, plan=plan)
+        )
 
 
 def gemms(request: Request, results: Results) -> None:
@@ -278,7 +279,7 @@ def _reference(request: Request, name: str) -> Peak:
     peaks = [found for one in able if (found := _try(reasons, partial(native, one)))]
     if not peaks:
         raise NotMeasuredError("; ".join(reasons) or f"no installed library multiplies in {name} here")
-    turns = take_in_turn([one.call for one in peaks], clock=peaks[0].clock, plan=gemm.plan_of(1.0))
+    turns = timing.take_in_turn([one.call for one in peaks], clock=peaks[0].clock, plan=gemm.plan_of(1.0))
     return max(zip(peaks, turns, strict=True), key=lambda pair: pair[0].subject.macs / pair[1].best_s)[0]
 
 

@@ -10,14 +10,13 @@ from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from rooflint.base.errors import RooflintError
 from rooflint_measure.compare.blocks import BLOCKS, THRESHOLD, Blocks, Outcome, blocks, median_ratio, outcomes, reason
-from rooflint_measure.record import Samples
-from rooflint_measure.sensors.host import NoWatch, Watch
+from rooflint_measure.record import Frozen, Samples
+from rooflint_measure.sensors.host import Watch
 from rooflint_measure.stopwatches.clocks import Call, Clock, HostClock
-from rooflint_measure.stopwatches.timing import Column
+from rooflint_measure.stopwatches.timing import LEAST_S, Column
 
 
 class ProcessError(RooflintError):
@@ -99,9 +98,6 @@ def _cpu_s() -> float:
 
 # ---- Two versions timed in turn, A B B A, in blocks; once more where the first measurement is undecided
 
-LEAST_S = 1e-9
-"""A clock that has not moved counts as this much. [s]"""
-
 MOST_CALLS = 1_000_000
 """In a sample, however little a call takes."""
 
@@ -116,6 +112,10 @@ class Side:
     """Time of one call. [s]"""
     calls: int = 1
 
+    def seconds(self) -> float:
+        """Time of one call, as far as a clock can see it. [s]"""
+        return max(self.sample_s(), LEAST_S)
+
 
 @dataclass(frozen=True)
 class Turns:
@@ -129,19 +129,15 @@ class Turns:
     """Of each version, before the first block."""
 
 
-class Block(BaseModel):
+class Block(Frozen):
     """Samples of both versions, taken in turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base: Samples
     head: Samples
 
 
-class Comparison(BaseModel):
+class Comparison(Frozen):
     """Every raw value, and the outcome."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     threshold: float = THRESHOLD
     attempts: tuple[tuple[Block, ...], ...]
@@ -204,33 +200,17 @@ def take_blocks(
 ) -> Iterator[Block]:
     """Blocks of pairs, A B B A …; every other block begins with B, so that a drift favours each version equally."""
     for number in range(count):
-        yield _block(base, head, pairs, watch or NoWatch(), head_first=number % 2 == 1)
+        yield _block(base, head, pairs, watch or Watch(), head_first=number % 2 == 1)
         advance()
 
 
 def _block(base: Side, head: Side, pairs: int, watch: Watch, *, head_first: bool) -> Block:
-    columns = {"base": _Turn(base, watch), "head": _Turn(head, watch)}
-    order = [*columns.values()]
+    of_base, of_head = Column(), Column()
+    order = [(base, of_base), (head, of_head)]
     for number in range(pairs):
-        for column in order if number % 2 == head_first else reversed(order):
-            column.sample()
-    return Block(**{name: column.samples for name, column in columns.items()})
-
-
-class _Turn:
-    """Samples of one version as they come."""
-
-    def __init__(self, side: Side, watch: Watch) -> None:
-        self.side, self.watch, self.column = side, watch, Column()
-
-    def sample(self) -> None:
-        self.watch.start()
-        seconds = self.side.sample_s()
-        self.column.add(max(seconds, LEAST_S), self.watch.stop())
-
-    @property
-    def samples(self) -> Samples:
-        return self.column.samples(self.side.calls)
+        for side, column in order if number % 2 == head_first else reversed(order):
+            column.take(side.seconds, watch)
+    return Block(base=of_base.samples(base.calls), head=of_head.samples(head.calls))
 
 
 def compare_calls(

@@ -4,9 +4,9 @@ A `HostWatch` reads the counters before and after a sample and says what disturb
 """
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from rooflint_measure.identity import ROOT, cpu_folder, online_cpus, read_int, read_text
 from rooflint_measure.record import Unavailable
@@ -162,52 +162,56 @@ class Disturbance(NamedTuple):
     """For which clocks were held back."""
 
 
-class Watch(Protocol):
-    """Whatever sees what disturbs a sample."""
+class Watch:
+    """Sees nothing that disturbs a sample, and reports all of it as unknown; other watches see more."""
 
     def start(self) -> None:
         """A sample begins."""
 
     def stop(self) -> Disturbance:
         """The sample ended."""
-
-
-class NoWatch:
-    """A watch that sees nothing and reports everything as unknown."""
-
-    def start(self) -> None:
-        """There is nothing to read."""
-
-    def stop(self) -> Disturbance:
-        """All of it is unknown."""
         return Disturbance()
 
 
-class HostWatch:
-    """Steal, waits for a core, heat and the used-up share of a container, of the CPUs that a process may use."""
+class HostWatch(Watch):
+    """Steal, waits for a core, heat and the used-up share of a container, of the CPUs that a process may use.
 
-    def __init__(self, cpus: Collection[int] | None = None, root: Path = ROOT) -> None:
-        self._cpus, self._root = cpus, root
+    Of an accelerator that the host feeds also what holds its clock back: `reasons` are those of the moment, `counts`
+    are counters by reason. A reason counts if it held at either end of a sample, or if its counter grew in between.
+    """
+
+    def __init__(
+        self,
+        cpus: Collection[int] | None = None,
+        root: Path = ROOT,
+        *,
+        reasons: Callable[[], tuple[str, ...]] = tuple,
+        counts: Callable[[], Counts] = dict,
+    ) -> None:
+        self._cpus, self._root, self._reasons, self._counts_of_device = cpus, root, reasons, counts
         # looked up once: reading disturbs a sample, too
         self._heat, self._quota = throttle_files(root), quota_files(root)
         self._stolen_s: float | None = None
         self._queued_s: float | None = None
+        self._held: tuple[str, ...] = ()
         self._counts: Counts = {}
 
     def start(self) -> None:
         """A sample begins."""
-        self._counts = self._read_counts()
+        self._held, self._counts = self._reasons(), self._read_counts()
         self._stolen_s, self._queued_s = stolen_s(self._cpus, self._root), queued_s(self._root)
 
     def stop(self) -> Disturbance:
         """The sample ended."""
         queued, stolen = queued_s(self._root), stolen_s(self._cpus, self._root)
-        reasons = grown(self._counts, self._read_counts())
-        return Disturbance(_since(self._stolen_s, stolen), _since(self._queued_s, queued), reasons)
+        reasons = (*self._held, *self._reasons(), *grown(self._counts, self._read_counts()))
+        return Disturbance(
+            _since(self._stolen_s, stolen), _since(self._queued_s, queued), tuple(dict.fromkeys(reasons))
+        )
 
     def _read_counts(self) -> Counts:
         heat = {reason: sum(read_int(file) or 0 for file in files) for reason, files in self._heat.items()}
-        return {**heat, "cpu_quota": throttled_periods(self._quota)}
+        return {**self._counts_of_device(), **heat, "cpu_quota": throttled_periods(self._quota)}
 
 
 def _since(before_s: float | None, after_s: float | None) -> float | None:

@@ -2,9 +2,10 @@
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -13,20 +14,54 @@ from rooflint_measure.record import Energy, Unavailable
 
 
 class PowerLost(RooflintError):  # noqa: N818  # an event
-    """A source that answered before and does not answer any more."""
+    """A source that does not answer any more, or cannot tell the energy of a run; the message is the reason."""
 
 
-class PowerSource(Protocol):
+class Run(NamedTuple):
+    """A run as a source of power saw it."""
+
+    calls: int
+    seconds: float
+    joules: float
+    resolution_j: float
+    """Step of the source. [J]"""
+
+
+class PowerSource(ABC):
     """A counter of energy, or a meter of power, of one device."""
 
-    name: str
-    """What a recording calls it: `nvml energy counter`, `rapl package`."""
+    def __init__(
+        self,
+        name: str,
+        clock: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`name` is what a recording calls it: `nvml energy counter`, `rapl package`."""
+        self.name, self._clock, self._sleep = name, clock, sleep
 
     def idle_w(self, seconds: float) -> float:
         """Power with nothing of ours running, averaged over a while. Raises PowerLost. [W]"""
+        found = self._measured(lambda: self._rest(seconds))
+        return found.joules / found.seconds
 
     def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
-        """Energy of a run, which returns the number of calls that it made, beside an idle power measured before."""
+        """Energy of a run, which returns the number of calls that it made, beside an idle power measured before.
+
+        Not available where the device stops answering, or where the source cannot tell the energy of such a run.
+        """
+        try:
+            found = self._measured(run)
+        except PowerLost as error:
+            return Unavailable(reason=str(error))
+        return Energy(source=self.name, idle_w=idle_w, **found._asdict())
+
+    @abstractmethod
+    def _measured(self, run: Callable[[], int]) -> Run:
+        """Raises PowerLost."""
+
+    def _rest(self, seconds: float) -> int:
+        self._sleep(seconds)
+        return 0
 
 
 def integral_j(times_s: Sequence[float], powers_w: Sequence[float]) -> float:
@@ -59,7 +94,7 @@ class Unwrapped:
         return self._total
 
 
-class CounterSource:
+class CounterSource(PowerSource):
     """Energy of a device from a counter in joules that only grows."""
 
     def __init__(
@@ -73,8 +108,8 @@ class CounterSource:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`unit_j` is what one count stands for; a run that takes longer than `longest_s` may have wrapped twice."""
-        self.name, self._read_j, self._unit_j, self._longest_s = name, read_j, unit_j, longest_s
-        self._clock, self._sleep = clock, sleep
+        super().__init__(name, clock, sleep)
+        self._read_j, self._unit_j, self._longest_s = read_j, unit_j, longest_s
         self._refresh_s = 0.0
 
     def idle_w(self, seconds: float) -> float:
@@ -89,25 +124,17 @@ class CounterSource:
         self._refresh_s = (last_s - first_s) / (len(steps) - 1)
         return (last_j - first_j) / (last_s - first_s)
 
-    def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
-        """Difference of the counter around a run; not available if that is too short or the device stops answering."""
-        try:
-            begin_s, begin_j = self._clock(), self._read_j()
-            calls = run()
-            end_s, end_j = self._clock(), self._read_j()
-        except PowerLost as error:
-            return Unavailable(reason=str(error))
+    def _measured(self, run: Callable[[], int]) -> Run:
+        """The difference of the counter."""
+        begin_s, begin_j = self._clock(), self._read_j()
+        calls = run()
+        end_s, end_j = self._clock(), self._read_j()
         seconds, joules = end_s - begin_s, end_j - begin_j
         if seconds > self._longest_s:
-            return Unavailable(
-                reason=f"{self.name}: may wrap twice in a run of {seconds:.3g} s; want {self._longest_s:.3g}"
-            )
+            raise PowerLost(f"{self.name}: may wrap twice in a run of {seconds:.3g} s; want {self._longest_s:.3g}")
         if joules <= 0:
-            return Unavailable(
-                reason=f"{self.name}: the counter did not move in a run of {seconds:.3g} s; run for longer"
-            )
-        step_j = max(self._unit_j, self._refresh_s * joules / seconds)
-        return Energy(source=self.name, joules=joules, seconds=seconds, calls=calls, idle_w=idle_w, resolution_j=step_j)
+            raise PowerLost(f"{self.name}: the counter did not move in a run of {seconds:.3g} s; run for longer")
+        return Run(calls, seconds, joules, max(self._unit_j, self._refresh_s * joules / seconds))
 
     def _steps(self, seconds: float) -> list[tuple[float, float]]:
         """(time, energy) whenever the counter changed. [s], [J]"""
@@ -152,11 +179,6 @@ class Samples:
         if self.lost is None and kind is None:
             self._take()
 
-    @property
-    def seconds(self) -> float:
-        """From the first sample to the last. [s]"""
-        return self.times_s[-1] - self.times_s[0]
-
     def _sample_until_done(self) -> None:
         while self.lost is None and not self._done.wait(self._interval_s):
             self._take()
@@ -171,7 +193,7 @@ class Samples:
             self.powers_w.append(power_w)
 
 
-class SampledSource:
+class SampledSource(PowerSource):
     """Energy of a device whose power can be asked for, by trapezoids between samples."""
 
     def __init__(
@@ -181,30 +203,18 @@ class SampledSource:
         *,
         interval_s: float = INTERVAL_S,
         clock: Callable[[], float] = time.perf_counter,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`read_w` raises PowerLost where the device does not answer any more."""
-        self.name, self._read_w, self._interval_s = name, read_w, interval_s
-        self._clock, self._sleep = clock, sleep
+        super().__init__(name, clock)
+        self._read_w, self._interval_s = read_w, interval_s
 
-    def idle_w(self, seconds: float) -> float:
-        """Average over a while. [W]"""
-        with self._samples() as samples:
-            self._sleep(seconds)
-        if samples.lost:
-            raise samples.lost
-        return integral_j(samples.times_s, samples.powers_w) / samples.seconds
-
-    def metered(self, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
-        """Integral over a run. Not available where the device stopped answering."""
-        with self._samples() as samples:
+    def _measured(self, run: Callable[[], int]) -> Run:
+        """The integral."""
+        with Samples(self._read_w, self._clock, self._interval_s) as samples:
             calls = run()
         if samples.lost:
-            return Unavailable(reason=str(samples.lost))
-        joules, seconds = integral_j(samples.times_s, samples.powers_w), samples.seconds
+            raise samples.lost
+        joules = integral_j(samples.times_s, samples.powers_w)
         # a change of power shows up to one sample late
         step_j = self._interval_s * (max(samples.powers_w) - min(samples.powers_w))
-        return Energy(source=self.name, joules=joules, seconds=seconds, calls=calls, idle_w=idle_w, resolution_j=step_j)
-
-    def _samples(self) -> Samples:
-        return Samples(self._read_w, self._clock, self._interval_s)
+        return Run(calls, samples.times_s[-1] - samples.times_s[0], joules, step_j)

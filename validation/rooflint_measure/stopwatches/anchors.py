@@ -13,7 +13,7 @@ from rooflint_measure.record import Gemm, Measurement
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, GraphClock, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
-from rooflint_measure.stopwatches.products import Shape, normal
+from rooflint_measure.stopwatches.products import Shape, import_torch, normal
 from rooflint_measure.stopwatches.timing import Plan, measure
 
 Kind = Literal["null", "peak", "streaming"]
@@ -45,7 +45,7 @@ def native(device: str, cuda: Any = None) -> str:
 
     An older one multiplies bf16 by conversion, for minutes.
     """
-    major, _ = (cuda or _torch_cuda()).get_device_capability(device)
+    major, _ = (cuda or import_torch().cuda).get_device_capability(device)
     return "bf16" if major >= BF16_CAPABILITY else "fp16"
 
 
@@ -63,7 +63,7 @@ def measured(
     m, n, k = shape
     try:
         calls = (products or _products)(shape, precision, device)
-        cuda = cuda or _torch_cuda()
+        cuda = cuda or import_torch().cuda
         replay = graphed(lambda: [call() for call in calls], cuda)
     except (RuntimeError, MemoryError) as error:  # torch's out of memory is a RuntimeError
         raise NotMeasuredError(str(error).strip().split("\n")[0] or type(error).__name__) from error
@@ -77,16 +77,9 @@ def measured(
     )
 
 
-def _torch_cuda() -> Any:
-    import torch  # noqa: PLC0415  # only on a GPU
-
-    return torch.cuda
-
-
 def _products(shape: Shape, precision: str, device: str) -> list[Call]:
     """The same input by several sets of weights, into the same result."""
-    import torch  # noqa: PLC0415  # only on a GPU
-
+    torch = import_torch()
     m, n, k = shape
     dtype = DTYPES[precision]
     a, c = normal((m, k), dtype, device), torch.empty((m, n), dtype=getattr(torch, dtype), device=device)

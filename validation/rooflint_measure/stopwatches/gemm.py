@@ -14,8 +14,8 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint_measure.record import Gemm, Measurement
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, HostClock
-from rooflint_measure.stopwatches.products import Kernel, Make, Shape
-from rooflint_measure.stopwatches.timing import Plan, measure, take_in_turn
+from rooflint_measure.stopwatches.products import Kernel, Make, Shape, import_torch
+from rooflint_measure.stopwatches.timing import LEAST_S, Plan, measure, take_in_turn
 
 PROBE_SIZES = (64, 256, 512)
 PROBE_S = 0.1
@@ -134,11 +134,7 @@ class Peak:
 
 def clock_of(device: str) -> Clock:
     """The clock of a device."""
-    if device == "cpu":
-        return HostClock()
-    import torch  # noqa: PLC0415  # only on a GPU
-
-    return EventClock(torch.cuda)
+    return HostClock() if device == "cpu" else EventClock(import_torch().cuda)
 
 
 def probe(kernel: Kernel, clock: Clock | None = None) -> float:
@@ -220,7 +216,7 @@ def _best(call: Call, clock: Clock, seconds: float) -> float:
     """The least time of a call, among as many as begin in that time. [s]"""
     end, best_s = time.perf_counter() + seconds, math.inf
     while time.perf_counter() < end:
-        best_s = min(best_s, max(clock.seconds(call, 1), 1e-9))
+        best_s = min(best_s, max(clock.seconds(call, 1), LEAST_S))
     return best_s
 
 

@@ -11,7 +11,7 @@ from rooflint_measure.record import Measurement, Network, Unavailable
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak, clock_of
-from rooflint_measure.stopwatches.products import SEED
+from rooflint_measure.stopwatches.products import SEED, import_torch
 from rooflint_measure.stopwatches.timing import Plan, measure
 
 DTYPES = {"fp64": "float64", "fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}
@@ -91,8 +91,7 @@ def subject(name: str, macs: int, setting: Setting) -> Network:
 
 def prepared(module: Callable[[], Any], shape: tuple[int, ...], setting: Setting) -> Call:
     """The network, ready to be called: eval and inference mode, random input. Raises NotMeasuredError."""
-    import torch  # noqa: PLC0415  # only where torch is measured
-
+    torch = import_torch()
     if setting.precision not in DTYPES:
         raise NotMeasuredError(f"a network runs in {', '.join(DTYPES)}; {setting.precision} would be another network")
     if setting.graph and setting.device == "cpu":
@@ -113,7 +112,7 @@ def prepared(module: Callable[[], Any], shape: tuple[int, ...], setting: Setting
 
 
 def _inference(run: Callable[[Any], object], draw: Any) -> Call:
-    import torch  # noqa: PLC0415  # only where torch is measured
+    torch = import_torch()
 
     def call() -> object:
         with torch.inference_mode():
@@ -124,8 +123,7 @@ def _inference(run: Callable[[Any], object], draw: Any) -> Call:
 
 def _fix_math(setting: Setting) -> None:
     """Say whether fp32 may be rounded to tf32, for products and for convolutions alike."""
-    import torch  # noqa: PLC0415  # only where torch is measured
-
+    torch = import_torch()
     rounded = setting.precision == "tf32"
     if rounded and setting.device == "cpu":
         raise NotMeasuredError("a CPU has no tf32")
@@ -139,16 +137,12 @@ def _clock(setting: Setting) -> Clock:
         return clock_of(setting.device)
     if setting.device == "cpu":
         return FlushedHostClock(flusher(setting.flush_bytes))
-    import torch  # noqa: PLC0415  # only on a GPU
-
-    return EventClock(torch.cuda, _flusher(setting.flush_bytes, setting.device))
+    return EventClock(import_torch().cuda, _flusher(setting.flush_bytes, setting.device))
 
 
 def _flusher(cache_bytes: int, device: str) -> Call:
     """As `clocks.flusher`, on the device."""
-    import torch  # noqa: PLC0415  # only on a GPU
-
-    much = torch.ones(2 * cache_bytes // 4, device=device)
+    much = import_torch().ones(2 * cache_bytes // 4, device=device)
     return lambda: much.add_(1.0)
 
 

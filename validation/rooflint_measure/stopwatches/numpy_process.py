@@ -12,9 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-from rooflint_measure.record import Measurement
+from rooflint_measure.record import Frozen, Measurement
 from rooflint_measure.sensors.observer import Observer, observer
 from rooflint_measure.stopwatches import gemm
 from rooflint_measure.stopwatches.gemm import SEARCH_S, NotMeasuredError
@@ -29,10 +27,8 @@ SPARE_S = 120.0
 _NAMES = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")
 
 
-class Request(BaseModel):
+class Request(Frozen):
     """The input of the process."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     precision: str
     plan: Plan

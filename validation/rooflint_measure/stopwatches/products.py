@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflint_measure.identity import numpy_blas
 from rooflint_measure.stopwatches.clocks import Call
 
 Shape = tuple[int, int, int]
@@ -59,13 +60,19 @@ def has_torch() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
+def import_torch() -> Any:
+    """torch, which only those load that measure it. Raises ImportError where it is not installed."""
+    import torch  # noqa: PLC0415
+
+    return torch
+
+
 # ---- NumPy
 
 
 def numpy_library() -> str:
     """The BLAS that NumPy was built with, as a reader knows it: `openblas`, `mkl`, `accelerate`."""
-    built: Any = np.show_config(mode="dicts")
-    name = str(built.get("Build Dependencies", {}).get("blas", {}).get("name", "numpy")).lower()
+    name = numpy_blas().get("name", "numpy").lower()
     return next((known for known in ("openblas", "mkl", "accelerate", "blis", "nvpl") if known in name), name)
 
 
@@ -96,15 +103,12 @@ def _numpy_product(dtype: Any) -> Make:
 
 def torch_library() -> str:
     """The BLAS that torch's CPU build calls in fp32 and fp64."""
-    import torch  # noqa: PLC0415  # only where torch is measured
-
-    name = str(torch.__config__.show()).partition("BLAS_INFO=")[2].partition(",")[0].lower()
+    name = str(import_torch().__config__.show()).partition("BLAS_INFO=")[2].partition(",")[0].lower()
     return name or "torch-blas"
 
 
 def _torch_cpu() -> Iterator[Kernel]:
-    import torch  # noqa: PLC0415  # only where torch is measured
-
+    torch = import_torch()
     blas, isa = torch_library(), {"torch_isa": str(torch.backends.cpu.get_cpu_capability())}
     yield Kernel("fp64", blas, "cpu", {"torch.mm": _torch_product("float64", "cpu")}, details=isa)
     yield Kernel("fp32", blas, "cpu", {"torch.mm": _torch_product("float32", "cpu")}, details=isa)
@@ -120,8 +124,7 @@ def _torch_cpu() -> Iterator[Kernel]:
 
 def normal(shape: tuple[int, ...], dtype: str, device: str, turn: int = 0) -> Any:
     """A tensor of random normal numbers; `turn` tells operands apart."""
-    import torch  # noqa: PLC0415
-
+    torch = import_torch()
     block = torch.from_numpy(_block(turn)).to(device=device, dtype=torch.float32)
     count = math.prod(shape)
     return block.repeat(-(-count // BLOCK))[:count].view(shape).to(getattr(torch, dtype))
@@ -131,8 +134,7 @@ def _torch_product(dtype: str, device: str, rounding: str = "") -> Make:
     """`rounding` is the precision in which fp32 operands are multiplied: `highest` is fp32, `high` is tf32."""
 
     def make(shape: Shape) -> Call:
-        import torch  # noqa: PLC0415
-
+        torch = import_torch()
         m, n, k = shape
         if rounding:
             torch.set_float32_matmul_precision(rounding)
@@ -145,8 +147,7 @@ def _torch_product(dtype: str, device: str, rounding: str = "") -> Make:
 
 def _mkldnn_linear(shape: Shape) -> Call:
     """fp32 through oneDNN, which torch asks for linear layers of tensors in oneDNN's own layout."""
-    import torch  # noqa: PLC0415
-
+    torch = import_torch()
     m, n, k = shape
     x, weight = (normal(size, "float32", "cpu", turn).to_mkldnn() for turn, size in enumerate(((m, k), (n, k))))
     return lambda: torch._C._nn.mkldnn_linear(x, weight, None)
@@ -154,8 +155,7 @@ def _mkldnn_linear(shape: Shape) -> Call:
 
 def _pointwise_conv(shape: Shape) -> Call:
     """The same product as a convolution of 1×1, m pixels of k channels to n, which torch always gives to oneDNN."""
-    import torch  # noqa: PLC0415
-
+    torch = import_torch()
     m, n, k = shape
     x = normal((1, k, 1, m), "float32", "cpu").to(memory_format=torch.channels_last)
     weight = normal((n, k, 1, 1), "float32", "cpu", 1).to(memory_format=torch.channels_last)
@@ -166,8 +166,7 @@ def _int8_product(device: str, *, columns: bool) -> Make:
     """8 bits by 8 bits, summed in 32; `columns` lays B out by columns, as cuBLAS wants it."""
 
     def make(shape: Shape) -> Call:
-        import torch  # noqa: PLC0415
-
+        torch = import_torch()
         m, n, k = shape
         sizes = ((m, k), (n, k) if columns else (k, n))
         drawn = (normal(size, "float32", device, turn) for turn, size in enumerate(sizes))
@@ -208,8 +207,7 @@ def _fp8_product(device: str, *, fast_sums: bool) -> Make:
     """
 
     def make(shape: Shape) -> Call:
-        import torch  # noqa: PLC0415
-
+        torch = import_torch()
         m, n, k = shape
         a, b = normal((m, k), "float8_e4m3fn", device), normal((n, k), "float8_e4m3fn", device, 1)
         right, one = b.t(), torch.ones((), device=device)

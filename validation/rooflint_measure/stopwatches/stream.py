@@ -16,7 +16,7 @@ from rooflint_measure.record import Measurement, Stream, Unavailable
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call
 from rooflint_measure.stopwatches.gemm import clock_of
-from rooflint_measure.stopwatches.products import SEED, has_torch
+from rooflint_measure.stopwatches.products import SEED, has_torch, import_torch
 from rooflint_measure.stopwatches.timing import Plan, measure
 
 BEYOND = 4
@@ -66,9 +66,7 @@ def cache_bytes(device: str = "cpu") -> int | Unavailable:
     """The last-level cache that arrays must exceed. [B]"""
     if device == "cpu":
         return last_level_bytes()
-    import torch  # noqa: PLC0415  # only on a GPU
-
-    return int(torch.cuda.get_device_properties(device).L2_cache_size)
+    return int(import_torch().cuda.get_device_properties(device).L2_cache_size)
 
 
 def array_bytes(cache: int | Unavailable, device: str = "cpu") -> int:
@@ -117,8 +115,7 @@ def _numpy_arrays(count: int) -> Arrays:
 
 
 def _torch_arrays(count: int, device: str) -> Arrays:
-    import torch  # noqa: PLC0415  # only where torch is measured
-
+    torch = import_torch()
     draw = torch.Generator(device=device).manual_seed(SEED)
     a, b, c = (torch.randn(count, generator=draw, device=device) for _ in range(3))
     return a, b, c
@@ -135,8 +132,7 @@ def _numpy() -> dict[Name, Callable[[Arrays], Call]]:
 
 def _torch(name: Name) -> Callable[[Arrays], Call]:
     def bound(arrays: Arrays) -> Call:
-        import torch  # noqa: PLC0415  # only where torch is measured
-
+        torch = import_torch()
         a, b, c = arrays
         calls: dict[Name, Call] = {
             "copy": lambda: a.copy_(b),

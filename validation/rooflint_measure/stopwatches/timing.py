@@ -1,15 +1,19 @@
 """The loop around every stopwatch: warm up, find how many calls make a sample, take samples, keep all of them.
 
 `measure` puts the conditions around it: the state before, samples in turn with a reference, the state after, energy.
+`measured_wait` checks it all by a busy-wait of known length.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record import Energy, Measurement, Reference, Samples, State, Subject, Unavailable
-from rooflint_measure.sensors.host import Disturbance, NoWatch, Watch
+from rooflint_measure.record import Energy, Measurement, Reference, Samples, State, Subject, Unavailable, Wait
+from rooflint_measure.sensors.host import Disturbance, Watch
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.sensors.power import PowerSource
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, HostClock
@@ -29,6 +33,10 @@ class Plan:
     least: int = 5
 
 
+LEAST_S = 1e-9
+"""A clock that has not moved counts as this much. [s]"""
+
+
 @dataclass
 class Column:
     """Samples as they come, with what disturbed each."""
@@ -36,10 +44,11 @@ class Column:
     seconds: list[float] = field(default_factory=list)
     disturbances: list[Disturbance] = field(default_factory=list)
 
-    def add(self, seconds: float, disturbance: Disturbance) -> None:
-        """One more."""
-        self.seconds.append(seconds)
-        self.disturbances.append(disturbance)
+    def take(self, sample_s: Callable[[], float], watch: Watch) -> None:
+        """One more sample, the time of one call, while a watch looks on."""
+        watch.start()
+        self.seconds.append(sample_s())
+        self.disturbances.append(watch.stop())
 
     def samples(self, calls: int, warm_up_s: Iterable[float] = ()) -> Samples:
         """All of them; what the watch does not know of every sample is left unknown."""
@@ -70,7 +79,7 @@ class _Timed:
         """Double the calls until they fill a sample, and go on until the machine is warm."""
         spent = 0.0
         while True:
-            took = max(self.clock.seconds(self.call, self.calls), 1e-9)
+            took = self._in_a_row_s()
             self.warm_up_s.append(took / self.calls)
             spent += took
             if took < plan.sample_s:
@@ -78,10 +87,12 @@ class _Timed:
             elif spent >= plan.warm_up_s:
                 return
 
-    def sample(self, watch: Watch) -> None:
-        watch.start()
-        took = self.clock.seconds(self.call, self.calls)
-        self.column.add(max(took, 1e-9) / self.calls, watch.stop())
+    def seconds(self) -> float:
+        """Time of one call. [s]"""
+        return self._in_a_row_s() / self.calls
+
+    def _in_a_row_s(self) -> float:
+        return max(self.clock.seconds(self.call, self.calls), LEAST_S)
 
 
 def take(call: Call, *, clock: Clock | None = None, plan: Plan | None = None, watch: Watch | None = None) -> Samples:
@@ -96,7 +107,7 @@ def take_in_turn(
 
     The order changes from round to round: 1 2 3, 3 2 1, 1 2 3 …
     """
-    plan, watch, clock = plan or Plan(), watch or NoWatch(), clock or HostClock()
+    plan, watch, clock = plan or Plan(), watch or Watch(), clock or HostClock()
     turns = [_Timed(call, clock) for call in calls]
     for turn in turns:
         turn.warm_up(plan)
@@ -105,7 +116,7 @@ def take_in_turn(
         if number >= plan.least and time.perf_counter() - began > plan.limit_s:
             break
         for turn in turns if number % 2 == 0 else reversed(turns):
-            turn.sample(watch)
+            turn.column.take(turn.seconds, watch)
     return [turn.column.samples(turn.calls, turn.warm_up_s) for turn in turns]
 
 
@@ -229,3 +240,67 @@ class _StateWatch:
         """After a share of the samples, or of the time where calls are so long that the time is over before them."""
         spent_s = time.perf_counter() - (self._began_s or 0.0)
         return self._stopped >= number * self._every or spent_s >= number * self._every_s
+
+
+# ---- A busy-wait of known length, which checks the stopwatch
+
+
+@dataclass
+class BusyWait:
+    """A call that waits at least so long and keeps how long it really waited.
+
+    It stamps its own begin and end. Outside of its stamps there is only the call itself and the turn of the loop,
+    which is what a stopwatch adds.
+    """
+
+    wanted_s: float
+    waited_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    """Of every call, in order. [ns]"""
+
+    def call(self) -> Call:
+        """The wait itself; its names are bound beforehand, because looking them up would fall outside of the stamps."""
+        wanted_ns, keep, now = round(self.wanted_s * 1e9), self.waited_ns.append, time.perf_counter_ns
+
+        def wait() -> None:
+            begin = now()
+            end = begin + wanted_ns
+            while (last := now()) < end:
+                pass
+            keep(last - begin)
+
+        return wait
+
+    def since(self, call: int) -> float:
+        """Mean of what was waited from that call on. [s]"""
+        return float(np.mean(self.waited_ns[call:])) / 1e9
+
+
+class _CheckedClock(HostClock):
+    """Asks the wait, after each reading, how long it really waited."""
+
+    def __init__(self, wait: BusyWait) -> None:
+        self._wait = wait
+        self.waited_s: list[float] = []
+
+    def seconds(self, call: Call, calls: int) -> float:
+        """As the clock reads it. [s]"""
+        first = len(self._wait.waited_ns)
+        took = super().seconds(call, calls)
+        self.waited_s.append(self._wait.since(first))
+        return took
+
+
+def bias(reported_s: Sequence[float], waited_s: Sequence[float]) -> float:
+    """By how much a stopwatch reports more than was waited; the median of all samples. [1]"""
+    return float(np.median(np.divide(reported_s, waited_s)) - 1)
+
+
+def measured_wait(wanted_s: float, *, observer: Observer, plan: Plan | None = None) -> Measurement:
+    """A wait as any other call is measured; its own time and the bias of the stopwatch are in the details."""
+    wait = BusyWait(wanted_s)
+    clock = _CheckedClock(wait)
+    found = measure(Wait(wanted_s=wanted_s), wait.call(), observer=observer, plan=plan, clock=clock)
+    # before the readings that became samples lie those of the warm-up
+    waited_s = clock.waited_s[-len(found.samples.seconds) :]
+    details = {"waited_s": float(np.median(waited_s)), "bias": bias(found.samples.seconds, waited_s)}
+    return found.model_copy(update={"details": details})

@@ -9,15 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint_measure.compare.blocks import BLOCKS, QUORUM, Blocks, Outcome, blocks, outcomes, votes
-from rooflint_measure.compare.calibration import (
+from rooflint_measure.compare.blocks import (
+    BLOCKS,
     DETECTION,
     FALSE_POSITIVES,
+    QUORUM,
+    Blocks,
+    Outcome,
     agreeing,
     at_least,
+    blocks,
     calibrate,
+    outcomes,
     smallest,
     upper_bound,
+    votes,
 )
 
 RECORDED = json.loads((Path(__file__).parent / "equal_versions.json").read_text(encoding="utf-8"))["calls"]
