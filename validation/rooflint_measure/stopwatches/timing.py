@@ -213,7 +213,7 @@ def _occupation(call: Call, clock: Clock) -> Callable[[], None]:
     return lambda: None
 
 
-class _StateWatch:
+class _StateWatch(Watch):
     """A watch that also reads the state of the machine a few times, between samples and never inside of one."""
 
     def __init__(self, observer: Observer, plan: Plan, columns: int, occupy: Callable[[], None]) -> None:
