@@ -3,8 +3,10 @@
 import math
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, format_quantity
 from rooflint.output.sections import (
@@ -21,9 +23,9 @@ from rooflint.output.sections import (
     Rooflines,
     drawable,
 )
-from rooflint_report.html import Anchors, are_figures, breakable
 from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings
-from rooflint_report.page import environment
+from rooflint_report.report import environment, stripped
+from rooflint_report.sections.section import Anchors
 
 BAR_WIDTH = 1000
 SENTENCE = 40
@@ -31,6 +33,8 @@ SENTENCE = 40
 LONG_NAME = 22
 SMALL = 8
 """Tables of figures with so many rows at most are open."""
+_FIGURE = re.compile(r"[≈~<>≤≥±+−-]*\s?[.\d]")
+_LONGEST_FIGURE = 24
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[^\s\d]{1,10}(?:[\s,;.:)]|$))")
 
 
@@ -42,17 +46,30 @@ def as_html(answer: Page) -> str:
         | {"anchor": anchors.new("section", section.heading), "view": _VIEWS[section.kind](section)}
         for section in answer.sections
     ]
-    page = environment().get_template("answer.html.j2").render(answer=answer, sections=views, colours=COLOURS)
-    return "\n".join(line for line in map(str.strip, page.splitlines()) if line) + "\n"
+    return stripped(environment().get_template("answer.html.j2").render(answer=answer, sections=views, colours=COLOURS))
+
+
+def _breakable(cell: str | float | bool | None) -> Markup:
+    """A cell that may wrap inside words, behind slashes, hyphens and dots: paths, ids and names of ops are long."""
+    text = "" if cell is None else str(cell)
+    return Markup("<wbr>").join(
+        escape(piece) for piece in re.split(r"(?<=\w[/-])(?=\w{2})|(?<=\w[.])(?=[A-Za-z]{2})", text)
+    )
+
+
+def _are_figures(cells: Iterable[object]) -> bool:
+    """Numbers, with or without a unit, so that their column stands right and does not wrap."""
+    known = [str(cell) for cell in cells if cell not in (None, "", "—")]
+    return bool(known) and all(_FIGURE.match(cell) and len(cell) <= _LONGEST_FIGURE for cell in known)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], strong: Sequence[int] = ()) -> Mapping[str, Any]:
     """A table with its figures known, so that they stand right and never wrap."""
-    figures = [are_figures(row[number] for row in rows) for number in range(len(columns))]
+    figures = [_are_figures(row[number] for row in rows) for number in range(len(columns))]
     return {
-        "columns": [breakable(column) for column in columns],
+        "columns": [_breakable(column) for column in columns],
         "rows": [
-            [cell if figure else breakable(cell) for cell, figure in zip(row, figures, strict=True)] for row in rows
+            [cell if figure else _breakable(cell) for cell, figure in zip(row, figures, strict=True)] for row in rows
         ],
         "figures": figures,
         "sentences": [any(len(str(row[number])) > SENTENCE for row in rows) for number in range(len(columns))],
@@ -83,7 +100,7 @@ def _bars(section: Bars) -> Mapping[str, Any]:
     rows = [[bar.label, *(_shown(bar, name) for name in names), bar.shown] for bar in section.bars]
     return {
         "names": names,
-        "bars": [(bar, breakable(bar.label), _stacked(bar, names, longest)) for bar in section.bars],
+        "bars": [(bar, _breakable(bar.label), _stacked(bar, names, longest)) for bar in section.bars],
         "table": _table(["", *names, "total"], rows),
     }
 
@@ -111,9 +128,9 @@ def _heat(section: Heat) -> Mapping[str, Any]:
     low, high = min(known, default=1.0), max(known, default=1.0)
     rows = [_heat_row(section, number, low, high) for number in range(len(section.rows))]
     return {
-        "columns": [breakable(column) for column in section.columns],
+        "columns": [_breakable(column) for column in section.columns],
         "long": any(len(name) > LONG_NAME for name in section.rows),
-        "rows": [(breakable(name), cells) for name, cells in zip(section.rows, rows, strict=True)],
+        "rows": [(_breakable(name), cells) for name, cells in zip(section.rows, rows, strict=True)],
         "ends": [_text_of(section, end) for end in (low, high)] if low < high else [],
     }
 

@@ -3,7 +3,7 @@
 from markupsafe import Markup
 
 from rooflint.output.sections import Cell, Table, cell_text
-from rooflint_report.page import environment
+from rooflint_report.report import environment
 
 #: Cells of a column called `status` are marked by what they say.
 STATUS_CLASSES = {

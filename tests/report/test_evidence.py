@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from rooflint_report import EvidenceError, load_evidence
-from rooflint_report.evidence import Evidence, plain
+from rooflint_report.evidence import Evidence, EvidenceError, load_evidence, plain
 
 
 @pytest.fixture

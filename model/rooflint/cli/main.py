@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "rooflint.cli.hardware",
         "Derive the peaks and bandwidths of a device from its facts, with sources.",
     ),
-    "report": ("rooflint_report.cli", "Render the evidence of a run as an HTML page and a Markdown summary."),
+    "report": ("rooflint_report.report", "Render the evidence of a run as an HTML page and a Markdown summary."),
     "schema": ("pytest_rooflint.cli.schema", "Export the JSON Schemas of specs, golden files and JSON output."),
     "sweep": (
         "rooflint.cli.networks",

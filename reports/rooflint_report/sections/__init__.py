@@ -14,7 +14,7 @@ from rooflint_report.sections import (
     slack,
     unsettled,
 )
-from rooflint_report.sections.section import Page, Section
+from rooflint_report.sections.section import Section
 
 SECTIONS: tuple[Section, ...] = (
     Section("failures", "Failures", failures.view),
@@ -31,5 +31,3 @@ SECTIONS: tuple[Section, ...] = (
     Section("documents", "Documents", documents.view),
     Section("legend", "Legend", view=lambda page: page),
 )
-
-__all__ = ["SECTIONS", "Page", "Section"]

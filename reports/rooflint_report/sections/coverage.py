@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from rooflint_report.evidence import Cell, Device, Evidence, Memory
+from rooflint_report.evidence import Cell, Device, Evidence
 from rooflint_report.sections.section import Page
 
 KINDS = ("peak", "bandwidth", "capacity", "breakpoint", "attainable", "count", "ratio", "sparsity", "clocks", "tdp")
@@ -55,7 +55,10 @@ def coverage_matrix(evidence: Evidence) -> Matrix:
     cells = {(c.hardware, c.kind, c.precision): c for c in evidence.coverage}
     for device in evidence.devices:
         for kind, precision in blind_spots(device):
-            cells.setdefault((device.id, kind, precision), _unclaimed(device, kind, precision))
+            unclaimed = Cell(
+                hardware=device.id, kind=kind, precision=precision, claims=0, corroborated=0, outcome="none"
+            )
+            cells.setdefault((device.id, kind, precision), unclaimed)
     pairs = sorted({(kind, precision) for _, kind, precision in cells}, key=_column_order)
     names = [*devices, *sorted({hardware for hardware, _, _ in cells} - set(devices))]
     rows = [Row(name, devices.get(name), [cells.get((name, *pair)) for pair in pairs]) for name in names]
@@ -73,16 +76,8 @@ def blind(evidence: Evidence) -> int:
 def blind_spots(device: Device) -> list[tuple[str, str]]:
     """List derived quantities without a claim, as (kind, precision)."""
     peaks = [("peak", p.precision) for p in device.peaks if not p.published and not p.at]
-    return peaks + [("bandwidth", "—") for m in device.memories if m.bandwidth_display and not _claimed(m)]
-
-
-def _claimed(memory: Memory) -> bool:
-    return any(p.kind == "bandwidth" for p in memory.published)
-
-
-def _unclaimed(device: Device, kind: str, precision: str) -> Cell:
-    name = device.id
-    return Cell(hardware=name, kind=kind, precision=precision, claims=0, corroborated=0, outcome="none")
+    unclaimed = (m for m in device.memories if not any(p.kind == "bandwidth" for p in m.published))
+    return peaks + [("bandwidth", "—") for m in unclaimed if m.bandwidth_display]
 
 
 def _column_order(pair: tuple[str, str]) -> tuple[int, str, int, str]:

@@ -7,9 +7,8 @@ from itertools import groupby
 from pathlib import PurePosixPath
 
 from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published
-from rooflint_report.outcome import tally
 from rooflint_report.sections.coverage import blind_spots
-from rooflint_report.sections.section import Page
+from rooflint_report.sections.section import Page, tally
 from rooflint_report.verdicts import Verdict
 
 

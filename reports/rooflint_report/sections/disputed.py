@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from rooflint_report.evidence import Replay
-from rooflint_report.html import Anchors
-from rooflint_report.sections.section import Page
+from rooflint_report.sections.section import Anchors, Page
 
 
 @dataclass(frozen=True)
@@ -22,16 +21,11 @@ class Dispute:
 
 
 def view(page: Page) -> list[Dispute] | None:
-    """None where nothing is replayed."""
-    return disputes(page.evidence.replays, page.anchors) or None
-
-
-def disputes(replays: list[Replay], anchors: Anchors) -> list[Dispute]:
-    """One per group, in the order in which groups first occur."""
+    """One per group, in the order in which groups first occur; None where nothing is replayed."""
     groups: dict[str, list[Replay]] = {}
-    for replay in replays:
+    for replay in page.evidence.replays:
         groups.setdefault(replay.group, []).append(replay)
-    return [_dispute(title, group, anchors) for title, group in groups.items()]
+    return [_dispute(title, group, page.anchors) for title, group in groups.items()] or None
 
 
 def _dispute(title: str, replays: list[Replay], anchors: Anchors) -> Dispute:

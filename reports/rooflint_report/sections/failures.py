@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 
 from rooflint_report.evidence import Problem
-from rooflint_report.outcome import counted
-from rooflint_report.sections.section import Page
+from rooflint_report.sections.section import Page, counted
 from rooflint_report.verdicts import Place, Verdict
 
 MOST_LINES = 16

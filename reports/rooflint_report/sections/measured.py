@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from rooflint.output.sections import drawable
 from rooflint_report.findings import Measured, MeasuredRow, TakenRecording
 from rooflint_report.log_chart import Drawing, Line, Mark, Scale, drawings, shape
-from rooflint_report.outcome import WORST_FIRST
-from rooflint_report.sections.section import Page
+from rooflint_report.sections.section import WORST_FIRST, Page
 
 IN_SIGHT = 12
 """Measurements of a device that are in sight; the rest is folded."""

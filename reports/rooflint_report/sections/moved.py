@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from rooflint_report.differences import Change, Delta, Moved, Shift
+from rooflint_report.differences import Delta, Moved, Shift
 from rooflint_report.sections.section import Page
 
 FARTHEST = 25
@@ -23,56 +23,31 @@ _LEAST = 3.0
 
 
 @dataclass(frozen=True)
-class Moves:
-    """The delta with what a page shows of it."""
+class View:
+    """The delta with what a page shows of it; None where the run was not compared with anything."""
 
-    delta: Delta
-    facts: list[Change]
-    files: list[Change]
-    """Files that every device may rest on."""
+    delta: Delta | None
     farthest: list[Moved]
     others: list[Moved]
     hidden: int
 
-
-@dataclass(frozen=True)
-class View:
-    """The section; `found` is None where the run was not compared with anything."""
-
-    found: Moves | None
-
-    def extent(self, shift: Shift) -> tuple[float, float] | None:
-        """Where a range of factors lies in the drawing."""
-        return extent(shift)
+    @staticmethod
+    def extent(shift: Shift) -> tuple[float, float] | None:
+        """Where a range of factors lies in the drawing: (left, width); None where there is none."""
+        if not shift.low or not shift.high:
+            return None
+        left, right = _place(shift.low), _place(shift.high)
+        if right - left < _LEAST:
+            middle = (left + right) / 2
+            left, right = middle - _LEAST / 2, middle + _LEAST / 2
+        return round(left, 1), round(right - left, 1)
 
 
 def view(page: Page) -> View:
     """The section says so where the run was not compared with anything."""
-    return View(moves_of(page.evidence.delta) if page.evidence.delta else None)
-
-
-def moves_of(delta: Delta) -> Moves:
-    """Arrange what moved."""
-    moves = delta.moves
-    return Moves(
-        delta,
-        [one for one in delta.changes if one.what != "file"],
-        [one for one in delta.changes if one.what == "file"],
-        moves[:FARTHEST],
-        moves[FARTHEST:MOST],
-        len(moves[MOST:]),
-    )
-
-
-def extent(shift: Shift) -> tuple[float, float] | None:
-    """Where the range of factors lies in the drawing: (left, width); None where there is none."""
-    if not shift.low or not shift.high:
-        return None
-    left, right = _place(shift.low), _place(shift.high)
-    if right - left < _LEAST:
-        middle = (left + right) / 2
-        left, right = middle - _LEAST / 2, middle + _LEAST / 2
-    return round(left, 1), round(right - left, 1)
+    delta = page.evidence.delta
+    moves = delta.moves if delta else []
+    return View(delta, moves[:FARTHEST], moves[FARTHEST:MOST], len(moves[MOST:]))
 
 
 def _place(factor: float) -> float:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from rooflint_report.differences import MutantCounts, MutatedFact, MutatedSubject, Mutation
 from rooflint_report.sections.section import Page
@@ -21,51 +22,35 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class Score:
-    """The mutation score with what a page shows of it."""
+class View:
+    """The mutation score with what a page shows of it; None where the specs were not mutated."""
 
-    mutation: Mutation
+    mutation: Mutation | None
     worst: list[MutatedSubject]
     others: list[MutatedSubject]
     unseen: list[MutatedFact]
     """Facts of which something goes unseen, those of which most does first."""
+    names: ClassVar[Mapping[str, str]] = PARTS
 
-
-@dataclass(frozen=True)
-class View:
-    """The section; `found` is None where the specs were not mutated."""
-
-    found: Score | None
-    names: Mapping[str, str] = field(default_factory=lambda: PARTS)
-    """Parts of a bar by their CSS classes."""
-
-    def parts(self, counts: MutantCounts) -> list[tuple[str, str, int]]:
-        """The stacked bar of some mutants."""
-        return parts(counts)
+    @staticmethod
+    def parts(counts: MutantCounts) -> list[tuple[str, str, int]]:
+        """The stacked bar of some mutants: (CSS class, what, how many), without what does not occur."""
+        numbers = {
+            "killed": counts.killed,
+            "besides": counts.killed_besides,
+            "lost": counts.survived,
+            "unseen": counts.unseen - counts.survived,
+            "same": counts.equivalent,
+        }
+        return [(name, PARTS[name], number) for name, number in numbers.items() if number > 0]
 
 
 def view(page: Page) -> View:
     """The section says so where the specs were not mutated."""
-    return View(score_of(page.evidence.mutation) if page.evidence.mutation else None)
-
-
-def score_of(mutation: Mutation) -> Score:
-    """Arrange the score."""
-    blind = [subject for subject in mutation.subjects if subject.unseen]
-    unseen = sorted((fact for fact in mutation.facts if fact.unseen), key=lambda fact: -fact.unseen)
-    return Score(mutation, blind[:WORST], blind[WORST:], unseen)
-
-
-def parts(counts: MutantCounts) -> list[tuple[str, str, int]]:
-    """The stacked bar of some mutants: (CSS class, what, how many), without what does not occur."""
-    numbers = {
-        "killed": counts.killed,
-        "besides": counts.killed_besides,
-        "lost": counts.survived,
-        "unseen": counts.unseen - counts.survived,
-        "same": counts.equivalent,
-    }
-    return [(name, PARTS[name], number) for name, number in numbers.items() if number > 0]
+    mutation = page.evidence.mutation
+    blind = [subject for subject in mutation.subjects if subject.unseen] if mutation else []
+    unseen = [fact for fact in mutation.facts if fact.unseen] if mutation else []
+    return View(mutation, blind[:WORST], blind[WORST:], sorted(unseen, key=lambda fact: -fact.unseen))
 
 
 def percent(share: float | None) -> str:

@@ -1,7 +1,8 @@
 """Power: whether devices sustain their printed peak within their printed power."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from rooflint.output.sections import drawable
 from rooflint_report.differences import Change, Delta, PowerMoved, PowerThen
@@ -71,8 +72,8 @@ class Powers:
     moved: MovedPowers | None
     """None where the run was not compared with an earlier state."""
 
-    marks: Mapping[str, str] = field(default_factory=lambda: MARKS)
-    classes: Mapping[str, str] = field(default_factory=lambda: CLASSES)
+    marks: ClassVar[Mapping[str, str]] = MARKS
+    classes: ClassVar[Mapping[str, str]] = CLASSES
 
     @property
     def limit_x(self) -> float:
@@ -111,15 +112,21 @@ class Powers:
 
 def view(page: Page) -> Powers | None:
     """None where an older run has no such evidence."""
-    return powers_of(page.evidence.power, page.evidence.delta) if page.evidence.power else None
-
-
-def powers_of(power: Power, delta: Delta | None) -> Powers:
-    """Arrange it."""
-    loads = power.loads
-    ratios = [end for load in loads for end in (load.low_ratio, load.ratio, load.high_ratio)]
-    axis = pixel_axis([1.0, *ratios], 0, WIDTH)
-    return Powers(power, axis, loads[:IN_SIGHT], loads[IN_SIGHT:], _by_reason(power), _moved(delta))
+    power = page.evidence.power
+    if power is None:
+        return None
+    ratios = [end for load in power.loads for end in (load.low_ratio, load.ratio, load.high_ratio)]
+    points: dict[str, list[str]] = {}
+    for one in power.not_known:
+        points.setdefault(one.reason, []).append(point(one.device, one.at))
+    return Powers(
+        power,
+        pixel_axis([1.0, *ratios], 0, WIDTH),
+        power.loads[:IN_SIGHT],
+        power.loads[IN_SIGHT:],
+        sorted(points.items(), key=lambda group: -len(group[1])),
+        _moved(page.evidence.delta),
+    )
 
 
 def _moved(delta: Delta | None) -> MovedPowers | None:
@@ -132,17 +139,6 @@ def _moved(delta: Delta | None) -> MovedPowers | None:
 def _row(one: PowerMoved, changes: Sequence[Change]) -> MovedPower:
     alone = [(changes[each.change], each.new) for each in one.alone if each.change < len(changes)]
     return MovedPower(point(one.device, one.at), one, alone[:NAMED], len(alone[NAMED:]))
-
-
-def _by_reason(power: Power) -> list[tuple[str, list[str]]]:
-    points: dict[str, list[str]] = {}
-    for one in power.not_known:
-        points.setdefault(one.reason, []).append(point(one.device, one.at))
-    return sorted(points.items(), key=_most_first)
-
-
-def _most_first(group: tuple[str, Sequence[str]]) -> int:
-    return -len(group[1])
 
 
 def point(device: str, at: str | None) -> str:

@@ -1,12 +1,36 @@
-"""What a section is, and what all of them are given."""
+"""What sections are given, and how they write outcomes, ratios and counts."""
 
-from collections.abc import Callable, Mapping
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rooflint_report.evidence import Evidence
-from rooflint_report.html import Anchors
-from rooflint_report.outcome import worst_first
 from rooflint_report.verdicts import Verdict
+
+MARKS = {"pass": "✓", "fail": "✗", "xfail": "≠", "undecided": "?", "not validated here": "–", "none": "○"}
+SHORT = {"pass": "ok", "fail": "no", "xfail": "xf", "undecided": "un", "not validated here": "nv", "none": "bl"}
+WORST_FIRST = ("fail", "undecided", "xfail", "not validated here", "pass")
+
+LONGEST_ANCHOR = 100
+
+
+class Anchors:
+    """Hands out anchors: readable, safe in an attribute and in an address, and never twice on one page."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def new(self, prefix: str, name: str) -> str:
+        """`device`, `nvidia/h100` as device-nvidia-h100; a second one gets -2."""
+        wanted = f"{prefix}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-')[:LONGEST_ANCHOR]}"
+        anchor, number = wanted, 1
+        while anchor in self._taken:
+            number += 1
+            anchor = f"{wanted}-{number}"
+        self._taken.add(anchor)
+        return anchor
 
 
 @dataclass(frozen=True)
@@ -45,3 +69,63 @@ class Section:
     """In the navigation."""
     view: Callable[[Page], object]
     """What its templates show as `view`; None where there is nothing to show."""
+
+
+# ---- Outcomes, ratios and counts as text
+
+
+def worst_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Farthest from 1 on a log scale first; a ratio of zero, infinity or NaN is farther than any, no ratio is last."""
+    return sorted(verdicts, key=lambda v: -_distance(v.ratio))
+
+
+def tally(verdicts: Iterable[Verdict]) -> list[tuple[str, int]]:
+    """(outcome, how many), worst first, without the outcomes that do not occur."""
+    count: Counter[str] = Counter(v.outcome for v in verdicts)
+    return [(outcome, count[outcome]) for outcome in WORST_FIRST if count[outcome]]
+
+
+def claimed(verdict: Verdict) -> str:
+    """Say what is claimed, without the device: `peak tensor_core int8 with sparsity at 30w`."""
+    return verdict.headline.replace(f" of {verdict.hardware}", "", 1)
+
+
+def grouped(number: int) -> str:
+    """12345 as 12 345, with a narrow no-break space."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def counted(number: int, noun: str) -> str:
+    """1 claim, 2 claims."""
+    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Write a dimensionless ratio: 1.000, 0.125, 3.2e-05."""
+    if ratio is None:
+        return ""
+    return f"{ratio:.3f}" if 0.1 <= ratio < 100 else f"{ratio:.3g}"
+
+
+def deviation(ratio: float | None) -> str:
+    """Write by what a ratio near 1 is off: +0.46 %, -0.0022 %; nothing beyond a tenth, where a fraction says more."""
+    if ratio is None or not 0 < abs(ratio - 1) < 0.1:
+        return ""
+    return f"{100 * (ratio - 1):+.2g} %".replace("-", "−")
+
+
+def tied(display: str) -> str:
+    """Keep a quantity from breaking between its number and its unit; longer text may break."""
+    return display.replace(" ", "\u00a0") if len(display) <= 24 else display
+
+
+def tied_factors(formula: str) -> str:
+    """Let a product break before a multiplication sign, nowhere else."""
+    return " × ".join(tied(factor) for factor in formula.split(" × "))
+
+
+def _distance(ratio: float | None) -> float:
+    """|log ratio|, the size of a disagreement whichever way it points."""
+    if ratio is None:
+        return -1.0
+    return abs(math.log(ratio)) if math.isfinite(ratio) and ratio > 0 else math.inf

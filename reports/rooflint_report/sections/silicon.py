@@ -1,9 +1,10 @@
 """Silicon: calibrated kernel times beside measurements: charts, errors by regime, the worst shapes."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import TypeVar
 
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint_report.findings import (
@@ -33,6 +34,9 @@ MARGIN = 2
 
 RATIOS = ((0.5, "½"), (1.0, "1"), (2.0, "2"))
 """Of the axis below."""
+
+
+Score = TypeVar("Score", SiliconScore, SiliconPublished)
 
 
 @dataclass(frozen=True)
@@ -122,10 +126,8 @@ def view(page: Page) -> View | None:
 
 def topics(scores: Sequence[SiliconScore]) -> list[Topic]:
     """Scores as tables, in the order in which they come."""
-    return [
-        _topic(title, [one for one in scores if one.topic == title])
-        for title in dict.fromkeys(one.topic for one in scores)
-    ]
+    titles = dict.fromkeys(one.topic for one in scores)
+    return [_topic(title, [one for one in scores if one.topic == title], lambda one: one.family) for title in titles]
 
 
 CLOCKS = {"graph": "kernels of a graph", "kernel": "one kernel", "host": "a call until its end"}
@@ -147,7 +149,12 @@ WORDS = {
 def tables(scores: Sequence[SiliconPublished]) -> list[Topic]:
     """Published tables by op and precision, each a row: matrix products first, of each op the narrowest precision."""
     kinds = sorted({(one.op, one.precision) for one in scores}, key=_place)
-    return [_tables(kind, [one for one in scores if (one.op, one.precision) == kind]) for kind in kinds]
+    return [
+        _topic(
+            WORDS.get(op, op), [one for one in scores if (one.op, one.precision) == (op, bits)], lambda one: one.table
+        )
+        for op, bits in kinds
+    ]
 
 
 def _place(kind: tuple[str, str]) -> tuple[int, str, int, str]:
@@ -156,36 +163,20 @@ def _place(kind: tuple[str, str]) -> tuple[int, str, int, str]:
     return (list(WORDS).index(op) if op in WORDS else len(WORDS)), op, int(bits or 0), precision
 
 
-def _tables(kind: tuple[str, str], scores: Sequence[SiliconPublished]) -> Topic:
+def _topic(title: str, scores: Sequence[Score], row: Callable[[Score], str]) -> Topic:
+    """A table with a column for each regime; scores of one `row` stand in one row."""
     regimes = list(dict.fromkeys(one.regime for one in scores))
-    places = {(one.table, one.regime): one for one in scores}
-    heads = {one.table: one for one in scores}
-    return Topic(
-        WORDS.get(kind[0], kind[0]),
-        kind[1],
-        regimes,
-        [
-            Family(
-                one.title,
-                [one.device],
-                [places.get((name, regime)) for regime in regimes],
-                f"{one.document}; timed: {CLOCKS.get(one.timing, one.timing)}",
-            )
-            for name, one in heads.items()
-        ],
-    )
+    places = {(row(one), one.regime): one for one in scores}
+    heads = {row(one): one for one in scores}
+    rows = [_family(head, [places.get((name, regime)) for regime in regimes]) for name, head in heads.items()]
+    return Topic(title, scores[0].precision, regimes, rows)
 
 
-def _topic(title: str, scores: Sequence[SiliconScore]) -> Topic:
-    regimes = list(dict.fromkeys(one.regime for one in scores))
-    places = {(one.family, one.regime): one for one in scores}
-    families = {one.family: one.devices for one in scores}
-    return Topic(
-        title,
-        scores[0].precision,
-        regimes,
-        [Family(name, devices, [places.get((name, one)) for one in regimes]) for name, devices in families.items()],
-    )
+def _family(head: SiliconScore | SiliconPublished, scores: Sequence[SiliconScore | SiliconPublished | None]) -> Family:
+    if isinstance(head, SiliconScore):
+        return Family(head.family, head.devices, scores)
+    timed = CLOCKS.get(head.timing, head.timing)
+    return Family(head.title, [head.device], scores, f"{head.document}; timed: {timed}")
 
 
 # ---- Density charts: bins of two logarithmic axes as paths, one for each step of a hue; all charts share their axes

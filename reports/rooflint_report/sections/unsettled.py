@@ -3,8 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from rooflint_report.outcome import worst_first
-from rooflint_report.sections.section import Page
+from rooflint_report.sections.section import Page, worst_first
 from rooflint_report.verdicts import Verdict
 
 IN_SIGHT = 12

@@ -6,9 +6,10 @@ from html import unescape
 
 import pytest
 
-from rooflint_report import EvidenceError, load_evidence, render_html, render_summary
+from rooflint_report.evidence import EvidenceError, load_evidence
 from rooflint_report.findings import Measured
 from rooflint_report.log_chart import SHAPES
+from rooflint_report.report import render_html, render_summary
 from rooflint_report.sections.measured import IN_SIGHT, _best_of_each, benches_of
 
 HOW = "rooflint measure record writes a recording of this machine."

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint_report import EvidenceError, load_evidence, render_html, render_summary
-from rooflint_report.differences import Delta, MovedCounts, Shift
-from rooflint_report.sections.moved import FARTHEST, MOST, WIDTH, extent, moves_of
+from rooflint_report.differences import MovedCounts, Shift
+from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
+from rooflint_report.report import render_html, render_summary
+from rooflint_report.sections.moved import FARTHEST, MOST, WIDTH, View, view
+from rooflint_report.sections.section import Page
 
 NOTHING = "nothing moved between revision main (0123456789ab) and the working tree: of 18 480 predictions, none"
 SOME = "165 of 18 480 predictions moved between revision main (0123456789ab) and the working tree, on 2 devices"
@@ -104,7 +106,7 @@ def test_a_device_leads_to_its_sheet_where_it_has_one(green, delta):
 
 def test_far_moves_are_in_sight_and_the_rest_is_folded(green, delta):
     many = delta | {"moves": [shift("nvidia/t4", "latency", 2.0, 3.0)] * (MOST + 5)}
-    found = moves_of(Delta.model_validate(many))
+    found = view(Page.of(Evidence.model_validate(green | {"delta": many})))
     assert (len(found.farthest), len(found.others), found.hidden) == (FARTHEST, MOST - FARTHEST, 5)
     words, _ = section(green | {"delta": many})
     assert f"the other {MOST - FARTHEST}, less far" in words
@@ -141,7 +143,7 @@ def test_a_delta_of_another_schema_is_refused(tmp_path, green, delta):
 @given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
 def test_a_range_lies_within_its_scale(one, other):
     low, high = sorted((one, other))
-    left, width = extent(Shift(**shift("a", "latency", low, high)))
+    left, width = View.extent(Shift(**shift("a", "latency", low, high)))
     assert -2 <= left <= left + width <= WIDTH + 2
     assert width >= 2.9
     # what halves lies left of the middle
@@ -149,5 +151,5 @@ def test_a_range_lies_within_its_scale(one, other):
 
 
 def test_what_has_no_factor_has_no_place_on_the_scale():
-    assert extent(Shift(**shift("a", "latency", None, None))) is None
-    assert extent(Shift(**shift("a", "latency", 0.0, 2.0))) is None
+    assert View.extent(Shift(**shift("a", "latency", None, None))) is None
+    assert View.extent(Shift(**shift("a", "latency", 0.0, 2.0))) is None

@@ -6,9 +6,10 @@ from html import unescape
 
 import pytest
 
-from rooflint_report import EvidenceError, load_evidence, render_html, render_summary
 from rooflint_report.differences import Mutation
-from rooflint_report.sections.mutation import parts, percent, share_of
+from rooflint_report.evidence import EvidenceError, load_evidence
+from rooflint_report.report import render_html, render_summary
+from rooflint_report.sections.mutation import View, percent, share_of
 
 
 def section(record):
@@ -74,7 +75,7 @@ def test_a_bar_has_a_part_for_each_fate_and_says_so_in_words(mutated):
 def test_parts_of_a_bar_add_up(mutated):
     found = Mutation.model_validate(mutated["mutation"])
     for row in (*found.classes, *found.facts, found.counts):
-        assert sum(number for _, _, number in parts(row)) == row.mutants
+        assert sum(number for _, _, number in View.parts(row)) == row.mutants
 
 
 def test_a_run_without_a_score_says_that_it_was_not_run(green):

@@ -3,14 +3,16 @@
 import json
 import re
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint_report import EvidenceError, load_evidence, render_html
+from rooflint_report.evidence import EvidenceError, load_evidence
 from rooflint_report.findings import Power
-from rooflint_report.sections.power import IN_SIGHT, MARKS, MOST, WIDTH, powers_of
+from rooflint_report.report import render_html
+from rooflint_report.sections.power import IN_SIGHT, MARKS, MOST, WIDTH, view
 
 RATIOS = st.floats(1e-6, 1e6)
 
@@ -37,7 +39,7 @@ def power_of(*loads, **more):
 
 
 def arranged(power):
-    return powers_of(Power.model_validate(power), None)
+    return view(SimpleNamespace(evidence=SimpleNamespace(power=Power.model_validate(power), delta=None)))
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from rooflint_report import render_html, render_summary
 from rooflint_report.evidence import Evidence
+from rooflint_report.report import render_html, render_summary
 from rooflint_report.sections.slack import slack_of, width
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from rooflint_report import render_html
+from rooflint_report.report import render_html
 from rooflint_report.sections import SECTIONS
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}

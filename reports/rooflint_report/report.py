@@ -1,0 +1,226 @@
+"""`rooflint report`: from an evidence file to one HTML page and a Markdown summary.
+
+The page is one file, fetches nothing and is readable without JavaScript. The summary is what a reader of a pull request
+needs before opening the page.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rooflint.base.files import write_whole
+from rooflint_report import log_chart
+from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
+from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
+from rooflint_report.sections.section import Page, counted, grouped
+
+app = typer.Typer(add_completion=False)
+
+EVIDENCE = Path("reports/out/evidence.json")
+
+
+@app.command()
+def report(
+    evidence: Annotated[Path, typer.Argument(help="The evidence that a run of the golden suite wrote.")] = EVIDENCE,
+    html: Annotated[Path | None, typer.Option(help="The page; report.html beside the evidence unless given.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="The Markdown; summary.md beside it unless given.")] = None,
+) -> None:
+    """Render the evidence of a run as one HTML page and a Markdown summary.
+
+    Status 0 says that both were written, red or green; 2, that the evidence cannot be read or a file not be written.
+    """
+    try:
+        written = render(
+            evidence, html or evidence.with_name("report.html"), summary or evidence.with_name("summary.md")
+        )
+    except EvidenceError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        typer.echo(f"{error.filename}: cannot be written ({error.strerror})", err=True)
+        raise typer.Exit(2) from None
+    for path, size in written:
+        typer.echo(f"{path}  {_size(size)}")
+
+
+def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
+    """Write both, and return each with its size in bytes."""
+    content = load_evidence(evidence)
+    texts = {html: render_html(content), summary: render_summary(content)}
+    for path, text in texts.items():
+        write_whole(path, text)
+    return [(path, len(text.encode())) for path, text in texts.items()]
+
+
+def _size(length: int) -> str:
+    """Write a length in bytes: 364 B, 758 kB."""
+    return f"{length} B" if length < 1000 else f"{length / 1000:.0f} kB"
+
+
+# ---- How the run went, as one word and as a sentence
+
+# pytest's own exit codes, beyond "all passed" and "some failed"
+_ENDINGS = {2: "was interrupted", 3: "broke with an internal error", 4: "was called wrongly"}
+
+
+class Headline(NamedTuple):
+    """The state of the run as one word, and as a sentence."""
+
+    state: str
+    sentence: str
+
+
+def headline(evidence: Evidence) -> Headline:
+    """Say how the run went; an interrupted or an empty run is never green."""
+    counts, status = evidence.counts, evidence.run.exit_status
+    claims = counted(counts.claims, "claim")
+    if complaint := _complaint(evidence):
+        ending = f", and pytest {_ENDINGS[status]} (status {status})" if status in _ENDINGS else ""
+        return Headline("Red", f"{complaint}{ending}.")
+    if status in _ENDINGS:
+        return Headline("Incomplete", f"pytest {_ENDINGS[status]} (status {status}) after {claims}.")
+    if not counts.claims:
+        return Headline("Empty", "no claim was checked, and an empty run shows nothing.")
+    if status:
+        return Headline("Red", f"every claim holds, but the run ended with status {status}: another test failed.")
+    rest = [
+        f"{grouped(counts.xfail)} known to disagree" if counts.xfail else "",
+        f"{grouped(counts.undecided)} undecided" if counts.undecided else "",
+        f"{grouped(counts.not_validated_here)} not validated here" if counts.not_validated_here else "",
+    ]
+    return Headline(
+        "Green", "; ".join([f"{grouped(counts.pass_)} of {claims} hold, none fails", *filter(None, rest)]) + "."
+    )
+
+
+def _complaint(evidence: Evidence) -> str:
+    """Word the red part of the sentence, or nothing."""
+    fails, problems, claims = evidence.counts.fail, len(evidence.problems), evidence.counts.claims
+    parts = [
+        f"{grouped(fails)} of {counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
+        f"{counted(problems, 'problem')} in the files" if problems else "",
+    ]
+    return " and ".join(filter(None, parts))
+
+
+# ---- The HTML page
+
+
+def render_html(evidence: Evidence | Mapping[str, Any]) -> str:
+    """The whole report as one self-contained HTML document; evidence as loaded, or as JSON data."""
+    page = Page.of(Evidence.model_validate(evidence))
+    views = [(one, one.view(page)) for one in SECTIONS]
+    sections = [pair for pair in views if pair[1] is not None]
+    return stripped(_render(environment(), "page.html.j2", page, sections=sections, script=_script()))
+
+
+def stripped(text: str) -> str:
+    """Without blank lines and indentation, which templates leave."""
+    return "\n".join(line for line in map(str.strip, text.splitlines()) if line) + "\n"
+
+
+@cache
+def environment() -> Environment:
+    """Autoescape is on: whatever the evidence says is text."""
+    found = _environment(autoescape=True)
+    found.filters |= {"ruler_x": failures.ruler_x, "tied": section.tied, "tied_factors": section.tied_factors}
+    found.globals |= {"short": section.SHORT, "shapes": log_chart.SHAPES}
+    return found
+
+
+def _environment(**settings: Any) -> Environment:
+    """What the templates of the page and of the summary share."""
+    found = Environment(
+        loader=PackageLoader("rooflint_report"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **settings,
+    )
+    found.filters |= {
+        "claimed": section.claimed,
+        "grouped": grouped,
+        "ratio": section.ratio_text,
+        "deviation": section.deviation,
+        "mended": failures.mended,
+        "broken": failures.broken,
+        "percent": mutation.percent,
+        "share_of": mutation.share_of,
+    }
+    found.globals |= {"marks": section.MARKS, "tried": failures.tried}
+    return found
+
+
+def _render(found: Environment, template: str, page: Page, **more: Any) -> str:
+    return found.get_template(template).render(
+        page=page,
+        evidence=page.evidence,
+        headline=headline(page.evidence),
+        blind=coverage.blind(page.evidence),
+        **more,
+    )
+
+
+@cache
+def _script() -> Mapping[str, str]:
+    """The script as it stands in the page, and its Content-Security-Policy source: it runs, and no other."""
+    text = stripped(files(__package__).joinpath("templates/page.js").read_text(encoding="utf-8")).rstrip("\n")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return {"text": text, "source": f"sha256-{digest}"}
+
+
+# ---- The Markdown summary
+
+LIMIT_BYTES = 60_000
+LONGEST_TEXT = 300
+
+
+def render_summary(evidence: Evidence | Mapping[str, Any]) -> str:
+    """Markdown below 60 kB; the farthest failures first, as many as fit."""
+    page = Page.of(Evidence.model_validate(evidence))
+    first, *others = [(one, one.view(page)) for one in SECTIONS]
+    sections = [pair for pair in (*others, first) if pair[1] is not None]
+    for shown in (40, 20, 10, 5, 2, 0):
+        text = _render(_markdown(), "summary.md.j2", page, sections=sections, shown=shown)
+        if len(text.encode()) < LIMIT_BYTES:
+            break
+    return text
+
+
+@cache
+def _markdown() -> Environment:
+    """Every expression is escaped for Markdown on its way out; HTML escaping is part of that."""
+    found = _environment(autoescape=False, finalize=escaped, keep_trailing_newline=True)
+    found.filters["code"] = code
+    return found
+
+
+def escaped(value: object) -> Markup:
+    """Text on one line, its Markdown and HTML defused, cut to a length that a summary can bear."""
+    if isinstance(value, Markup):
+        return value
+    text = re.sub(r"([\\`*_{}\[\]()#+|~$-])", r"\\\1", _line(value))
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return Markup(re.sub(r"@(?=\w)", "@\u200b", text))
+
+
+def code(value: object) -> Markup:
+    """Make a code span; its fence is one backtick longer than any run of them inside."""
+    text = _line(value)
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return Markup(f"{fence}{pad}{text}{pad}{fence}")
+
+
+def _line(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
