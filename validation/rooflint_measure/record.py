@@ -52,7 +52,7 @@ class Unavailable(Frozen):
 
 
 class Energy(Frozen):
-    """Of a run of `calls` calls that took `seconds`; idle power stands beside it and is never subtracted silently."""
+    """Energy of a run of `calls` calls that took `seconds`. The idle power stands beside it and is never subtracted."""
 
     source: str
     """`nvml energy counter`, `nvml power`, `rapl package`, `powermetrics`, `amdsmi`."""

@@ -23,18 +23,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """Columns as (kind, its precisions), rows grouped by vendor."""
+class Coverage:
+    """The matrix with links to failing claims: columns as (kind, its precisions), rows grouped by vendor."""
 
     columns: list[tuple[str, list[str]]]
     vendors: list[tuple[str, list[Row]]]
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """The matrix with links to failing claims."""
-
-    matrix: Matrix
     fails: dict[tuple[str, str, str], str]
     """Anchor of the farthest failing claim by device, kind and precision."""
 
@@ -44,13 +37,8 @@ class Coverage:
 
 
 def view(page: Page) -> Coverage:
-    """The matrix is always there."""
-    fails = {(v.hardware or "", v.kind, v.precision or "—"): anchor for anchor, v in reversed(page.fails)}
-    return Coverage(coverage_matrix(page.evidence), fails)
-
-
-def coverage_matrix(evidence: Evidence) -> Matrix:
-    """Arrange the coverage; rows follow the order of the devices, then whatever else has claims."""
+    """The matrix is always there; rows follow the order of the devices, then whatever else has claims."""
+    evidence = page.evidence
     devices = {device.id: device for device in evidence.devices}
     cells = {(c.hardware, c.kind, c.precision): c for c in evidence.coverage}
     for device in evidence.devices:
@@ -62,9 +50,10 @@ def coverage_matrix(evidence: Evidence) -> Matrix:
     pairs = sorted({(kind, precision) for _, kind, precision in cells}, key=_column_order)
     names = [*devices, *sorted({hardware for hardware, _, _ in cells} - set(devices))]
     rows = [Row(name, devices.get(name), [cells.get((name, *pair)) for pair in pairs]) for name in names]
-    return Matrix(
+    return Coverage(
         columns=[(kind, [p for _, p in group]) for kind, group in groupby(pairs, key=lambda pair: pair[0])],
         vendors=[(vendor, list(group)) for vendor, group in groupby(rows, key=lambda row: row.id.partition("/")[0])],
+        fails={(v.hardware or "", v.kind, v.precision or "—"): anchor for anchor, v in reversed(page.fails)},
     )
 
 

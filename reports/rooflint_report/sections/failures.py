@@ -43,8 +43,9 @@ class Failures:
 
     @property
     def ticks(self) -> list[int]:
-        """Of the ruler of ratios."""
-        return ruler_ticks()
+        """Ticks of the ruler of ratios, one an octave. [px]"""
+        octaves = range(-_RULER_OCTAVES, _RULER_OCTAVES + 1)
+        return [x for octave in octaves if (x := ruler_x(2.0**octave)) is not None]
 
 
 def view(page: Page) -> Failures | None:
@@ -99,8 +100,3 @@ def ruler_x(ratio: float | None) -> int | None:
     octaves = math.log2(ratio) if 0 < ratio < math.inf else math.copysign(math.inf, ratio - 1)
     clamped = min(max(octaves, -_RULER_OCTAVES), _RULER_OCTAVES)
     return round(RULER_WIDTH / 2 * (1 + clamped / (_RULER_OCTAVES + 0.25)))
-
-
-def ruler_ticks() -> list[int]:
-    """One tick an octave."""
-    return [x for k in range(-_RULER_OCTAVES, _RULER_OCTAVES + 1) if (x := ruler_x(2.0**k)) is not None]

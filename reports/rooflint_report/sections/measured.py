@@ -85,7 +85,7 @@ def view(page: Page) -> View | None:
 
 
 def benches_of(found: Measured) -> list[Bench]:
-    """By device and operating point."""
+    """One bench for each device and operating point."""
     recorded = [(one.device, one.at) for one in found.recordings]
     places = dict.fromkeys(recorded + [(row.device, row.at) for row in found.rows])
     return [_bench(found, device, at) for device, at in places]

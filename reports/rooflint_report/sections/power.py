@@ -77,7 +77,7 @@ class Powers:
 
     @property
     def limit_x(self) -> float:
-        """Where the power is the limit. [px]"""
+        """Place of the limit on the axis. [px]"""
         return self.axis.at(1.0)
 
     @property
@@ -94,15 +94,15 @@ class Powers:
 
     @property
     def partly(self) -> int:
-        """Of how many points some loads are not known."""
+        """Number of points some of whose loads are not known."""
         return sum(load.unknown > 0 for load in self.power.loads)
 
     def line(self, load: PowerLoad) -> str:
-        """From the lowest to the highest power."""
+        """SVG path from the lowest to the highest power."""
         return f"M{self._x(load.low_ratio):g} {MIDDLE}H{self._x(load.high_ratio):g}"
 
     def mark(self, load: PowerLoad) -> str:
-        """The shape of the verdict at the typical power."""
+        """SVG path of the shape of the verdict, at the typical power."""
         return f"M{self._x(load.ratio):g} {MIDDLE}{SHAPES[load.verdict]}"
 
     def _x(self, ratio: float) -> float:

@@ -196,17 +196,17 @@ class Frame:
 
     @property
     def side(self) -> int:
-        """Of the square above. [px]"""
+        """Edge of the square above. [px]"""
         return BIN * (self.high - self.low)
 
     @property
     def bottom(self) -> int:
-        """Of the square. [px]"""
+        """Lower edge of the square. [px]"""
         return TOP + self.side
 
     @property
     def right(self) -> int:
-        """Of both planes. [px]"""
+        """Right edge of both planes. [px]"""
         return LEFT + self.side
 
     @property

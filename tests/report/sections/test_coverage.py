@@ -2,10 +2,11 @@
 
 from rooflint_report.evidence import Device, Evidence
 from rooflint_report.sections import coverage
+from rooflint_report.sections.section import Page
 
 
 def matrix(record):
-    return coverage.coverage_matrix(Evidence.model_validate(record))
+    return coverage.view(Page.of(Evidence.model_validate(record)))
 
 
 def test_columns_go_by_kind_then_precision(evidence):

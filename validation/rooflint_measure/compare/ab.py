@@ -150,7 +150,7 @@ class Comparison(Frozen):
 
     @property
     def outcome(self) -> Outcome:
-        """Of the blocks that decide."""
+        """What the blocks that decide show."""
         return Outcome(int(outcomes(self.last, self.threshold)))
 
     @property

@@ -78,7 +78,7 @@ class Blocks:
         return np.stack([np.log(side[1]) - np.log(side[0]) for side in (self.base_s, self.head_s)])
 
     def slowed(self, factor: ArrayLike) -> "Blocks":
-        """As if the head took so many times as long."""
+        """The blocks with the times of the head multiplied by a factor."""
         return Blocks(self.base_s, self.head_s * np.asarray(factor), self.disturbed)
 
 
@@ -119,7 +119,7 @@ def median_ratio(found: Blocks) -> Floats:
 
 
 def votes(found: Blocks, threshold: float = THRESHOLD) -> Integers:
-    """Of each block: 1 the head is slower than 1 + θ, -1 it is faster, 0 neither."""
+    """The vote of each block: 1 where the head is slower by more than θ, -1 where it is faster, 0 for neither."""
     ratios, edge = found.log_ratios, np.log1p(threshold)
     return np.asarray((ratios > edge).astype(np.int64) - (ratios < -edge).astype(np.int64))
 
@@ -244,7 +244,7 @@ class Calibration(Frozen):
 
 
 def calibrate(found: Blocks, threshold: float = THRESHOLD, *, seed: int = 0, draws: int = DRAWS) -> Calibration:
-    """From blocks of one version compared with itself. Raises ValueError for fewer than a comparison needs."""
+    """Error rates, from blocks of one version compared with itself. Raises ValueError for fewer than six blocks."""
     if len(found) < BLOCKS:
         raise ValueError(f"want at least {BLOCKS} blocks of one version, found {len(found)}")
     numbers = np.random.default_rng(seed).integers(0, len(found), (2, draws, BLOCKS))

@@ -74,7 +74,7 @@ Chain = Literal["add", "multiply"]
 
 
 def timed_clock_hz(runs: int = RUNS, turns: int = TURNS) -> float | Unavailable:
-    """Of the core that this thread runs on, busy: the fastest of the runs. [Hz]"""
+    """Clock of the core that this thread runs on, while it is busy: the fastest of the runs. [Hz]"""
     return cycles_per_s("add", runs, turns)
 
 

@@ -259,7 +259,7 @@ def _watts(milliwatts: int) -> float:
 
 
 def _is_on_now(modes: list[int]) -> bool:
-    """Of (now, after the next start)."""
+    """The first of (now, after the next start)."""
     return bool(modes[0])
 
 

@@ -55,7 +55,7 @@ class Observer(ABC):
 
 
 def observer(device: str = "cpu") -> Observer:
-    """Of `cpu`, `cuda` or `cuda:1`, as torch names devices; AMD's are called `cuda` there, too."""
+    """The observer of `cpu`, `cuda` or `cuda:1`, as torch names devices; AMD's are called `cuda` there, too."""
     kind, _, index = device.partition(":")
     if device == "cpu":
         return CpuObserver()
@@ -65,7 +65,7 @@ def observer(device: str = "cpu") -> Observer:
 
 
 class CpuObserver(Observer):
-    """Of the processor, from what its system shows."""
+    """Looks at the processor, through what its system shows."""
 
     def machine(self, libraries: Mapping[str, str]) -> Machine:
         """The processor, what of it this process may use, and the environment of the libraries."""
@@ -97,7 +97,7 @@ class CpuObserver(Observer):
 
 
 class GpuObserver(Observer):
-    """Of a GPU, and of the host as far as it feeds it."""
+    """Looks at a GPU, and at the host that feeds it."""
 
     def __init__(self, gpu: Gpu, root: Path = ROOT) -> None:
         super().__init__(root)
@@ -123,5 +123,5 @@ class GpuObserver(Observer):
         return self._gpu.power()
 
     def watch(self) -> HostWatch:
-        """Of the device and of the host."""
+        """Sees what disturbs a sample, on the device or on the host."""
         return HostWatch(self._cpus(), self._root, reasons=self._gpu.reasons, counts=self._gpu.violations)

@@ -53,7 +53,7 @@ class FlushedHostClock:
     flush: Callable[[], object]
 
     def seconds(self, call: Call, calls: int) -> float:
-        """Of the calls alone. [s]"""
+        """Time of the calls, without the flushes. [s]"""
         return sum(self._one(call) for _ in repeat(None, calls))
 
     def _one(self, call: Call) -> float:
@@ -118,7 +118,7 @@ class GraphClock(EventClock):
         return super().seconds(call, calls) / self.kernels
 
     def occupy(self, call: Call, seconds: float) -> None:
-        """As many replays as fill that time, each of which takes so many kernels' times. [s]"""
+        """Launch as many replays as fill that time; each takes the time of all its kernels. [s]"""
         super().occupy(call, seconds / self.kernels)
 
 

@@ -122,7 +122,7 @@ def _rounded(size: float, multiple: int) -> int:
 
 @dataclass(frozen=True)
 class Peak:
-    """Where a library is fastest, ready to be called again."""
+    """The product at which a library is fastest, ready to be called again."""
 
     subject: Gemm
     call: Call

@@ -141,7 +141,7 @@ def _clock(setting: Setting) -> Clock:
 
 
 def _flusher(cache_bytes: int, device: str) -> Call:
-    """As `clocks.flusher`, on the device."""
+    """Reads and writes twice as much as the cache of a device holds."""
     much = import_torch().ones(2 * cache_bytes // 4, device=device)
     return lambda: much.add_(1.0)
 

@@ -182,7 +182,7 @@ def _idle(observer: Observer, energy_s: float) -> tuple[PowerSource | Unavailabl
 
 
 def _energy(meter: PowerSource | Unavailable, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
-    """Of the run; a source that fails loses the energy, not the times that were measured before."""
+    """Energy of the run; a source that fails loses the energy, not the times that were measured before."""
     if isinstance(meter, Unavailable):
         return meter
     try:
@@ -283,7 +283,7 @@ class _CheckedClock(HostClock):
         self.waited_s: list[float] = []
 
     def seconds(self, call: Call, calls: int) -> float:
-        """As the clock reads it. [s]"""
+        """Time of all calls. [s]"""
         first = len(self._wait.waited_ns)
         took = super().seconds(call, calls)
         self.waited_s.append(self._wait.since(first))
