@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from rooflint.base.log_axis import drawable
 from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, format_quantity
 from rooflint.output.sections import (
     Bar,
@@ -21,7 +22,6 @@ from rooflint.output.sections import (
     Prose,
     Roof,
     Rooflines,
-    drawable,
 )
 from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings
 from rooflint_report.report import environment, stripped

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rooflint.base.log_axis import LogAxis, drawable
 from rooflint.base.units import SECONDS, format_number, format_quantity
-from rooflint.output.sections import LogAxis, drawable
 
 COLOURS = 12
 LETTER_WIDTH = 6.6

@@ -16,6 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from rooflint.base.log_axis import LogAxis, drawable
 from rooflint.output.columns import GLUE, Styles, broken, columns, fitted, paragraph, plain
 from rooflint.output.sections import (
     Bar,
@@ -23,7 +24,6 @@ from rooflint.output.sections import (
     Curves,
     Grid,
     Heat,
-    LogAxis,
     Page,
     Point,
     Prose,
@@ -33,7 +33,6 @@ from rooflint.output.sections import (
     bars_table,
     cell_text,
     curves_table,
-    drawable,
     heat_table,
     heaviest,
     parts_of,

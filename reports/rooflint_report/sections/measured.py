@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from rooflint.output.sections import drawable
+from rooflint.base.log_axis import drawable
 from rooflint_report.findings import Measured, MeasuredRow, TakenRecording
 from rooflint_report.log_chart import Drawing, Line, Mark, Scale, drawings, shape
 from rooflint_report.sections.section import WORST_FIRST, Page

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rooflint.output.sections import drawable
+from rooflint.base.log_axis import drawable
 from rooflint_report.differences import Change, Delta, PowerMoved, PowerThen
 from rooflint_report.findings import Power, PowerLoad
 from rooflint_report.log_chart import PixelAxis, pixel_axis

@@ -3,14 +3,13 @@
 import csv
 import io
 import json
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.output.answer import UnknownFormatError, as_csv, as_json, as_markdown, write
-from rooflint.output.sections import LogAxis, Table
+from rooflint.output.sections import Table
 from rooflint.output.text import table_text
 
 TABLE = Table(("device", "peak", "note"), (("nvidia/t4", 65.13, "a|b"), ("hailo/hailo-8", None, "two\nlines")), "Peaks")
@@ -154,39 +153,3 @@ def test_every_cell_is_in_the_text(table):
     for row in table.rows:
         for cell in row:
             assert cell is None or "".join(str(cell).split()) in text
-
-
-# ---- logarithmic axes
-
-POSITIVE = st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False)
-
-
-def test_a_single_value_stands_in_the_middle_of_a_decade():
-    axis = LogAxis.around([100.0])
-    assert axis == LogAxis(1.5, 2.5)
-    assert axis.share(100.0) == 0.5
-
-
-def test_what_has_no_place_is_left_out():
-    assert LogAxis.around([0.0, -1.0, math.inf, math.nan, 10.0]) == LogAxis.around([10.0])
-    assert LogAxis.around([]) == LogAxis.around([1.0])
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "most", "ticks"),
-    [
-        (1.0, 40.0, 6, [1, 2, 5, 10, 20]),
-        (1.0, 1000.0, 6, [1, 10, 100, 1000]),
-        (1e-3, 1e6, 5, [1e-3, 1e-1, 1e1, 1e3, 1e5]),
-    ],
-)
-def test_ticks_are_round_and_few(low, high, most, ticks):
-    assert LogAxis.around([low, high]).ticks(most) == ticks
-
-
-@given(st.lists(POSITIVE, max_size=5), st.integers(1, 8))
-def test_values_and_ticks_lie_inside(values, most):
-    axis = LogAxis.around(values)
-    assert all(0 <= axis.share(value) <= 1 for value in values)
-    assert len(axis.ticks(most)) <= most
-    assert all(0 <= axis.share(tick) <= 1 for tick in axis.ticks(most))

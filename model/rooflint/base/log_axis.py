@@ -1,0 +1,47 @@
+"""Logarithmic axes, for charts in a terminal and on a page. The report draws them without the rest of the model."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+MARGIN = 0.04
+"""Share of the span that is left free at either end. [1]"""
+
+
+@dataclass(frozen=True)
+class LogAxis:
+    """From 10**low to 10**high, a decade at least."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, values: Iterable[float]) -> "LogAxis":
+        """The axis that holds all positive, finite values; one decade around 1 where there are none."""
+        logs = [math.log10(value) for value in values if drawable(value)]
+        low, high = min(logs, default=0.0), max(logs, default=0.0)
+        spare = max(MARGIN * (high - low), (1 - (high - low)) / 2)
+        return cls(low - spare, high + spare)
+
+    def share(self, value: float) -> float:
+        """Where a positive value stands between the ends. [1]"""
+        return (math.log10(value) - self.low) / (self.high - self.low)
+
+    def ticks(self, most: int) -> list[float]:
+        """Round values inside, at most so many: 1-2-5 where they fit, else every decade, every second one, …"""
+        fine = [tick for tick in self._multiples(1, 2, 5) if drawable(tick)]
+        if len(fine) <= most:
+            return fine
+        decades = [tick for tick in self._multiples(1) if drawable(tick)]
+        return decades[:: -(-len(decades) // most)]
+
+    def _multiples(self, *digits: int) -> Iterator[float]:
+        for exponent in range(math.floor(self.low), math.floor(self.high) + 1):
+            for digit in digits:
+                if self.low <= exponent + math.log10(digit) <= self.high:
+                    yield float(f"{digit}e{exponent}")
+
+
+def drawable(value: float) -> bool:
+    """Has a place on a logarithmic axis."""
+    return 0 < value < math.inf
