@@ -4,16 +4,22 @@ import os
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_rooflint.claims.latency import FILES, kept
+from pytest_rooflint.claims.latency import FILES, LARGEST, NoCrossingError, first_batch, kept
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.prediction.predict import Setting, predict
 from rooflint.workloads.tables import load_workload
+
+# ---- `latency`
+
 
 MLP = "workload: {mlp: [64, 64], batch: 2}"
 GEMM = "workload: {gemm: [1024, 1024, 1024]}"
@@ -232,3 +238,168 @@ def test_an_id_tells_fidelities_and_launches_apart(claim):
     ]
     assert len(set(names)) == 3
     assert names[-1].endswith("in-fp16-on-silicon-launched-graph")
+
+
+# ---- `bound`
+
+
+@pytest.mark.parametrize(
+    ("options", "workload", "bound"),
+    [
+        ("compute: int8", GEMM, "compute"),
+        ("compute: int8", MLP, "launch"),
+        # an MLP of 4096: 4096² B of weights take 65.5 us, the launch 1 us
+        ("compute: int8", "workload: {mlp: [4096, 4096]}", "memory"),
+        # stored in FP64 the product moves 3 · 2^20 · 8 B = 98.3 us > 65.5 us
+        ("compute: int8, storage: fp64", GEMM, "memory"),
+    ],
+)
+def test_a_bound_is_what_most_of_the_time_waits_for(one, options, workload, bound):
+    right = one(f"bound: acme/k1, is: {bound}, {options}", head=f"{workload}\n")
+    assert right.outcome == "pass"
+    for other in {"compute", "memory", "launch"} - {bound}:
+        wrong = one(f"bound: acme/k1, is: {other}, {options}", head=f"{workload}\n")
+        assert wrong.outcome == "fail"
+        assert wrong.obtained.shown().startswith(f"{bound}-bound")
+
+
+def test_a_bound_shows_intensity_and_breakpoint(one, paths):
+    verdict = one("bound: acme/k1, is: compute, compute: int8", head=f"{GEMM}\n")
+    # 2 · 1024 / 3 op/B; the array's 32.768 TOP/s over 256 GB/s
+    assert verdict.obtained.shown() == "compute-bound: 682.7 op/B, breakpoint 128 op/B"
+    assert verdict.obtained.value == pytest.approx(2048 / 3)
+    assert (verdict.expected_display, verdict.corroborated) == ("compute-bound", False)
+    assert "memories.hbm.pin_rate" in paths(verdict)
+    assert (verdict.obtained.others, verdict.obtained.precision) == (("acme/k1",), "int8")
+
+
+def test_invalid_bounds(one, refusal):
+    assert "is: want one of compute, memory, launch, found 'luck'" in refusal(
+        f"bound: acme/k1, is: luck, compute: int8, {MLP}"
+    )
+    assert "a bound claim takes no expectation here" in refusal(
+        f"bound: acme/k1, is: memory, compute: int8, expect: 1 op/B, {MLP}"
+    )
+    assert "a latency needs 'compute:'" in refusal(f"bound: acme/k1, is: memory, {MLP}")
+    assert "does not support fp4" in one(f"bound: nvidia/t4, is: memory, compute: fp4, {MLP}").reason
+    # whether the secret unit computes in FP64 is undisclosed
+    undisclosed = one(f"bound: acme/k1, is: memory, compute: fp64, undisclosed: true, {MLP}")
+    assert undisclosed.outcome == "not validated here"
+
+
+# ---- `crossover`
+
+
+CROSSING = """\
+workload: {gemm: [1, 4096, 4096]}
+compute: fp16
+source: {document: Data sheets, where: dense peaks and bandwidths, grade: quoted}
+"""
+
+
+@pytest.fixture
+def crossing(repository):
+    """The verdict on one claim about shipped devices."""
+
+    def judged(line, head=CROSSING):
+        repository.write("golden/cross.yaml", f"{head}claims:\n  - {{{line}}}\n")
+        suite = Suite.of([repository.root / "golden"], [PACKAGED])
+        (claim,) = suite.read(repository.root / "golden/cross.yaml").claims
+        return judge(claim, claim.id, suite)
+
+    return judged
+
+
+# ---- finding it
+
+
+@given(st.integers(2, LARGEST))
+def test_the_first_batch_is_found_wherever_it_is(begin):
+    assert first_batch(lambda batch: batch >= begin, "so") == begin
+
+
+@pytest.mark.parametrize(
+    ("holds", "says"),
+    [
+        (lambda batch: True, "so already at batch 1"),
+        (lambda batch: False, f"so at no batch up to {LARGEST}"),
+        (lambda batch: batch == 64, "so at batch 64, but no longer at 128"),
+    ],
+)
+def test_what_does_not_begin_once_is_no_crossing(holds, says):
+    with pytest.raises(NoCrossingError, match=says):
+        first_batch(holds, "so")
+
+
+# ---- claims
+
+
+def test_one_overtakes_the_other_where_that_one_turns_compute_bound(crossing):
+    # n rows of 4096²: T4 computes n · 2 · 4096² op / 65.13 TFLOP/s; L4 moves 2 · (4096² + 2 · 4096 · n) B / 300.1 GB/s;
+    # equal at n = 1 / (300.1e9 / 65.13e12 − 2 / 4096) ≈ 242.8
+    verdict = crossing("crossover: nvidia/l4 overtakes nvidia/t4, is: compute")
+    assert verdict.outcome == "pass"
+    assert verdict.obtained.value == 243
+    assert verdict.obtained_display == "from batch 243 on, where nvidia/t4 is compute-bound"
+    assert "t4 104.9 us (memory" in verdict.obtained.formula
+    assert not verdict.corroborated
+
+
+def test_a_term_that_is_not_the_one_is_red(crossing):
+    verdict = crossing("crossover: nvidia/l4 overtakes nvidia/t4, is: memory")
+    assert verdict.outcome == "fail"
+    assert "where nvidia/t4 is compute-bound" in verdict.text()
+
+
+def test_a_network_turns_at_the_breakpoint(crossing):
+    # 2 · 4096² · n / (2 · (4096² + 2 · 4096 · n)) op/B reaches 203.5 at n = 203.5 / (1 − 2 · 203.5 / 4096) = 226
+    verdict = crossing("crossover: nvidia/t4 turns compute")
+    assert (verdict.outcome, verdict.obtained.value) == ("pass", 226)
+
+
+def test_an_operating_point_is_a_device_of_its_own(crossing):
+    head = CROSSING.replace("fp16", "int8")
+    fast = crossing("crossover: nvidia/jetson-agx-orin-64gb@maxn turns compute", head)
+    slow = crossing("crossover: nvidia/jetson-agx-orin-64gb@30w turns compute", head)
+    # the 30 W mode gates SMs and keeps the memory: it waits for arithmetic sooner
+    assert slow.obtained.value < fast.obtained.value
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        ("crossover: nvidia/t4 overtakes nvidia/l4, is: compute", "nvidia/t4 ahead of nvidia/l4 already at batch 1"),
+        ("crossover: nvidia/t4 overtakes nvidia/h100-sxm5-80gb, is: compute", "at no batch up to 65536"),
+        ("crossover: nvidia/t4 turns launch", "nvidia/t4 launch-bound at no batch"),
+        ("crossover: nvidia/t4 turns memory", "nvidia/t4 memory-bound already at batch 1"),
+        ("crossover: acme/k9 turns compute", "unknown device 'acme/k9'"),
+    ],
+)
+def test_what_does_not_cross_is_red_with_a_reason(crossing, claim, says):
+    verdict = crossing(claim)
+    assert verdict.outcome == "fail"
+    assert says in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        ("crossover: nvidia/t4", "want 'A overtakes B' or 'A turns compute', found 'nvidia/t4'"),
+        ("crossover: nvidia/t4 overtakes nvidia/t4, is: compute", "want 'A overtakes B'"),
+        ("crossover: nvidia/t4 turns green", "want a device that turns compute, memory, launch, found 'green'"),
+        ("crossover: nvidia/t4 turns compute, is: compute", "is: the subject already names the bound"),
+        ("crossover: nvidia/l4 overtakes nvidia/t4", "is: want the bound of the overtaken device"),
+        ("crossover: nvidia/l4 overtakes nvidia/t4, is: luck", "is: want the bound of the overtaken device"),
+        ("crossover: nvidia/t4 turns compute, expect: 226", "takes no expectation here"),
+        ("crossover: nvidia/t4 turns compute, compute: int9", "compute: unknown precision 'int9'"),
+    ],
+)
+def test_what_a_crossover_cannot_mean_is_refused(crossing, claim, says):
+    with pytest.raises(InputError, match=r"cross\.yaml:5") as refused:
+        crossing(claim)
+    assert says in str(refused.value)
+
+
+def test_a_crossover_needs_a_precision(crossing):
+    with pytest.raises(InputError, match="a crossover needs 'compute:'"):
+        crossing("crossover: nvidia/t4 turns compute", CROSSING.replace("compute: fp16\n", ""))

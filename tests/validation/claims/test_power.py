@@ -1,10 +1,173 @@
-"""`power`: a measured power within the calculated range at its rate."""
+"""Claims about power: rated figures, measured work, and errors in a copy of a device that show."""
+
+from types import SimpleNamespace
 
 import pytest
 
+from pytest_rooflint.claims.power import check_work, least_bytes_per_s, quantity, slug_of_work
+from pytest_rooflint.golden.kinds import ClaimError
 from rooflint.base.errors import InputError
+from rooflint.base.units import BYTES_PER_S
 
+# ---- `tdp`
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "fact"),
+    [
+        ("tdp: rated, expect: 20 W", 20, "tdp"),
+        ("tdp: typical, expect: 12 W", 12, "powers.typical"),
+        ("tdp: rated, at: low, expect: 10 W", 10, "tdp"),
+    ],
+)
+def test_a_power_is_the_fact_of_that_name(one, paths, claim, value, fact):
+    verdict = one(claim)
+    assert (verdict.outcome, verdict.obtained.value, verdict.corroborated) == ("pass", value, True)
+    assert paths(verdict) == {fact}
+
+
+def test_a_wrong_power_names_the_repair(one):
+    verdict = one("tdp: rated, expect: 40 W")
+    assert (verdict.outcome, verdict.ratio_text) == ("fail", "1/2")
+    assert [cause.repair for cause in verdict.causes if cause.fact] == ["40 W"]
+
+
+def test_an_unknown_power_is_told(one, refusal):
+    assert one("tdp: idle, expect: 1.00 W").reason == "acme/k1 has no idle power"
+    assert "want one of rated, " in refusal("tdp: mean, expect: 1.00 W")
+    assert "a tdp is in W" in refusal("tdp: rated, expect: 1.00 J")
+
+
+# ---- measured work
+
+
+def work(hardware="nvidia/t4", subject="tensor_core fp16", **options):
+    return SimpleNamespace(hardware=hardware, subject=subject, option=options.get)
+
+
+def test_a_product_moves_each_matrix_once():
+    # m·k = 2·5, k·n = 5·3, m·n = 2·3: 31 elements of 2 B for 2·2·3·5 = 60 op
+    assert least_bytes_per_s(work(product=[2, 3, 5]), "fp16", 120.0) == pytest.approx(120 * 31 * 2 / 60)
+    assert least_bytes_per_s(work(), "fp16", 120.0) == 0
+
+
+def test_a_quantity_is_read_in_base_units_and_of_the_wanted_dimension():
+    assert quantity(work(traffic="1.2 TB/s"), "traffic", BYTES_PER_S) == 1.2e12
+    assert quantity(work(), "traffic", BYTES_PER_S) is None
+    with pytest.raises(ClaimError, match="traffic: want a value in B/s, '3 W' is in W"):
+        quantity(work(traffic="3 W"), "traffic", BYTES_PER_S)
+    with pytest.raises(ClaimError, match="traffic: "):
+        quantity(work(traffic="much"), "traffic", BYTES_PER_S)
+
+
+@pytest.mark.parametrize("product", [[1, 2], [1, 2, 0], [1, 2, True], [1, 2, 3.0], "8192", [1, 2, 3, 4]])
+def test_sizes_are_three_positive_integers(product):
+    with pytest.raises(ClaimError, match="product: want m, n and k"):
+        check_work(work(product=product))
+
+
+def test_a_product_or_a_traffic_but_not_both():
+    check_work(work(product=[1, 1, 1]))
+    check_work(work(traffic="1 GB/s"))
+    with pytest.raises(ClaimError, match="keep one of the two"):
+        check_work(work(product=[1, 1, 1], traffic="1 GB/s"))
+
+
+def test_one_device_was_measured():
+    check_work(work())
+    for hardware in (None, ["nvidia/t4"]):
+        with pytest.raises(ClaimError, match="want the device that was measured"):
+            check_work(work(hardware=hardware))
+
+
+def test_an_id_has_device_subject_rate_and_limit():
+    assert slug_of_work(work()) == "nvidia/t4-tensor_core-fp16"
+    assert slug_of_work(work(rate="24 TFLOP/s", within="50 W")) == "nvidia/t4-tensor_core-fp16-24-TFLOP/s-50-W"
+
+
+# ---- `sustained`
+
+
+H100 = "specs/hardware/nvidia/h100-sxm5-80gb.yaml"
+T4 = "specs/hardware/nvidia/t4.yaml"
+GH100 = "specs/architectures/nvidia/hopper-gh100.yaml"
+SEVEN, FOUR, TWELVE = "specs/process/7nm.yaml", "specs/process/4nm.yaml", "specs/process/12nm.yaml"
+ON_H100 = "sustained: tensor_core fp16, hardware: nvidia/h100-sxm5-80gb"
+ON_T4 = "sustained: tensor_core fp16, hardware: nvidia/t4"
 PRODUCT = "product: [4096, 4096, 4096]"
+
+
+def test_a_rate_within_peak_and_power_is_all_that_was_measured(shipped):
+    # 145 W idle power + 658.7 TFLOP/s × 0.25 pJ × 0.65 = 214 of 700 W
+    verdict = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s")
+    assert verdict.outcome == "pass"
+    assert verdict.obtained.value == 658.7e12
+    assert "min(658.7 TFLOP/s measured, 989.4 TFLOP/s dense peak" in verdict.obtained.formula
+
+
+def test_the_rate_that_the_power_allows_is_limit_less_idle_power_over_the_lowest_op(shipped):
+    # an op costs 0.25 pJ × 0.65 (a foundry's N4 over N7) at the least: (157 − 145) W / 0.1625 pJ = 73.8 TFLOP/s
+    verdict = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s, within: 157 W")
+    assert verdict.obtained.value == pytest.approx(12 / 0.1625e-12)
+    assert verdict.outcome == "fail"
+
+
+def test_what_a_product_moves_at_the_least_is_in_the_power(shipped):
+    # 3 × 4096² × 2 B for 2 × 4096³ op; with HBM3 at 3.0 pJ/bit that is 0.0176 pJ/op more
+    bare = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s, within: 157 W").obtained.value
+    moved = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s, within: 157 W, {PRODUCT}").obtained.value
+    assert bare / moved == pytest.approx((0.1625 + 3 / 4096 * 24) / 0.1625)
+    # and as much as the source says where it says it: 1 TB/s are 24 W for 658.7 TFLOP/s
+    said = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s, within: 157 W, traffic: 1 TB/s").obtained.value
+    assert bare / said == pytest.approx((0.1625 + 24 / 658.7) / 0.1625)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "named"),
+    [
+        (H100, "tdp: [700 W", "tdp: [170 W", "tdp"),
+        (H100, "process: [4 nm", "process: [45 nm", "add.fp16"),  # 145 W + 0.75 pJ × 794.5 TFLOP/s = 741 W
+        (SEVEN, "fp16: [0.34 pJ/op", "fp16: [5.4 pJ/op", "multiply.fp16"),
+        (GH100, "fp16: [512 MAC, wp, fourth", "fp16: [256 MAC, wp, fourth", "macs_per_clock.fp16"),
+        (H100, "idle: [145 W", "idle: [680 W", "powers.idle"),
+    ],
+    ids=["tdp", "node", "energy", "rate", "idle"],
+)  # fmt: skip
+def test_a_slip_turns_a_measured_rate_red_and_is_named_with_its_place(shipped, said, file, old, new, named):
+    line = shipped.edit(file, old, new)
+    verdict = shipped.judge(f"{ON_H100}, expect: 794.5 TFLOP/s")
+    assert verdict.outcome == "fail"
+    text = said(verdict)
+    assert "the rate" in text
+    assert named in text
+    assert f"{file}:{line}" in text or named == "add.fp16"
+    assert text.startswith("golden/measured.yaml:3")
+
+
+def test_a_bound_backs_nothing(shipped):
+    assert not shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s").corroborated
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        ("sustained: tensor_core fp16, expect: 24 TFLOP/s", "want the device that was measured"),
+        ("sustained: tensor_core fp16, hardware: [nvidia/t4], expect: 24 TFLOP/s", "want the device that was measured"),
+        (f"{ON_T4}, expect: 24 W", "expect: a sustained is"),
+        (f"{ON_T4}, expect: 24 TFLOP/s, product: [4096, 4096]", "product: want m, n and k"),
+        (f"{ON_T4}, expect: 24 TFLOP/s, product: [4096, 4096, 0]", "product: want m, n and k"),
+        (f"{ON_T4}, expect: 24 TFLOP/s, {PRODUCT}, traffic: 1 GB/s", "keep one of the two"),
+        (f"{ON_T4}, expect: 24 TFLOP/s, traffic: 1 GB", "traffic: want a value in B/s"),
+        (f"{ON_T4}, expect: 24 TFLOP/s, within: much", "within: "),
+    ],
+)
+def test_what_a_measurement_cannot_mean_is_refused_with_its_line(shipped, claim, says):
+    with pytest.raises(InputError, match=r"measured\.yaml:3") as refused:
+        shipped.judge(claim)
+    assert says in str(refused.value)
+
+
+# ---- `power`
 
 
 def test_a_slip_of_the_circuits_factor_turns_a_measured_power_red(shipped, said):

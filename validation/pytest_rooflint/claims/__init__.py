@@ -1,1 +1,1 @@
-"""Kinds of claims: one module for each, which defines `KIND`; the others are shared by several kinds."""
+"""Kinds of claims by topic: each is a `Kind`, which an entry point names, with the functions above it."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_rooflint.golden.claim import Claim, slug
-from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained
+from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained, check_precisions
 from pytest_rooflint.golden.replay import FIGURES, op_of
-from rooflint.base.precision import UnknownPrecisionError, precision
+from rooflint.base.precision import precision
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.mapping.allocate import LAYOUTS, allocate
 from rooflint.mapping.allocation import Allocation
@@ -20,7 +20,7 @@ _SIGN = re.compile(r"\s*<=\s*")
 _TILE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})")
 
 
-def check(claim: Claim) -> None:
+def check_allocation(claim: Claim) -> None:
     """Refuse a subject other than devices with '<=' between them, and invalid options."""
     if claim.given:
         raise ClaimError("under 'given:' write a figure instead: units, blocks or utilization of a label")
@@ -29,10 +29,7 @@ def check(claim: Claim) -> None:
         raise ClaimError(f"want devices with '<=' between them, each once; found '{claim.subject}'")
     if claim.option("compute") is None:
         raise ClaimError("an allocation needs 'compute:', the precision of the arithmetic")
-    try:
-        precision(str(claim.option("compute")))
-    except UnknownPrecisionError as error:
-        raise ClaimError(f"compute: {error}") from error
+    check_precisions(claim)
     for option, known in (("of", tuple(FIGURES)), ("layout", LAYOUTS)):
         if claim.option(option, known[0]) not in known:
             raise ClaimError(f"{option}: want one of {', '.join(known)}, found '{claim.option(option)}'")
@@ -40,7 +37,7 @@ def check(claim: Claim) -> None:
         raise ClaimError(f"tile: want rows x columns such as 256x128, found '{claim.option('tile')}'")
 
 
-def obtain(claim: Claim, context: Context) -> Obtained:
+def obtain_allocation(claim: Claim, context: Context) -> Obtained:
     """Allocate the workload on each device; neighbours of an order are compared op by op."""
     names = _SIGN.split(claim.subject)
     allocations = [_allocation(claim, context, name) for name in names]
@@ -87,15 +84,15 @@ def _slug(claim: Claim) -> str:
     return slug("-".join((claim.subject, *said)))
 
 
-KIND = Kind(
+ALLOCATION = Kind(
     "allocation",
     "share of a device's units that are active on the ops of a workload, or an order of devices by it",
-    obtain,
+    obtain_allocation,
     DIMENSIONLESS,
     expects=lambda subject: "<=" not in subject,
     scopes=(),
     inferred=True,
-    check=check,
+    check=check_allocation,
     slug=_slug,
     options={
         **WORKLOAD,

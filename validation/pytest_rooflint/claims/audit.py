@@ -13,7 +13,7 @@ _MAP = {"type": "object", "additionalProperties": {"type": "string"}, "descripti
 _STRICT = {"type": "boolean", "description": "also fail on unknown, ambiguous, unsupported or unchecked figures"}
 
 
-def check(claim: Claim) -> None:
+def check_audit(claim: Claim) -> None:
     """Refuse a missing table and an invalid `map`."""
     if not _table(claim).is_file():
         raise ClaimError(f"audit: want the path of a table relative to this file, found no file at {claim.subject}")
@@ -27,7 +27,7 @@ def _table(claim: Claim) -> Path:
     return (claim.file.parent / claim.subject).resolve()
 
 
-def obtain(claim: Claim, context: Context) -> Obtained:
+def obtain_audit(claim: Claim, context: Context) -> Obtained:
     """Audit the table; it holds where at least one figure was checked and none is wrong."""
     auditor = Auditor(context.registry, context.golden_roots, claim.option("map", {}))
     findings = auditor.audit(_table(claim))
@@ -47,13 +47,13 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     )
 
 
-KIND = Kind(
+AUDIT = Kind(
     "audit",
     "a table of published figures contains no wrong figure",
-    obtain,
+    obtain_audit,
     expects=lambda subject: False,
     options={"map": _MAP, "strict": _STRICT},
-    check=check,
+    check=check_audit,
     modes=False,
     inferred=True,
     foreign=True,

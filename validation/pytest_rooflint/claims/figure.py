@@ -8,24 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
+from pytest_rooflint.claims.obtained import REFUTED, check_refuted, order
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.historical import CountedPower
-from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained, check_flag
+from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained
 from pytest_rooflint.golden.replay import Assumed, NotGivenError, subject_of
+from rooflint.base import units
 from rooflint.base.precision import rate_unit
-from rooflint.base.units import (
-    BYTES_PER_S,
-    DIMENSIONLESS,
-    HERTZ,
-    JOULES,
-    OPS_PER_BYTE,
-    OPS_PER_J,
-    OPS_PER_S,
-    SECONDS,
-    WATTS,
-    Dimension,
-    format_quantity,
-)
+from rooflint.base.units import Dimension, format_quantity
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.prediction.predict import Setting, predict
@@ -87,36 +77,35 @@ def _vector_ops_per_s(assumed: Assumed) -> float:
 
 _ORDER = re.compile(r"\S+ \S+( < \S+)*")
 
-
 #: Figures of a device alone.
 OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
-    "peak": (OPS_PER_S, lambda assumed, precision: assumed.peak_ops_per_s(precision)),
-    "bandwidth": (BYTES_PER_S, lambda assumed, precision: assumed.bandwidth_bytes_per_s),
+    "peak": (units.OPS_PER_S, lambda assumed, precision: assumed.peak_ops_per_s(precision)),
+    "bandwidth": (units.BYTES_PER_S, lambda assumed, precision: assumed.bandwidth_bytes_per_s),
     "breakpoint": (
-        OPS_PER_BYTE,
+        units.OPS_PER_BYTE,
         lambda assumed, precision: breakpoint_ops_per_byte(
             assumed.peak_ops_per_s(precision), assumed.bandwidth_bytes_per_s
         ),
     ),
-    "tops_per_w": (OPS_PER_J, lambda assumed, precision: assumed.peak_ops_per_s(precision) / assumed.tdp_w),
-    "tensor_power": (WATTS, tensor_w),
-    "vector_power": (WATTS, vector_w),
-    "combined_power": (WATTS, combined_w),
-    "tdp_ratio": (DIMENSIONLESS, tdp_ratio),
-    "tdp_margin": (DIMENSIONLESS, tdp_margin),
+    "tops_per_w": (units.OPS_PER_J, lambda assumed, precision: assumed.peak_ops_per_s(precision) / assumed.tdp_w),
+    "tensor_power": (units.WATTS, tensor_w),
+    "vector_power": (units.WATTS, vector_w),
+    "combined_power": (units.WATTS, combined_w),
+    "tdp_ratio": (units.DIMENSIONLESS, tdp_ratio),
+    "tdp_margin": (units.DIMENSIONLESS, tdp_margin),
 }
 
 #: Figures that need a workload.
 OF_ESTIMATE: dict[str, tuple[Dimension, Callable[[Estimate], float]]] = {
-    "latency": (SECONDS, lambda estimate: estimate.latency_s),
-    "throughput": (HERTZ, lambda estimate: 1 / estimate.latency_s),
-    "efficiency": (DIMENSIONLESS, lambda estimate: estimate.efficiency),
-    "intensity": (OPS_PER_BYTE, lambda estimate: estimate.intensity_ops_per_byte),
-    "memory_time": (SECONDS, lambda estimate: float(estimate.memory_s.sum())),
-    "compute_time": (SECONDS, lambda estimate: float(estimate.compute_s.sum())),
-    "attained": (OPS_PER_S, lambda estimate: estimate.efficiency * estimate.peak_ops_per_s),
+    "latency": (units.SECONDS, lambda estimate: estimate.latency_s),
+    "throughput": (units.HERTZ, lambda estimate: 1 / estimate.latency_s),
+    "efficiency": (units.DIMENSIONLESS, lambda estimate: estimate.efficiency),
+    "intensity": (units.OPS_PER_BYTE, lambda estimate: estimate.intensity_ops_per_byte),
+    "memory_time": (units.SECONDS, lambda estimate: float(estimate.memory_s.sum())),
+    "compute_time": (units.SECONDS, lambda estimate: float(estimate.compute_s.sum())),
+    "attained": (units.OPS_PER_S, lambda estimate: estimate.efficiency * estimate.peak_ops_per_s),
     "bandwidth_efficiency": (
-        DIMENSIONLESS,
+        units.DIMENSIONLESS,
         lambda estimate: (
             float(memory_time_s(estimate.bytes_moved.sum(), estimate.bandwidth_bytes_per_s)) / estimate.latency_s
         ),
@@ -125,10 +114,10 @@ OF_ESTIMATE: dict[str, tuple[Dimension, Callable[[Estimate], float]]] = {
 
 #: Figures that need a workload and a power.
 OF_POWER: dict[str, tuple[Dimension, Callable[[Assumed, Estimate], float]]] = {
-    "energy": (JOULES, lambda assumed, estimate: assumed.energy_j(estimate)),
-    "power": (WATTS, lambda assumed, estimate: assumed.energy_j(estimate) / estimate.latency_s),
+    "energy": (units.JOULES, lambda assumed, estimate: assumed.energy_j(estimate)),
+    "power": (units.WATTS, lambda assumed, estimate: assumed.energy_j(estimate) / estimate.latency_s),
     "tops_per_w_attained": (
-        OPS_PER_J,
+        units.OPS_PER_J,
         lambda assumed, estimate: estimate.efficiency * estimate.peak_ops_per_s / assumed.tdp_w,
     ),
 }
@@ -140,10 +129,10 @@ OF_ALLOCATION = ("utilization", "units", "blocks")
 def _dimensions() -> dict[str, Dimension]:
     of_workload = (*OF_ESTIMATE.items(), *OF_POWER.items())
     known = {name: dimension for name, (dimension, _) in (*OF_DEVICE.items(), *of_workload)}
-    return known | dict.fromkeys(OF_ALLOCATION, DIMENSIONLESS)
+    return known | dict.fromkeys(OF_ALLOCATION, units.DIMENSIONLESS)
 
 
-def check(claim: Claim) -> None:
+def check_figure(claim: Claim) -> None:
     """Refuse an unknown figure or label, and invalid options."""
     if not claim.given:
         raise ClaimError("a figure needs assumptions under 'given:'; this file has none")
@@ -154,16 +143,14 @@ def check(claim: Claim) -> None:
             f"want one of {', '.join(known)}, then one of the labels {', '.join(claim.given)} or several with '<' "
             f"between them; found '{claim.subject}'"
         )
-    check_flag(claim, "refuted")
-    if claim.expectation and claim.option("refuted"):
-        raise ClaimError("refuted: only an order can be refuted")
+    check_refuted(claim)
     if claim.option("compute") is None:
         raise ClaimError("a figure needs 'compute:', the precision that it was printed for")
     if claim.expectation and claim.expectation.dimension != known[name]:
         raise ClaimError(f"expect: '{claim.expectation.text}' is not a {name}")
 
 
-def obtain(claim: Claim, context: Context) -> Obtained:
+def obtain_figure(claim: Claim, context: Context) -> Obtained:
     """Compute it under the assumptions; of several labels, compare neighbours."""
     name, labels = subject_of(claim)
     assumed, precision = context.assumed(claim), str(claim.option("compute"))
@@ -171,6 +158,7 @@ def obtain(claim: Claim, context: Context) -> Obtained:
     values = [value for value, _ in found]
     dimension, first = _dimensions()[name], assumed[labels[0]]
     rising = all(low < high for low, high in pairwise(values))
+    holds, expected = order(claim, rising)
     shown = [f"{label} {_shown(name, value, precision)}" for label, value in zip(labels, values, strict=True)]
     return Obtained(
         value=values[0],
@@ -180,8 +168,8 @@ def obtain(claim: Claim, context: Context) -> Obtained:
         facts=(*(first.hardware.facts[path] for path in first.spec.facts), *first.formulas.facts.values())
         if len(labels) == 1
         else (),
-        holds=None if claim.expectation else rising is not bool(claim.option("refuted")),
-        expected=f"not {claim.subject}" if claim.option("refuted") else claim.subject,
+        holds=holds,
+        expected=expected,
         written=lambda shown: _shown(name, shown, precision),
         hardware=first.hardware,
         precision=precision,
@@ -207,18 +195,18 @@ def _shown(name: str, value: float, precision: str) -> str:
         return f"{value:g}"
     if name in ("tdp_ratio", "tdp_margin"):
         return f"{value:.2f}×"
-    if dimension == HERTZ:
+    if dimension == units.HERTZ:
         return f"{value:.1f} inferences/s"
-    if dimension == DIMENSIONLESS:
+    if dimension == units.DIMENSIONLESS:
         return f"{100 * value:.2f} %"
-    return format_quantity(value, dimension, unit=rate_unit(precision) if dimension == OPS_PER_S else None)
+    return format_quantity(value, dimension, unit=rate_unit(precision) if dimension == units.OPS_PER_S else None)
 
 
 def _said(estimate: Estimate) -> str:
-    peak = format_quantity(estimate.peak_ops_per_s, OPS_PER_S)
+    peak = format_quantity(estimate.peak_ops_per_s, units.OPS_PER_S)
     return (
-        f"Σ max(ops / {peak}, bytes / {format_quantity(estimate.bandwidth_bytes_per_s, BYTES_PER_S)})"
-        f" + {len(estimate.ops)} × {format_quantity(estimate.overhead_s, SECONDS)}"
+        f"Σ max(ops / {peak}, bytes / {format_quantity(estimate.bandwidth_bytes_per_s, units.BYTES_PER_S)})"
+        f" + {len(estimate.ops)} × {format_quantity(estimate.overhead_s, units.SECONDS)}"
     )
 
 
@@ -268,13 +256,13 @@ def sourced_order(
     return " < ".join(text for _, text in sorted(known)) if len(known) == len(found) else None
 
 
-KIND = Kind(
+FIGURE = Kind(
     "figure",
     "a figure that a document prints, recomputed under its assumptions, or the order of several labels by it",
-    obtain,
+    obtain_figure,
     expects=lambda subject: "<" not in subject,
     scopes=(),
     modes=False,
-    check=check,
-    options={**STORAGE, **WORKLOAD, "refuted": {"type": "boolean", "description": "the order must not hold"}},
+    check=check_figure,
+    options={**STORAGE, **WORKLOAD, **REFUTED},
 )

@@ -1,39 +1,37 @@
-"""`latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time.
+"""Claims about a workload's time on devices: `latency`, what bounds it, and from which batch on that changes.
 
 By the plain roofline, or with `fidelity: silicon` by the calibrated kernel models. Their constants are cached, because
 mutation testing asks for the same files thousands of times.
 """
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pytest_rooflint.claims.obtained import REFUTED, check_refuted, order
+from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import (
-    FIDELITY,
-    STORAGE,
-    WORKLOAD,
-    ClaimError,
-    Context,
-    Kind,
-    Obtained,
-    check_fidelity,
-    check_flag,
-    check_precisions,
-)
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
-from rooflint.base.units import SECONDS, format_quantity
+from rooflint.base.units import DIMENSIONLESS, OPS_PER_BYTE, SECONDS, format_number, format_quantity
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, working_units
 from rooflint.hardware.registry import Registry
 from rooflint.kernels import constants
+from rooflint.kernels.network import SiliconEstimate
+from rooflint.prediction.predict import Setting, silicon_times
 from rooflint.roofline import Estimate, estimate
+from rooflint.workloads.workload import Workload
 
 FILES = (*constants.FILES, "launches.yaml")
 """Files of constants in each specs folder."""
+
+BOUNDS = ("compute", "memory", "launch")
 
 Texts = tuple[tuple[Path, str], ...]
 Stamps = tuple[tuple[Path, int], ...]
@@ -55,63 +53,6 @@ def _read(roots: tuple[Path, ...], texts: Texts, stamps: Stamps) -> Energies:  #
     return Energies(Coefficients(Registry(roots, dict(texts))))
 
 
-# ---- the claim
-
-if TYPE_CHECKING:
-    from rooflint.workloads.workload import Workload
-
-FORMULAS = {
-    "roofline": "Σ max(ops / peak, bytes / bandwidth) + launches",
-    "silicon": "Σ work of each kernel + launches, docs/method-silicon-ops.md",
-}
-
-_SIGN = re.compile(r"\s*<\s*")
-
-
-def check(claim: Claim) -> None:
-    """Refuse a subject other than devices with '<' between them, and invalid options."""
-    check_flag(claim, "refuted")
-    if claim.expectation and claim.option("refuted"):
-        raise ClaimError("refuted: only an order can be refuted")
-    names = _SIGN.split(claim.subject)
-    if not all(names) or len(set(names)) < len(names):
-        raise ClaimError(f"want devices with '<' between them, each once; found '{claim.subject}'")
-    check_precisions(claim)
-    check_fidelity(claim)
-    if claim.option("compute") is None:
-        raise ClaimError("a latency needs 'compute:', the precision of the arithmetic")
-
-
-def obtain(claim: Claim, context: Context) -> Obtained:
-    """Estimate each device and compare each with the next."""
-    names = _SIGN.split(claim.subject)
-    estimates = [estimated(claim, context, name) for name in names]
-    times = [one.latency_s for one in estimates]
-    rising = all(low < high for low, high in pairwise(times))
-    cited = (
-        ()
-        if claim.given
-        else tuple(
-            fact for name, one in zip(names, estimates, strict=True) for fact in facts(claim, context, name, one)
-        )
-    )
-    shown = " < " if rising else ", "
-    return Obtained(
-        value=times[0],
-        dimension=SECONDS,
-        display=shown.join(
-            f"{name.rpartition('/')[2]} {format_quantity(one.latency_s, SECONDS)} ({one.bound})"
-            for name, one in zip(names, estimates, strict=True)
-        ),
-        formula="" if len(names) > 1 else FORMULAS[str(claim.option("fidelity", "roofline"))],
-        facts=cited,
-        holds=None if claim.expectation else rising is not bool(claim.option("refuted")),
-        expected=f"not {claim.subject}" if claim.option("refuted") else claim.subject,
-        others=tuple(names),
-        precision=str(claim.option("compute")),
-    )
-
-
 def estimated(claim: Claim, context: Context, name: str) -> Estimate:
     """The estimate of the claim's workload on one device, documented or assumed, with the claim's fidelity.
 
@@ -121,7 +62,8 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
     storage = str(claim.option("storage", compute))
     workload = context.workload(claim)
     if claim.option("fidelity") == "silicon":
-        return _on_silicon(context.device(claim, name), workload, compute, storage, claim, context)
+        setting = Setting(compute, storage, launch=str(claim.option("launch", "stream")))
+        return silicon_times(context.device(claim, name), workload, kept(context.registry), setting)
     if claim.given:
         if name not in claim.given:
             raise ClaimError(f"unknown label '{name}' (given: {', '.join(claim.given)})")
@@ -129,53 +71,254 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
     return estimate(context.device(claim, name), workload, compute=compute, storage=storage)
 
 
-def _on_silicon(
-    device: Hardware, workload: "Workload", compute: str, storage: str, claim: Claim, context: Context
-) -> Estimate:
-    # gone  # most claims ask for no silicon
-    from rooflint.prediction.predict import (  # noqa: PLC0415
-        Setting,
-        silicon_times,
-    )
-
-    setting = Setting(compute, storage, launch=str(claim.option("launch", "stream")))
-    return silicon_times(device, workload, kept(context.registry), setting)
+def facts_of(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
+    """The facts behind an estimate; none of a replay. Calibrated constants are not facts of a device."""
+    if claim.given:
+        return ()
+    if isinstance(one, SiliconEstimate):
+        return one.chip.facts
+    return roofline_facts(context.device(claim, name), one.compute)
 
 
-def facts(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:
-    """The facts behind an estimate."""
-    if claim.option("fidelity") == "silicon":
-        return _silicon_facts(one)
-    return rests_on(context.device(claim, name), one.compute)
-
-
-def _silicon_facts(one: Estimate) -> tuple[Fact, ...]:
-    """Facts of the chip; the calibrated constants are not facts of a device."""
-    from rooflint.kernels.network import SiliconEstimate  # noqa: PLC0415
-
-    assert isinstance(one, SiliconEstimate)
-    return one.chip.facts
-
-
-def rests_on(hardware: Hardware, precision: str) -> tuple[Fact, ...]:
+def roofline_facts(hardware: Hardware, precision: str) -> tuple[Fact, ...]:
     """Facts of the peak and the bandwidth that a roofline estimate uses."""
     peaks = (unit.derivation(precision).facts for unit in working_units(hardware, precision))
     return (*chain.from_iterable(peaks), *hardware.main_memory().derivation().facts)
 
 
-KIND = Kind(
+# ---- `latency: a < b < c` orders devices, `latency: a` with an `expect` claims a time
+
+FORMULAS = {
+    "roofline": "Σ max(ops / peak, bytes / bandwidth) + launches",
+    "silicon": "Σ work of each kernel + launches, docs/method-silicon-ops.md",
+}
+
+_SIGN = re.compile(r"\s*<\s*")
+
+
+def check_latency(claim: Claim) -> None:
+    """Refuse a subject other than devices with '<' between them, and invalid options."""
+    check_refuted(claim)
+    names = _SIGN.split(claim.subject)
+    if not all(names) or len(set(names)) < len(names):
+        raise ClaimError(f"want devices with '<' between them, each once; found '{claim.subject}'")
+    kinds.check_precisions(claim)
+    kinds.check_fidelity(claim)
+    if claim.option("compute") is None:
+        raise ClaimError("a latency needs 'compute:', the precision of the arithmetic")
+
+
+def obtain_latency(claim: Claim, context: Context) -> Obtained:
+    """Estimate each device and compare each with the next. [s]"""
+    found = {name: estimated(claim, context, name) for name in _SIGN.split(claim.subject)}
+    times = [one.latency_s for one in found.values()]
+    rising = all(low < high for low, high in pairwise(times))
+    holds, expected = order(claim, rising)
+    return Obtained(
+        value=times[0],
+        dimension=SECONDS,
+        display=(" < " if rising else ", ").join(
+            f"{name.rpartition('/')[2]} {format_quantity(one.latency_s, SECONDS)} ({one.bound})"
+            for name, one in found.items()
+        ),
+        formula="" if len(found) > 1 else FORMULAS[str(claim.option("fidelity", "roofline"))],
+        facts=tuple(fact for name, one in found.items() for fact in facts_of(claim, context, name, one)),
+        holds=holds,
+        expected=expected,
+        others=tuple(found),
+        precision=str(claim.option("compute")),
+    )
+
+
+LATENCY = Kind(
     "latency",
     "time of a workload on a device by the plain roofline or on silicon, or the order of several devices",
-    obtain,
+    obtain_latency,
     SECONDS,
     expects=lambda subject: "<" not in subject,
     scopes=(),
     inferred=True,
-    check=check,
+    check=check_latency,
+    options={**kinds.STORAGE, **kinds.FIDELITY, **kinds.WORKLOAD, **REFUTED},
+)
+
+# ---- `bound: a` with `is: memory`: what limits most of the latency
+
+
+def check_bound(claim: Claim) -> None:
+    """Refuse what a latency claim refuses, and an unknown bound."""
+    check_latency(claim)
+    if claim.option("is") not in BOUNDS:
+        raise ClaimError(f"is: want one of {', '.join(BOUNDS)}, found '{claim.option('is')}'")
+
+
+def obtain_bound(claim: Claim, context: Context) -> Obtained:
+    """The bound of the estimate, with its intensity as the value. [op/B]"""
+    one = estimated(claim, context, claim.subject)
+    return Obtained(
+        value=one.intensity_ops_per_byte,
+        dimension=OPS_PER_BYTE,
+        display=f"{one.bound}-bound: {format_number(one.intensity_ops_per_byte)} op/B, breakpoint "
+        f"{format_number(one.breakpoint_ops_per_byte)} op/B",
+        formula="",
+        facts=facts_of(claim, context, claim.subject, one),
+        holds=one.bound == claim.option("is"),
+        expected=f"{claim.option('is')}-bound",
+        precision=one.compute,
+        others=(claim.subject,),
+    )
+
+
+BOUND = Kind(
+    "bound",
+    "what limits most of a workload's latency on a device",
+    obtain_bound,
+    expects=lambda subject: False,
+    scopes=(),
+    inferred=True,
+    check=check_bound,
+    options={**kinds.STORAGE, **kinds.FIDELITY, **kinds.WORKLOAD, "is": {"enum": list(BOUNDS)}},
+)
+
+# ---- `crossover: A overtakes B`, `crossover: A turns compute`: what begins at some batch, and the bound there
+#
+# One device is ahead while memory is the bound, another once compute is. The verdict names the batch; a claim does not,
+# because no source prints one.
+
+LARGEST = 2**16
+"""The largest batch that is tried."""
+
+_CROSSING = re.compile(r"(?P<one>\S+) (?P<verb>overtakes|turns) (?P<other>\S+)")
+
+
+class NoCrossingError(RooflintError):
+    """What is claimed to begin at some batch already holds at batch 1, never holds, or ends again."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A device running a network at any batch."""
+
+    name: str
+    hardware: Hardware
+    workload: Workload
+    compute: str
+    storage: str
+
+    def at(self, batch: int) -> Estimate:
+        """The roofline estimate at a batch."""
+        scaled = self.workload.at_batch(batch)
+        return estimate(self.hardware, scaled, compute=self.compute, storage=self.storage)
+
+    def said(self, batch: int) -> str:
+        """Time, bound and intensity at a batch as text."""
+        one = self.at(batch)
+        return (
+            f"{self.name.rpartition('/')[2]} {format_quantity(one.latency_s, SECONDS)} ({one.bound}, "
+            f"{format_number(one.intensity_ops_per_byte)} of {format_number(one.breakpoint_ops_per_byte)} op/B)"
+        )
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts behind its estimates."""
+        return roofline_facts(self.hardware, self.compute)
+
+
+def check_crossover(claim: Claim) -> None:
+    """Refuse a subject of another form, and an unknown bound."""
+    match = _CROSSING.fullmatch(claim.subject)
+    if not match or match["one"] == match["other"]:
+        raise ClaimError(f"want 'A overtakes B' or 'A turns compute', found '{claim.subject}'")
+    if match["verb"] == "turns" and match["other"] not in BOUNDS:
+        raise ClaimError(f"want a device that turns {', '.join(BOUNDS)}, found '{match['other']}'")
+    if match["verb"] == "overtakes" and claim.option("is") not in BOUNDS:
+        raise ClaimError(f"is: want the bound of the overtaken device, one of {', '.join(BOUNDS)}")
+    if match["verb"] == "turns" and claim.option("is") is not None:
+        raise ClaimError("is: the subject already names the bound; remove it")
+    kinds.check_precisions(claim)
+    if claim.option("compute") is None:
+        raise ClaimError("a crossover needs 'compute:', the precision of the arithmetic")
+
+
+def obtain_crossover(claim: Claim, context: Context) -> Obtained:
+    """Find the batch, and the bound at it. [1]"""
+    match = _CROSSING.fullmatch(claim.subject)
+    assert match  # checked when the file was read
+    one, other = _runner(claim, context, match["one"]), match["other"]
+    if match["verb"] == "turns":
+        return _turning(one, other)
+    return _overtaking(one, _runner(claim, context, other), str(claim.option("is")))
+
+
+def _runner(claim: Claim, context: Context, name: str) -> Runner:
+    compute = str(claim.option("compute"))
+    storage = str(claim.option("storage", compute))
+    return Runner(name, context.device(claim, name), context.workload(claim), compute, storage)
+
+
+def _overtaking(one: Runner, other: Runner, term: str) -> Obtained:
+    batch = first_batch(lambda n: one.at(n).latency_s < other.at(n).latency_s, f"{one.name} ahead of {other.name}")
+    bound = other.at(batch).bound
+    return Obtained(
+        value=float(batch),
+        dimension=DIMENSIONLESS,
+        display=f"from batch {batch} on, where {other.name} is {bound}-bound",
+        formula=f"{one.said(batch)} < {other.said(batch)}; at batch 1 {other.said(1)} <= {one.said(1)}",
+        facts=(*one.facts, *other.facts),
+        holds=bound == term,
+        expected=f"from some batch on, where {other.name} is {term}-bound",
+        precision=one.compute,
+        others=(one.name, other.name),
+    )
+
+
+def _turning(one: Runner, term: str) -> Obtained:
+    batch = first_batch(lambda n: one.at(n).bound == term, f"{one.name} {term}-bound")
+    return Obtained(
+        value=float(batch),
+        dimension=DIMENSIONLESS,
+        display=f"from batch {batch} on",
+        formula=f"{one.said(batch - 1)}, then {one.said(batch)}",
+        facts=one.facts,
+        holds=True,
+        expected=f"{term}-bound from some batch on",
+        precision=one.compute,
+        others=(one.name,),
+    )
+
+
+def first_batch(holds: Callable[[int], bool], what: str) -> int:
+    """The smallest batch from which on `holds` is true.
+
+    Tries powers of two, then bisects. Raises NoCrossingError where there is no such batch above 1.
+    """
+    powers = [1 << power for power in range(LARGEST.bit_length())]
+    seen = [holds(batch) for batch in powers]
+    if seen[0]:
+        raise NoCrossingError(f"{what} already at batch 1")
+    if not any(seen):
+        raise NoCrossingError(f"{what} at no batch up to {LARGEST}")
+    begin = seen.index(True)
+    if not all(seen[begin:]):
+        raise NoCrossingError(f"{what} at batch {powers[begin]}, but no longer at {powers[seen.index(False, begin)]}")
+    below, above = 1 << begin - 1, 1 << begin
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if holds(middle) else (middle, above)
+    return above
+
+
+CROSSOVER = Kind(
+    "crossover",
+    "at some batch one device overtakes another, or its bound changes",
+    obtain_crossover,
+    expects=lambda subject: False,
+    scopes=(),
+    inferred=True,
+    check=check_crossover,
     options={
-        **STORAGE,
-        **FIDELITY,
-        **WORKLOAD,
-        "refuted": {"type": "boolean", "description": "the order must not hold"},
+        **kinds.STORAGE,
+        **kinds.WORKLOAD,
+        "is": {"enum": list(BOUNDS), "description": "bound of the overtaken device"},
     },
 )

@@ -1,4 +1,4 @@
-"""`measured: rate <= peak`: a law that every measurement in a device's recordings must obey.
+"""Claims about a device's recordings: laws that they obey, their rates over the peak, their times beside the roofline.
 
 The recordings are in the folder beside the golden file, with the same name. Noise only slows down: a measurement that
 is too fast fails even if it was disturbed, and one that is not too fast decides nothing if it was.
@@ -6,25 +6,46 @@ is too fast fails even if it was disturbed, and one that is not too fast decides
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_precisions
+from pytest_rooflint.recordings.bounds import Bounds, best_rate, bounds
+from pytest_rooflint.recordings.causes import causes, miscounted, of_ladder
 from pytest_rooflint.recordings.files import MACHINE, rows_of
-from pytest_rooflint.recordings.finding import DESPITE, Finding, LawContext, check_despite
+from pytest_rooflint.recordings.finding import DESPITE, Finding, LawContext, check_despite, farthest
 from pytest_rooflint.recordings.laws import LAWS, findings
+from pytest_rooflint.recordings.row import Row, selected, words
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.precision import rate_unit
 from rooflint.base.text import counted, some
-from rooflint.base.units import DIMENSIONLESS, UnitError, parse_quantity
+from rooflint.base.units import (
+    BYTES_PER_S,
+    DIMENSIONLESS,
+    OPS_PER_S,
+    SECONDS,
+    UnitError,
+    format_number,
+    format_quantity,
+    parse_quantity,
+    percent,
+)
+from rooflint.diagnosis.causes import Cause
+from rooflint.hardware.device import Hardware
 from rooflint.workloads.workload import Workload
+from rooflint_measure.record import Network
+
+COMPUTE = {"compute": {"type": "string", "description": "the only precision to test; all by default"}}
+
+# ---- `measured: rate <= peak`
 
 MOST = 8
 """Breaches that a verdict lists; the rest are counted."""
 
 WITHIN = {"within": {"type": "string", "description": "allowed difference of two figures: 10 %; needs a why"}}
-COMPUTE = {"compute": {"type": "string", "description": "the only precision to test; all by default"}}
 
 
-def check(claim: Claim) -> None:
+def check_measured(claim: Claim) -> None:
     """Refuse an unknown law, and invalid options."""
     law = LAWS.get(claim.subject)
     if law is None:
@@ -49,27 +70,25 @@ def _within(claim: Claim) -> float:
     return quantity.value
 
 
-def asked(claim: Claim, context: Context) -> LawContext:
+def _asked(claim: Claim, context: Context) -> LawContext:
     """What a law may ask for, from the claim and the suite."""
+
+    def network(name: str, batch: int) -> Workload:
+        return context.workload(replace(claim, workload={"network": f"torchvision/{name}", "batch": batch}))
+
     return LawContext(
         hardware=context.device(claim),
         registry=context.registry,
-        networks=lambda name, batch: network(claim, context, name, batch),
+        networks=network,
         within=_within(claim),
         despite=tuple(claim.option("despite", ())),
     )
 
 
-def network(claim: Claim, context: Context, name: str, batch: int) -> Workload:
-    """The committed op table of a torchvision network. Raises RooflintError where there is none."""
-    spoken = {"network": f"torchvision/{name}", "batch": batch}
-    return context.workload(replace(claim, workload=spoken))
-
-
-def obtain(claim: Claim, context: Context) -> Obtained:
-    """Test the law on every measurement that it applies to."""
+def obtain_measured(claim: Claim, context: Context) -> Obtained:
+    """Test the law on every measurement that it applies to. [1]"""
     law = LAWS[claim.subject]
-    found = list(findings(rows_of(claim, context), law, asked(claim, context)))
+    found = list(findings(rows_of(claim, context), law, _asked(claim, context)))
     states = Counter[str](one.state for one in found)
     broken = [one for one in found if one.state == "breaks"]
     kept = [one for one in found if one.state == "keeps"]
@@ -130,12 +149,149 @@ def _lines(broken: list[Finding]) -> Iterator[str]:
         yield f"            and {len(broken) - MOST} more"
 
 
-KIND = Kind(
+MEASURED = Kind(
     "measured",
     "a law that every measurement in a device's recordings must obey",
-    obtain,
+    obtain_measured,
     expects=lambda subject: False,
     inferred=True,
-    check=check,
+    check=check_measured,
     options={**MACHINE, **COMPUTE, **WITHIN, **DESPITE},
+)
+
+# ---- `efficiency: gemm fp32`: measured rate over peak, within a reviewed interval
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A measured rate with the peak that it is compared with."""
+
+    row: Row
+    rate: float
+    """[op/s] or [B/s]"""
+    shown: str
+    of: tuple[Ladder, ...]
+
+    @property
+    def share(self) -> float:
+        """Attained over peak; not clamped, because a value above 1 is a finding. [1]"""
+        return self.rate / sum(ladder.result for ladder in self.of)
+
+
+def check_selection(claim: Claim) -> None:
+    """Refuse a subject that is not a timed operation, and invalid options."""
+    words(claim.subject)
+    check_precisions(claim)
+    check_despite(claim)
+
+
+def reached(row: Row, hardware: Hardware) -> Reached:
+    """The best rate of a measurement. Raises UnsupportedError where the device has no peak to compare it with."""
+    of = best_rate(row.measurement, hardware)
+    if row.precision:
+        rate = row.measurement.ops_per_s or 0.0
+        return Reached(row, rate, format_quantity(rate, OPS_PER_S, unit=rate_unit(row.precision)), of)
+    rate = row.measurement.bytes_per_s or 0.0
+    return Reached(row, rate, format_quantity(rate, BYTES_PER_S), of)
+
+
+def obtain_efficiency(claim: Claim, context: Context) -> Obtained:
+    """The best of each recording; of several recordings the one farthest from the expectation. [1]"""
+    hardware = context.device(claim)
+    rows = selected(rows_of(claim, context), claim.subject)
+    best = _best_of_each([reached(row, hardware) for row in rows])
+    if not all(one.share > 0 for one in best):
+        raise ClaimError(f"'{claim.subject}' has no rate: the recording counts neither ops nor bytes")
+    told = farthest(claim, ((one.row, one.share) for one in best))
+    chosen = next(one for one in best if one.row is told.row)
+    row, single = chosen.row, chosen.of[0] if len(chosen.of) == 1 else None
+    beaten = single is not None and chosen.share > 1
+    return Obtained(
+        value=chosen.share,
+        dimension=DIMENSIONLESS,
+        formula=f"{chosen.shown} / ({' + '.join(ladder.formula for ladder in chosen.of)})",
+        facts=tuple(fact for ladder in chosen.of for fact in ladder.facts),
+        ladder=Ladder((Factor("measured", chosen.rate, chosen.shown),)) if single and not beaten else None,
+        divisor=None if beaten else single,
+        hardware=hardware,
+        precision=row.precision,
+        written=percent,
+        details=f"            {row.place}  {row.measurement.name}",
+        doubt=told.doubt,
+        causes=tuple(of_ladder(row, single, chosen.share, hardware, context.registry)) if single and beaten else (),
+    )
+
+
+def _best_of_each(several: Iterable[Reached]) -> list[Reached]:
+    """The highest share of each recording."""
+    found: dict[object, Reached] = {}
+    for one in several:
+        key = one.row.recorded.file
+        if key not in found or found[key].share < one.share:
+            found[key] = one
+    return list(found.values())
+
+
+EFFICIENCY = Kind(
+    "efficiency",
+    "measured rate over peak of products, streams or networks, the best of each recording",
+    obtain_efficiency,
+    DIMENSIONLESS,
+    inferred=True,
+    check=check_selection,
+    options={**MACHINE, **COMPUTE, **DESPITE},
+)
+
+# ---- `predicted: network resnet18 fp32 b1`: predicted over measured time, the error of the roofline
+
+
+def obtain_predicted(claim: Claim, context: Context) -> Obtained:
+    """Predicted over measured time; of several measurements the one farthest from the expectation. [1]"""
+    known = _asked(claim, context)
+    rows = selected(rows_of(claim, context), claim.subject)
+    told = farthest(claim, ((one, _ratio(one, known)) for one in rows))
+    row, ratio = told.row, told.value
+    found = bounds(row, known.hardware, known.networks)
+    assert found is not None  # there was a ratio
+    best = format_quantity(row.measurement.samples.best_s, SECONDS)
+    return Obtained(
+        value=ratio,
+        dimension=DIMENSIONLESS,
+        formula=f"{format_quantity(found.roofline_s, SECONDS)} by the roofline ({found.bound}) / {best} measured",
+        facts=found.facts,
+        hardware=known.hardware,
+        precision=row.precision,
+        written=format_number,
+        details=f"            {row.place}  {row.measurement.name}",
+        doubt=told.doubt,
+        causes=tuple(_causes(row, found, known, ratio)),
+    )
+
+
+def _ratio(row: Row, known: LawContext) -> float:
+    found = bounds(row, known.hardware, known.networks)
+    if found is None:
+        raise ClaimError(f"{row.measurement.name} has no prediction: the recording counts neither ops nor bytes")
+    return found.roofline_s / row.measurement.samples.best_s
+
+
+def _causes(row: Row, found: Bounds, known: LawContext, ratio: float) -> list[Cause]:
+    """A miscount of ops; where the measurement is faster than the roofline, also the causes of a diagnosis."""
+    several = []
+    if isinstance(row.subject, Network):
+        cause = miscounted(row, known.networks(row.subject.name, row.subject.batch).total_macs)
+        several += [cause] if cause else []
+    if ratio > 1:
+        several += causes(row, found, ratio, known.hardware, known.registry)
+    return several
+
+
+PREDICTED = Kind(
+    "predicted",
+    "predicted time (roofline) over measured time of a product, a stream or a network",
+    obtain_predicted,
+    DIMENSIONLESS,
+    inferred=True,
+    check=check_selection,
+    options={**MACHINE, **COMPUTE, **DESPITE},
 )

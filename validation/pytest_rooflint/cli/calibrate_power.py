@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 import typer
 from pydantic import Field
 
-from pytest_rooflint.claims.power import KIND, calculated, is_memory
+from pytest_rooflint.claims.power import POWER, calculated, is_memory
 from pytest_rooflint.golden.claim import Claim, ClaimSource
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
@@ -89,7 +89,7 @@ class Error:
 
 def rows(suite: Suite) -> list[Row]:
     """All measured powers of the golden files, in their order. Raises CalibrationError if one fails or none exists."""
-    found = [_row(claim, suite) for claim in suite.claims() if claim.kind == KIND.name]
+    found = [_row(claim, suite) for claim in suite.claims() if claim.kind == POWER.name]
     if not found:
         raise CalibrationError("no golden file has a measured power; want a claim such as 'power: tensor_core fp16'")
     return found

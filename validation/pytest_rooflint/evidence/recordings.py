@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import cbrt
 from typing import Any, Literal
 
-from pytest_rooflint.claims.efficiency import reached
+from pytest_rooflint.claims.measured import reached
 from pytest_rooflint.golden import workloads
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError

@@ -6,7 +6,7 @@ Where the measurements are not installed, it lists the claims and says how to ha
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_rooflint.claims.predictions.subjects import parts
+from pytest_rooflint.claims.prediction import parts
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.suite.suite import Suite
 from rooflint.answers.explain_gemm import WAITS

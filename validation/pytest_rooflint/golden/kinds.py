@@ -1,7 +1,7 @@
 """Kinds of claims: what a kind must define, what it returns, and helpers that several kinds share.
 
-A kind is one small module that defines `KIND`, registered in the entry-point group `rooflint.claims` under the key that
-golden files use. Other packages add kinds in the same way.
+A kind is a value of `Kind`, registered in the entry-point group `rooflint.claims` under the key that golden files use.
+Other packages add kinds in the same way.
 """
 
 import math
@@ -171,7 +171,7 @@ class Kind:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Keys of this kind alone, each with its JSON Schema."""
     check: Callable[[Claim], None] = _nothing
-    """Refuses an invalid subject or option. Raises ClaimError."""
+    """Refuses an invalid subject or option. Raises ClaimError, or a RooflintError of the model."""
     modes: bool = True
     """Whether it accepts an operating point (`at:`)."""
     inferred: bool = False

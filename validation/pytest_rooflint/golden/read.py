@@ -16,7 +16,7 @@ from pytest_rooflint.golden.expect import WIDE, WIDEST, Expectation, Expectation
 from pytest_rooflint.golden.kinds import ClaimError, Kind, article
 from pytest_rooflint.golden.schema import CommonSpec, Golden, GoldenSpec
 from rooflint.base import strict_yaml
-from rooflint.base.errors import InputError, Problem, refuse
+from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import measure
 from rooflint.hardware.spec_files import problems_of, refuse_empty
@@ -72,10 +72,10 @@ class _Reader:
         for position, entry in enumerate(self.spec.claims):
             try:
                 yield self._claim(entry, ("claims", position))
-            except ClaimError as error:
-                self._add(("claims", position), str(error))
             except InputError as error:
                 self.problems += error.problems
+            except (ClaimError, RooflintError) as error:
+                self._add(("claims", position), str(error))
 
     def _add(self, path: strict_yaml.Path, message: str) -> None:
         self.problems.append(self.document.problem(path, message))

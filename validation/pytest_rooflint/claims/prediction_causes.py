@@ -89,8 +89,8 @@ NOTHING = f"no single constant or fact would remove {WORTH:.0%} of the error"
 class Reason:
     """Why a claim fails."""
 
-    details: str = ""
-    causes: tuple[Cause, ...] = ()
+    details: str
+    causes: tuple[Cause, ...]
 
 
 def reason(registry: Registry, family: str, regime: str, ones: Sequence[HeldOut]) -> Reason:

@@ -1,0 +1,125 @@
+"""Claims about memories and storage, by hand: bandwidth, capacity, the bits of an element."""
+
+import pytest
+
+from rooflint.base.errors import InputError
+
+# ---- `bandwidth`
+
+
+HBM = {"memories.hbm.bus", "memories.hbm.pin_rate"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "facts"),
+    [
+        # 1024 bit / 8 × 2 Gbit/s
+        ("bandwidth: hbm, expect: 256 GB/s", 256e9, HBM),
+        # one of two parts
+        ("bandwidth: hbm, per: gcd, expect: 128 GB/s", 128e9, {*HBM, "parts.gcd"}),
+        ("bandwidth: ddr, expect: 25.6 GB/s", 25.6e9, {"memories.ddr.bandwidth"}),
+    ],
+)  # fmt: skip
+def test_a_bandwidth_is_bus_times_pin_rate(one, paths, claim, value, facts):
+    verdict = one(claim)
+    assert (verdict.outcome, verdict.corroborated) == ("pass", True)
+    assert verdict.obtained.value == pytest.approx(value, rel=1e-12)
+    assert paths(verdict) == facts
+
+
+def test_a_wrong_pin_rate_is_named_with_its_repair(acme, one):
+    # 1024 bit / 8 × 3 Gbit/s = 384 GB/s are 3/2 of the printed 256
+    acme.edit("specs/hardware/acme/k1.yaml", "pin_rate: [2 Gbit/s", "pin_rate: [3 Gbit/s")
+    verdict = one("bandwidth: hbm, expect: 256 GB/s")
+    assert (verdict.outcome, verdict.ratio_text) == ("fail", "3/2")
+    assert ("memories.hbm.pin_rate", "2 Gbit/s") in {(c.fact.path, c.repair) for c in verdict.causes if c.fact}
+
+
+def test_an_unknown_memory_or_unit_is_told(one, refusal):
+    assert one("bandwidth: hbm3, expect: 1.00 GB/s").reason == "acme/k1 has no memory 'hbm3' (has: hbm, ddr)"
+    assert "a bandwidth is in B/s" in refusal("bandwidth: hbm, expect: 1.00 GB")
+
+
+# ---- `capacity`
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "fact"),
+    [
+        ("capacity: hbm, expect: 16 GiB", 16 * 2**30, "memories.hbm.capacity"),
+        # 16 GiB are 17.18 GB
+        ("capacity: hbm, expect: 17.18 GB", 16 * 2**30, "memories.hbm.capacity"),
+        # one of two parts
+        ("capacity: hbm, per: gcd, expect: 8.00 GiB", 8 * 2**30, "parts.gcd"),
+        ("capacity: l2, expect: 4.00 MiB", 4 * 2**20, "caches.l2.capacity"),
+    ],
+)
+def test_a_capacity_is_that_of_the_memory_or_cache(one, paths, claim, value, fact):
+    verdict = one(claim)
+    assert (verdict.outcome, verdict.corroborated, verdict.obtained.value) == ("pass", True, value)
+    assert fact in paths(verdict)
+
+
+def test_gib_for_gb_is_named(one):
+    # 2^30 / 10^9 = 1.0737
+    verdict = one("capacity: hbm, expect: 16.0 GB")
+    assert (verdict.outcome, round(verdict.ratio, 4)) == ("fail", 1.0737)
+    assert "GB" in verdict.causes[0].text and "GiB" in verdict.causes[0].text
+
+
+def test_what_is_neither_memory_nor_cache_is_told(one, refusal):
+    assert "acme/k1 has no memory 'l3'" in one("capacity: l3, expect: 1.00 MiB").reason
+    assert "a capacity is in B" in refusal("capacity: hbm, expect: 1.00 GB/s")
+
+
+# ---- `bits`
+
+
+@pytest.fixture
+def judged(repository):
+    """The verdict on one claim."""
+
+    def verdict(line):
+        source = "source: {document: Somebody's format, where: table 1, grade: read}\n"
+        repository.write("golden/bits.yaml", f"{source}claims:\n  - {{{line}}}\n")
+        (one,) = repository.verdicts("golden/bits.yaml").values()
+        return one
+
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown", "formula"),
+    [
+        # 32 × 6 + 8 = 200 bits a block
+        ("bits: mxfp6, expect: 200 bit / 32", "6.25 bit", "6 bit + 8 bit / 32"),
+        ("bits: mxfp6, expect: 6.25 bit", "6.25 bit", "6 bit + 8 bit / 32"),
+        ("bits: mxfp6, expect: 25 B / 32", "6.25 bit", "6 bit + 8 bit / 32"),
+        ("bits: tf32, expect: 32 bit", "32 bit", "32 bit"),
+    ],
+)
+def test_an_element_takes_its_bits_and_its_share_of_the_scale(judged, claim, shown, formula):
+    verdict = judged(claim)
+    assert verdict.outcome == "pass", verdict.text()
+    assert verdict.corroborated
+    assert (verdict.obtained.shown(), verdict.obtained.formula) == (shown, formula)
+
+
+def test_bits_without_the_scale_fail(judged):
+    verdict = judged("bits: mxfp6, expect: 6.00 bit")
+    assert verdict.outcome == "fail"
+    assert "6.25 bit" in verdict.text()
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("bits: mxfp5, expect: 5.25 bit", "unknown precision 'mxfp5'"),
+        ("bits: mxfp6, expect: 6.25 GFLOP/s", "expect"),
+        ("bits: mxfp6, expect: 6.25 bit, at: 30w", "at: a bits claim takes no operating point here"),
+    ],
+)
+def test_a_claim_that_cannot_mean_anything_is_refused(judged, claim, sentence):
+    with pytest.raises(InputError) as caught:
+        judged(claim)
+    assert sentence in str(caught.value)

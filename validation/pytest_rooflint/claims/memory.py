@@ -1,0 +1,63 @@
+"""Claims about memories and storage: bandwidth, capacity, and the bits of an element."""
+
+from pytest_rooflint.claims.obtained import one_fact, per_part, product
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import PER, Context, Kind, Obtained
+from rooflint.base.precision import precision
+from rooflint.base.units import BYTES, BYTES_PER_S, format_number
+
+# ---- `bandwidth: hbm3`
+
+
+def obtain_bandwidth(claim: Claim, context: Context) -> Obtained:
+    """Derive the bandwidth, of one part where the claim says `per:`. [B/s]"""
+    hardware = context.device(claim)
+    return product(per_part(hardware.memory(claim.subject).derivation(), claim, hardware), BYTES_PER_S, hardware)
+
+
+BANDWIDTH = Kind("bandwidth", "the bandwidth of a memory: bus × pin rate", obtain_bandwidth, BYTES_PER_S, options=PER)
+
+# ---- `capacity: hbm3`, `capacity: l2`
+
+
+def obtain_capacity(claim: Claim, context: Context) -> Obtained:
+    """The capacity, of one part where the claim says `per:`. [B]"""
+    hardware = context.device(claim)
+    cache = hardware.caches.get(claim.subject)
+    fact = cache or hardware.memory(claim.subject).fact("capacity")
+    return product(per_part(one_fact("capacity", fact), claim, hardware), BYTES, hardware)
+
+
+CAPACITY = Kind("capacity", "the size of a memory or a cache", obtain_capacity, BYTES, options=PER)
+
+# ---- `bits: mxfp6`
+
+
+def check_bits(claim: Claim) -> None:
+    """Refuse what is not a precision."""
+    precision(claim.subject)
+
+
+def obtain_bits(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001
+    """The bits of an element and its share of the scale, by the table of precisions. [B]"""
+    form = precision(claim.subject)
+    share = f" + {form.scale_bits} bit / {form.block}" if form.scale_bits else ""
+    return Obtained(
+        form.stored_bits / 8,
+        BYTES,
+        f"{form.bits} bit{share}",
+        precision=form.name,
+        written=lambda value: f"{format_number(8 * value)} bit",
+    )
+
+
+BITS = Kind(
+    "bits",
+    "storage of an element of a precision, its share of a block's scale included",
+    obtain_bits,
+    BYTES,
+    check=check_bits,
+    modes=False,
+    foreign=True,
+    scopes=(),
+)

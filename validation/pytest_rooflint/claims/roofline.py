@@ -1,0 +1,146 @@
+"""Claims about the terms of the roofline: ops and intensity of a workload, breakpoint, attainable rate."""
+
+from pytest_rooflint.claims.obtained import quotient
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.kinds import (
+    STORED,
+    WORKLOAD,
+    ClaimError,
+    Context,
+    Kind,
+    Obtained,
+    check_precisions,
+    halves,
+    unit_precision,
+)
+from rooflint.base.facts import Factor, Ladder
+from rooflint.base.precision import precision
+from rooflint.base.units import OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number
+from rooflint.hardware.device import Hardware
+from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
+
+# ---- `flops: conv2d + linear`: of all kernels or of some kinds; `flops: macs` counts MACs only
+
+
+def obtain_flops(claim: Claim, context: Context) -> Obtained:
+    """Sum of the ops. [op]"""
+    workload = context.workload(claim)
+    if claim.subject == "macs":
+        ops = OPS_PER_MAC * float(workload.macs.sum())
+        return Obtained(ops, OPS, f"{OPS_PER_MAC} × {workload.total_macs} MAC of {workload.name}")
+    wanted = claim.subject.split(" + ")
+    unknown = [kind for kind in wanted if kind != "all" and kind not in set(workload.kinds)]
+    if unknown:
+        having = ", ".join(dict.fromkeys(map(str, workload.kinds)))
+        raise ClaimError(f"{workload.name} has no ops of kind {', '.join(unknown)} (has: {having})")
+    chosen = [wanted == ["all"] or str(kind) in wanted for kind in workload.kinds]
+    ops = float(workload.ops[chosen].sum())
+    return Obtained(ops, OPS, f"2 × MACs + other ops of {sum(chosen)} kernels of {workload.name}")
+
+
+FLOPS = Kind(
+    "flops",
+    "ops of a workload: `all`, `macs` at 2 op each, or kinds of kernels joined by '+'",
+    obtain_flops,
+    OPS,
+    scopes=(),
+    modes=False,
+    options=WORKLOAD,
+)
+
+# ---- `intensity: fp32`: of a workload that is stored in that precision
+
+
+def check_intensity(claim: Claim) -> None:
+    """Refuse an unknown precision."""
+    precision(claim.subject)
+
+
+def obtain_intensity(claim: Claim, context: Context) -> Obtained:
+    """Ops over bytes. [op/B]"""
+    workload = context.workload(claim)
+    return Obtained(
+        workload.intensity_ops_per_byte(claim.subject),
+        OPS_PER_BYTE,
+        f"{workload.total_ops} op / {workload.total_bytes(claim.subject):.0f} B",
+    )
+
+
+INTENSITY = Kind(
+    "intensity",
+    "arithmetic intensity of a workload stored in a precision",
+    obtain_intensity,
+    OPS_PER_BYTE,
+    scopes=(),
+    modes=False,
+    check=check_intensity,
+    options=WORKLOAD,
+)
+
+# ---- `breakpoint: tensor_core int8 / lpddr5`
+
+
+def check_roofs(claim: Claim) -> None:
+    """Refuse a subject other than `unit precision / memory`, and an unknown storage precision."""
+    unit_precision(halves(claim.subject)[0])
+    check_precisions(claim)
+
+
+def _roofs(claim: Claim, hardware: Hardware) -> tuple[str, str, Ladder, Ladder]:
+    """(unit, precision, peak, bandwidth)"""
+    left, memory = halves(claim.subject)
+    unit, compute = unit_precision(left)
+    computing, moving = hardware.unit(unit), hardware.memory(memory)
+    return unit, compute, computing.derivation(compute), moving.derivation()
+
+
+def obtain_breakpoint(claim: Claim, context: Context) -> Obtained:
+    """Peak over bandwidth. [op/B]"""
+    hardware = context.device(claim)
+    unit, compute, peak, bandwidth = _roofs(claim, hardware)
+    value = breakpoint_ops_per_byte(peak.result, bandwidth.result)
+    return quotient(value, peak, bandwidth, OPS_PER_BYTE, hardware, unit, compute)
+
+
+BREAKPOINT = Kind(
+    "breakpoint",
+    "the arithmetic intensity above which compute is the limit: peak / bandwidth",
+    obtain_breakpoint,
+    OPS_PER_BYTE,
+    check=check_roofs,
+)
+
+# ---- `attainable: tensor_core fp16 / hbm2`
+
+
+def obtain_attainable(claim: Claim, context: Context) -> Obtained:
+    """The lower of the peak and of intensity × bandwidth. [op/s]
+
+    A diagnosis examines the lower one, and where the value is too high, the higher one, too.
+    """
+    hardware = context.device(claim)
+    unit, compute, peak, bandwidth = _roofs(claim, hardware)
+    intensity = context.workload(claim).intensity_ops_per_byte(str(claim.option("storage", compute)))
+    slope = bandwidth.times(Factor("intensity", intensity, f"{format_number(intensity)} op/B"))
+    lower, higher = sorted((peak, slope), key=lambda ladder: ladder.result)
+    return Obtained(
+        value=float(attainable_ops_per_s(intensity, peak.result, bandwidth.result)),
+        dimension=OPS_PER_S,
+        formula=f"min({peak.formula}, {slope.formula})",
+        facts=(*peak.facts, *bandwidth.facts),
+        ladder=lower,
+        higher=higher,
+        hardware=hardware,
+        unit=unit,
+        precision=compute,
+    )
+
+
+ATTAINABLE = Kind(
+    "attainable",
+    "the rate that the roofline allows at a workload's arithmetic intensity: min(peak, intensity × bandwidth)",
+    obtain_attainable,
+    OPS_PER_S,
+    check=check_roofs,
+    options={**STORED, **WORKLOAD},
+)
