@@ -16,20 +16,10 @@ from pytest_rooflint.recordings.files import MACHINE, rows_of
 from pytest_rooflint.recordings.finding import DESPITE, Finding, LawContext, check_despite, farthest
 from pytest_rooflint.recordings.laws import LAWS, findings
 from pytest_rooflint.recordings.row import Row, selected, words
+from rooflint.base import units
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import counted, some
-from rooflint.base.units import (
-    BYTES_PER_S,
-    DIMENSIONLESS,
-    OPS_PER_S,
-    SECONDS,
-    UnitError,
-    format_number,
-    format_quantity,
-    parse_quantity,
-    percent,
-)
 from rooflint.diagnosis.causes import Cause
 from rooflint.hardware.device import Hardware
 from rooflint.workloads.workload import Workload
@@ -62,8 +52,8 @@ def check_measured(claim: Claim) -> None:
 def _within(claim: Claim) -> float:
     text = claim.option("within", "0 %")
     try:
-        quantity = parse_quantity(str(text))
-    except UnitError as error:
+        quantity = units.parse_quantity(str(text))
+    except units.UnitError as error:
         raise ClaimError(f"within: {error}") from error
     if not str(text).endswith("%") or not 0 <= quantity.value <= 1:
         raise ClaimError(f"within: want a share such as 10 %, found '{text}'")
@@ -96,7 +86,7 @@ def obtain_measured(claim: Claim, context: Context) -> Obtained:
     doubt = _doubt(found) if not broken and not kept else ""
     return Obtained(
         value=float(len(broken)),
-        dimension=DIMENSIONLESS,
+        dimension=units.DIMENSIONLESS,
         formula="; ".join(_apart(found)),
         display=_display(states, len(found)),
         holds=bool(kept) and not broken,
@@ -190,9 +180,9 @@ def reached(row: Row, hardware: Hardware) -> Reached:
     of = best_rate(row.measurement, hardware)
     if row.precision:
         rate = row.measurement.ops_per_s or 0.0
-        return Reached(row, rate, format_quantity(rate, OPS_PER_S, unit=rate_unit(row.precision)), of)
+        return Reached(row, rate, units.format_quantity(rate, units.OPS_PER_S, unit=rate_unit(row.precision)), of)
     rate = row.measurement.bytes_per_s or 0.0
-    return Reached(row, rate, format_quantity(rate, BYTES_PER_S), of)
+    return Reached(row, rate, units.format_quantity(rate, units.BYTES_PER_S), of)
 
 
 def obtain_efficiency(claim: Claim, context: Context) -> Obtained:
@@ -208,14 +198,14 @@ def obtain_efficiency(claim: Claim, context: Context) -> Obtained:
     beaten = single is not None and chosen.share > 1
     return Obtained(
         value=chosen.share,
-        dimension=DIMENSIONLESS,
+        dimension=units.DIMENSIONLESS,
         formula=f"{chosen.shown} / ({' + '.join(ladder.formula for ladder in chosen.of)})",
         facts=tuple(fact for ladder in chosen.of for fact in ladder.facts),
         ladder=Ladder((Factor("measured", chosen.rate, chosen.shown),)) if single and not beaten else None,
         divisor=None if beaten else single,
         hardware=hardware,
         precision=row.precision,
-        written=percent,
+        written=units.percent,
         details=f"            {row.place}  {row.measurement.name}",
         doubt=told.doubt,
         causes=tuple(of_ladder(row, single, chosen.share, hardware, context.registry)) if single and beaten else (),
@@ -236,7 +226,7 @@ EFFICIENCY = Kind(
     "efficiency",
     "measured rate over peak of products, streams or networks, the best of each recording",
     obtain_efficiency,
-    DIMENSIONLESS,
+    units.DIMENSIONLESS,
     inferred=True,
     check=check_selection,
     options={**MACHINE, **COMPUTE, **DESPITE},
@@ -253,15 +243,16 @@ def obtain_predicted(claim: Claim, context: Context) -> Obtained:
     row, ratio = told.row, told.value
     found = bounds(row, known.hardware, known.networks)
     assert found is not None  # there was a ratio
-    best = format_quantity(row.measurement.samples.best_s, SECONDS)
+    times_s = (found.roofline_s, row.measurement.samples.best_s)
+    roofline, best = (units.format_quantity(time_s, units.SECONDS) for time_s in times_s)
     return Obtained(
         value=ratio,
-        dimension=DIMENSIONLESS,
-        formula=f"{format_quantity(found.roofline_s, SECONDS)} by the roofline ({found.bound}) / {best} measured",
+        dimension=units.DIMENSIONLESS,
+        formula=f"{roofline} by the roofline ({found.bound}) / {best} measured",
         facts=found.facts,
         hardware=known.hardware,
         precision=row.precision,
-        written=format_number,
+        written=units.format_number,
         details=f"            {row.place}  {row.measurement.name}",
         doubt=told.doubt,
         causes=tuple(_causes(row, found, known, ratio)),
@@ -290,7 +281,7 @@ PREDICTED = Kind(
     "predicted",
     "predicted time (roofline) over measured time of a product, a stream or a network",
     obtain_predicted,
-    DIMENSIONLESS,
+    units.DIMENSIONLESS,
     inferred=True,
     check=check_selection,
     options={**MACHINE, **COMPUTE, **DESPITE},

@@ -1,18 +1,9 @@
 """Claims about the terms of the roofline: ops and intensity of a workload, breakpoint, attainable rate."""
 
 from pytest_rooflint.claims.obtained import quotient
+from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import (
-    STORED,
-    WORKLOAD,
-    ClaimError,
-    Context,
-    Kind,
-    Obtained,
-    check_precisions,
-    halves,
-    unit_precision,
-)
+from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.precision import precision
 from rooflint.base.units import OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number
@@ -45,7 +36,7 @@ FLOPS = Kind(
     OPS,
     scopes=(),
     modes=False,
-    options=WORKLOAD,
+    options=kinds.WORKLOAD,
 )
 
 # ---- `intensity: fp32`: of a workload that is stored in that precision
@@ -74,7 +65,7 @@ INTENSITY = Kind(
     scopes=(),
     modes=False,
     check=check_intensity,
-    options=WORKLOAD,
+    options=kinds.WORKLOAD,
 )
 
 # ---- `breakpoint: tensor_core int8 / lpddr5`
@@ -82,14 +73,14 @@ INTENSITY = Kind(
 
 def check_roofs(claim: Claim) -> None:
     """Refuse a subject other than `unit precision / memory`, and an unknown storage precision."""
-    unit_precision(halves(claim.subject)[0])
-    check_precisions(claim)
+    kinds.unit_precision(kinds.halves(claim.subject)[0])
+    kinds.check_precisions(claim)
 
 
 def _roofs(claim: Claim, hardware: Hardware) -> tuple[str, str, Ladder, Ladder]:
     """(unit, precision, peak, bandwidth)"""
-    left, memory = halves(claim.subject)
-    unit, compute = unit_precision(left)
+    left, memory = kinds.halves(claim.subject)
+    unit, compute = kinds.unit_precision(left)
     computing, moving = hardware.unit(unit), hardware.memory(memory)
     return unit, compute, computing.derivation(compute), moving.derivation()
 
@@ -142,5 +133,5 @@ ATTAINABLE = Kind(
     obtain_attainable,
     OPS_PER_S,
     check=check_roofs,
-    options={**STORED, **WORKLOAD},
+    options={**kinds.STORED, **kinds.WORKLOAD},
 )

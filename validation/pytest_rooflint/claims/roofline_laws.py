@@ -160,20 +160,12 @@ def _in_mode(hardware: Hardware, ops_per_s: float, precision: str) -> str:
 def _memory_time_bandwidth(hardware: Hardware, setting: Setting) -> Iterator[str]:
     memory = f"memories.{hardware.main_memory().name}."
     faster = _doubled(hardware, lambda path: path in (f"{memory}bandwidth", f"{memory}pin_rate"))
-    for name in precisions(hardware, setting):
-        before, after = setting.estimate(hardware, name), setting.estimate(faster, name)
-        yield from _halved(name, "memory time", before.memory_s.sum(), after.memory_s.sum())
-        yield from _kept(name, "compute time", before.compute_s.sum(), after.compute_s.sum())
-        yield from _no_longer(name, before, after)
+    return _only_one_time_halves("memory", hardware, faster, setting)
 
 
 def _compute_time_clock(hardware: Hardware, setting: Setting) -> Iterator[str]:
     faster = _doubled(hardware, lambda path: bool(_CLOCK.fullmatch(path)))
-    for name in precisions(hardware, setting):
-        before, after = setting.estimate(hardware, name), setting.estimate(faster, name)
-        yield from _halved(name, "compute time", before.compute_s.sum(), after.compute_s.sum())
-        yield from _kept(name, "memory time", before.memory_s.sum(), after.memory_s.sum())
-        yield from _no_longer(name, before, after)
+    return _only_one_time_halves("compute", hardware, faster, setting)
 
 
 def _doubled(hardware: Hardware, which: Callable[[str], bool]) -> Hardware:
@@ -182,19 +174,20 @@ def _doubled(hardware: Hardware, which: Callable[[str], bool]) -> Hardware:
     return hardware.with_facts(facts)
 
 
-def _halved(precision: str, what: str, before: float, after: float) -> Iterator[str]:
-    if not np.isclose(2 * after, before, rtol=ROUNDING, atol=0):
-        yield f"{precision}: {what} {_time(before)} becomes {_time(after)} instead of half"
-
-
-def _kept(precision: str, what: str, before: float, after: float) -> Iterator[str]:
-    if not np.isclose(after, before, rtol=ROUNDING, atol=0):
-        yield f"{precision}: {what} {_time(before)} becomes {_time(after)} and should not change"
-
-
-def _no_longer(precision: str, before: Estimate, after: Estimate) -> Iterator[str]:
-    if after.latency_s > before.latency_s * (1 + ROUNDING):
-        yield f"{precision}: latency grows from {_time(before.latency_s)} to {_time(after.latency_s)} with faster parts"
+def _only_one_time_halves(which: str, hardware: Hardware, faster: Hardware, setting: Setting) -> Iterator[str]:
+    """Breaches where the memory or the compute time does not halve, or the other one or the latency gets worse."""
+    for name in precisions(hardware, setting):
+        before, after = setting.estimate(hardware, name), setting.estimate(faster, name)
+        memory = (before.memory_s.sum(), after.memory_s.sum())
+        compute = (before.compute_s.sum(), after.compute_s.sum())
+        other = "compute" if which == "memory" else "memory"
+        halved, kept = (memory, compute) if which == "memory" else (compute, memory)
+        if not np.isclose(2 * halved[1], halved[0], rtol=ROUNDING, atol=0):
+            yield f"{name}: {which} time {_time(halved[0])} becomes {_time(halved[1])} instead of half"
+        if not np.isclose(kept[1], kept[0], rtol=ROUNDING, atol=0):
+            yield f"{name}: {other} time {_time(kept[0])} becomes {_time(kept[1])} and should not change"
+        if after.latency_s > before.latency_s * (1 + ROUNDING):
+            yield f"{name}: latency grows from {_time(before.latency_s)} to {_time(after.latency_s)} with faster parts"
 
 
 # ---- intensity
