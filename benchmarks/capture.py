@@ -14,8 +14,7 @@ from pathlib import Path
 
 import torch
 
-from rooflint.workloads.capture.torchvision_import import import_torchvision
-from rooflint.workloads.capture.torchvision_networks import capture_torchvision
+from rooflint.workloads.capture.torchvision_networks import capture_torchvision, import_torchvision
 from rooflint.workloads.load import network
 
 NAME = "resnet18"
@@ -25,7 +24,7 @@ from pathlib import Path
 from rooflint.workloads.load import network
 assert network("{name}", [{size}], Path(r"{folder}")).total_macs > 0
 """
-TORCH = "from rooflint.workloads.capture.torchvision_import import import_torchvision; import_torchvision()"
+TORCH = "from rooflint.workloads.capture.torchvision_networks import import_torchvision; import_torchvision()"
 
 
 def bare() -> None:

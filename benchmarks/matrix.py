@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _names() -> list[str]:
-    from rooflint.workloads.capture.torchvision_import import import_torchvision  # noqa: PLC0415  # torch only where it is needed
+    from rooflint.workloads.capture.torchvision_networks import import_torchvision  # noqa: PLC0415  # torch only where it is needed
 
     models = import_torchvision().models
     return list(models.list_models(module=models))

@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from rooflint.base.errors import RooflintError
-from rooflint.workloads.capture.torchvision_import import import_torchvision
 from rooflint.workloads.capture.torchvision_networks import (
     capture_torchvision,
     family,
+    import_torchvision,
     input_shape,
     networks,
     trace_torchvision,

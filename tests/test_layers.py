@@ -44,7 +44,7 @@ REPORT = ("rooflint.base", "rooflint.output")
 
 #: Modules that need torch; nothing imports them at a start.
 TORCH = {f"rooflint.workloads.capture.{name}" for name in (
-    "detection", "graph", "torchvision_import", "torchvision_networks", "trace", "user_model", "write",
+    "graph", "torchvision_networks", "trace", "user_model", "write",
 )}  # fmt: skip
 
 #: What needs no third-party library at all, so that it can be read, and imported, alone.
@@ -129,7 +129,7 @@ def test_the_walker_sees_the_imports_that_are_there():
     # from rooflint.base import strict_yaml
     assert "rooflint.base.strict_yaml" in [name for _, name in imports("rooflint.hardware.registry")]
     # import_module("torchvision")
-    assert "torchvision" in [name for _, name in imports("rooflint.workloads.capture.torchvision_import")]
+    assert "torchvision" in [name for _, name in imports("rooflint.workloads.capture.torchvision_networks")]
     assert "torch" in [name for _, name in imports("rooflint.workloads.capture.write", at_start=True)]
     # inside a function: an import, and not one at the start
     assert "rooflint.output.text" in [name for _, name in imports("rooflint.output.answer")]

@@ -10,11 +10,10 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from rooflint.workloads.capture import torchvision_import
+from rooflint.workloads.capture import torchvision_networks
 from rooflint.workloads.capture import write as module_under_test
 from rooflint.workloads.capture.graph import CaptureError
-from rooflint.workloads.capture.torchvision_import import import_torchvision
-from rooflint.workloads.capture.torchvision_networks import capture_torchvision
+from rooflint.workloads.capture.torchvision_networks import capture_torchvision, import_torchvision
 from rooflint.workloads.capture.trace import capture
 from rooflint.workloads.capture.write import main, write_torchvision
 from rooflint.workloads.ops import UnknownOpError
@@ -275,13 +274,13 @@ def test_another_error_of_the_import_is_not_hidden(monkeypatch):
     def broken(name):
         raise RuntimeError("operator torchvision::other does not exist")
 
-    monkeypatch.setattr(torchvision_import.importlib, "import_module", broken)
+    monkeypatch.setattr(torchvision_networks.importlib, "import_module", broken)
     with pytest.raises(RuntimeError, match="torchvision::other"):
         import_torchvision.__wrapped__()
 
 
 def test_where_torchvision_imports_nothing_is_defined(monkeypatch):
-    monkeypatch.setattr(torchvision_import, "_definitions", lambda: pytest.fail("defined a schema"))
+    monkeypatch.setattr(torchvision_networks, "_definitions", lambda: pytest.fail("defined a schema"))
     assert import_torchvision.__wrapped__() is import_torchvision()
 
 

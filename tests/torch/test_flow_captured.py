@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from rooflint.workloads.capture.torchvision_import import import_torchvision
-from rooflint.workloads.capture.torchvision_networks import build, capture_torchvision, input_shape
+from rooflint.workloads.capture.torchvision_networks import build, capture_torchvision, import_torchvision, input_shape
 from rooflint.workloads.capture.trace import capture
 from rooflint.workloads.capture.user_model import capture_factory, capture_program
 from rooflint.workloads.flow import INPUT

@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from rooflint.workloads.capture.detection import every_box_passes
 from rooflint.workloads.capture.graph import CaptureError
-from rooflint.workloads.capture.torchvision_import import import_torchvision
 from rooflint.workloads.capture.torchvision_networks import (
     FAMILIES,
     build,
     capture_torchvision,
+    every_box_passes,
     example,
     family,
+    import_torchvision,
     input_shape,
     networks,
     trace_torchvision,

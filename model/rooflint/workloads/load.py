@@ -26,8 +26,8 @@ from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import Workload, WorkloadError
 
 RULES = (
-    "ops.py", "load.py", "capture/detection.py", "capture/graph.py", "capture/torchvision_networks.py",
-    "capture/trace.py", "capture/user_model.py",
+    "ops.py", "load.py", "capture/graph.py", "capture/torchvision_networks.py", "capture/trace.py",
+    "capture/user_model.py",
 )  # fmt: skip
 """Modules that decide what is in a table; when one changes, no older entry is found."""
 
@@ -127,7 +127,7 @@ def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: b
         return _program(Path(name), where, fresh)
     if factory:  # what a name means depends on where one stands
         here = [str(Path.cwd()), whole]
-        return _kept(name, here, where, fresh, lambda: _factory(name, whole), _sources)
+        return _kept(name, here, where, fresh, lambda: _captured(name, whole), _sources)
     return _torchvision(name.removeprefix("torchvision/"), whole, where, fresh)
 
 
@@ -175,19 +175,16 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:
     whole = file.resolve()
-    return _kept(str(whole), (), folder, fresh, lambda: _captured_program(file), lambda: [whole])
+    return _kept(str(whole), (), folder, fresh, lambda: _captured(file), lambda: [whole])
 
 
-def _captured_program(file: Path) -> Workload:
-    from rooflint.workloads.capture.user_model import capture_program  # noqa: PLC0415  # torch only where it is needed
+def _captured(source: str | Path, shapes: Shapes = ()) -> Workload:
+    """The table of a saved program or of what a factory makes."""
+    from rooflint.workloads.capture import user_model  # noqa: PLC0415  # torch only where it is needed
 
-    return capture_program(file)
-
-
-def _factory(target: str, shapes: Shapes) -> Workload:
-    from rooflint.workloads.capture.user_model import capture_factory  # noqa: PLC0415  # torch only where it is needed
-
-    return capture_factory(target, shapes)
+    return (
+        user_model.capture_program(source) if isinstance(source, Path) else user_model.capture_factory(source, shapes)
+    )
 
 
 def _kept(

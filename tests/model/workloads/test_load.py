@@ -46,7 +46,7 @@ def test_another_network_input_version_or_rule_is_another_entry(tmp_path, monkey
 
 def test_the_rules_are_the_text_of_modules_that_are_there():
     assert len(rules()) == 64
-    assert {"ops.py", "capture/graph.py", "capture/trace.py", "capture/detection.py"} <= set(RULES)
+    assert {"ops.py", "capture/graph.py", "capture/trace.py", "capture/torchvision_networks.py"} <= set(RULES)
 
 
 def test_an_entry_is_good_while_its_files_hold_what_they_held(tmp_path):
@@ -110,7 +110,7 @@ def test_a_program_is_captured_again_when_its_file_changes(tmp_path, monkeypatch
     tables = iter([mlp([2, 2]), ONE])
     file = tmp_path / "net.pt2"
     file.write_text("first", encoding="utf-8")
-    monkeypatch.setattr(load, "_captured_program", lambda _: next(tables))
+    monkeypatch.setattr(load, "_captured", lambda _: next(tables))
     assert [network(str(file), folder=tmp_path / "kept").total_macs for _ in "12"] == [4, 4]
     file.write_text("second", encoding="utf-8")
     assert network(str(file), folder=tmp_path / "kept") == ONE
@@ -118,7 +118,7 @@ def test_a_program_is_captured_again_when_its_file_changes(tmp_path, monkeypatch
 
 def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(load, "_factory", lambda target, shapes: asked.append((target, shapes)) or ONE)
+    monkeypatch.setattr(load, "_captured", lambda target, shapes: asked.append((target, shapes)) or ONE)
     for shapes in ([], [], [(1, 4)], [[1, 4]]):
         assert network("nets:make", shapes, tmp_path) == ONE
     assert asked == [("nets:make", []), ("nets:make", [[1, 4]])]
@@ -127,7 +127,7 @@ def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monke
 
 
 def test_a_capture_that_cannot_be_kept_is_not_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(load, "_factory", lambda target, shapes: ONE)
+    monkeypatch.setattr(load, "_captured", lambda target, shapes: ONE)
     (taken := tmp_path / "taken").write_text("a file, not a folder", encoding="utf-8")
     with pytest.warns(UserWarning, match="taken: cannot keep the capture of nets:make: "):
         assert network("nets:make", folder=taken) == ONE
@@ -135,14 +135,14 @@ def test_a_capture_that_cannot_be_kept_is_not_lost(tmp_path, monkeypatch):
 
 def test_captures_are_kept_in_the_users_cache_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "user_cache_path", lambda name: tmp_path / name)
-    monkeypatch.setattr(load, "_factory", lambda target, shapes: ONE)
+    monkeypatch.setattr(load, "_captured", lambda target, shapes: ONE)
     network("nets:make")
     assert len(list((tmp_path / "rooflint" / "captures").glob("nets-make-*.json"))) == 1
 
 
 def test_one_name_in_two_folders_is_two_networks(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(load, "_factory", lambda target, shapes: asked.append(target) or ONE)
+    monkeypatch.setattr(load, "_captured", lambda target, shapes: asked.append(target) or ONE)
     for folder in ("here", "there", "here"):
         (tmp_path / folder).mkdir(exist_ok=True)
         monkeypatch.chdir(tmp_path / folder)

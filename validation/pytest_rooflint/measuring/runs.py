@@ -248,7 +248,6 @@ class VisionNetwork:
 def vision_network(name: str, batch: int) -> VisionNetwork:
     """A network whose input is images or clips. Raises NotMeasuredError for another one."""
     from rooflint.workloads.capture import torchvision_networks as known  # noqa: PLC0415  # needs torch
-    from rooflint.workloads.capture.torchvision_import import import_torchvision  # noqa: PLC0415
     from rooflint.workloads.load import network as tabled  # noqa: PLC0415
 
     kind = known.family(name)
@@ -258,7 +257,7 @@ def vision_network(name: str, batch: int) -> VisionNetwork:
         )
 
     def module() -> Any:
-        return import_torchvision().models.get_model(name, weights=None)
+        return known.import_torchvision().models.get_model(name, weights=None)
 
     return VisionNetwork(module, (batch, *known.input_shape(name)[1:]), tabled(name).at_batch(batch).total_macs)
 

@@ -13,8 +13,7 @@ import torch
 
 from rooflint.base.errors import RooflintError
 from rooflint.workloads.capture.graph import CaptureError
-from rooflint.workloads.capture.torchvision_import import import_torchvision
-from rooflint.workloads.capture.torchvision_networks import capture_torchvision, family, input_shape
+from rooflint.workloads.capture.torchvision_networks import capture_torchvision, family, import_torchvision, input_shape
 from rooflint.workloads.capture.trace import capture
 from rooflint.workloads.tables import ROOT, Captured, workload_ids, write_table
 from rooflint.workloads.workload import Workload
