@@ -1,15 +1,18 @@
-"""`prediction`: measurements of a family that was left out, and what is said where nothing is installed."""
+"""`prediction`: measurements of a family that was left out, published tables, and what is not installed."""
+
+import re
 
 import numpy as np
 import pytest
 
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
-from rooflint.hardware.registry import Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.constants import constants_file
-from rooflint_calibration import evaluation, package, topics
-from rooflint_calibration.package import NotInstalledError, family_of
+from rooflint_calibration import evaluation, package, published, topics
+from rooflint_calibration.package import PUBLISHED, NotInstalledError, family_of
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
 
@@ -128,3 +131,128 @@ def test_unknown_words_and_bounds_are_refused(verdict, line, wish):
     with pytest.raises(InputError) as caught:
         verdict(f"prediction: {line}")
     assert wish in str(caught.value)
+
+
+# ---- published tables
+
+SHAPES = ((1, 4096, 4096), (64, 22016, 4096), (4096, 12288, 4096))
+
+HEAD = """\
+title: Some products
+device: {device}
+op: gemm
+precision: fp16
+source: {{document: Some paper, where: table 3, grade: read}}
+why: nothing was left out
+timing: kernel
+{more}columns: [m, n, k, us]
+rows:
+"""
+
+
+@pytest.fixture
+def on_table(tmp_path):
+    """`on_table(claim, times, …)`: on a claim about a table whose rows took so many microseconds."""
+    file, table = tmp_path / "claims.yaml", tmp_path / PUBLISHED / "paper.yaml"
+    table.parent.mkdir(parents=True)
+
+    def judged(line, times, device="nvidia/a40", more=""):
+        rows = "".join(f"  - {[*shape, us]}\n" for shape, us in zip(SHAPES, times, strict=True))
+        table.write_text(HEAD.format(device=device, more=more) + rows, encoding="utf-8")
+        file.write_text(
+            f"source: {{document: Some paper, where: all, grade: read}}\nclaims:\n  - {{prediction: {line}}}\n",
+            encoding="utf-8",
+        )
+        (claim,) = read.load(file).claims
+        return judge(claim, "", Suite.of([tmp_path], [PACKAGED]))
+
+    return judged
+
+
+@pytest.fixture
+def predicted_us(tmp_path):
+    """What the model says of the three products on an A40."""
+    text = HEAD.format(device="nvidia/a40", more="") + "".join(f"  - {[*shape, 1]}\n" for shape in SHAPES)
+    table = published.read(tmp_path / "paper.yaml", text)
+    given = published.given_of(table, Registry())
+    return [1e6 * float(seconds) for seconds in published.predicted_s(table, given)]
+
+
+def test_a_table_that_took_as_long_as_predicted_passes(on_table, predicted_us):
+    found = on_table("published paper, error: 0.1 %, bias: 0.1 %", predicted_us)
+    assert found.outcome == "pass"
+    assert found.obtained.others == ("nvidia/a40",)
+
+
+def test_a_table_that_took_longer_is_red_and_names_the_rows_that_are_farthest_off(on_table, predicted_us):
+    slow = [predicted_us[0], 2 * predicted_us[1], 1.1 * predicted_us[2]]
+    found = on_table("published paper, error: 5 %, bias: 50 %", slow)
+    assert found.outcome == "fail"
+    # (0 + 1/2 + 1/11) / 3
+    assert found.obtained.value == pytest.approx(0.197, abs=1e-3)
+    first, second, _ = found.obtained.details.splitlines()
+    assert re.search(
+        r"paper\.yaml:11  m 64, n 22016, k 4096 is predicted at 0\.50 of its time: [\d.]+ us, measured [\d.]+ us$",
+        first,
+    )
+    assert "m 4096, n 12288, k 4096 is predicted at 0.91" in second
+    assert "the plain roofline: error" in found.obtained.formula
+
+
+def test_where_the_plain_roofline_is_nearer_the_verdict_says_so_first(on_table, predicted_us):
+    fast = [0.4 * us for us in predicted_us]  # below any roofline that has no launch and no loss
+    found = on_table("published paper, error: 5 %, bias: 50 %", fast)
+    assert found.obtained.details.splitlines()[0].strip() == "the plain roofline is nearer to these rows"
+
+
+def test_a_lean_alone_turns_red_too(on_table, predicted_us):
+    slow = [1.1 * us for us in predicted_us]
+    assert on_table("published paper, error: 15 %, bias: 5 %", slow).outcome == "fail"
+    assert on_table("published paper, error: 15 %, bias: 10 %", slow).outcome == "pass"
+
+
+def test_a_regime_is_a_part_of_the_table(on_table, predicted_us):
+    slow = [predicted_us[0], predicted_us[1], 2 * predicted_us[2]]
+    assert on_table("published paper large, error: 40 %, bias: 60 %", slow).outcome == "fail"
+    assert on_table("published paper narrow, error: 1 %, bias: 1 %", slow).outcome == "pass"
+
+
+def test_a_row_faster_than_the_dense_peak_is_red_unless_the_table_says_why(on_table, predicted_us):
+    # 2 · 4096 · 12288 · 4096 op / 149.7 TFLOP/s = 2754 us
+    fast = [predicted_us[0], predicted_us[1], 2700]
+    line = "published paper, error: 50 %, bias: 50 %"
+    found = on_table(line, fast)
+    assert found.outcome == "fail"
+    assert "paper.yaml:12  m 4096, n 12288, k 4096 is faster than the dense peak" in found.obtained.details
+    assert on_table(line, fast, more="beats_peak: its clock is above the printed one\n").outcome == "pass"
+
+
+def test_rows_that_are_not_compared_decide_nothing(on_table, predicted_us):
+    odd = [10 * predicted_us[0], *predicted_us[1:]]
+    assert on_table("published paper, error: 1 %, bias: 1 %", odd, more="from_us: 0.1\n").outcome == "fail"
+    assert on_table("published paper large, error: 1 %, bias: 1 %", odd, more="from_us: 5000\n").outcome == "fail"
+    found = on_table("published paper small, error: 1 %, bias: 1 %", predicted_us, more="from_us: 5000\n")
+    assert "has no row to compare that is 'small'" in found.reason
+
+
+def test_a_table_that_there_is_not_and_a_device_that_lacks_an_input_are_red_in_a_sentence(on_table, predicted_us):
+    found = on_table("published pamper, error: 1 %, bias: 1 %", predicted_us)
+    assert found.outcome == "fail"
+    assert found.reason == "no table silicon/published/pamper.yaml (there are: paper)"
+    found = on_table("published paper, error: 1 %, bias: 1 %", predicted_us, device="nvidia/p40")
+    assert found.outcome == "fail"
+    assert "paper.yaml:2  device: nvidia/p40 computes fp16 on its cuda_core" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "wish"),
+    [
+        ("published, error: 1 %, bias: 1 %", "want published and a table of silicon/published and perhaps a regime"),
+        ("published paper huge, error: 1 %, bias: 1 %", "found 'published paper huge'"),
+        ("published paper, error: 1 %", "bias: is missing"),
+        ("published paper, error: 1 %, bias: 1 %, right: 90 %", "right: unknown option for 'published paper'"),
+    ],
+)
+def test_unknown_words_about_a_table_are_refused(on_table, line, wish):
+    with pytest.raises(InputError, match=wish):
+        on_table(line, (1, 1, 1))
