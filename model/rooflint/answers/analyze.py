@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from rooflint.answers.insights import caveats, energy_bar, latency_bar
-from rooflint.answers.record import Bound, DeviceRecord, RunRecord, device_fields, known, run_fields, run_text
+from rooflint.answers.insights import caveats, energy_bar, latency_bar, roof_of
+from rooflint.answers.record import Bound, DeviceRecord, RunRecord, device_fields, run_fields, run_text
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import (
@@ -27,11 +27,12 @@ from rooflint.kernels.gemm import Breakdown
 from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
 from rooflint.kernels.products import Gemm
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bars, Grid, Point, Prose, Roof, Rooflines, Section, Table
+from rooflint.output.sections import Bars, Grid, Point, Prose, Rooflines, Section, Table
 from rooflint.prediction.comparison import Contender, per_second
 from rooflint.prediction.cost import Amount
 from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, zone
 from rooflint.prediction.predict import Prediction, Setting
+from rooflint.workloads.workload import Workload
 
 COLUMNS = ("kernel", "m × n × k", "time", "tile", "dominant term")
 NOTE = "identical ones grouped; a convolution is an implicit product; rooflint explain gemm M N K derives one"
@@ -71,14 +72,19 @@ def _sizes(times: SiliconEstimate, op: int) -> tuple[float, ...]:
 def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
     one, (m, n, k, groups) = taken_apart(times, ops[0]), _sizes(times, ops[0])
     tile, winograd = f"{one.tile}{f', k in {one.split}' if one.split > 1 else ''}", by_winograd(times, ops[0])
-    others = f" and {len(ops) - 1} identical" if len(ops) > 1 else ""
     return (
-        f"{times.run.op_names[ops[0]]}{others}",
+        _name(times.run, ops),
         f"{m:.0f} × {n:.0f} × {k:.0f}{f', {groups:.0f} times' if groups > 1 else ''}",
         format_quantity(float(times.kernel_s[ops[0]]), SECONDS),
         winograd or tile,
         _longer(times, ops[0]) if winograd else one.bound,
     )
+
+
+def _name(run: Workload, ops: list[int], kind: str = "") -> str:
+    """`conv1 (convolution) and 3 identical`."""
+    others = f" and {len(ops) - 1} identical" if len(ops) > 1 else ""
+    return f"{run.op_names[ops[0]]}{f' ({kind})' if kind else ''}{others}"
 
 
 def _longer(times: SiliconEstimate, op: int) -> str:
@@ -131,7 +137,7 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
         network=found.network.name,
         **(run_fields(found.batch, setting) | device_fields(one.label, found)),
         batch_efficiency=batch_efficiency(single, found) if single else None,
-        power_efficiency_ops_per_j=known(lambda: power_efficiency_ops_per_j(found)),
+        power_efficiency_ops_per_j=power_efficiency_ops_per_j(found) if found.has("energy") else None,
         money_and_carbon=list(spent),
         per_kernel=_kernels(found),
         caveats=list(caveats((one,))),
@@ -152,11 +158,8 @@ def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) 
     yield Grid("Time", Table(("", "", ""), tuple(_time(found, single))), least)
     yield Bars("Latency by bottleneck", (latency_bar(one),), "seconds of a batch")
     if found.silicon:
-        yield Grid(
-            "Kernel models",
-            Table(WAY_COLUMNS, tuple(_kernel_models(found, found.silicon))),
-            "docs/method-silicon-ops.md",
-        )
+        rows = tuple(_kernel_models(found, found.silicon))
+        yield Grid("Kernel models", Table(MODEL_COLUMNS, rows), "docs/method-silicon-ops.md")
     yield Grid("Units", Table(("", "", ""), tuple(_units(found))))
     yield from _energy(one)
     if found.has("footprint"):
@@ -183,11 +186,7 @@ def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, s
     yield "throughput", per_second(found.throughput_per_s), f"batch {found.batch}"
     if single and single.batch != found.batch:
         efficiency = batch_efficiency(single, found)
-        yield (
-            "batch efficiency",
-            percent(efficiency),
-            f"throughput over {found.batch} × that of batch {single.batch}",
-        )
+        yield "batch efficiency", percent(efficiency), f"throughput over {found.batch} × that of batch {single.batch}"
     peak = format_quantity(found.peak_ops_per_s, OPS_PER_S, unit=flop)
     attained = format_quantity(found.attained_ops_per_s, OPS_PER_S, unit=flop)
     yield "attained", attained, f"{percent(found.compute_efficiency)} of {peak}"
@@ -199,7 +198,7 @@ def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, s
     yield "intensity", f"{found.intensity_ops_per_byte:.4g} op/B", breakpoint_
 
 
-WAY_COLUMNS = ("model", "kernels", "time", "share", "× roofline", "calibration")
+MODEL_COLUMNS = ("model", "kernels", "time", "share", "× roofline", "calibration")
 
 
 def _kernel_models(found: Prediction, times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
@@ -231,24 +230,24 @@ def _energy(one: Contender) -> Iterator[Section]:
     found = one.prediction
     if not found.has("energy"):
         return
-    low, high = (end / found.batch for end in found.energy.ends_j)
+    ends = " … ".join(format_quantity(end / found.batch, JOULES) for end in found.energy.ends_j)
+    product = format_quantity(power_efficiency_ops_per_j(found), OPS_PER_J)
     rows = [
-        ("per inference", format_quantity(found.energy_per_sample_j, JOULES), _between(low, high)),
+        ("per inference", format_quantity(found.energy_per_sample_j, JOULES), f"{ends} over the range of the sources"),
         ("per batch", format_quantity(found.energy_j, JOULES), f"{found.batch} inferences"),
         ("power", format_quantity(found.power_w, WATTS), _of_limit(found)),
         ("efficiency", format_quantity(found.ops_per_j, OPS_PER_J), "attained ops per joule"),
-        ("zone", zone(found.compute_efficiency), _zone_said(found)),
+        (
+            "zone",
+            zone(found.compute_efficiency),
+            f"{percent(found.compute_efficiency)} of the peak (sweet spot 40 to 80); × op/J = {product}",
+        ),
     ]
     yield Grid("Energy", Table(("", "", ""), tuple(rows)), "; ".join(found.energy.left_out))
     yield Bars("Energy by cause", (energy_bar(one),), "per inference; the parts add up to the whole")
     columns = ("cause", "energy", "events", "each", "range", "grade", "from")
-    yield Grid(
-        "Terms", Table(columns, tuple(_terms(found))), "per inference; each: typical value, and range in the sources"
-    )
-
-
-def _between(low: float, high: float) -> str:
-    return f"{format_quantity(low, JOULES)} … {format_quantity(high, JOULES)} over the range of the sources"
+    note = "per inference; each: typical value, and range in the sources"
+    yield Grid("Terms", Table(columns, tuple(_terms(found))), note)
 
 
 def _of_limit(found: Prediction) -> str:
@@ -258,23 +257,17 @@ def _of_limit(found: Prediction) -> str:
     return f"{percent(found.over_limit)} of its {limit.display} ({limit_name(limit)})"
 
 
-def _zone_said(found: Prediction) -> str:
-    product = format_quantity(power_efficiency_ops_per_j(found), OPS_PER_J)
-    return f"{percent(found.compute_efficiency)} of the peak (sweet spot 40 to 80); × op/J = {product}"
-
-
 def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
     for term in found.energy.terms:
         each = term.each
         shown = WATTS if term.unit == "s" else JOULES
+        ends = list(dict.fromkeys((each.low, each.high)))
         yield (
             term.name,
             format_quantity(term.total_j / found.batch, JOULES),
             f"{term.counts.sum() / found.batch:.4g} {term.unit}",
             format_quantity(each.typical, shown),
-            ""
-            if each.low == each.high
-            else f"{format_quantity(each.low, shown)} … {format_quantity(each.high, shown)}",
+            " … ".join(format_quantity(end, shown) for end in ends) if len(ends) > 1 else "",
             each.grade,
             each.said,
         )
@@ -308,28 +301,19 @@ def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
         alike.setdefault(key, []).append(op)
     for (kind, shown_s, bound, units, why), ops in list(alike.items())[:most]:
         share = float(seconds[ops].sum()) / found.latency_s
-        others = f" and {len(ops) - 1} identical" if len(ops) > 1 else ""
-        name = f"{found.run.op_names[ops[0]]} ({kind}){others}"
-        yield name, shown_s, percent(share), bound, units, why
+        yield _name(found.run, ops, kind), shown_s, percent(share), bound, units, why
 
 
 def _rooflines(one: Contender) -> Rooflines:
     found = one.prediction
     points = tuple(
-        Point(
-            str(name),
-            one.short,
-            float(ops / moved),
-            float(ops / seconds),
-            float(seconds / found.latency_s),
-        )
+        Point(str(name), one.short, float(ops / moved), float(ops / seconds), float(seconds / found.latency_s))
         for name, ops, moved, seconds in zip(
             found.run.op_names, found.times.ops, found.times.bytes_moved, found.times.kernel_s, strict=True
         )
         if ops and moved
     )
-    roof = Roof(one.short, found.peak_ops_per_s, found.bandwidth_bytes_per_s)
-    return Rooflines("Roofline", (roof,), points, "one point per kernel, launches included")
+    return Rooflines("Roofline", (roof_of(one),), points, "one point per kernel, launches included")
 
 
 def _kernels(found: Prediction) -> list[dict[str, Any]]:

@@ -6,23 +6,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.insights import Explanation, Metric, caveats, energy_bar, explain, insights, latency_bar
-from rooflint.answers.record import (
-    DeviceRecord,
-    RefusedRecord,
-    RunRecord,
-    device_record,
-    listing,
-    run_fields,
-    run_text,
+from rooflint.answers.insights import (
+    Explanation,
+    Metric,
+    caveats,
+    energy_bar,
+    explain,
+    insights,
+    latency_bar,
+    point_of,
+    roof_of,
 )
-from rooflint.base.text import UNKNOWN
+from rooflint.answers.record import DeviceRecord, RefusedRecord, RunRecord, device_record, listing, run_fields, run_text
+from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bars, Grid, Heat, Point, Prose, Roof, Rooflines, Section, Table
+from rooflint.output.sections import Bars, Grid, Heat, Prose, Rooflines, Section, Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
-from rooflint.prediction.predict import ROOFLINE, Prediction
+from rooflint.prediction.predict import ROOFLINE
 
 
 def breakdown(able: Sequence[Contender]) -> Iterator[Section]:
@@ -61,14 +63,9 @@ def _bottlenecks(able: Sequence[Contender]) -> Grid:
 
 def _rooflines(able: Sequence[Contender]) -> Rooflines:
     """Each device's roof, and the network below it."""
-    roofs = tuple(Roof(one.short, one.prediction.peak_ops_per_s, one.prediction.bandwidth_bytes_per_s) for one in able)
-    points = tuple(
-        Point(one.short, one.short, one.prediction.intensity_ops_per_byte, one.prediction.attained_ops_per_s)
-        for one in able
-    )
-    return Rooflines(
-        "Roofline", roofs, points, "the whole network; launch overhead and mixed bounds keep it below its roof"
-    )
+    roofs, points = tuple(map(roof_of, able)), tuple(point_of(one.short, one) for one in able)
+    note = "the whole network; launch overhead and mixed bounds keep it below its roof"
+    return Rooflines("Roofline", roofs, points, note)
 
 
 # ---- the kernel map: the time or energy of each kernel on each device
@@ -83,20 +80,16 @@ def kernel_map(able: Sequence[Contender], metric: str) -> Heat | None:
     shown = tuple(one for one in able if by_time or one.prediction.has("energy"))
     if not shown:
         return None
-    tables = [_per_kernel(one.prediction, by_time) for one in shown]
+    tables = [
+        (found.times.kernel_s if by_time else found.energy.energy_j / found.batch).tolist()
+        for found in (one.prediction for one in shown)
+    ]
     run = shown[0].prediction.run
     rows = tuple(f"{name} ({kind})" for name, kind in zip(run.op_names.tolist(), run.kinds.tolist(), strict=True))
     values = tuple(zip(*tables, strict=True))
     dimension = SECONDS if by_time else JOULES
     cells = tuple(tuple(format_quantity(value, dimension) for value in row) for row in values)
     return Heat(f"Kernels by {metric}", rows, tuple(one.short for one in shown), values, cells, "lower is better")
-
-
-def _per_kernel(found: Prediction, by_time: bool) -> list[float]:
-    """Of a batch, [s]; of one inference, [J]."""
-    if by_time:
-        return [float(value) for value in found.times.kernel_s]
-    return [float(value) / found.batch for value in found.energy.energy_j]
 
 
 def wins(heat: Heat, kinds: Sequence[str]) -> Iterator[str]:
@@ -184,9 +177,8 @@ def marked(one: Contender) -> str:
 def _cell(one: Contender, by: str) -> str:
     """A figure with its caveat: `≥ 14 mJ` is incomplete, `26 MB ✗` does not fit."""
     text = shown(one.prediction, by)
-    if by == "latency" and "fidelity" in one.prediction.reasons:
-        return f"≥ {text}"
-    if by in ("energy", "power") and text != UNKNOWN and not one.prediction.complete:
+    floor = by == "latency" and "fidelity" in one.prediction.reasons
+    if floor or (by in ("energy", "power") and text != UNKNOWN and not one.prediction.complete):
         return f"≥ {text}"
     if by == "memory" and one.prediction.fits is False:
         return f"{text} ✗"
@@ -286,9 +278,11 @@ def answer(found: Comparison, question: Question) -> Answer:
         sections = _explained(*question.explained, told)
     else:
         sections = _compared(found, question, record, heat)
+    roofline = found.setting.fidelity == ROOFLINE
+    basis = "roofline latency" if roofline else "calibrated latency where available"
     return Answer(
         title=f"{found.network.name} on {_devices(found)}",
-        subtitle=f"{run_text(found.network.batch, found.setting)}; {_basis(found)}",
+        subtitle=f"{run_text(found.network.batch, found.setting)}; {basis}",
         sections=tuple(sections),
         record=record,
         listing=_listing(question, record, told, heat),
@@ -333,22 +327,16 @@ def _listing(question: Question, record: CompareRecord, told: Explanation | None
     return listing((record, one) for one in record.devices)
 
 
-def _basis(found: Comparison) -> str:
-    """What the latencies are."""
-    return "roofline latency" if found.setting.fidelity == ROOFLINE else "calibrated latency where available"
-
-
 def _devices(found: Comparison) -> str:
     """`1 device`, `8 of 141 devices`."""
     count = len(found.contenders)
-    if found.chosen_of > count:
-        return f"{count} of {found.chosen_of} devices"
-    return f"{count} device{'s' if count > 1 else ''}"
+    return f"{count} of {found.chosen_of} devices" if found.chosen_of > count else counted(count, "device")
 
 
 def _compared(found: Comparison, question: Question, record: CompareRecord, heat: Heat | None) -> Iterator[Section]:
+    if meeting := found.meets(question.wanted):
+        yield winners(found.among(meeting), "among devices that meet all requirements" if question.wanted else "")
     if found.able:
-        yield from _won(found, question)
         yield overview(found, question.baseline)
     if record.caveats:
         yield Prose("Limitations", tuple(record.caveats))
@@ -363,13 +351,6 @@ def _compared(found: Comparison, question: Question, record: CompareRecord, heat
     if heat:
         yield heat
         yield Prose("Kernel wins by device", tuple(wins(heat, found.able[0].prediction.run.kinds.tolist())))
-
-
-def _won(found: Comparison, question: Question) -> Iterator[Grid]:
-    """The winners, of those that meet the requirements where there are some."""
-    meeting = found.meets(question.wanted)
-    if meeting:
-        yield winners(found.among(meeting), "among devices that meet all requirements" if question.wanted else "")
 
 
 def _next(found: Comparison, question: Question) -> Prose:

@@ -1,11 +1,11 @@
-"""The shape of what `rooflint explain gemm --format json` writes. SI base units are in the names."""
+"""The answer to `rooflint explain gemm`: one matrix product on a GPU, term by term."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rooflint.base.facts import Grade
+from rooflint.base.facts import Fact, Grade
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.schema import Strict
@@ -14,7 +14,7 @@ from rooflint.kernels.gemm import Breakdown
 from rooflint.kernels.products import Fp8Gemm, Gemm
 from rooflint.kernels.shapes import COLD
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
+from rooflint.output.sections import Bar, Bars, Cell, Grid, Part, Prose, Section, Table
 
 Positive = Annotated[float, Field(gt=0)]
 Term = Literal["memory", "power", "arithmetic", "feed", "steps", "store", "reduction", "launch", "quantise"]
@@ -84,7 +84,7 @@ class GemmRecord(Record):
     caveats: list[str]
 
 
-# ---- The answer to `rooflint explain gemm`: the ladder of one matrix product, what binds it, and what would change i
+# ---- the answer: the ladder of one matrix product, what binds it, and what would change it
 
 MORE = 2.0
 """Factor by which each resource is increased."""
@@ -93,11 +93,7 @@ OTHERS = 6
 SAME = 0.005
 """Relative change of a latency below which a resource is reported as "no change"."""
 
-LISTING = (
-    *("hardware", "precision", "m", "n", "k", "batch", "tile_m", "tile_n", "split", "waves", "bound", "latency_s"),
-    *("main_s", "store_s", "kernel_s", "power_s", "memory_s", "l2_miss_share", "overlapped_s"),
-    *("reduction_s", "launch_s", "quantise_s"),
-)
+LISTING = ("hardware", "precision", "m", "n", "k", "batch", *GemmKernelRecord.model_fields)
 
 WAITS = {
     "memory": "the bytes moved: fewer (a narrower precision, operands left in L2) or more bandwidth would help",
@@ -130,9 +126,10 @@ def answer(question: DeviceKernel) -> Answer:
     twice = dict(with_more(question, MORE))
     m, n, k, batch = _sizes(question)
     times = f" × {batch}" if batch > 1 else ""
+    calibrated = f", calibrated on {question.own.spec.name}" if question.own else ""
     return Answer(
         title=f"GEMM {m} × {n} × {k}{times} on {question.hardware.name}",
-        subtitle=f"{question.hardware.label}, {_precision(question)}, {_warmth(question)}{_calibrated(question)}",
+        subtitle=f"{question.hardware.label}, {_precision(question)}, {_warmth(question)}{calibrated}",
         sections=(
             _summary(question, ones[0]),
             _ladder(question, ones[0]),
@@ -143,7 +140,7 @@ def answer(question: DeviceKernel) -> Answer:
             Prose("Limitations", question.caveats),
         ),
         record=_record(question, ones, twice),
-        listing=Table(LISTING, tuple(_listed(question, one) for one in ones)),
+        listing=_listing(question, ones),
     )
 
 
@@ -157,10 +154,6 @@ def _warmth(question: DeviceKernel) -> str:
     if copies == COLD:
         return "operands in memory"
     return f"{copies:.0f} set{'s' if copies != 1 else ''} of weights in rotation"
-
-
-def _calibrated(question: DeviceKernel) -> str:
-    return f", calibrated on {question.own.spec.name}" if question.own else ""
 
 
 def _summary(question: DeviceKernel, one: Breakdown) -> Section:
@@ -212,8 +205,9 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
     bytes_moved = question.kernel.bytes_moved(question.work).item()
     moved = format_quantity(bytes_moved, BYTES)
     rate = format_quantity(bytes_moved / one.memory_s, BYTES_PER_S)
+    loop = (f"{name.removesuffix('s')} {clocks:.3g}" for name, clocks in one.clocks_per_k.items() if clocks)
     rows = [
-        ("  main loop", _time(one.main_s), _loop(one)),
+        ("  main loop", _time(one.main_s), f"clocks per k: {', '.join(loop)}"),
         ("  store", _time(one.store_s), beside),
         ("kernel", _time(one.kernel_s), f"tile {one.tile}, k in {one.split}, {_waves(question, one)}"),
         ("power", _time(one.power_s), f"all ops at {format_number(question.chip.tdp_w)} W"),
@@ -238,11 +232,6 @@ def _waves(question: DeviceKernel, one: Breakdown) -> str:
     if question.chip.asynchronous:
         return f"{one.load:.3g} tiles per SM"
     return f"{one.load:.3g} tiles per SM in {one.waves:.0f} wave{'s' if one.waves != 1 else ''}"
-
-
-def _loop(one: Breakdown) -> str:
-    parts = (f"{name.removesuffix('s')} {clocks:.3g}" for name, clocks in one.clocks_per_k.items() if clocks)
-    return "clocks per k: " + ", ".join(parts)
 
 
 def _bars(one: Breakdown) -> Section:
@@ -273,7 +262,9 @@ def _others(ones: Sequence[Breakdown]) -> Section:
 
 def _facts(question: DeviceKernel) -> Section:
     rows = tuple((fact.path, fact.display, fact.source.grade) for fact in question.facts)
-    return Grid("Facts", Table(("fact", "value", "grade"), rows), f"constants: {_packages(question)}")
+    kinds = ("products", "cores") if question.chip.cores else ("products",)
+    packages = "; ".join(question.file.fit(kind).package for kind in kinds)
+    return Grid("Facts", Table(("fact", "value", "grade"), rows), f"constants: {packages}")
 
 
 def _waits(question: DeviceKernel, one: Breakdown) -> str:
@@ -281,64 +272,38 @@ def _waits(question: DeviceKernel, one: Breakdown) -> str:
     return said.replace("matrix units", "CUDA cores") if question.chip.cores else said
 
 
-def _packages(question: DeviceKernel) -> str:
-    package = question.file.fit().package
-    return f"{package}; {question.file.fit('cores').package}" if question.chip.cores else package
+def _kernel(one: Breakdown) -> GemmKernelRecord:
+    tile = one.tile
+    return GemmKernelRecord.from_object(one, tile_m=tile.m, tile_n=tile.n, l2_miss_share=one.miss_share)
 
 
-def _kernel(one: Breakdown) -> dict[str, Any]:
-    return {
-        "tile_m": one.tile.m,
-        "tile_n": one.tile.n,
-        "split": one.split,
-        "waves": one.waves,
-        "bound": one.bound,
-        "latency_s": one.latency_s,
-        "main_s": one.main_s,
-        "store_s": one.store_s,
-        "kernel_s": one.kernel_s,
-        "power_s": one.power_s,
-        "memory_s": one.memory_s,
-        "l2_miss_share": one.miss_share,
-        "overlapped_s": one.overlapped_s,
-        "reduction_s": one.reduction_s,
-        "launch_s": one.launch_s,
-        "quantise_s": one.quantise_s,
-    }
+def _fact(fact: Fact) -> GemmFactRecord:
+    document, grade = fact.source.document, fact.source.grade
+    return GemmFactRecord.from_object(fact, shown=fact.display, document=document, grade=grade)
 
 
-def _listed(question: DeviceKernel, one: Breakdown) -> tuple[Any, ...]:
-    return (question.hardware.label, question.kernel.precision, *_sizes(question), *_kernel(one).values())
+def _listing(question: DeviceKernel, ones: Sequence[Breakdown]) -> Table:
+    """A row for each tile and split."""
+    asked: tuple[Cell, ...] = (question.hardware.label, question.kernel.precision, *_sizes(question))
+    return Table(LISTING, tuple((*asked, *dict(_kernel(one)).values()) for one in ones))
 
 
 def _record(question: DeviceKernel, ones: Sequence[Breakdown], twice: dict[str, float]) -> GemmRecord:
     ends, copies = _ends(question), question.work.copies
     return GemmRecord.build(
-        **{
-            "hardware": question.hardware.label,
-            "precision": question.kernel.precision,
-            **dict(zip(("m", "n", "k", "batch"), _sizes(question), strict=True)),
-            "copies": None if copies == COLD else int(copies),
-            "latency_s": ones[0].latency_s,
-            "latency_low_s": min(ends),
-            "latency_high_s": max(ends),
-            "roofline_s": question.floor_s.item(),
-            "kernel": _kernel(ones[0]),
-            "alternatives": [_kernel(one) for one in ones[1:]],
-            "twice": [{"resource": name, "latency_s": seconds} for name, seconds in twice.items()],
-            "facts": [
-                {
-                    "path": fact.path,
-                    "value": fact.value,
-                    "shown": fact.display,
-                    "document": fact.source.document,
-                    "where": fact.where,
-                    "grade": fact.source.grade,
-                }
-                for fact in question.facts
-            ],
-            "caveats": list(question.caveats),
-        }
+        hardware=question.hardware.label,
+        precision=question.kernel.precision,
+        **dict(zip(("m", "n", "k", "batch"), _sizes(question), strict=True)),
+        copies=None if copies == COLD else int(copies),
+        latency_s=ones[0].latency_s,
+        latency_low_s=min(ends),
+        latency_high_s=max(ends),
+        roofline_s=question.floor_s.item(),
+        kernel=_kernel(ones[0]),
+        alternatives=[_kernel(one) for one in ones[1:]],
+        twice=[GemmMoreRecord(resource=name, latency_s=seconds) for name, seconds in twice.items()],
+        facts=[_fact(fact) for fact in question.facts],
+        caveats=list(question.caveats),
     )
 
 

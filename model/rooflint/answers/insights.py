@@ -23,13 +23,12 @@ from rooflint.base.units import (
 from rooflint.energy.terms import Term
 from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.kernel import FITTED_IN
-from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
+from rooflint.kernels.network import MODELS, SiliconEstimate, rests_on
 from rooflint.kernels.products import Fp8Gemm
-from rooflint.output.sections import Bar, Part
+from rooflint.output.sections import Bar, Part, Point, Roof
 from rooflint.prediction.comparison import CRITERIA, Comparison, Contender, flips, score_of
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction
-from rooflint.roofline import Numbers, kernel_time_s
 
 
 def caveats(contenders: Iterable[Contender]) -> tuple[str, ...]:
@@ -60,7 +59,8 @@ def _of_silicon(one: Contender) -> Iterator[str]:
     carried = {name: float(times.kernel_s[(times.kernel_models == name) & ~times.calibrated].sum()) for name in MODELS}
     share = sum(carried.values()) / found.latency_s
     if share:
-        kinds = "; ".join(f"{name} {_carried(times, name)}" for name, seconds in carried.items() if seconds)
+        names = [name for name, seconds in carried.items() if seconds]
+        kinds = "; ".join(f"{name} {rests_on(times, name).removeprefix('not calibrated: ')}" for name in names)
         yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
     if times.chip.cores:
         yield f"{one.short}: runs on CUDA cores, for which only efficiency and energy are fitted"
@@ -99,11 +99,6 @@ def _of_precision(one: Contender, times: SiliconEstimate) -> Iterator[str]:
         )
 
 
-def _carried(times: SiliconEstimate, name: ModelName) -> str:
-    """What an uncalibrated kernel model uses instead of own measurements."""
-    return rests_on(times, name).removeprefix("not calibrated: ")
-
-
 # ---- insights
 
 CLOSE = 1.05
@@ -117,7 +112,7 @@ def insights(found: Comparison) -> tuple[str, ...]:
     """In the order in which a reader needs them."""
     told = [*_uneven(found), *_mixed(found), *_leads(found), *_flips(found)]
     if len(found.able) <= MOST:
-        told += [sentence for one in found.able for sentence in _flags(one)]
+        told += [f"{one.short}: {flag.message}" for one in found.able for flag in red_flags(one.prediction)]
         told += [_largest_term(one) for one in found.able if one.prediction.has("energy")]
     else:
         told += _counted(found.able)
@@ -220,11 +215,6 @@ def _flips(found: Comparison) -> Iterator[str]:
         yield f"calibration decides {by}: at the roofline {other.short} wins ({value}; --fidelity roofline)"
 
 
-def _flags(one: Contender) -> Iterator[str]:
-    for flag in red_flags(one.prediction):
-        yield f"{one.short}: {flag.message}"
-
-
 def _largest_term(one: Contender) -> str:
     terms = one.prediction.energy.terms
     largest = max(terms, key=lambda term: term.total_j)
@@ -294,43 +284,30 @@ def energy_bar(one: Contender) -> Bar:
 
 def _energy_differences(one: Contender, two: Contender) -> Iterator[tuple[float, str]]:
     """Each cause of energy with what it makes of the difference, per inference."""
-    mine, theirs = (_causes(each.prediction) for each in (one, two))
+    mine, theirs = ({term.name: term for term in each.prediction.energy.terms} for each in (one, two))
     whole = two.prediction.energy_per_sample_j - one.prediction.energy_per_sample_j
     for name in dict.fromkeys((*mine, *theirs)):
         ours, others = mine.get(name), theirs.get(name)
-        difference = (others.per_sample_j if others else 0.0) - (ours.per_sample_j if ours else 0.0)
+        difference = _per_sample_j(two, others) - _per_sample_j(one, ours)
         share = f"{percent(difference / whole)} of the difference" if whole else "no difference"
         yield difference, f"{name}: {_told(one, ours)}, {_told(two, others)}; {share}"
 
 
-@dataclass(frozen=True)
-class _Cause:
-    """A term of one inference."""
-
-    term: Term
-    batch: int
-
-    @property
-    def per_sample_j(self) -> float:
-        return self.term.total_j / self.batch
-
-    def __str__(self) -> str:
-        counts = float(self.term.counts.sum()) / self.batch
-        each = self.term.each.typical
-        if self.term.unit == "s":
-            return f"{format_quantity(each, WATTS)} × {format_quantity(counts, SECONDS)}"
-        return f"{_many(counts, self.term.unit)} × {format_quantity(each, JOULES)}"
+def _per_sample_j(who: Contender, term: Term | None) -> float:
+    return term.total_j / who.prediction.batch if term else 0.0
 
 
-def _causes(found: Prediction) -> dict[str, _Cause]:
-    return {term.name: _Cause(term, found.batch) for term in found.energy.terms}
-
-
-def _told(who: Contender, cause: _Cause | None) -> str:
-    if cause is None:
+def _told(who: Contender, term: Term | None) -> str:
+    """`t4 9.6 mJ (1.8 G op × 5.3 pJ)`: a term of one inference."""
+    if term is None:
         left_out = who.prediction.energy.left_out
         return f"not known for {who.short}" if left_out else f"{who.short} has no such term"
-    return f"{who.short} {format_quantity(cause.per_sample_j, JOULES)} ({cause})"
+    counts, each = float(term.counts.sum()) / who.prediction.batch, term.each.typical
+    if term.unit == "s":
+        product = f"{format_quantity(each, WATTS)} × {format_quantity(counts, SECONDS)}"
+    else:
+        product = f"{_many(counts, term.unit)} × {format_quantity(each, JOULES)}"
+    return f"{who.short} {format_quantity(_per_sample_j(who, term), JOULES)} ({product})"
 
 
 def _power(one: Contender, two: Contender) -> Iterator[str]:
@@ -354,6 +331,16 @@ def latency_bar(one: Contender) -> Bar:
     shares = one.prediction.shares.items()
     parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in shares)
     return Bar(one.short, parts, format_quantity(one.prediction.latency_s, SECONDS))
+
+
+def roof_of(one: Contender) -> Roof:
+    """The peak and the bandwidth of a device."""
+    return Roof(one.short, one.prediction.peak_ops_per_s, one.prediction.bandwidth_bytes_per_s)
+
+
+def point_of(label: str, one: Contender) -> Point:
+    """A whole network under the roof of a device."""
+    return Point(label, one.short, one.prediction.intensity_ops_per_byte, one.prediction.attained_ops_per_s)
 
 
 def _waits(found: Prediction) -> str:
@@ -392,12 +379,11 @@ def _exchanges(mine: Prediction, theirs: Prediction) -> Iterator[tuple[str, str,
         yield from _exchanged_chips(mine, theirs.silicon)
         return
     times, peak, bandwidth = theirs.times, mine.peak_ops_per_s, mine.bandwidth_bytes_per_s
+    yield "peak", format_quantity(peak, OPS_PER_S), replace(times, peak_ops_per_s=peak).latency_s
+    moved = replace(times, bandwidth_bytes_per_s=bandwidth)
+    yield "bandwidth", format_quantity(bandwidth, BYTES_PER_S), moved.latency_s
     overhead = mine.times.overhead_s
-    others = times.memory_s, times.compute_s
-    yield "peak", format_quantity(peak, OPS_PER_S), _total(times.ops / peak, others[0], times.overhead_s)
-    moved = times.bytes_moved / bandwidth
-    yield "bandwidth", format_quantity(bandwidth, BYTES_PER_S), _total(others[1], moved, times.overhead_s)
-    yield "launch overhead", format_quantity(overhead, SECONDS), _total(others[1], others[0], overhead)
+    yield "launch overhead", format_quantity(overhead, SECONDS), replace(times, overhead_s=overhead).latency_s
 
 
 def _exchanged_chips(mine: Prediction, theirs: SiliconEstimate) -> Iterator[tuple[str, str, float]]:
@@ -413,11 +399,6 @@ def _exchanged_chips(mine: Prediction, theirs: SiliconEstimate) -> Iterator[tupl
     yield "SMs", said, theirs.on(replace(theirs.chip, **units)).latency_s
     shown = format_quantity(chip.tdp_w, WATTS)
     yield "rated power", shown, theirs.on(replace(theirs.chip, tdp_w=chip.tdp_w)).latency_s
-
-
-def _total(compute_s: Numbers, memory_s: Numbers, overhead_s: float) -> float:
-    """Latency of kernels one after the other. [s]"""
-    return float(kernel_time_s(compute_s, memory_s, overhead_s).sum())
 
 
 # ---- memory, utilization

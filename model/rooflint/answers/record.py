@@ -4,19 +4,19 @@ SI base units are in the names; null stands for what is not known. A change that
 the end of `schema`; an addition does not.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal, Self, TypeVar
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from rooflint.base.facts import Grade
 from rooflint.coefficients.library import FREE
+from rooflint.energy.terms import Term
 from rooflint.hardware.schema import Strict
 from rooflint.output.sections import Cell, Table
 from rooflint.prediction.metrics import Zone, red_flags, zone
-from rooflint.prediction.predict import SILICON, NotKnownError, Prediction, Setting
+from rooflint.prediction.predict import SILICON, Prediction, Setting
 
-T = TypeVar("T")
 Share = Annotated[float, Field(ge=0)]
 Bound = Literal["compute", "memory", "launch"]
 FidelityName = Literal["roofline", "silicon"]
@@ -84,37 +84,6 @@ class EnergyRecord(Strict):
     left_out: list[str]
     terms: list[TermRecord]
 
-    @classmethod
-    def of(cls, found: Prediction) -> Self:
-        """Raises NotKnownError."""
-        low, high = found.energy.ends_j
-        return cls(
-            batch_j=found.energy_j,
-            batch_low_j=low,
-            batch_high_j=high,
-            per_inference_j=found.energy_per_sample_j,
-            power_w=found.power_w,
-            over_limit=found.over_limit,
-            ops_per_j=found.ops_per_j,
-            grade=found.energy.grade,
-            left_out=list(found.energy.left_out),
-            terms=[
-                TermRecord(
-                    name=term.name,
-                    group=term.group,
-                    events=float(term.counts.sum()),
-                    unit=term.unit,
-                    each_j=term.each.typical,
-                    each_low_j=term.each.low,
-                    each_high_j=term.each.high,
-                    energy_j=term.total_j,
-                    said=term.each.said,
-                    grade=term.each.grade,
-                )
-                for term in found.energy.terms
-            ],
-        )
-
 
 class MemoryRecord(Strict):
     """The memory that a batch takes."""
@@ -123,16 +92,6 @@ class MemoryRecord(Strict):
     activation_bytes: float
     weight_bytes: float
     peak_at: str
-
-    @classmethod
-    def of(cls, found: Prediction) -> Self:
-        """Raises NotKnownError."""
-        return cls(
-            peak_bytes=found.peak_bytes,
-            activation_bytes=found.activation_bytes,
-            weight_bytes=found.weight_bytes,
-            peak_at=found.footprint.peak_op,
-        )
 
 
 class WaitsRecord(Strict):
@@ -204,37 +163,58 @@ class DeviceRecord(Strict):
 
 def device_fields(label: str, found: Prediction) -> dict[str, Any]:
     """Values of a DeviceRecord."""
-    return {
+    laid = found.has("allocation")
+    values = {
         "device": label,
         "name": found.hardware.name,
         "kind": found.hardware.kind,
         "operating_point": found.hardware.mode,
-        "fidelity": found.fidelity,
         "kernels": len(found.run),
-        "latency_s": found.latency_s,
         "waits_s": WaitsRecord(**found.shares),
-        "bound": found.bound,
-        "throughput_per_s": found.throughput_per_s,
         "ops": float(found.times.ops.sum()),
         "bytes_moved": float(found.times.bytes_moved.sum()),
-        "intensity_ops_per_byte": found.intensity_ops_per_byte,
-        "breakpoint_ops_per_byte": found.breakpoint_ops_per_byte,
-        "peak_ops_per_s": found.peak_ops_per_s,
-        "attained_ops_per_s": found.attained_ops_per_s,
-        "compute_efficiency": found.compute_efficiency,
         "zone": zone(found.compute_efficiency),
         "peak_bandwidth_bytes_per_s": found.bandwidth_bytes_per_s,
         "attained_bandwidth_bytes_per_s": found.attained_bytes_per_s,
-        "bandwidth_efficiency": found.bandwidth_efficiency,
-        "latency_of_held_units_s": known(lambda: found.latency_of_held_units_s),
-        "utilization": known(lambda: found.utilization),
-        "units": known(lambda: _units(found)),
-        "fits": found.fits,
-        "memory": known(lambda: MemoryRecord.of(found)),
-        "energy": known(lambda: EnergyRecord.of(found)),
-        "red_flags": [FlagRecord(name=one.name, value=one.value, said=one.message) for one in red_flags(found)],
+        "latency_of_held_units_s": found.latency_of_held_units_s if laid else None,
+        "utilization": found.utilization if laid else None,
+        "units": [UnitRecord.from_object(one, share_of_latency=one.of_latency) for one in found.unit_shares]
+        if laid
+        else None,
+        "memory": MemoryRecord.from_object(found, peak_at=found.footprint.peak_op) if found.has("footprint") else None,
+        "energy": _energy(found) if found.has("energy") else None,
+        "red_flags": [FlagRecord.from_object(one, said=one.message) for one in red_flags(found)],
         "not_known": dict(found.reasons),
     }
+    return {name: getattr(found, name) for name in DeviceRecord.model_fields if name not in values} | values
+
+
+def _energy(found: Prediction) -> EnergyRecord:
+    low, high = found.energy.ends_j
+    return EnergyRecord.from_object(
+        found,
+        batch_j=found.energy_j,
+        batch_low_j=low,
+        batch_high_j=high,
+        per_inference_j=found.energy_per_sample_j,
+        grade=found.energy.grade,
+        left_out=list(found.energy.left_out),
+        terms=[_term(term) for term in found.energy.terms],
+    )
+
+
+def _term(term: Term) -> TermRecord:
+    each = term.each
+    return TermRecord.from_object(
+        term,
+        events=float(term.counts.sum()),
+        each_j=each.typical,
+        each_low_j=each.low,
+        each_high_j=each.high,
+        energy_j=term.total_j,
+        said=each.said,
+        grade=each.grade,
+    )
 
 
 def device_record(label: str, found: Prediction | None, refused: str) -> DeviceRecord | RefusedRecord:
@@ -242,21 +222,6 @@ def device_record(label: str, found: Prediction | None, refused: str) -> DeviceR
     if found is None:
         return RefusedRecord(device=label, not_supported=refused)
     return DeviceRecord(**device_fields(label, found))
-
-
-def _units(found: Prediction) -> list[UnitRecord]:
-    return [
-        UnitRecord(kind=one.kind, held=one.held, total=one.total, share_of_latency=one.of_latency)
-        for one in found.unit_shares
-    ]
-
-
-def known(value: Callable[[], T]) -> T | None:
-    """A value, or None where it is not known."""
-    try:
-        return value()
-    except NotKnownError:
-        return None
 
 
 # ---- the same as rows of a spreadsheet

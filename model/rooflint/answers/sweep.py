@@ -21,7 +21,7 @@ from rooflint.base.units import percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Curve, Curves, Grid, Prose, Section, Table
-from rooflint.prediction.comparison import BALANCE, CRITERIA, Requirement, shown
+from rooflint.prediction.comparison import BALANCE, Requirement, score_of, shown
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction
 from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
@@ -208,21 +208,10 @@ def _lead(able: Sequence[BatchSweep], batch: int, by: str) -> str:
     first = leader(able, batch, by)
     if first is None:
         return "tie" if any(one.at(batch) for one in able) else UNKNOWN
-    rest = [one for one in able if one is not first]
-    second = leader(rest, batch, by)
-    mine, theirs = (_score(one, batch, by) for one in (first, second))
-    if not mine or not theirs:
-        return first.label
-    return f"{first.label} {theirs / mine:.3g}×"
-
-
-def _score(one: BatchSweep | None, batch: int, by: str) -> float | None:
-    found = one.at(batch) if one else None
-    if found is None:
-        return None
-    if by == BALANCE:
-        return found.energy_per_sample_j * found.latency_s if found.complete else None
-    return CRITERIA[by].of(found)
+    second = leader([one for one in able if one is not first], batch, by)
+    scores = [score_of(found, by) for one in (first, second) if one and (found := one.at(batch))]
+    mine, theirs = (*scores, None)[:2]
+    return f"{first.label} {theirs / mine:.3g}×" if mine and theirs else first.label
 
 
 def _rows(one: BatchSweep) -> Iterator[tuple[str, ...]]:
@@ -266,16 +255,11 @@ def _told(able: Sequence[BatchSweep]) -> Iterator[str]:
 def _crossed(cross: Crossover, by: str) -> Iterator[str]:
     loser, winner = cross.winner_before.at(cross.after), cross.winner_after.at(cross.after)
     if loser and winner:
+        mine, theirs = (f"{shown(one, by)} ({_most(one, by)})" for one in (winner, loser))
         yield (
             f"{cross.winner_after.label} overtakes {cross.winner_before.label} in {by} between batch "
-            f"{cross.before} and {cross.after}: {_why(loser, winner, by)} at {cross.after}"
+            f"{cross.before} and {cross.after}: {mine} vs {theirs} at {cross.after}"
         )
-
-
-def _why(loser: Prediction, winner: Prediction, by: str) -> str:
-    """Both figures with their largest part, at the batch where one falls behind."""
-    mine, theirs = (f"{shown(one, by)} ({_most(one, by)})" for one in (winner, loser))
-    return f"{mine} vs {theirs}"
 
 
 def _most(found: Prediction, by: str) -> str:

@@ -137,7 +137,11 @@ def _sections(estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpE
     yield _ladder(first)
     yield _power(first, at)
     if ranged:
-        yield Grid("Over the range", Table(("ALUs", "clock", "power", "peak"), tuple(map(_point, estimates))))
+        rows = tuple(
+            (str(one.case.alus), format_quantity(one.case.clock_hz, HERTZ), _watts(one.power_w), _peak(one))
+            for one in estimates
+        )
+        yield Grid("Over the range", Table(("ALUs", "clock", "power", "peak"), rows))
         yield from _curves("Power over the range", {"": estimates})
     for by, found in comparisons.items():
         named = {
@@ -180,10 +184,6 @@ def _power(one: TdpEstimate, at: str) -> Grid:
         ("arithmetic alone", _watts(one.arithmetic_w), f"{share:.3g} % of the power"),
     )
     return Grid(f"Power{at}", Table(("", "figure", "from"), rows))
-
-
-def _point(one: TdpEstimate) -> tuple[str, ...]:
-    return str(one.case.alus), format_quantity(one.case.clock_hz, HERTZ), _watts(one.power_w), _peak(one)
 
 
 def _grid(by: str, heads: dict[str, TdpEstimate], asked: TdpEstimate, at: str) -> Grid:
@@ -236,7 +236,7 @@ def _lines(name: str, ones: Sequence[TdpEstimate], over_alus: bool) -> Iterator[
 def _record(
     estimates: Sequence[TdpEstimate], comparisons: dict[str, list[TdpEstimate]], told: Sequence[str]
 ) -> TdpEstimateRecord:
-    first = estimates[0]
+    first, arithmetic = estimates[0], estimates[0].arithmetic
     return TdpEstimateRecord.build(
         hold=first.case.hold.value,
         estimates=[_case(one) for one in estimates],
@@ -244,12 +244,11 @@ def _record(
             energy_per_mac=[_factor(factor) for factor in first.mac.factors],
             macs_per_s=[_factor(factor) for factor in first.rate.factors],
             grade=weakest(first.mac.facts),
-            arithmetic=ArithmeticRecord(
-                low_j_per_mac=first.arithmetic.low,
-                typical_j_per_mac=first.arithmetic.typical,
-                high_j_per_mac=first.arithmetic.high,
-                said=first.arithmetic.said,
-                grade=first.arithmetic.grade,
+            arithmetic=ArithmeticRecord.from_object(
+                arithmetic,
+                low_j_per_mac=arithmetic.low,
+                typical_j_per_mac=arithmetic.typical,
+                high_j_per_mac=arithmetic.high,
             ),
         ),
         comparisons=[{"by": by, "estimates": [_case(one) for one in found]} for by, found in comparisons.items()],
@@ -259,9 +258,8 @@ def _record(
 
 def _factor(factor: Factor) -> FactorRecord:
     fact = factor.fact
-    return FactorRecord(
-        name=factor.name,
-        value=factor.value,
+    return FactorRecord.from_object(
+        factor,
         shown=factor.display,
         document=fact.source.document if fact else None,
         where=fact.where if fact else None,
@@ -271,18 +269,14 @@ def _factor(factor: Factor) -> FactorRecord:
 
 def _case(one: TdpEstimate) -> TdpCaseRecord:
     case = one.case
-    return TdpCaseRecord(
+    return TdpCaseRecord.from_object(
+        one,
         precision=case.precision,
         circuit=case.circuit,
         process=case.node,
         alus=case.alus,
         macs_per_clock=_macs(one),
         clock_hz=case.clock_hz,
-        energy_j_per_mac=one.energy_j_per_mac,
-        power_w=one.power_w,
-        ops_per_s=one.ops_per_s,
-        ops_per_j=one.ops_per_j,
-        arithmetic_w=one.arithmetic_w,
     )
 
 

@@ -111,11 +111,10 @@ LISTING = (
 """Columns of a list of loads."""
 
 
-def listed(one: SustainedRecord | NotKnownRecord) -> dict[str, Cell]:
+def _listed(one: SustainedRecord | NotKnownRecord) -> dict[str, Cell]:
     """A row of such a list: figures, or the reason why there are none."""
     if isinstance(one, NotKnownRecord):
-        known = {"device": one.device, "unit": one.unit, "precision": one.precision, "not_known": one.reason}
-        return dict.fromkeys(LISTING) | known
+        return {**dict.fromkeys(LISTING), **dict(one), "not_known": one.reason}
     return dict(one) | {"left_out": "; ".join(one.left_out) or None, "not_known": None}
 
 
@@ -124,71 +123,50 @@ def counted(found: Sequence[PowerCheck]) -> dict[Verdict, int]:
     return {verdict: sum(one.verdict == verdict for one in found) for verdict in VERDICTS}
 
 
-def record(one: PowerCheck) -> SustainedRecord:
-    """Everything that is known of one load."""
+def _record(one: PowerCheck | UnknownPower) -> SustainedRecord | NotKnownRecord:
+    """Everything that is known of one load, or why there is no verdict."""
     load = one.load
-    return SustainedRecord.model_validate(
-        {
-            "device": load.device,
-            "name": load.hardware.name,
-            "kind": load.hardware.kind,
-            "operating_point": load.hardware.mode,
-            "unit": load.unit,
-            "precision": load.precision,
-            "peak_ops_per_s": load.peak_ops_per_s,
-            "limit_w": one.limit_w,
-            "limit": one.limit.path,
-            "low_w": one.low_w,
-            "typical_w": one.typical_w,
-            "high_w": one.high_w,
-            "low_ratio": one.low_ratio,
-            "ratio": one.ratio,
-            "high_ratio": one.high_ratio,
-            "verdict": one.verdict,
-            "grade": one.grade,
-            "left_out": list(one.left_out),
-            "j_per_op": one.j_per_op,
-            "exhausting_j_per_op": one.exhausting_j_per_op,
-            "exhausting_j_per_mac": one.exhausting_j_per_mac,
-            "clock_hz": load.units[0].clock_hz(load.precision),
-            "fitting_clock_hz": one.fitting_clock_hz,
-            "powers": [_power(power) for power in one.powers],
-        }
+    if isinstance(one, UnknownPower):
+        return NotKnownRecord.from_object(
+            one, unit=load.unit if load else None, precision=load.precision if load else None
+        )
+    return SustainedRecord.from_object(
+        one,
+        device=one.load.device,
+        name=one.load.hardware.name,
+        kind=one.load.hardware.kind,
+        operating_point=one.load.hardware.mode,
+        unit=one.load.unit,
+        precision=one.load.precision,
+        peak_ops_per_s=one.load.peak_ops_per_s,
+        limit=one.limit.path,
+        left_out=list(one.left_out),
+        clock_hz=_clock_hz(one),
+        powers=[_power(power) for power in one.powers],
     )
 
 
-def missing_record(one: UnknownPower) -> NotKnownRecord:
-    """A load without a verdict."""
-    unit, precision = (one.load.unit, one.load.precision) if one.load else (None, None)
-    return NotKnownRecord(device=one.device, unit=unit, precision=precision, reason=one.reason)
+def _clock_hz(one: PowerCheck) -> float:
+    """Of the first of the units. [Hz]"""
+    return one.load.units[0].clock_hz(one.load.precision)
 
 
 def _power(power: PowerTerm) -> PowerRecord:
-    return PowerRecord(
-        name=power.name,
-        cause=power.cause,
-        rate_per_s=power.rate_per_s,
-        unit=power.unit,
-        each_low_j=power.each.low,
-        each_j=power.each.typical,
-        each_high_j=power.each.high,
-        low_w=power.low_w,
-        typical_w=power.typical_w,
-        high_w=power.high_w,
-        said=power.each.said,
-        grade=power.each.grade,
-        sources=[_source(fact) for fact in power.each.facts],
+    each = power.each
+    return PowerRecord.from_object(
+        power,
+        each_low_j=each.low,
+        each_j=each.typical,
+        each_high_j=each.high,
+        said=each.said,
+        grade=each.grade,
+        sources=[_source(fact) for fact in each.facts],
     )
 
 
 def _source(fact: Fact) -> PowerSourceRecord:
-    return PowerSourceRecord(
-        fact=fact.path,
-        value=fact.display,
-        document=fact.source.document,
-        where=fact.where,
-        grade=fact.source.grade,
-    )
+    document, grade = fact.source.document, fact.source.grade
+    return PowerSourceRecord(fact=fact.path, value=fact.display, document=document, where=fact.where, grade=grade)
 
 
 # ---- one device
@@ -224,12 +202,22 @@ def fitting_clock(one: PowerCheck) -> str:
     return UNKNOWN if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
 
 
+def _figures(one: PowerCheck) -> tuple[str, ...]:
+    """Typical power, its ratio to the limit, the ends of that, and the verdict."""
+    return watts(one.typical_w), ratio_shown(one.ratio), ends(one), one.verdict
+
+
+def _interval(one: PowerCheck | PowerTerm) -> tuple[str, ...]:
+    """The lowest, the typical and the highest power."""
+    return watts(one.low_w), watts(one.typical_w), watts(one.high_w)
+
+
 def hardest(found: Sequence[PowerCheck]) -> PowerCheck:
-    """One that cannot be sustained before others, then the highest typical ratio, of equals the highest lowest."""
+    """One that cannot be sustained before others, then the highest typical ratio, then the highest low one."""
     return max(found, key=lambda one: (one.verdict == "cannot sustain", round(one.ratio, 6), one.low_ratio))
 
 
-def interval_bar(label: str, one: PowerCheck) -> Bar:
+def _interval_bar(label: str, one: PowerCheck) -> Bar:
     """From nothing over the lowest and the typical to the highest power, over the limit."""
     parts = (
         ("lowest", one.low_ratio),
@@ -239,59 +227,43 @@ def interval_bar(label: str, one: PowerCheck) -> Bar:
     return Bar(label, tuple(Part(name, value, f"{value:.2f}") for name, value in parts), ends(one))
 
 
-def detail(found: Sequence[PowerCheck]) -> Iterator[Section]:
+def _detail(found: Sequence[PowerCheck]) -> Iterator[Section]:
     """Of one device at one point, whose loads those are."""
     worst = hardest(found)
     name = f"{worst.load.unit} {worst.load.precision}"
     yield _loads(found)
-    bars = tuple(interval_bar(f"{one.load.unit} {one.load.precision}", one) for one in found)
+    bars = tuple(_interval_bar(f"{one.load.unit} {one.load.precision}", one) for one in found)
     yield Bars("Power relative to the limit", bars, "1 is the limit")
-    yield Bars(f"Typical power by cause, {name}", (_causes(worst),), f"limit {watts(worst.limit_w)}")
+    causes = tuple(Part(power.name, power.typical_w, watts(power.typical_w)) for power in worst.powers)
+    bar = Bar(worst.load.device, causes, watts(worst.typical_w))
+    yield Bars(f"Typical power by cause, {name}", (bar,), f"limit {watts(worst.limit_w)}")
     yield _parts(worst, name)
     yield _sources(worst, name)
-    yield Prose(f"Sensitivity, {name}", tuple(sensitivity(worst)))
+    yield Prose(f"Sensitivity, {name}", tuple(_sensitivity(worst)))
 
 
 def _loads(found: Sequence[PowerCheck]) -> Grid:
     rows = tuple(
-        (
-            one.load.unit,
-            one.load.precision,
-            watts(one.typical_w),
-            ratio_shown(one.ratio),
-            ends(one),
-            one.verdict,
-            at_the_limit(one),
-            fitting_clock(one),
-        )
+        (one.load.unit, one.load.precision, *_figures(one), at_the_limit(one), fitting_clock(one))
         for one in sorted(found, key=lambda one: -one.ratio)
     )
     columns = ("unit", "precision", "typical", "ratio", "low … high", "verdict", "pJ/op at limit", "clock that fits")
     return Grid("Loads", Table(columns, rows), "pJ/op at limit: energy of an op if compute took all of the power")
 
 
-def _causes(one: PowerCheck) -> Bar:
-    parts = tuple(Part(power.name, power.typical_w, watts(power.typical_w)) for power in one.powers)
-    return Bar(one.load.device, parts, watts(one.typical_w))
-
-
 def _parts(one: PowerCheck, name: str) -> Grid:
     rows = [
         (
             power.name,
-            _rate(power.rate_per_s, power.unit),
+            "" if power.unit == "s" else f"{power.rate_per_s / 1e12:.4g} T{power.unit.upper()}/s",
             format_quantity(power.each.typical, EACH[power.unit], digits=3),
-            *(watts(value) for value in (power.low_w, power.typical_w, power.high_w)),
+            *_interval(power),
         )
         for power in one.powers
     ]
-    rows.append(("all", "", "", *(watts(value) for value in (one.low_w, one.typical_w, one.high_w))))
+    rows.append(("all", "", "", *_interval(one)))
     columns = ("part", "rate", "each", "low", "typical", "high")
     return Grid(f"Parts, {name}", Table(columns, tuple(rows)), "rate × each is the typical power")
-
-
-def _rate(rate_per_s: float, unit: str) -> str:
-    return "" if unit == "s" else f"{rate_per_s / 1e12:.4g} T{unit.upper()}/s"
 
 
 def _sources(one: PowerCheck, name: str) -> Grid:
@@ -305,7 +277,7 @@ def _sources(one: PowerCheck, name: str) -> Grid:
     return Grid(f"Sources, {name}", Table(("part", "fact", "grade", "source"), tuple(rows)), note)
 
 
-def sensitivity(one: PowerCheck) -> Iterator[str]:
+def _sensitivity(one: PowerCheck) -> Iterator[str]:
     """At which energy of an op, and at which clock, the limit is reached."""
     per_op, per_mac = one.exhausting_j_per_op * 1e12, one.exhausting_j_per_mac * 1e12
     yield (
@@ -316,21 +288,19 @@ def sensitivity(one: PowerCheck) -> Iterator[str]:
     if one.clock_share is None or one.fitting_clock_hz is None:
         yield "The typical power fits at no clock: memory and idle power alone reach the limit"
         return
-    clock = one.load.units[0].clock_hz(one.load.precision)
     yield (
         f"The typical power equals the limit at {format_quantity(one.fitting_clock_hz, HERTZ, digits=3)}, "
-        f"{one.clock_share:.2f} of its clock of {format_quantity(clock, HERTZ, digits=4)}; "
+        f"{one.clock_share:.2f} of its clock of {format_quantity(_clock_hz(one), HERTZ, digits=4)}; "
         "power scales with the clock here; a lower voltage would save more"
     )
 
 
 # ---- many devices
 
-COLUMNS = ("device", "precision", "limit", "typical", "ratio", "low … high", "verdict")
 MOST_BARS = 12
-"""More would be a wall."""
+"""Devices whose interval is drawn."""
 MOST_NAMES = 8
-"""Of loads that are not known; devices of which nothing is known are all named."""
+"""More devices than that are counted, where only some of their loads are not known."""
 
 CAVEATS = (
     "Low: published arithmetic alone, lowest memory and idle power; high: the whole datapath, highest of each",
@@ -340,17 +310,15 @@ CAVEATS = (
     "Power scales with the clock; voltage scaling is not modelled",
 )
 
-Found = PowerCheck | UnknownPower
 
-
-def answer(found: Sequence[Found], precision: str = "", unit: str = "") -> Answer:
+def answer(found: Sequence[PowerCheck | UnknownPower], precision: str = "", unit: str = "") -> Answer:
     """Loads with what they take, and those without a verdict, with reasons."""
     able = [one for one in found if isinstance(one, PowerCheck)]
     missing = [one for one in found if isinstance(one, UnknownPower)]
     worst = hardest_loads(able)
-    records = [record(one) if isinstance(one, PowerCheck) else missing_record(one) for one in found]
+    records = [_record(one) for one in found]
     return Answer(
-        title=_title(worst, found),
+        title=_title(worst, records),
         subtitle=f"the printed peak within the printed power{f', {precision}' if precision else ''}",
         sections=tuple(_sections(able, worst, missing)),
         record=TdpRegistryRecord.build(
@@ -361,7 +329,7 @@ def answer(found: Sequence[Found], precision: str = "", unit: str = "") -> Answe
             not_known=[one for one in records if isinstance(one, NotKnownRecord)],
             caveats=list(CAVEATS),
         ),
-        listing=Table.of(LISTING, map(listed, records)),
+        listing=Table.of(LISTING, map(_listed, records)),
     )
 
 
@@ -373,8 +341,8 @@ def hardest_loads(able: Sequence[PowerCheck]) -> list[PowerCheck]:
     return sorted((hardest(several) for several in by_device.values()), key=lambda one: -one.ratio)
 
 
-def _title(worst: Sequence[PowerCheck], found: Sequence[Found]) -> str:
-    points = len({one.load.device if isinstance(one, PowerCheck) else one.device for one in found})
+def _title(worst: Sequence[PowerCheck], records: Sequence[SustainedRecord | NotKnownRecord]) -> str:
+    points = len({one.device for one in records})
     if points > 1 or not worst:
         return f"Power of {len(worst)} of {points} device{'' if points == 1 else 's'}"
     return f"Power of {worst[0].load.device}"
@@ -384,19 +352,19 @@ def _sections(
     able: Sequence[PowerCheck], worst: Sequence[PowerCheck], missing: Sequence[UnknownPower]
 ) -> Iterator[Section]:
     if len(worst) == 1:
-        yield Prose("Verdict", (said(worst[0]), lowest(worst[0])))
-        yield from detail(able)
+        yield Prose("Verdict", (_said(worst[0]), _lowest(worst[0])))
+        yield from _detail(able)
     elif worst:
         yield Prose("Verdicts", tuple(told(worst)))
         yield _table(worst)
-        bars = tuple(interval_bar(one.load.device, one) for one in worst[:MOST_BARS])
+        bars = tuple(_interval_bar(one.load.device, one) for one in worst[:MOST_BARS])
         yield Bars("Power relative to the limit", bars, "1 is the limit; the highest typical ratios")
     if unknown := (*_grouped(missing), *_left_out(worst)):
         yield Prose("Not known", unknown)
     yield Prose("How to read it", CAVEATS)
 
 
-def said(one: PowerCheck) -> str:
+def _said(one: PowerCheck) -> str:
     """The verdict in a sentence."""
     subject = f"{one.load.unit} {one.load.precision} of {one.load.device}"
     return (
@@ -405,7 +373,7 @@ def said(one: PowerCheck) -> str:
     )
 
 
-def lowest(one: PowerCheck) -> str:
+def _lowest(one: PowerCheck) -> str:
     """What its lowest power is made of, so that a reader sees what a verdict hangs on."""
     parts = [f"{power.name} {watts(power.low_w)} ({power.each.grade})" for power in one.powers if power.low_w]
     return f"Lowest power {watts(one.low_w)}: {', '.join(parts)}"
@@ -422,20 +390,9 @@ def told(worst: Sequence[PowerCheck]) -> Iterator[str]:
 
 
 def _table(worst: Sequence[PowerCheck]) -> Grid:
-    rows = tuple(
-        (
-            one.load.device,
-            _precision(one),
-            watts(one.limit_w),
-            watts(one.typical_w),
-            ratio_shown(one.ratio),
-            ends(one),
-            one.verdict,
-        )
-        for one in worst
-    )
-    note = "the most demanding load of each device; csv and json have all"
-    return Grid("Devices", Table(COLUMNS, rows), note)
+    rows = tuple((one.load.device, _precision(one), watts(one.limit_w), *_figures(one)) for one in worst)
+    columns = ("device", "precision", "limit", "typical", "ratio", "low … high", "verdict")
+    return Grid("Devices", Table(columns, rows), "the most demanding load of each device; csv and json have all")
 
 
 def _precision(one: PowerCheck) -> str:

@@ -1,5 +1,6 @@
 """Facts: a value with its source, the place in the source, and the line of the spec file that states it."""
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -87,10 +88,7 @@ class Ladder:
     @property
     def result(self) -> float:
         """The product, in base units."""
-        product = 1.0
-        for factor in self.factors:
-            product *= factor.value
-        return product
+        return math.prod((factor.value for factor in self.factors), start=1.0)
 
     @property
     def formula(self) -> str:

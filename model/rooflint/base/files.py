@@ -19,11 +19,8 @@ def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path
 
     Raises InputError for a project file that cannot be read and for what is not a list of folders.
     """
-    if not project.is_file():
-        return []
-    text = _text(project)
-    names = _names(_table(project, text).get(option, []))
-    line = _line(text, option)
+    value, line = _setting(option, project)
+    names = _names([] if value is None else value)
     if names is None:
         raise refuse(project, line, f'{option}: want a list of folders such as ["golden"]')
     folders = [project.parent / name for name in names]
@@ -38,10 +35,7 @@ def share(option: str, project: Path = Path("pyproject.toml")) -> float | None:
 
     Raises InputError for a project file that cannot be read and for what is not between 0 and 100.
     """
-    if not project.is_file():
-        return None
-    text = _text(project)
-    written = _table(project, text).get(option)
+    written, line = _setting(option, project)
     if written is None:
         return None
     try:
@@ -49,31 +43,25 @@ def share(option: str, project: Path = Path("pyproject.toml")) -> float | None:
     except (TypeError, ValueError):
         percent = float("nan")
     if not 0 <= percent <= 100:
-        raise refuse(project, _line(text, option), f"{option}: want per cent between 0 and 100, found '{written}'")
+        raise refuse(project, line, f"{option}: want per cent between 0 and 100, found '{written}'")
     return percent / 100
 
 
-def _line(text: str, option: str) -> int:
-    """Where an option stands."""
-    return next((number for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith(option)), 1)
-
-
-def _text(project: Path) -> str:
+def _setting(option: str, project: Path) -> tuple[Any, int]:
+    """An option of pytest's table and its line; None where there is no project or it does not set the option."""
+    if not project.is_file():
+        return None, 1
     try:
-        return project.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise refuse(project, 1, f"cannot be read as UTF-8: {error}") from error
-
-
-def _table(project: Path, text: str) -> dict[str, Any]:
-    """pytest's options; empty where the file has none."""
-    try:
+        text = project.read_text(encoding="utf-8")
         here: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise refuse(project, 1, f"is not TOML: {error}") from error
-    for name in TABLE:
-        here = here.get(name, {}) if isinstance(here, dict) else {}
-    return here if isinstance(here, dict) else {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise refuse(project, 1, f"cannot be read as UTF-8: {error}") from error
+    for name in (*TABLE, option):
+        here = here.get(name) if isinstance(here, dict) else None
+    lines = (number for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith(option))
+    return here, next(lines, 1)
 
 
 def _names(value: Any) -> list[str] | None:

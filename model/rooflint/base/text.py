@@ -28,13 +28,10 @@ def row(label: str, value: str, more: str = "") -> str:
 
 def wrapped(text: str, head: str, indent: int) -> str:
     """Lines of the terminal's width; paths and ids are not broken."""
-    wrapper = textwrap.TextWrapper(_width(), initial_indent=head, subsequent_indent=" " * indent)
+    width = max(80, shutil.get_terminal_size((110, 24)).columns)
+    wrapper = textwrap.TextWrapper(width, initial_indent=head, subsequent_indent=" " * indent)
     wrapper.break_long_words = wrapper.break_on_hyphens = False
     return wrapper.fill(text).rstrip()
-
-
-def _width() -> int:
-    return max(80, shutil.get_terminal_size((110, 24)).columns)
 
 
 def counted(number: int, noun: str) -> str:

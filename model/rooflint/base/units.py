@@ -63,38 +63,6 @@ _SYMBOLS: dict[str, tuple[float, Dimension, str]] = {
     "%": (0.01, DIMENSIONLESS, ""),
 }
 
-#: What a dimension is called in a message.
-NAMES: dict[Dimension, str] = {
-    DIMENSIONLESS: "a bare number",
-    OPS: "op",
-    BYTES: "B",
-    SECONDS: "s",
-    JOULES: "J",
-    METRES: "m",
-    HERTZ: "Hz",
-    WATTS: "W",
-    OPS_PER_S: "op/s",
-    BYTES_PER_S: "B/s",
-    OPS_PER_BYTE: "op/B",
-    OPS_PER_J: "op/s/W",
-    JOULES_PER_OP: "J/op",
-    JOULES_PER_BYTE: "J/B",
-    JOULES_PER_BYTE_M: "J/B/m",
-    DOLLARS: "USD",
-    DOLLARS_PER_S: "USD/s",
-    DOLLARS_PER_J: "USD/J",
-    GRAMS: "g",
-    GRAMS_PER_J: "g/J",
-}
-
-
-def measure(dimension: Dimension) -> str:
-    """`in op/s`, `a bare number`: what a quantity of a dimension is, for a message."""
-    if dimension == DIMENSIONLESS:
-        return "a bare number"
-    return f"in {NAMES.get(dimension, 'another unit')}"
-
-
 _MISSPELT = {
     "tops": "TOP/s",
     "gops": "GOP/s",
@@ -206,7 +174,7 @@ def parse_quantity(text: str | float) -> Quantity:
     value = float(number) / int(divisor or 1) * factor
     if not math.isfinite(value):
         raise UnitError(f"'{written}' is not a finite number")
-    exact = divisor or (not unit and _is_integer(number))
+    exact = divisor or (not unit and number.lstrip("+-").isdigit())
     return Quantity(value, dimension, written, 0.0 if exact else last_digit(number) * factor)
 
 
@@ -216,10 +184,6 @@ def _hint(written: str) -> str:
     if re.match(rf"{_NUMBER}[A-Za-zµ]", written):
         return "; put a space between number and unit"
     return ""
-
-
-def _is_integer(number: str) -> bool:
-    return number.lstrip("+-").isdigit()
 
 
 def last_digit(number: str) -> float:
@@ -250,6 +214,20 @@ _SHOWN: dict[Dimension, tuple[str, str]] = {
     GRAMS: ("g", "si"),
     GRAMS_PER_J: ("g/J", "si"),
 }
+
+
+#: What a dimension is called in a message.
+NAMES: dict[Dimension, str] = {
+    DIMENSIONLESS: "a bare number",
+    **{dimension: symbol.replace("OP", "op") for dimension, (symbol, _) in _SHOWN.items()},
+}
+
+
+def measure(dimension: Dimension) -> str:
+    """`in op/s`, `a bare number`: what a quantity of a dimension is, for a message."""
+    if dimension == DIMENSIONLESS:
+        return "a bare number"
+    return f"in {NAMES.get(dimension, 'another unit')}"
 
 
 def format_quantity(value: float, dimension: Dimension, *, digits: int = 4, unit: str | None = None) -> str:

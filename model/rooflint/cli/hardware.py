@@ -77,23 +77,19 @@ def list_devices(
 
 def _overview(found: list[Hardware], wanted: str) -> Table:
     """For people."""
-    rows = [(one.id, one.kind, _best_text(one, wanted), _bandwidth_text(one), _display(one, "tdp")) for one in found]
+    rows = []
+    for one in found:
+        peak = _best(one, wanted) or ("undisclosed" if one.undisclosed else UNKNOWN)
+        bandwidth = _bandwidth(one)
+        moved = UNKNOWN if bandwidth is None else format_quantity(bandwidth, BYTES_PER_S)
+        rows.append((one.id, one.kind, str(peak), moved, one.facts["tdp"].display if "tdp" in one.facts else UNKNOWN))
     return Table(("device", "kind", "highest dense peak", "bandwidth", "TDP"), tuple(rows))
 
 
 def _figures(found: list[Hardware], wanted: str) -> Table:
     """For programs: SI base units, empty where nothing is known."""
-    columns = (
-        "id",
-        "name",
-        "kind",
-        "architecture",
-        "precision",
-        "peak_ops_per_s",
-        "bandwidth_bytes_per_s",
-        "tdp_w",
-        "grade",
-    )
+    peaks = ("precision", "peak_ops_per_s")
+    columns = ("id", "name", "kind", "architecture", *peaks, "bandwidth_bytes_per_s", "tdp_w", "grade")
     rows = []
     for one in found:
         best = _best(one, wanted)
@@ -118,24 +114,11 @@ def _peaks(hardware: Hardware) -> Iterator[Best]:
         yield Best(working_peak_ops_per_s(hardware, precision), precision, weakest(tuple(facts)))
 
 
-def _best_text(hardware: Hardware, wanted: str) -> str:
-    return str(_best(hardware, wanted) or ("undisclosed" if hardware.undisclosed else UNKNOWN))
-
-
 def _bandwidth(hardware: Hardware) -> float | None:
     try:
         return hardware.main_memory().bandwidth_bytes_per_s
     except RooflintError:
         return None
-
-
-def _bandwidth_text(hardware: Hardware) -> str:
-    bandwidth = _bandwidth(hardware)
-    return UNKNOWN if bandwidth is None else format_quantity(bandwidth, BYTES_PER_S)
-
-
-def _display(hardware: Hardware, path: str) -> str:
-    return hardware.facts[path].display if path in hardware.facts else UNKNOWN
 
 
 @sheets.command("show")

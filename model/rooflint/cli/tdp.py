@@ -1,4 +1,4 @@
-"""`rooflint tdp estimate`: energy of a MAC as a ladder, power and op/s per watt of so many ALUs."""
+"""`rooflint tdp estimate`: power of so many ALUs. `rooflint tdp registry`: which chips can sustain their peak."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -18,8 +18,9 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.energy.power import survey
 from rooflint.energy.tdp import Case, Factors, Hold, alus_of, clocks_of, estimate, over
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.registry import Registry
 from rooflint.output.deliver import deliver
+
+app = typer.Typer(help="Power from physics: can a chip keep its peak?", no_args_is_help=True, add_completion=False)
 
 Spelt = Annotated[bool, typer.Option(help="The same as --compare with that word.", hidden=True)]
 
@@ -32,6 +33,7 @@ class By(StrEnum):
     processes = "processes"
 
 
+@app.command("estimate")
 def estimate_command(
     precision: Annotated[
         str, typer.Option("--precision", "-p", help="Precision of the arithmetic (case-insensitive).")
@@ -68,9 +70,7 @@ def estimate_command(
     deliver(answer(over(first, counts, clocks_hz), wanted), form, output)
 
 
-# ---- `rooflint tdp registry [PATTERN]`: which devices can run at their printed peak within their printed power
-
-
+@app.command("registry")
 def registry_command(
     pattern: Annotated[
         str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'; all by default.")
@@ -88,18 +88,11 @@ def registry_command(
         raise RooflintError("--at names one operating point and --modes asks for all; want one of the two")
     wanted = precision_named(precision).name if precision else ""
     known, energies = context(specs)
-    devices = _devices(known, pattern)
+    devices = known.matching(pattern or "*")
     _check_unit(devices, unit)
     points = list(_points(devices, at, modes))
     found = [one for hardware in points for one in survey(hardware, energies, wanted, unit)]
     deliver(tdp_registry_answer(found, wanted, unit), form, output)
-
-
-def _devices(known: Registry, pattern: str) -> list[Hardware]:
-    ids = known.match(pattern) if pattern else known.ids()
-    if not ids:
-        raise RooflintError(f"no device matches '{pattern}' ({len(known.ids())} are known)")
-    return [known.get(name) for name in ids]
 
 
 def _check_unit(devices: list[Hardware], unit: str) -> None:
@@ -122,10 +115,3 @@ def _points(devices: list[Hardware], at: str, modes: bool) -> Iterator[Hardware]
         yield hardware
         if modes:
             yield from map(hardware.at, hardware.operating_points)
-
-
-# ---- `rooflint tdp estimate` and `rooflint tdp registry`: what arithmetic draws, and which chips can hold their peak
-
-app = typer.Typer(help="Power from physics: can a chip keep its peak?", no_args_is_help=True, add_completion=False)
-app.command("estimate")(estimate_command)
-app.command("registry")(registry_command)

@@ -4,9 +4,8 @@
 of another device, clock, count or rate.
 """
 
-import fnmatch
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from rooflint.base.errors import InputError
@@ -102,12 +101,9 @@ def contradictions(hardware: Hardware, fact: Fact, span: Span | None = None) -> 
     if wanted == fact.value or (span and not span.holds(share)):
         return []
     having = some(other.path.split(".")[1] for other in alike if other.value == wanted)
-    text = f"{short(fact)} {fact.display} is not the {wanted:g} {group} that {having} {_has(values, wanted)}"
+    has = "has" if values.count(wanted) == 1 else "have"
+    text = f"{short(fact)} {fact.display} is not the {wanted:g} {group} that {having} {has}"
     return [Cause(text, share, 0.6, fact, fact.with_value(wanted))]
-
-
-def _has(values: Sequence[float], wanted: float) -> str:
-    return "has" if values.count(wanted) == 1 else "have"
 
 
 def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
@@ -126,7 +122,7 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     text = f"{short(fact)} {fact.display} would have to be {needed.display}"
     own = _own_clocks(case, fact) if _is_clock(fact) else others  # siblings often run at the same clock
     taken_from = some(_owner(other) for other in own if math.isclose(other.value, fact.value, rel_tol=1e-6))
-    supported = _usual(fact, wanted) or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
+    supported = fact.path.endswith(".bus") or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
     if _is_clock(fact) and not supported and not _is_plain(wanted):
         return  # no clock is printed to the kilohertz
     if _is_clock(fact) and not (taken_from or supported or is_outlier(case, fact, fact.value)):
@@ -166,11 +162,6 @@ def _is_rate(fact: Fact, value: float) -> bool:
 def _is_plain(hertz: float) -> bool:
     """Whether a clock has at most four digits, as printed clocks have."""
     return math.isclose(hertz, float(f"{hertz:.3e}"), rel_tol=1e-9)
-
-
-def _usual(fact: Fact, wanted: float) -> bool:
-    """Buses come in multiples of 32 bit."""
-    return fact.path.endswith(".bus") and wanted * 8 % _LANE_BITS == 0
 
 
 def _is_clock(fact: Fact) -> bool:
@@ -332,7 +323,12 @@ def _known_rates(case: Case, value: float) -> list[tuple[float, str, str]]:
 def _distance(precision: str, wanted: str, *, same: bool) -> float:
     if precision == wanted or same:
         return 1.0
-    return 1.1 if any({precision, wanted} <= family for family in FAMILIES) else 4.0
+    return 1.1 if _is_alike(precision, wanted) else 4.0
+
+
+def _is_alike(one: str | None, two: str | None) -> bool:
+    """Whether rates of two precisions are taken for one another."""
+    return one == two or any({one, two} <= family for family in FAMILIES)
 
 
 def _owner(fact: Fact) -> str:
@@ -388,15 +384,17 @@ def _with_other_counts(registry: Registry, figure: Figure, factor: Factor) -> It
         text = f"is computed with the {whole.result:g} {group} {instead}"
         target = figure.value * whole.result / factor.value
         yield Explanation("full die", text, target, 1.4, figure, whole.factors[0].fact)
-    for other in registry.siblings(hardware):
-        fact = other.facts.get(_path(factor))
+    for other, fact in _of_siblings(registry, figure, factor):
+        text = f"is computed with the {fact.value:g} {group} of {other} instead of {factor.value:g}"
+        yield Explanation("another count", text, figure.value * fact.value / factor.value, 2.0, figure, fact)
+
+
+def _of_siblings(registry: Registry, figure: Figure, factor: Factor) -> Iterator[tuple[str, Fact]]:
+    """The fact of a factor in other devices of the same architecture, where it is another value, by id."""
+    for other in registry.siblings(figure.hardware):
+        fact = other.facts.get(factor.fact.path) if factor.fact else None
         if fact and fact.value != factor.value:
-            text = f"is computed with the {fact.value:g} {group} of {other.id} instead of {factor.value:g}"
-            yield Explanation("another count", text, figure.value * fact.value / factor.value, 2.0, figure, fact)
-
-
-def _path(factor: Factor) -> str:
-    return factor.fact.path if factor.fact else ""
+            yield other.id, fact
 
 
 def _with_other_clocks(registry: Registry, figure: Figure, factor: Factor) -> Iterator[Explanation]:
@@ -406,35 +404,25 @@ def _with_other_clocks(registry: Registry, figure: Figure, factor: Factor) -> It
             cost = 1.35 if own.subject in ("base", "boost") else 1.5
             target = figure.value * own.value / factor.value
             yield Explanation("another clock", text, target, cost, figure, own.facts[0])
-    for other in registry.siblings(figure.hardware):
-        fact = other.facts.get(_path(factor))
-        if fact and fact.value != factor.value:
-            text = f"is computed with the clock of {other.id}, {fact.display}, instead of {factor.display}"
-            yield Explanation("another clock", text, figure.value * fact.value / factor.value, 2.1, figure, fact)
+    for other, fact in _of_siblings(registry, figure, factor):
+        text = f"is computed with the clock of {other}, {fact.display}, instead of {factor.display}"
+        yield Explanation("another clock", text, figure.value * fact.value / factor.value, 2.1, figure, fact)
 
 
 def _with_other_rates(registry: Registry, figure: Figure, factor: Factor) -> Iterator[Explanation]:
     """Rates of other architectures of the same vendor, in precisions that are taken for one another."""
     prefix, own = f"units.{figure.unit}.macs_per_clock.", str(figure.hardware.architecture)
-    for name in fnmatch.filter(registry.architecture_files, f"{own.partition('/')[0]}/*"):
-        try:
-            facts = registry.architecture(name).facts
-        except InputError:
-            continue
-        for path, fact in facts.items() if name != own else ():
+    for name, facts in _architectures(registry):
+        same_vendor = name.partition("/")[0] == own.partition("/")[0]
+        for path, fact in facts.items() if name != own and same_vendor else ():
             precision = path.removeprefix(prefix)
-            if path.startswith(prefix) and fact.value != factor.value and _alike(precision, figure):
+            if path.startswith(prefix) and fact.value != factor.value and _is_alike(precision, figure.precision):
                 rate = f"{precision.upper()} rate of {name.rpartition('/')[2]}, {fact.display}/clock"
                 text = f"is computed with the {rate}, instead of {factor.display}"
                 cost = 1.8 if precision == figure.precision else 1.9
                 cost += 0.4 * max(0.0, math.log2(fact.value / factor.value) - 1)  # rates are taken for near ones
                 target = figure.value * fact.value / factor.value
                 yield Explanation("another rate", text, target, cost, figure, fact)
-
-
-def _alike(precision: str, figure: Figure) -> bool:
-    """Whether rates of two precisions are taken for one another."""
-    return precision == figure.precision or any({precision, figure.precision} <= family for family in FAMILIES)
 
 
 def _counts_as_rates(figure: Figure) -> Iterator[Explanation]:

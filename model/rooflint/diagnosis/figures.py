@@ -207,10 +207,7 @@ def _of_groups(hardware: Hardware) -> Iterator[Figure]:
 
 
 def _of_parts(hardware: Hardware, whole: list[Figure]) -> Iterator[Figure]:
-    for path, fact in hardware.facts.items():
-        if not path.startswith("parts."):
-            continue
-        part = path.removeprefix("parts.")
+    for part, fact in hardware.parts.items():
         share = Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact, inverse=True)
         for figure in whole:
             if figure.quantity in ("peak", "bandwidth", "capacity", "count", "bus"):
@@ -344,7 +341,8 @@ def _binary(power: int, cost: float) -> Iterator[Distortion]:
     yield Distortion("tebi for tera", f"takes 10^{3 * power} for 2^{10 * power}", 1 / factor, cost + 0.3)
 
 
-_BY_QUANTITY: dict[str, tuple[Distortion, ...]] = {
+#: The errors of known factor that a quantity invites.
+DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
     "peak": (
         Distortion("MAC for op", "counts a MAC as one op", 1 / OPS_PER_MAC, 1.3),
         Distortion("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.7),
@@ -379,8 +377,3 @@ _BY_QUANTITY: dict[str, tuple[Distortion, ...]] = {
         *_POWERS,
     ),
 }
-
-
-def distortions_of(quantity: str) -> tuple[Distortion, ...]:
-    """The errors of known factor that a quantity invites."""
-    return _BY_QUANTITY[quantity]

@@ -15,13 +15,13 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.diagnosis.candidate_causes import substitutions
 from rooflint.diagnosis.figures import (
     COARSE,
+    DISTORTIONS,
     FLOOR,
     NEARLY,
     Distortion,
     Explanation,
     Figure,
     Printed,
-    distortions_of,
     figures,
 )
 from rooflint.hardware.device import Hardware, UnsupportedError
@@ -363,7 +363,7 @@ def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
 def _distortions(asked: Asked) -> Iterator[Distortion]:
     """What may happen to a figure of that quantity; how many devices it is of is not guessed where it is known."""
     yield from _of_several(asked)
-    for distortion in distortions_of(asked.quantity):
+    for distortion in DISTORTIONS[asked.quantity]:
         if asked.times == 1 or distortion.name != "several devices":
             yield distortion
 
@@ -376,21 +376,21 @@ def _of_several(asked: Asked) -> Iterator[Distortion]:
 def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:
     """Pairs are already among the distortions; a device that says its own number of parts is named with it."""
     if asked.part is None and asked.quantity in ("peak", "bandwidth", "capacity"):
-        for path, fact in figure.hardware.facts.items():
-            if path.startswith("parts.") and fact.value != OPS_PER_MAC:
-                yield Distortion("part for whole", f"is that of one {path[6:]}", 1 / fact.value, 1.2)
+        for part, fact in figure.hardware.parts.items():
+            if fact.value != OPS_PER_MAC:
+                yield Distortion("part for whole", f"is that of one {part}", 1 / fact.value, 1.2)
 
 
 def _distance(own: Hardware, other: Hardware) -> float:
     """How likely the figure of another device is taken: near relatives first, and the A100, which is often taken."""
-    if required(own) == required(other):
+    if required(own.id) == required(other.id):
         return 1.1
     cost = 2.2
     if own.architecture and own.architecture == other.architecture:
         cost = 1.35
     elif own.id.partition("/")[0] == other.id.partition("/")[0]:
         cost = 1.6
-    return cost - (0.2 if required(other) == ("a100",) else 0.0)
+    return cost - (0.2 if required(other.id) == ("a100",) else 0.0)
 
 
 def _foreign_explanation(error: str, figure: Figure, cost: float) -> Explanation:

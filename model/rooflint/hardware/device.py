@@ -3,7 +3,7 @@
 A new kind of device is a row of KINDS, besides its specs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -123,24 +123,17 @@ class ComputeUnit:
         """Dense multiply-accumulates that one unit does in a clock. [MAC]"""
         return self.fact(f"macs_per_clock.{precision}").value
 
-    def sparsity(self, precision: str) -> float:
-        """By what factor structured sparsity raises the dense peak. [1]"""
-        return self.fact(f"sparsity.{precision}").value
-
     def derivation(self, precision: str, *, sparse: bool = False) -> Ladder:
         """The peak as its factors. [op/s]
 
         groups × per group × MAC/clock × 2 op/MAC × clock, dense; `sparse` adds the sparsity factor.
         """
         rate = self.fact(f"macs_per_clock.{precision}")
-        ladder = Ladder(
-            (
-                self._factor("groups", f"{self.groups} {self.group}"),
-                self._factor("per_group", f"{self.per_group} {self.name}"),
-                Factor("macs_per_clock", rate.value, f"{rate.display}/clock", rate),
-                Factor("ops_per_mac", OPS_PER_MAC, f"{OPS_PER_MAC} op/MAC"),
-                Factor("clock", self.clock_hz(precision), self._clock(precision).display, self._clock(precision)),
-            )
+        clock = self._clock(precision)
+        ladder = self.count_ladder().times(
+            Factor("macs_per_clock", rate.value, f"{rate.display}/clock", rate),
+            Factor("ops_per_mac", OPS_PER_MAC, f"{OPS_PER_MAC} op/MAC"),
+            Factor("clock", clock.value, clock.display, clock),
         )
         if not sparse:
             return ladder
@@ -250,11 +243,15 @@ class Hardware:
 
     def _unit(self, name: str) -> ComputeUnit:
         own = f"units.{name}."
-        hidden = {path: why for path, why in self.undisclosed.items() if _related(f"{path}.", own)}
+        hidden = {
+            path: why
+            for path, why in self.undisclosed.items()
+            if f"{path}.".startswith(own) or own.startswith(f"{path}.")
+        }
         return ComputeUnit(
             name,
             self.unit_groups.get(name, "group"),
-            self._below(f"units.{name}."),
+            self._below(own),
             self.circuits.get(name),
             {f"{path}."[len(own) :].rstrip("."): why for path, why in hidden.items()},
         )
@@ -268,6 +265,11 @@ class Hardware:
     def caches(self) -> Mapping[str, Fact]:
         """Capacities of caches by name."""
         return {name: self.facts[f"caches.{name}.capacity"] for name in self._names("caches")}
+
+    @property
+    def parts(self) -> Facts:
+        """How many parts it is made of, by their name: `gcd`."""
+        return self._below("parts.")
 
     def _names(self, section: str, more: Iterable[str] = ()) -> list[str]:
         found = (path.split(".")[1] for path in self.facts if path.startswith(f"{section}."))
@@ -312,13 +314,7 @@ class Hardware:
 
         Raises UnsupportedError where no unit computes in it (never a fallback), UndisclosedError where that is unknown.
         """
-        able = [unit for unit in self.units.values() if precision in unit.precisions]
-        if able:
-            return max(able, key=lambda unit: unit.peak_ops_per_s(precision))
-        for unit in self.units.values():
-            unit.refuse_undisclosed(f"macs_per_clock.{precision}")
-        having = sorted({name for unit in self.units.values() for name in unit.precisions})
-        raise UnsupportedError(f"{self.id} does not support {precision} (has: {', '.join(having) or 'none'})")
+        return _fastest(self.units.values(), precision, f"{self.id} does not support {precision}")
 
     def at(self, mode: str) -> Self:
         """This device at an operating point: a new Hardware with the facts that the point changes.
@@ -335,8 +331,15 @@ class Hardware:
         return replace(self, facts={**self.facts, **overlay}, own_facts=own)
 
 
-def _related(one: str, two: str) -> bool:
-    return one.startswith(two) or two.startswith(one)
+def _fastest(units: Collection[ComputeUnit], precision: str, problem: str) -> ComputeUnit:
+    """The unit with the highest dense peak in a precision. Raises UnsupportedError or UndisclosedError."""
+    able = [unit for unit in units if precision in unit.precisions]
+    if able:
+        return max(able, key=lambda unit: unit.peak_ops_per_s(precision))
+    for unit in units:
+        unit.refuse_undisclosed(f"macs_per_clock.{precision}")
+    having = sorted({name for unit in units for name in unit.precisions})
+    raise UnsupportedError(f"{problem} (has: {', '.join(having) or 'none'})")
 
 
 def _pick(things: Mapping[str, T], name: str, problem: str) -> T:
@@ -352,9 +355,11 @@ def working_units(hardware: Hardware, compute: str) -> tuple[ComputeUnit, ...]:
     array all tiles that compute in the precision. Of any other device the unit with the highest peak.
     Raises UnsupportedError where none computes in it (never a fallback), UndisclosedError where it is not disclosed.
     """
-    own = [unit for unit in hardware.units.values() if _schedules_warps(hardware, unit)]
+    own = [unit for unit in hardware.units.values() if f"resident_warps.{unit.group}" in hardware.facts]
     if hardware.traits.is_threaded and own:
-        return (_best(hardware, own, compute),)
+        elsewhere = any(compute in unit.precisions for unit in hardware.units.values())
+        where = f" on its {own[0].group}" if elsewhere else ""
+        return (_fastest(own, compute, f"{hardware.id} does not support {compute}{where}"),)
     first = hardware.best_unit(compute)
     if first.circuit != "domain_flow":
         return (first,)
@@ -365,19 +370,3 @@ def working_units(hardware: Hardware, compute: str) -> tuple[ComputeUnit, ...]:
 def working_peak_ops_per_s(hardware: Hardware, compute: str) -> float:
     """Dense peak of the units that work together. [op/s]. Raises as `working_units` does."""
     return sum(unit.peak_ops_per_s(compute) for unit in working_units(hardware, compute))
-
-
-def _schedules_warps(hardware: Hardware, unit: ComputeUnit) -> bool:
-    return f"resident_warps.{unit.group}" in hardware.facts
-
-
-def _best(hardware: Hardware, own: list[ComputeUnit], compute: str) -> ComputeUnit:
-    able = [unit for unit in own if compute in unit.precisions]
-    if able:
-        return max(able, key=lambda unit: unit.peak_ops_per_s(compute))
-    for unit in own:
-        unit.refuse_undisclosed(f"macs_per_clock.{compute}")
-    elsewhere = any(compute in unit.precisions for unit in hardware.units.values())
-    having = sorted({name for unit in own for name in unit.precisions})
-    where = f" on its {own[0].group}" if elsewhere else ""
-    raise UnsupportedError(f"{hardware.id} does not support {compute}{where} (has: {', '.join(having)})")

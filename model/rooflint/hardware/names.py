@@ -55,10 +55,7 @@ def _named(registry: Registry, name: str) -> Iterator[Hardware]:
     if name.lower() in EXAMPLES:
         yield registry.get(EXAMPLES[name.lower()])
     elif any(sign in name for sign in "*?["):
-        matches = registry.match(name)
-        if not matches:
-            raise RooflintError(f"no device matches '{name}' ({len(registry.ids())} are known)")
-        yield from map(registry.get, matches)
+        yield from registry.matching(name)
     else:
         yield registry.find(name)
 
@@ -103,13 +100,9 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(plain.replace("®", " ").replace("™", " ")))
 
 
-def required(hardware: Hardware) -> tuple[str, ...]:
-    """The words of an id without which a name does not mean it; variants of one product share them."""
-    return _required(hardware.id)
-
-
 @cache
-def _required(device: str) -> tuple[str, ...]:
+def required(device: str) -> tuple[str, ...]:
+    """The words of an id without which a name does not mean it; variants of one product share them."""
     own = words(device.rpartition("/")[2].replace("plus", "+"))
     return tuple(word for word in own if _tells(word)) or tuple(own)
 
@@ -161,8 +154,10 @@ class Designations:
     def _near(self, said: Iterable[str]) -> Iterator[str]:
         wanted = {word for word in said if _tells(word)}
         whole = "".join(word for word in said if _tells(word))
-        begun = [one.id for one in self._devices if len(whole) >= SHORTEST and "".join(required(one)).startswith(whole)]
-        yield from begun or [one.id for one in self._devices if wanted & set(required(one))]
+        begun = [
+            one.id for one in self._devices if len(whole) >= SHORTEST and "".join(required(one.id)).startswith(whole)
+        ]
+        yield from begun or [one.id for one in self._devices if wanted & set(required(one.id))]
 
 
 def _counted(said: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
@@ -184,10 +179,10 @@ def _tells(word: str) -> bool:
 
 def _matches(said: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | None]:
     """Whether the words mean a device, and the part of it that they name."""
-    left = list(_without(said, required(hardware)))
+    left = list(_without(said, required(hardware.id)))
     if len(left) == len(said):
         return False, None
-    part = next((name for name in _parts(hardware) if name in left), None)
+    part = next((name for name in hardware.parts if name in left), None)
     allowed = {part, *_own_words(hardware)}
     if "cpu" in left and hardware.kind != "cpu":  # the host of a module is another device
         return False, None
@@ -227,7 +222,3 @@ def _own_words(hardware: Hardware) -> set[str]:
     """Words that may stand beside the name: the memory's, the architecture's, the die's."""
     named = (*words(hardware.architecture or ""), *words(hardware.die or ""), *words(hardware.name))
     return {word for word in (*hardware.memories, *named) if not _FORM.fullmatch(word) and not _SIZE.fullmatch(word)}
-
-
-def _parts(hardware: Hardware) -> list[str]:
-    return [path.removeprefix("parts.") for path in hardware.facts if path.startswith("parts.")]

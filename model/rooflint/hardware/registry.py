@@ -82,11 +82,14 @@ class Registry:
             names = self.ids()
         except InputError:
             return
-        for name in names:
-            try:
-                yield self.get(name)
-            except InputError:
-                continue
+        yield from (hardware for name in names if (hardware := self._readable(name)))
+
+    def _readable(self, device: str) -> Hardware | None:
+        """A device, or None where its file cannot be read."""
+        try:
+            return self.get(device)
+        except InputError:
+            return None
 
     def siblings(self, hardware: Hardware) -> Iterator[Hardware]:
         """Other devices of the same architecture."""
@@ -96,13 +99,7 @@ class Registry:
 
     def holders(self, fact: Fact) -> list[str]:
         """Devices that hold a fact: their own, at an operating point, or by architecture; unreadable ones hold none."""
-        return [device for device in self.files if self._holds(device, fact)]
-
-    def _holds(self, device: str, fact: Fact) -> bool:
-        try:
-            return _holds(self.get(device), fact)
-        except InputError:
-            return False
+        return [device for device in self.files if (one := self._readable(device)) and _holds(one, fact)]
 
     def with_fact(self, fact: Fact, other: Fact, holders: Iterable[str] | None = None) -> "Registry":
         """The same registry with another fact in one line of one file; `holders` where they are known."""
@@ -147,12 +144,15 @@ class Registry:
         exact = exact or [device for device in self.files if wanted in device]
         return exact or _with_words(wanted, self.files)
 
+    def matching(self, name: str) -> list[Hardware]:
+        """Devices that a name may mean. Raises UnknownDeviceError where there is none."""
+        if not (matches := self.match(name)):
+            raise UnknownDeviceError(f"no device matches '{name}' ({len(self.files)} are known)")
+        return [self.get(device) for device in matches]
+
     def _aliases(self, device: str) -> tuple[str, ...]:
-        try:
-            hardware = self.get(device)
-        except InputError:
-            return ()
-        return (hardware.name, *hardware.aliases)
+        hardware = self._readable(device)
+        return (hardware.name, *hardware.aliases) if hardware else ()
 
     @memoised
     def architecture(self, name: str) -> "Architecture":

@@ -5,7 +5,7 @@ Files are checked against these models when they are read; JSON Schemas for edit
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
@@ -191,6 +191,11 @@ class Strict(BaseModel):
     """A model that refuses unknown keys and converts no values."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @classmethod
+    def from_object(cls, found: object, **more: Any) -> Self:
+        """Fields that are not given are the attributes of the same names. Raises ValidationError."""
+        return cls(**{name: getattr(found, name) for name in cls.model_fields if name not in more}, **more)
 
 
 class SourceSpec(Strict):

@@ -178,13 +178,9 @@ def _problem(detail: ErrorDetails, document: Document, model: type[BaseModel]) -
         return document.problem(path[:-1], f"{dotted}: is missing")
     message = detail["msg"]
     if detail["type"] not in ("fact", "precision", "claim"):
-        message = f"{_lower(message)}, found {_short(detail['input'])}"
+        text = message.replace("Input should be", "want").replace("String should", "want a text that should")
+        message = f"{text[:1].lower()}{text[1:]}, found {_short(detail['input'])}"
     return document.problem(path, f"{dotted}: {message}")
-
-
-def _lower(message: str) -> str:
-    text = message.replace("Input should be", "want").replace("String should", "want a text that should")
-    return text[:1].lower() + text[1:]
 
 
 def _short(value: Any) -> str:

@@ -283,15 +283,13 @@ def heat_text(section: Heat, width: int) -> Iterator[RenderableType]:
     """The map and what its signs mean."""
     levels = _levels(section)
     table = heat_table(section, BEST + "{}")
-    rows = [_shaded(row, levels[number]) for number, row in enumerate(table.rows)]
+    rows = [
+        (str(name), *(f"{cell}{GLUE}{SHADES[level]}" for cell, level in zip(cells, levels[number], strict=True)))
+        for number, (name, *cells) in enumerate(table.rows)
+    ]
     yield from fitted(replace(table, rows=tuple(rows)), width, styles=_styles(section, levels))
     legend = f"{BEST} best of its row; {SHADES[1:]} from lesser to greater, on a logarithmic scale"
     yield paragraph(legend, width, "dim")
-
-
-def _shaded(row: Sequence[object], levels: list[int]) -> tuple[str, ...]:
-    name, *cells = map(str, row)
-    return name, *(f"{cell}{GLUE}{SHADES[level]}" for cell, level in zip(cells, levels, strict=True))
 
 
 def _styles(section: Heat, levels: list[list[int]]) -> Styles:

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rooflint.base.units import last_digit
-from rooflint.diagnosis.figures import ERRORS, Printed, distortions_of, figures
+from rooflint.diagnosis.figures import DISTORTIONS, ERRORS, Printed, figures
 from rooflint.diagnosis.identify import MOST, UNLIKELY, Asked, Identifier
 from rooflint.hardware.registry import Registry
 
@@ -149,7 +149,7 @@ def test_digits_decide_how_near_is_near():
 
 
 def test_every_slip_that_can_be_found_has_a_meaning():
-    known = {distortion.name for quantity in UNITS for distortion in distortions_of(quantity)}
+    known = {distortion.name for quantity in UNITS for distortion in DISTORTIONS[quantity]}
     assert known <= set(ERRORS)
 
 

@@ -131,7 +131,7 @@ def test_sparsity_is_one_more_factor():
     sparse = ORIN.unit("tensor_core").derivation("int8", sparse=True)
     assert sparse.result == exactly(2 * 85.229568e12)
     assert sparse.formula.endswith(" × 2 (sparse)")
-    assert ORIN.unit("tensor_core").sparsity("int8") == 2
+    assert sparse.factors[-1].value == 2
 
 
 def test_orin_at_30_watts_has_half_its_sms_and_a_lower_clock():
