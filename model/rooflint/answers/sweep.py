@@ -1,11 +1,11 @@
-"""The answer to `rooflint sweep`: batches × precisions × devices, and the best batch of each."""
+"""The answers to `rooflint models` and `rooflint sweep`: networks on one device, and batches of one network."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rooflint.answers.insights import caveats
+from rooflint.answers.insights import caveats, point_of, roof_of
 from rooflint.answers.record import (
     DeviceRecord,
     FidelityName,
@@ -16,19 +16,126 @@ from rooflint.answers.record import (
     run_fields,
     run_text,
 )
-from rooflint.base.text import UNKNOWN
+from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
-from rooflint.output.sections import Curve, Curves, Grid, Prose, Section, Table
-from rooflint.prediction.comparison import BALANCE, Requirement, score_of, shown
+from rooflint.output.sections import Curve, Curves, Grid, Prose, Rooflines, Section, Table
+from rooflint.prediction.comparison import BALANCE, Contender, Requirement, score_of, shown
 from rooflint.prediction.metrics import red_flags
-from rooflint.prediction.predict import Prediction
+from rooflint.prediction.predict import Prediction, Setting
 from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
 from rooflint.workloads.workload import Workload
 
+NETWORKS = ("network", "Gop", "latency", "energy", "memory", "units", "peak %", "bound by")
+
+
+class NetworkRecord(DeviceRecord):
+    """One network on the device."""
+
+    network: str
+
+
+class RefusedNetworkRecord(RefusedRecord):
+    """A network that the device cannot run."""
+
+    network: str
+
+
+class ModelsRecord(RunRecord, Record):
+    """`rooflint models DEVICE NETWORK… -f json`."""
+
+    schema_: Annotated[Literal["rooflint.models/1"], Field(alias="schema")]
+    device: str
+    networks: list[NetworkRecord | RefusedNetworkRecord]
+    not_captured: list[str]
+    insights: list[str]
+    caveats: list[str]
+
+
+def models_answer(
+    found: Sequence[tuple[str, Contender]], setting: Setting, batch: int, refused: Sequence[str]
+) -> Answer:
+    """The answer for networks that run on the device; those that cannot be captured are listed with reasons."""
+    able = [(name, one) for name, one in found if one.found]
+    record = ModelsRecord.build(
+        device=found[0][1].label,
+        **run_fields(batch, setting),
+        networks=[_network(name, one) for name, one in found],
+        not_captured=list(refused),
+        insights=list(_models_insights(able)) if able else [],
+        caveats=list(caveats(one for _, one in found)),
+    )
+    return Answer(
+        title=f"{counted(len(able), 'network')} on {record.device}",
+        subtitle=run_text(batch, setting),
+        sections=tuple(_models_sections(able, record)),
+        record=record,
+        listing=listing(((record, one) for one in record.networks), network=[name for name, _ in found]),
+    )
+
+
+def _network(name: str, one: Contender) -> NetworkRecord | RefusedNetworkRecord:
+    if one.found is None:
+        return RefusedNetworkRecord(network=name, device=one.label, not_supported=one.refused)
+    return NetworkRecord(network=name, **device_fields(one.label, one.found))
+
+
+def _models_sections(able: Sequence[tuple[str, Contender]], record: ModelsRecord) -> Iterator[Section]:
+    if able:
+        rows = sorted(able, key=lambda pair: pair[1].prediction.latency_s)
+        yield Grid(
+            "Networks", Table(NETWORKS, tuple(_network_row(name, one) for name, one in rows)), "energy per inference"
+        )
+        yield Prose("Insights", tuple(record.insights))
+        yield _rooflines(able)
+    if doubts := (*record.caveats, *record.not_captured):
+        yield Prose("Limitations", doubts)
+
+
+def _network_row(name: str, one: Contender) -> tuple[str, ...]:
+    found = one.prediction
+    memory = shown(found, "memory") + (" ✗" if found.fits is False else "")
+    return (
+        name,
+        f"{found.times.ops.sum() / found.batch / 1e9:.4g}",
+        shown(found, "latency"),
+        shown(found, "energy"),
+        memory,
+        found.units if found.has("allocation") else UNKNOWN,
+        f"{100 * found.compute_efficiency:.3g}",
+        found.bound,
+    )
+
+
+def _models_insights(able: Sequence[tuple[str, Contender]]) -> Iterator[str]:
+    best, best_one = max(able, key=lambda pair: pair[1].prediction.compute_efficiency)
+    worst, worst_one = min(able, key=lambda pair: pair[1].prediction.compute_efficiency)
+    yield f"{best} attains the highest share of the peak: {percent(best_one.prediction.compute_efficiency)}"
+    if worst != best:
+        share, bound = worst_one.prediction.compute_efficiency, worst_one.prediction.bound
+        yield f"{worst} attains the lowest: {percent(share)}; it is {bound}-bound"
+    for name, said in FLAGGED.items():
+        flagged = [network for network, one in able if any(flag.name == name for flag in red_flags(one.prediction))]
+        if flagged:
+            yield f"{len(flagged)} of {len(able)} {said}: {', '.join(flagged)}"
+
+
+FLAGGED = {
+    "compute": "attain less than 20 % of the peak",
+    "memory": "do not fit the memory",
+    "power": "would exceed the power limit",
+    "padding": "would take half as long again with idle slots and padding counted",
+}
+
+
+def _rooflines(able: Sequence[tuple[str, Contender]]) -> Rooflines:
+    points = tuple(point_of(name, one) for name, one in able)
+    return Rooflines("Roofline", (roof_of(able[0][1]),), points, "one point per network")
+
+
 PAIRS = ("latency", "energy", BALANCE)
-COLUMNS = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "bound by")
+BATCHES = ("batch", "latency", "throughput", "energy", "batch eff.", "peak %", "bound by")
 
 
 class BatchRecord(DeviceRecord):
@@ -87,7 +194,7 @@ class SweepRecord(Record):
     caveats: list[str]
 
 
-def answer(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Answer:
+def sweep_answer(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Answer:
     """What was found, for people and for programs."""
     setting, precisions = sweeps[0].setting, ", ".join(dict.fromkeys(one.setting.compute for one in sweeps))
     record = _record(work, sweeps, wanted)
@@ -171,7 +278,7 @@ def _sections(sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement], recor
     if record.insights:
         yield Prose("Insights", tuple(record.insights))
     for one in able:
-        yield Grid(one.label, Table(COLUMNS, tuple(_rows(one))), _note(one))
+        yield Grid(one.label, Table(BATCHES, tuple(_rows(one))), _note(one))
     if able:
         yield _curves("Throughput", "inferences/s", able, lambda found: found.throughput_per_s)
         yield _curves("Latency of a batch", "latency", able, lambda found: found.latency_s, "s")

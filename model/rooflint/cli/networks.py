@@ -8,8 +8,7 @@ import typer
 
 from rooflint.answers.compare import MAPPED
 from rooflint.answers.insights import METRICS
-from rooflint.answers.models import answer as models_answer
-from rooflint.answers.sweep import answer as sweep_answer
+from rooflint.answers.sweep import models_answer, sweep_answer
 from rooflint.api import predictions as api
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError

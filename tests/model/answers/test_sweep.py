@@ -3,8 +3,7 @@
 import pytest
 
 from rooflint.answers.analyze import answer as analysis
-from rooflint.answers.models import answer as models
-from rooflint.answers.sweep import answer
+from rooflint.answers.sweep import models_answer, sweep_answer
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
@@ -30,11 +29,11 @@ def section(found, heading):
 
 def test_the_best_batch_keeps_the_requirements():
     found = swept("nvidia/h100-sxm5-80gb")
-    free = section(answer(RESNET, found, ()), "Best batch").table.rows[0]
-    bound = section(answer(RESNET, found, requirements("latency<100us")), "Best batch").table.rows[0]
+    free = section(sweep_answer(RESNET, found, ()), "Best batch").table.rows[0]
+    bound = section(sweep_answer(RESNET, found, requirements("latency<100us")), "Best batch").table.rows[0]
     assert free[1] == "64 or more"
     assert bound[1] == str(found[0].best(requirements("latency<100us")).batch) == "4"
-    none = section(answer(RESNET, found, requirements("latency<1ns")), "Best batch").table.rows[0]
+    none = section(sweep_answer(RESNET, found, requirements("latency<1ns")), "Best batch").table.rows[0]
     assert none[1] == "none"
 
 
@@ -42,7 +41,7 @@ def test_an_overtaking_names_who_overtakes_whom_with_both_figures():
     found = swept("nvidia/h100-sxm5-80gb", "google/tpu-v4")
     (cross,) = crossovers(found, "latency")
     assert cross.winner_after is found[0]
-    told = section(answer(RESNET, found, ()), "Insights").sentences
+    told = section(sweep_answer(RESNET, found, ()), "Insights").sentences
     (said,) = [one for one in told if "overtakes" in one and "in latency" in one]
     mine, theirs = (shown(one.at(cross.after), "latency") for one in found)
     assert said.startswith("h100-sxm5-80gb overtakes tpu-v4 in latency")
@@ -51,20 +50,20 @@ def test_an_overtaking_names_who_overtakes_whom_with_both_figures():
 
 def test_a_pair_leads_by_the_factor_to_the_next():
     found = swept("nvidia/h100-sxm5-80gb", "google/tpu-v4")
-    rows = {row[0]: row for row in section(answer(RESNET, found, ()), "Best device by batch").table.rows}
+    rows = {row[0]: row for row in section(sweep_answer(RESNET, found, ()), "Best device by batch").table.rows}
     fast, slow = found[0].at(64), found[1].at(64)
     assert rows["64"][1] == f"h100-sxm5-80gb {slow.latency_s / fast.latency_s:.3g}×"
 
 
 def test_what_does_not_fit_is_marked_and_said():
     found = swept("nvidia/jetson-orin-nano-4gb", batches=(1, 8192), compute=("int8",))
-    grid = next(one for one in answer(RESNET, found, ()).sections if one.heading == "jetson-orin-nano-4gb")
+    grid = next(one for one in sweep_answer(RESNET, found, ()).sections if one.heading == "jetson-orin-nano-4gb")
     assert [row[0] for row in grid.table.rows] == ["1", "8192 ✗"]
     assert "does not fit in memory: batch 8192" in grid.note
 
 
 def test_a_device_that_cannot_run_it_has_a_row_with_its_precision():
-    found = answer(RESNET, swept("nvidia/t4", compute=("bf16", "int8")), ())
+    found = sweep_answer(RESNET, swept("nvidia/t4", compute=("bf16", "int8")), ())
     rows = [dict(zip(found.listing.columns, row, strict=True)) for row in found.listing.rows]
     assert {(row["compute"], bool(row["not_supported"])) for row in rows} == {("bf16", True), ("int8", False)}
 
@@ -75,7 +74,7 @@ def test_models_count_what_is_flagged():
     setting = Setting("bf16", fuse=True)
     works = [load_workload(f"torchvision/{name}").at_batch(64) for name in names]
     pairs = [(name, contend(device, work, ENERGIES, setting)) for name, work in zip(names, works, strict=True)]
-    found = models(pairs, setting, 64, ("nosuch is unknown",))
+    found = models_answer(pairs, setting, 64, ("nosuch is unknown",))
     padded = [said for said in found.record.insights if "padding" in said]
     assert len(padded) == 1
     assert "mobilenet_v2" in padded[0]

@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 from rooflint.answers.analyze import AnalyzeRecord
 from rooflint.answers.compare import CompareRecord
-from rooflint.answers.models import ModelsRecord
 from rooflint.answers.record import LISTING
-from rooflint.answers.sweep import SweepRecord
+from rooflint.answers.sweep import ModelsRecord, SweepRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli.networks import app
 from rooflint.coefficients.library import Coefficients

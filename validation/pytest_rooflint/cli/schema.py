@@ -15,7 +15,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from pytest_rooflint.measuring.comparison import CalibrationRecord as MeasureCalibrationRecord
 from pytest_rooflint.measuring.comparison import ComparisonRecord
-from rooflint.answers import analyze, compare, explain_gemm, models, sweep, tdp_estimate, tdp_registry
+from rooflint.answers import analyze, compare, explain_gemm, sweep, tdp_estimate, tdp_registry
 from rooflint.base.errors import shown
 from rooflint.base.files import write_whole
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
@@ -48,7 +48,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "grid": GridSpec,
     "compare": compare.CompareRecord,
     "analyze": analyze.AnalyzeRecord,
-    "models": models.ModelsRecord,
+    "models": sweep.ModelsRecord,
     "sweep": sweep.SweepRecord,
     "tdp_estimate": tdp_estimate.TdpEstimateRecord,
     "tdp_registry": tdp_registry.TdpRegistryRecord,
