@@ -17,9 +17,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.engine import cores
-from pytest_rooflint.mutation.outcome import Group, Mutant, groups, outcomes
+from pytest_rooflint.mutation.outcome import Baseline, Group, Mutant, groups, outcomes
 from pytest_rooflint.suite.judge import outcome_of
 from pytest_rooflint.suite.suite import Suite
 

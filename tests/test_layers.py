@@ -22,7 +22,7 @@ ROOMS = {
     ),
     "rooflint_measure": ("record", "identity", "sensors", "stopwatches", "compare"),
     "pytest_rooflint": (
-        "golden", "recordings", "suite", "audit", "claims", "mutation", "repair", "measuring", "evidence", "history",
+        "golden", "recordings", "suite", "audit", "claims", "mutation", "repair", "evidence", "history",
         "session", "api", "cli", "plugin",
     ),
 }  # fmt: skip

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rooflint.measuring import runs
-from pytest_rooflint.measuring.account import share
+from pytest_rooflint.recordings import runs
+from pytest_rooflint.recordings.account import share
 from pytest_rooflint.recordings.files import identified
-from pytest_rooflint.recordings.finding import LawContext
-from pytest_rooflint.recordings.laws import LAWS, findings
+from pytest_rooflint.recordings.laws import LAWS, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.hardware.registry import Registry
 from rooflint.workloads.load import network as tabled

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from pytest_rooflint.cli import measure as measure_command
 from pytest_rooflint.cli.measure import app
-from pytest_rooflint.measuring import runs
-from pytest_rooflint.measuring.account import account, share, share_of_reference
+from pytest_rooflint.recordings import runs
+from pytest_rooflint.recordings.account import account, share, share_of_reference
 from pytest_rooflint.recordings.files import identified
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry

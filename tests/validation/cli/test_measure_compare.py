@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from pytest_rooflint.cli.measure_compare import compare_command
-from pytest_rooflint.measuring.comparison import CalibrationRecord, ComparisonRecord
+from pytest_rooflint.recordings.comparison import CalibrationRecord, ComparisonRecord
 from rooflint.base.errors import RooflintError
 
 app = typer.Typer(add_completion=False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_rooflint.history.comparison import Difference, compare, power_moves
 from pytest_rooflint.history.side import opened
-from pytest_rooflint.history.text import as_md, as_text
+from pytest_rooflint.history.summary import as_md, as_text
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry

@@ -7,9 +7,8 @@ import pytest
 
 from pytest_rooflint.mutation import engine
 from pytest_rooflint.mutation import engine as store_module
-from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.engine import EngineError, Store, StoreError, run
-from pytest_rooflint.mutation.outcome import groups
+from pytest_rooflint.mutation.outcome import Baseline, groups
 
 GOLDEN, SPEC = "golden/x{}.yaml", "specs/hardware/acme/x{}.yaml"
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_rooflint.recordings.finding import LawContext
-from pytest_rooflint.recordings.laws import LAWS, findings
+from pytest_rooflint.recordings.laws import LAWS, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.hardware.registry import Registry
 

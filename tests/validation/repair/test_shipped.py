@@ -26,7 +26,7 @@ def planted(fact, text):
 
 def planned(suite, state):
     """The plan for every red claim, and the suite with all of it."""
-    found = plan(suite, {key: f"{key[0]}::{name}" for key, name in state.failures.items()}, ROOT)
+    found = plan(suite, {(key[0].resolve(), name): f"{key[0]}::{name}" for key, name in state.failures.items()}, ROOT)
     for one in found.proposals:
         suite = suite.with_text(one.file, one.after)
     return found, suite

@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_precisions
-from pytest_rooflint.recordings.bounds import Bounds, best_rate, bounds
-from pytest_rooflint.recordings.causes import causes, miscounted, of_ladder
+from pytest_rooflint.recordings.bounds import Bounds, best_rate, bounds, causes, miscounted, of_ladder
 from pytest_rooflint.recordings.files import MACHINE, rows_of
-from pytest_rooflint.recordings.finding import DESPITE, Finding, LawContext, check_despite, farthest
-from pytest_rooflint.recordings.laws import LAWS, findings
-from pytest_rooflint.recordings.row import Row, selected, words
+from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings
+from pytest_rooflint.recordings.row import DESPITE, Row, check_despite, farthest, selected, words
 from rooflint.base import units
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.precision import rate_unit

@@ -10,8 +10,7 @@ import typer
 from pytest_rooflint.evidence.build import add
 from pytest_rooflint.history.comparison import compare
 from pytest_rooflint.history.side import opened, repository
-from pytest_rooflint.history.summary import summary
-from pytest_rooflint.history.text import MOST, as_md, as_text
+from pytest_rooflint.history.summary import MOST, as_md, as_text, summary
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
 from rooflint.base.git import base_of

@@ -14,9 +14,8 @@ import typer
 
 import rooflint_measure
 from pytest_rooflint.cli.measure_compare import compare_command
-from pytest_rooflint.measuring import runs
-from pytest_rooflint.measuring.account import account
-from pytest_rooflint.recordings import files
+from pytest_rooflint.recordings import files, runs
+from pytest_rooflint.recordings.account import account
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured

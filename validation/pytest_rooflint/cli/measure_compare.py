@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from pytest_rooflint.measuring.checkouts import checkouts
-from pytest_rooflint.measuring.comparison import Side, calibrated, compared
+from pytest_rooflint.recordings.comparison import Side, calibrated, checkouts, compared
 from rooflint.base.errors import RooflintError
 from rooflint.output.deliver import deliver
 from rooflint_measure.compare import ab

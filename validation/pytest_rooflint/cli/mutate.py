@@ -10,12 +10,10 @@ from typing import Annotated
 import typer
 
 from pytest_rooflint.evidence.build import add
-from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.engine import FOLDER, Progress, Store, cores, run
 from pytest_rooflint.mutation.operators import OPERATORS
-from pytest_rooflint.mutation.outcome import Group, groups
-from pytest_rooflint.mutation.score import Result, summary
-from pytest_rooflint.mutation.text import as_md, as_text, percent
+from pytest_rooflint.mutation.outcome import Baseline, Group, groups
+from pytest_rooflint.mutation.score import Result, as_md, as_text, percent, summary
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, share

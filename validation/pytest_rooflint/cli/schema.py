@@ -13,8 +13,8 @@ import rooflint
 from pytest_rooflint.cli.calibrate_power import PowerCalibrationRecord
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
-from pytest_rooflint.measuring.comparison import CalibrationRecord as MeasureCalibrationRecord
-from pytest_rooflint.measuring.comparison import ComparisonRecord
+from pytest_rooflint.recordings.comparison import CalibrationRecord as MeasureCalibrationRecord
+from pytest_rooflint.recordings.comparison import ComparisonRecord
 from rooflint.answers import analyze, compare, explain_gemm, sweep, tdp_estimate, tdp_registry
 from rooflint.base.errors import shown
 from rooflint.base.files import write_whole

@@ -10,8 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pytest_rooflint.evidence.devices import device
-from pytest_rooflint.evidence.power import power
+from pytest_rooflint.evidence.devices import device, power
 from pytest_rooflint.evidence.recordings import measured
 from pytest_rooflint.evidence.replays import replays
 from pytest_rooflint.evidence.silicon import silicon
@@ -24,6 +23,9 @@ from rooflint.hardware.device import Hardware
 from rooflint_measure.identity import fingerprint
 from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Evidence, Problem, Run, as_json, plain
 from rooflint_report.verdicts import Outcome, Record, Verdict
+
+GITHUB = ("GITHUB_REPOSITORY", "GITHUB_WORKFLOW", "GITHUB_RUN_ID", "GITHUB_REF", "GITHUB_SHA")
+"""Variables of a CI run that the evidence keeps."""
 
 #: Worst first: a cell of the coverage matrix shows the first of these that any of its claims has.
 _WORST: tuple[Outcome, ...] = ("fail", "undecided", "xfail", "not validated here", "pass")
@@ -90,7 +92,7 @@ def _run(started: datetime.datetime, duration_s: float, command: str, exit_statu
             "python": platform.python_version(),
             **{name: version(name) for name in ("rooflint", "pytest", "numpy")},
         },
-        ci=_ci(),
+        ci={name: os.environ[name] for name in GITHUB if name in os.environ} or None,
     )
 
 
@@ -119,18 +121,6 @@ def _counts(verdicts: Sequence[Verdict], problems: Sequence[object], hardware: S
         claims=len(verdicts),
         devices=len(hardware),
     )
-
-
-# ---- conditions of the run
-
-
-def _ci() -> dict[str, str] | None:
-    names = ("GITHUB_REPOSITORY", "GITHUB_WORKFLOW", "GITHUB_RUN_ID", "GITHUB_REF", "GITHUB_SHA")
-    found = {name: os.environ[name] for name in names if name in os.environ}
-    return found or None
-
-
-# ---- coverage
 
 
 def _coverage(verdicts: Sequence[Verdict]) -> Iterator[Cell]:

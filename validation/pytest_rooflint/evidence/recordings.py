@@ -11,26 +11,14 @@ from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.kinds import ClaimError
 from pytest_rooflint.recordings.bounds import Bounds, bounds
 from pytest_rooflint.recordings.files import KINDS, claims_file, machine_mismatch, recorded_file, recordings_below
-from pytest_rooflint.recordings.finding import Finding, LawContext, reasons
-from pytest_rooflint.recordings.laws import LAWS, findings
-from pytest_rooflint.recordings.row import RecordedFile, Row
+from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings
+from pytest_rooflint.recordings.row import RecordedFile, Row, reasons
 from pytest_rooflint.suite.suite import Suite
+from rooflint.base import units
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted
-from rooflint.base.units import (
-    BYTES,
-    DIMENSIONLESS,
-    HERTZ,
-    JOULES,
-    OPS_PER_J,
-    SECONDS,
-    WATTS,
-    Dimension,
-    format_number,
-    format_quantity,
-    percent,
-)
-from rooflint_measure.record import Energy, Gemm, Network, Stream, Unavailable
+from rooflint.base.units import format_number, format_quantity, percent
+from rooflint_measure.record import Gemm, Network, Stream, Unavailable
 from rooflint_report.findings import Measured, MeasuredRow, Named, TakenRecording
 from rooflint_report.verdicts import Why
 
@@ -63,9 +51,9 @@ def _row(row: Row, asked: LawContext, at: str | None) -> MeasuredRow:
         library=row.subject.library,
         size=cbrt(row.subject.macs / row.subject.batch) if isinstance(row.subject, Gemm) else None,
         best_s=samples.best_s,
-        best_display=format_quantity(samples.best_s, SECONDS),
+        best_display=format_quantity(samples.best_s, units.SECONDS),
         median_s=samples.median_s,
-        median_display=format_quantity(samples.median_s, SECONDS),
+        median_display=format_quantity(samples.median_s, units.SECONDS),
         spread_display=percent(samples.spread),
         samples=len(samples.seconds),
         disturbed=len(reasons(samples, asked.despite)),
@@ -86,7 +74,7 @@ def _what(subject: Gemm | Stream | Network) -> str:
             cube = subject.m == subject.n == subject.k
             return f"product {batch}" + (f"{subject.m}³" if cube else f"{subject.m} × {subject.n} × {subject.k}")
         case Stream():
-            return f"{subject.kernel} of {format_quantity(subject.array_bytes, BYTES, digits=3)}"
+            return f"{subject.kernel} of {format_quantity(subject.array_bytes, units.BYTES, digits=3)}"
         case Network():
             return ", ".join([f"{subject.name} batch {subject.batch}", *subject.settings])
 
@@ -122,7 +110,7 @@ def _predicted(row: Row, asked: LawContext) -> dict[str, Any]:
     ratio = found.roofline_s / row.measurement.samples.best_s if found else None
     return {
         "predicted_s": found.roofline_s if found else None,
-        "predicted_display": format_quantity(found.roofline_s, SECONDS) if found else "—",
+        "predicted_display": format_quantity(found.roofline_s, units.SECONDS) if found else "—",
         "bound": found.bound if found else None,
         "ratio": ratio,
         "ratio_display": format_number(ratio, 3) if ratio else "—",
@@ -137,7 +125,7 @@ def _bounds(row: Row, asked: LawContext) -> Bounds | None:
 
 
 def _power(row: Row) -> dict[str, Any]:
-    """Mean power and energy of a call; a missing measurement is given as a reason, never as zero."""
+    """Mean power and energy of a call, idle power included; a missing measurement is a reason, never zero."""
     energy = row.measurement.energy
     if isinstance(energy, Unavailable):
         return {
@@ -149,19 +137,15 @@ def _power(row: Row) -> dict[str, Any]:
             "per_w_display": "—",
         }
     ops = row.measurement.ops
+    per_w = format_quantity(ops / energy.call_j, units.OPS_PER_J) if ops and energy.call_j else "—"
     return {
         "power_w": energy.mean_w,
         "idle_w": energy.idle_w,
-        "power_display": format_quantity(energy.mean_w, WATTS),
-        "idle_display": format_quantity(energy.idle_w, WATTS),
-        "energy_display": format_quantity(energy.call_j, JOULES),
-        "per_w_display": _per_w(ops, energy) if ops else "—",
+        "power_display": format_quantity(energy.mean_w, units.WATTS),
+        "idle_display": format_quantity(energy.idle_w, units.WATTS),
+        "energy_display": format_quantity(energy.call_j, units.JOULES),
+        "per_w_display": per_w,
     }
-
-
-def _per_w(ops: int, energy: Energy) -> str:
-    """Work of a call over its energy, idle power included."""
-    return format_quantity(ops / energy.call_j, OPS_PER_J) if energy.call_j else "—"
 
 
 # ---- conditions
@@ -170,20 +154,17 @@ def _per_w(ops: int, energy: Energy) -> str:
 def conditions(rows: Sequence[Row]) -> str:
     """Clock, temperature, load and threads over all measurements, as far as they were recorded."""
     threads = sorted({row.measurement.conditions.threads for row in rows})
+    load = _range(rows, "load", units.DIMENSIONLESS)
     said = [
-        _range(rows, "clock_hz", HERTZ),
-        _range(rows, "temperature_c", DIMENSIONLESS, " °C"),
-        _said_of("load", _range(rows, "load", DIMENSIONLESS)),
+        _range(rows, "clock_hz", units.HERTZ),
+        _range(rows, "temperature_c", units.DIMENSIONLESS, " °C"),
+        f"load {load}" if load else "",
         counted(threads[0], "thread") if len(threads) == 1 else f"{threads[0]} to {threads[-1]} threads",
     ]
     return ", ".join(filter(None, said))
 
 
-def _said_of(name: str, figure: str) -> str:
-    return f"{name} {figure}" if figure else ""
-
-
-def _range(rows: Sequence[Row], name: str, dimension: Dimension, unit: str = "") -> str:
+def _range(rows: Sequence[Row], name: str, dimension: units.Dimension, unit: str = "") -> str:
     values = [value for row in rows for value in row.readings(name)]
     if not values:
         return ""
@@ -197,7 +178,7 @@ HOW = "rooflint measure record writes a recording of this machine; docs/recordin
 
 
 def measured(suite: Suite) -> Measured:
-    """All recordings of a suite that are of a known device, and every measurement of them that says something of it."""
+    """All recordings of known devices, and every measurement in them that depends on the device."""
     found = list(_recordings(suite))
     rows = [row for one, asked, at in found for row in rows_of(one, asked, at)]
     return Measured(

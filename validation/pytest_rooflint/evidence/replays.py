@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from pytest_rooflint.claims import figure
 from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.replay import Assumed, subject_of, uses
 from pytest_rooflint.golden.schema import Golden
@@ -36,32 +37,23 @@ def assumptions(assumed: Assumed, precision: str, storage: str, circuits: Facts 
         yield row
     for name, fact in assumed.formulas.facts.items():
         documented = (circuits or {}).get(_path_of_factor(assumed, name, precision))
-        yield _beside(
-            assumed,
-            name,
-            fact.display,
-            documented.display if documented else None,
-            fact.value / documented.value if documented else None,
-            documented,
-        )
+        yield _beside_fact(assumed, name, fact, documented)
     yield _peak_row(assumed, precision, parts)
 
 
 def _row(assumed: Assumed, dotted: str) -> Assumption:
     taken, documented = assumed.hardware.facts[dotted], assumed.sourced.facts.get(dotted)
     if dotted.endswith(".bandwidth") and documented is None:
-        memory = assumed.sourced.memory(dotted.split(".")[1])
-        shown = format_quantity(memory.bandwidth_bytes_per_s, taken.quantity.dimension)
-        return _beside(
-            assumed,
-            dotted,
-            taken.display,
-            shown,
-            taken.value / memory.bandwidth_bytes_per_s,
-            memory.derivation().facts[0],
-        )
-    factor = taken.value / documented.value if documented else None
-    return _beside(assumed, dotted, taken.display, documented.display if documented else None, factor, documented)
+        bandwidth = assumed.sourced.memory(dotted.split(".")[1]).derivation()
+        shown = format_quantity(bandwidth.result, taken.quantity.dimension)
+        return _beside(assumed, dotted, taken.display, shown, taken.value / bandwidth.result, bandwidth.facts[0])
+    return _beside_fact(assumed, dotted, taken, documented)
+
+
+def _beside_fact(assumed: Assumed, what: str, taken: Fact, documented: Fact | None) -> Assumption:
+    if documented is None:
+        return _beside(assumed, what, taken.display, None, None, None)
+    return _beside(assumed, what, taken.display, documented.display, taken.value / documented.value, documented)
 
 
 def _path_of_factor(assumed: Assumed, parameter: str, precision: str) -> str:
@@ -72,8 +64,9 @@ def _path_of_factor(assumed: Assumed, parameter: str, precision: str) -> str:
 
 
 def _beside(
-    assumed: Assumed, what: str, taken: str, sourced: str | None, factor: float | None, fact: Fact | None
+    assumed: Assumed, what: str, taken: str, sourced: str | None, factor: float | None, fact: Fact | None = None
 ) -> Assumption:
+    source = Source(document=fact.source.document, where=fact.where, grade=fact.source.grade) if fact else None
     return Assumption(
         what=what,
         assumed=taken,
@@ -81,59 +74,36 @@ def _beside(
         factor=factor,
         factor_text=None if factor is None else ratio_text(factor),
         parts=[],
-        source=_source(fact) if fact else None,
+        source=source,
         why=assumed.spec.why.get(what),
     )
 
 
-def _source(fact: Fact) -> Source:
-    return Source(document=fact.source.document, where=fact.where, grade=fact.source.grade)
-
-
 def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[Assumption]:
-    if "ops_per_mac" in assumed.conventions:
-        yield _beside(
-            assumed,
-            "ops_per_mac",
-            f"{assumed.ops_per_mac:g} op/MAC",
-            f"{OPS_PER_MAC} op/MAC",
-            assumed.ops_per_mac / OPS_PER_MAC,
-            None,
-        )
-    if "bandwidth_share" in assumed.conventions:
-        yield _beside(
-            assumed, "bandwidth_share", str(assumed.conventions["bandwidth_share"]), "1", assumed.bandwidth_share, None
-        )
-    if "layout" in assumed.conventions:
-        yield _beside(assumed, "layout", assumed.layout, LAYOUTS[0], None, None)
-    meant, stored = assumed.precision(precision), str(assumed.conventions.get("storage", storage))
+    stated = assumed.conventions
+    if "ops_per_mac" in stated:
+        factor = assumed.ops_per_mac / OPS_PER_MAC
+        yield _beside(assumed, "ops_per_mac", f"{assumed.ops_per_mac:g} op/MAC", f"{OPS_PER_MAC} op/MAC", factor)
+    if "bandwidth_share" in stated:
+        yield _beside(assumed, "bandwidth_share", str(stated["bandwidth_share"]), "1", assumed.bandwidth_share)
+    if "layout" in stated:
+        yield _beside(assumed, "layout", assumed.layout, LAYOUTS[0], None)
+    meant, stored = assumed.precision(precision), str(stated.get("storage", storage))
     if meant != precision:
-        yield _beside(assumed, "compute", f"{precision} at the rate of {meant}", meant, None, None)
+        yield _beside(assumed, "compute", f"{precision} at the rate of {meant}", meant, None)
     if stored != meant:
-        yield _beside(
-            assumed,
-            "storage",
-            f"{stored}, {bytes_per_element(stored):g} B",
-            f"{meant}, {bytes_per_element(meant):g} B",
-            bytes_per_element(stored) / bytes_per_element(meant),
-            None,
-        )
+        taken_bytes, meant_bytes = bytes_per_element(stored), bytes_per_element(meant)
+        taken, own = f"{stored}, {taken_bytes:g} B", f"{meant}, {meant_bytes:g} B"
+        yield _beside(assumed, "storage", taken, own, taken_bytes / meant_bytes)
 
 
 def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> Assumption:
-    taken = assumed.peak_ops_per_s(precision)
+    peak, fact = assumed.peak_ops_per_s(precision), assumed.typed_peak
     documented, meant = assumed.sourced_peak(precision), assumed.precision(precision)
-    fact = assumed.typed_peak
-    row = _beside(
-        assumed,
-        "peak",
-        fact.display if fact else format_quantity(taken, OPS_PER_S, unit=rate_unit(precision)),
-        format_quantity(documented, OPS_PER_S, unit=rate_unit(meant)),
-        taken / documented,
-        None,
-    )
-    update = {"what": f"peak {assumed.spec.unit} {meant}", "parts": parts, "why": assumed.spec.why.get("peak")}
-    return row.model_copy(update=update)
+    taken = fact.display if fact else format_quantity(peak, OPS_PER_S, unit=rate_unit(precision))
+    sourced = format_quantity(documented, OPS_PER_S, unit=rate_unit(meant))
+    row = _beside(assumed, "peak", taken, sourced, peak / documented)
+    return row.model_copy(update={"what": f"peak {assumed.spec.unit} {meant}", "parts": parts})
 
 
 # ---- the replay with its figures
@@ -169,18 +139,8 @@ def _assumptions(golden: Golden, one: Assumed, suite: Suite) -> list[Assumption]
         circuits = Coefficients(suite.registry).circuits()
         return list(assumptions(one, compute, golden.spec.storage or compute, circuits))
     except RooflintError as error:
-        return [
-            Assumption(
-                what="peak",
-                assumed=str(error),
-                sourced=None,
-                factor=None,
-                factor_text=None,
-                parts=[],
-                source=None,
-                why=None,
-            )
-        ]
+        unknown = dict.fromkeys(("sourced", "factor", "factor_text", "source", "why"))
+        return [Assumption(what="peak", assumed=str(error), parts=[], **unknown)]
 
 
 def _figure(claim: Claim, verdict: Verdict, one: Assumed, suite: Suite) -> Figure:
@@ -202,8 +162,6 @@ def _figure(claim: Claim, verdict: Verdict, one: Assumed, suite: Suite) -> Figur
 
 def _sourced_figure(claim: Claim, one: Assumed, suite: Suite) -> tuple[str | None, float | None]:
     """The same figure by the documented facts, where it can be had."""
-    from pytest_rooflint.claims import figure  # noqa: PLC0415  # a kind, imported when its claims are there
-
     name, labels = subject_of(claim)
     compute = claim.option("compute")
     if compute is None:

@@ -18,19 +18,7 @@ from rooflint_calibration import evaluation, package, published
 from rooflint_calibration.causes import Likeness, Worst, worst
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import PRODUCT, STREAM, TOPICS
-from rooflint_report.findings import (
-    Silicon,
-    SiliconBins,
-    SiliconClaim,
-    SiliconColumn,
-    SiliconDensity,
-    SiliconMissing,
-    SiliconNotKnown,
-    SiliconPublished,
-    SiliconScore,
-    SiliconWhole,
-    SiliconWorst,
-)
+from rooflint_report import findings
 from rooflint_report.verdicts import Obtained, Prediction, Verdict, Why
 
 KIND = "prediction"
@@ -63,13 +51,13 @@ CAVEATS = (
 )
 
 
-def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware]) -> Silicon:
+def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware]) -> findings.Silicon:
     """The section on calibrated kernel times; `found` are the verdicts of the run."""
     claims = [claim for claim in suite.claims() if claim.kind == KIND]
     verdicts = [one for one in found if one.kind == KIND]
     decided = [one for one in verdicts if one.obtained]
     known, left_out = _held(suite, decided)
-    return Silicon(
+    return findings.Silicon(
         said=list(_said(verdicts, known)),
         how=HOW,
         why_not=list(dict.fromkeys(one.reason for one in verdicts if not one.obtained and one.reason)),
@@ -78,7 +66,7 @@ def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware])
         scores=list(_scores(decided)),
         published=list(_published(suite, decided)),
         whole=[_whole(one, one.obtained) for one in decided if one.obtained and not one.prediction],
-        bins=SiliconBins(
+        bins=findings.SiliconBins(
             per_decade=evaluation.PER_DECADE,
             ratio_per_decade=evaluation.RATIO_PER_DECADE,
             under_per_decade=evaluation.UNDER_PER_DECADE,
@@ -116,14 +104,15 @@ def _said(verdicts: Sequence[Verdict], known: Mapping[str, Sequence[HeldOut]]) -
     if several := [one for family in known.values() for one in family]:
         near, rows = [_near(one) for one in several], sum(len(one.rows) for one in several)
         ends = f"{100 * min(near):.0f} to {_percent(max(near), 0)}, by device,"
-        yield f"of {_grouped(rows)} measured products {ends} are predicted within {_percent(NEAR, 0)}"
+        grouped = f"{rows:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        yield f"of {grouped} measured products {ends} are predicted within {_percent(NEAR, 0)}"
 
 
-def _claimed(claim: Claim) -> SiliconClaim:
+def _claimed(claim: Claim) -> findings.SiliconClaim:
     bounds = [f"{name} up to {claim.option(name)}" for name in ("error", "bias") if claim.option(name)]
     least = [f"{claim.option(name)} or more {name}" for name in ("right",) if claim.option(name)]
     about, regime = parts(claim)
-    return SiliconClaim(
+    return findings.SiliconClaim(
         subject=claim.subject,
         about=about,
         regime=regime,
@@ -133,13 +122,13 @@ def _claimed(claim: Claim) -> SiliconClaim:
     )
 
 
-def _scores(decided: Sequence[Verdict]) -> Iterator[SiliconScore]:
+def _scores(decided: Sequence[Verdict]) -> Iterator[findings.SiliconScore]:
     """Errors by topic, family and regime, on the rows that decided the claims."""
     order = list(TOPICS)
     found = [(one, one.prediction) for one in decided if one.prediction and one.prediction.family]
     for one, prediction in sorted(found, key=lambda pair: order.index(pair[1].topic)):
         topic = TOPICS[prediction.topic]
-        yield SiliconScore(
+        yield findings.SiliconScore(
             topic=TITLES.get(prediction.topic, prediction.topic),
             precision=topic.precision,
             family=package.NAMES[str(prediction.family)],
@@ -149,14 +138,14 @@ def _scores(decided: Sequence[Verdict]) -> Iterator[SiliconScore]:
         )
 
 
-def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[SiliconPublished]:
+def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[findings.SiliconPublished]:
     """Errors on published tables, on the rows that the claims were decided on."""
     for one in decided:
         prediction = one.prediction
         if prediction and prediction.table:
             spec = published.find(prediction.table, suite.golden_roots).spec
             regimes = STREAM if spec.op in published.STREAMS else PRODUCT
-            yield SiliconPublished(
+            yield findings.SiliconPublished(
                 table=prediction.table,
                 title=spec.title,
                 device=spec.device,
@@ -184,9 +173,9 @@ def _errors(one: Verdict, found: Prediction) -> dict[str, Any]:
     }
 
 
-def _whole(one: Verdict, obtained: Obtained) -> SiliconWhole:
+def _whole(one: Verdict, obtained: Obtained) -> findings.SiliconWhole:
     """A claim about all devices, or about something else than products."""
-    return SiliconWhole(
+    return findings.SiliconWhole(
         subject=one.subject,
         outcome=one.outcome,
         obtained=obtained.display,
@@ -198,9 +187,9 @@ def _whole(one: Verdict, obtained: Obtained) -> SiliconWhole:
 # ---- rows
 
 
-def _density(one: HeldOut, family: str, suite: Suite) -> SiliconDensity:
+def _density(one: HeldOut, family: str, suite: Suite) -> findings.SiliconDensity:
     measured_s, predicted_s = one.rows.seconds, one.predicted_s()
-    return SiliconDensity(
+    return findings.SiliconDensity(
         device=one.rows.device,
         name=suite.registry.get(one.rows.device).name,
         family=package.NAMES[family],
@@ -211,8 +200,8 @@ def _density(one: HeldOut, family: str, suite: Suite) -> SiliconDensity:
     )
 
 
-def _column(column: evaluation.Column) -> SiliconColumn:
-    return SiliconColumn(x=column.x, y=column.y, counts=list(column.counts))
+def _column(column: evaluation.Column) -> findings.SiliconColumn:
+    return findings.SiliconColumn(x=column.x, y=column.y, counts=list(column.counts))
 
 
 def _near(one: HeldOut) -> float:
@@ -220,10 +209,10 @@ def _near(one: HeldOut) -> float:
     return float((abs(one.ratio() - 1) <= NEAR).mean())
 
 
-def _worst(one: Worst, family: str) -> SiliconWorst:
+def _worst(one: Worst, family: str) -> findings.SiliconWorst:
     m, n, k = (int(column.item()) for column in (one.case.work.sizes.m, one.case.work.sizes.n, one.case.work.sizes.k))
     kernel, short = one.breakdown, one.device.rpartition("/")[2]
-    return SiliconWorst(
+    return findings.SiliconWorst(
         family=package.NAMES[family],
         device=one.device,
         shape=f"{m} × {n} × {k}",
@@ -247,13 +236,13 @@ def _like(found: Likeness | None) -> str:
     return f"as if {found.what} ({_time(found.seconds)}){advice}"
 
 
-def _not_known(devices: Sequence[Hardware], suite: Suite) -> SiliconNotKnown:
+def _not_known(devices: Sequence[Hardware], suite: Suite) -> findings.SiliconNotKnown:
     gpus, others = ([one for one in devices if one.traits.has_kernel_models is has] for has in (True, False))
     tables = {**package.EXCLUDED, **{" ".join(table): why for table, why in package.SUPERSEDED.items()}}
-    return SiliconNotKnown(
+    return findings.SiliconNotKnown(
         ops=[Why(what=what, why=why) for what, why in evaluation.uncalibrated_ops().items()],
         gpus=[
-            SiliconMissing(why=why, devices=list(names))
+            findings.SiliconMissing(why=why, devices=list(names))
             for why, names in evaluation.uncalibrated_gpus(gpus, suite.registry).items()
         ],
         of=len(gpus),
@@ -268,10 +257,6 @@ def _percent(share: float, digits: int = 1) -> str:
 
 def _signed(share: float) -> str:
     return f"{100 * share:+.1f} %".replace("-", "−")
-
-
-def _grouped(number: int) -> str:
-    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def _time(seconds: float) -> str:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_rooflint.golden.claim import ClaimSource
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
@@ -52,19 +51,15 @@ def record(verdict: Verdict, duration_s: float | None = None) -> verdicts.Verdic
 
 
 def _expected(verdict: Verdict) -> verdicts.Expected:
-    expectation = verdict.claim.expectation
+    expectation, source = verdict.claim.expectation, verdict.claim.source
     return verdicts.Expected(
         text=expectation.text if expectation else verdict.expected_display,
         value=expectation.value if expectation else None,
         low=expectation.low if expectation else None,
         high=expectation.high if expectation else None,
         display=verdict.expected_display,
-        source=_source(verdict.claim.source) if verdict.claim.source else None,
+        source=verdicts.Source(document=source.document, where=source.where, grade=source.grade) if source else None,
     )
-
-
-def _source(source: ClaimSource) -> verdicts.Source:
-    return verdicts.Source(document=source.document, where=source.where, grade=source.grade)
 
 
 def _tolerance(verdict: Verdict) -> verdicts.Tolerance | None:
@@ -135,22 +130,21 @@ def places(found: Iterable[verdicts.Verdict]) -> list[verdicts.Place]:
                 key = (cause.file, cause.line, cause.path, cause.repair)
                 causes.setdefault(key, cause)
                 ids.setdefault(key, []).append(verdict.nodeid)
-    listed = [_place(cause, ids[key], len(fails)) for key, cause in causes.items()]
+    listed = [
+        verdicts.Place(
+            file=cause.file,
+            line=cause.line,
+            path=cause.path,
+            from_=cause.current,
+            to=cause.repair,
+            mends=cause.mends or 0,
+            breaks=cause.breaks or 0,
+            reds=len(fails),
+            ids=ids[key],
+        )
+        for key, cause in causes.items()
+    ]
     return sorted(listed, key=lambda place: (place.breaks > 0, -place.mends, -len(place.ids)))
-
-
-def _place(cause: verdicts.Cause, ids: list[str], fails: int) -> verdicts.Place:
-    return verdicts.Place(
-        file=cause.file,
-        line=cause.line,
-        path=cause.path,
-        from_=cause.current,
-        to=cause.repair,
-        mends=cause.mends or 0,
-        breaks=cause.breaks or 0,
-        reds=fails,
-        ids=ids,
-    )
 
 
 def sentences(found: Sequence[verdicts.Verdict], most: int = 3) -> Iterator[str]:
@@ -166,9 +160,7 @@ def sentences(found: Sequence[verdicts.Verdict], most: int = 3) -> Iterator[str]
         fixed, failures = group[0].mends, group[0].reds
         # a repair is tried on all claims, so it may fix more of them than a run of a selection has failures
         of = f"{fixed} of {failures}" if fixed <= failures else f"{fixed}"
-        changes = ", or ".join(_change(place) for place in group)
+        changes = ", or ".join(
+            f"{place.to} instead of {place.from_} at {place.file}:{place.line}  {place.path}" for place in group
+        )
         yield f"A single change fixes {of} failures and breaks nothing: write {changes}"
-
-
-def _change(place: verdicts.Place) -> str:
-    return f"{place.to} instead of {place.from_} at {place.file}:{place.line}  {place.path}"

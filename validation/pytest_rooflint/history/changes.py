@@ -15,23 +15,12 @@ from rooflint.coefficients.library import SECTIONS, SINGLES, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.registry import Registry
+from rooflint_report.differences import StatedValue
 
 T = TypeVar("T")
 
 TRAITS = ("kind", "circuits", "unit_groups", "undisclosed")
 """Properties of a device that are not facts but affect predictions."""
-
-
-@dataclass(frozen=True)
-class StatedValue:
-    """A value as stated on one side, with its place and source."""
-
-    text: str
-    file: str | None = None
-    line: int | None = None
-    document: str | None = None
-    where: str | None = None
-    grade: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,8 +93,14 @@ def of_pair(old: Specs, new: Specs, one: Fact, other: Fact) -> Change:
 def _fact(side: Specs, fact: Fact | None) -> StatedValue | None:
     if fact is None:
         return None
-    source = fact.source
-    return StatedValue(fact.display, side.shown(fact.file), fact.line, source.document, fact.where, source.grade)
+    return StatedValue(
+        text=fact.display,
+        file=side.shown(fact.file),
+        line=fact.line,
+        document=fact.source.document,
+        where=fact.where,
+        grade=fact.source.grade,
+    )
 
 
 def _of_trait(old: Specs, new: Specs, trait: str, before: Hardware, after: Hardware) -> Iterator[Change]:
@@ -122,7 +117,8 @@ def _entries(hardware: Hardware, trait: str) -> Mapping[str, str]:
 
 
 def _trait(side: Specs, hardware: Hardware, text: str | None) -> StatedValue | None:
-    return None if text is None else StatedValue(text, side.shown(hardware.file))
+    unsourced = dict.fromkeys(("line", "document", "where", "grade"))
+    return None if text is None else StatedValue(text=text, file=side.shown(hardware.file), **unsourced)
 
 
 def _names(one: Iterable[str], other: Iterable[str]) -> list[str]:
@@ -188,15 +184,12 @@ def _status(old: Path | None, new: Path | None) -> FileStatus | None:
 
 def _files(side: Specs) -> dict[str, Path]:
     """Files by name, each from the first root that has it."""
-    found = {f"{section}/{name}.yaml": file for section in SECTIONS for name, file in _of_section(side, section)}
+    sections = ((section, side.registry.files_of(section)) for section in SECTIONS)
+    found = {f"{section}/{name}.yaml": file for section, files in sections for name, file in files.items()}
     for single in SINGLES:
         files = [root / f"{single}.yaml" for root in side.registry.roots]
         found |= {file.name: file for file in reversed(files) if file.is_file()}
     return found | {f"{WORKLOADS}{name}.yaml": side.tables / f"{name}.yaml" for name in side.networks}
-
-
-def _of_section(side: Specs, section: str) -> Iterator[tuple[str, Path]]:
-    yield from side.registry.files_of(section).items()
 
 
 def changed_facts(change: FileChange, old: Specs, new: Specs) -> list[tuple[Fact, Fact]]:
@@ -223,14 +216,12 @@ def _blank(value: Any) -> Any:
 @contextmanager
 def with_file(side: Specs, change: FileChange) -> Iterator[Energies]:
     """The coefficients of a side with one file taken from the other side. Raises InputError if they do not fit."""
-    files: Mapping[str, Path] = {**_files(side), change.name: change.new} if change.new else _without(side, change)
+    files = {name: file for name, file in _files(side).items() if name != change.name}
+    if change.new:
+        files[change.name] = change.new
     with TemporaryDirectory(prefix="rooflint-") as folder:
         for name, file in files.items():
             if not name.startswith(WORKLOADS):
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, Path(folder) / name)
         yield Energies(Coefficients(Registry((Path(folder),))))
-
-
-def _without(side: Specs, change: FileChange) -> dict[str, Path]:
-    return {name: file for name, file in _files(side).items() if name != change.name}

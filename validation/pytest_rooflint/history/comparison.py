@@ -1,4 +1,4 @@
-"""Moves: which predictions of two ledgers differ, and by what factor."""
+"""What moved between two sides: predictions and powers that differ, and what each change does alone."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -9,17 +9,9 @@ from math import inf, isclose, log
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.evidence.power import points
-from pytest_rooflint.history.changes import (
-    Change,
-    FileChange,
-    changed_facts,
-    changes,
-    file_changes,
-    of_pair,
-    recited,
-    with_file,
-)
+from pytest_rooflint.evidence.devices import points as operating_points
+from pytest_rooflint.history import changes
+from pytest_rooflint.history.changes import Change, FileChange
 from pytest_rooflint.history.side import Side, Specs
 from rooflint.answers.tdp_registry import hardest
 from rooflint.base.errors import RooflintError
@@ -28,6 +20,7 @@ from rooflint.energy.model import Energies
 from rooflint.energy.power import PowerCheck, survey
 from rooflint.hardware.device import Hardware
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, Table, record, tables
+from rooflint_report.differences import Share
 
 SAME = 1e-9
 """Relative difference up to which two predictions are the same: another order of summation is not a change."""
@@ -85,8 +78,8 @@ class Difference:
     def moved(self) -> Flags:
         """Which predictions differ."""
         near = np.abs(self.new - self.old) <= SAME * np.maximum(np.abs(self.new), np.abs(self.old))
-        nobody = np.isnan(self.new) & np.isnan(self.old)
-        return np.asarray(~(near | nobody))
+        unknown = np.isnan(self.new) & np.isnan(self.old)
+        return np.asarray(~(near | unknown))
 
     @cached_property
     def factors(self) -> Floats:
@@ -108,13 +101,13 @@ class Difference:
 
     def moves(self) -> list[Move]:
         """By device and quantity, the farthest first."""
-        return sorted(self._moves(), key=lambda move: (-move.distance, move.device, QUANTITIES.index(move.quantity)))
-
-    def _moves(self) -> Iterator[Move]:
-        for device, rows in self.devices.items():
-            for column, quantity in enumerate(QUANTITIES):
-                if self.moved[rows, column].any():
-                    yield self._move(device, quantity, rows, column)
+        found = [
+            self._move(device, quantity, rows, column)
+            for device, rows in self.devices.items()
+            for column, quantity in enumerate(QUANTITIES)
+            if self.moved[rows, column].any()
+        ]
+        return sorted(found, key=lambda move: (-move.distance, move.device, QUANTITIES.index(move.quantity)))
 
     def _move(self, device: str, quantity: str, rows: Flags, column: int) -> Move:
         old, new = self.old[rows, column], self.new[rows, column]
@@ -138,16 +131,13 @@ def ends(factors: Floats) -> tuple[float | None, float | None]:
     return (float(known.min()), float(known.max())) if len(known) else (None, None)
 
 
-# ---- Power on two sides: of which points the hardest load has another ratio to its limit, another limit, or a verdic
+# ---- Power on two sides: points whose hardest load has another ratio to its limit, another limit or another verdict
 
 Point = tuple[str, str]
 """A device and its operating point, the device's own as an empty text."""
 
 Powers = Mapping[Point, PowerCheck]
 """The hardest load of each point that has an answer."""
-
-SAME_POWER = 1e-9
-"""Relative difference up to which two powers count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +160,7 @@ class PowerMove:
 def powers_of(devices: Iterable[Hardware], energies: Energies) -> dict[Point, PowerCheck]:
     """The hardest load of each point. Raises InputError for a file of energies that cannot be read."""
     found = {}
-    for point in (point for device in devices for point in points(device)):
+    for point in (point for device in devices for point in operating_points(device)):
         able = [one for one in survey(point, energies) if isinstance(one, PowerCheck)]
         if able:
             found[point.id, point.mode or ""] = hardest(able)
@@ -186,7 +176,8 @@ def power_moves(old: Powers, new: Powers, among: Collection[Point]) -> list[Powe
 def _same(one: PowerCheck | None, other: PowerCheck | None) -> bool:
     if one is None or other is None:
         return one is other
-    return _words(one) == _words(other) and all(map(_close, _figures(one), _figures(other)))
+    near = (isclose(*pair, rel_tol=SAME) for pair in zip(_figures(one), _figures(other), strict=True))
+    return _words(one) == _words(other) and all(near)
 
 
 def _words(one: PowerCheck) -> tuple[str, ...]:
@@ -195,10 +186,6 @@ def _words(one: PowerCheck) -> tuple[str, ...]:
 
 def _figures(one: PowerCheck) -> tuple[float, ...]:
     return one.limit_w, one.low_ratio, one.ratio, one.high_ratio
-
-
-def _close(one: float, other: float) -> bool:
-    return isclose(one, other, rel_tol=SAME_POWER)
 
 
 # ---- Two sides compared: what moved, and what each change moves alone
@@ -223,15 +210,6 @@ class Effect:
     """Why not."""
     power: tuple[PowerMove, ...] = ()
     """Points whose power over the limit it moves by itself."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """What one change does alone to a quantity of a device."""
-
-    effect: int
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,17 +240,16 @@ class Comparison:
 
     def shares(self, move: Move) -> list[Share]:
         """The changes that move this alone."""
-        return list(self._shares(move))
-
-    def _shares(self, move: Move) -> Iterator[Share]:
-        column = QUANTITIES.index(move.quantity)
+        column, found = QUANTITIES.index(move.quantity), []
         for position, effect in enumerate(self.effects):
             if effect.alone is None or move.device not in effect.alone.devices:
                 continue
             rows = effect.alone.devices[move.device]
             moved = effect.alone.moved[rows, column]
             if moved.any():
-                yield Share(position, *ends(effect.alone.factors[rows, column][moved]))
+                low, high = ends(effect.alone.factors[rows, column][moved])
+                found.append(Share(change=position, low=low, high=high))
+        return found
 
     def multiplies(self, move: Move) -> bool:
         """Whether the factors of the changes alone multiply, row by row, to the factor together."""
@@ -285,7 +262,7 @@ class Comparison:
 
     @cached_property
     def _product(self) -> Floats:
-        """Of all factors alone, row by row."""
+        """Product of all factors alone, row by row."""
         product = np.ones_like(self.difference.factors)
         places = {key: row for row, key in enumerate(self.difference.keys)}
         for effect in self.effects:
@@ -300,7 +277,7 @@ def compare(old: Side, new: Side) -> Comparison:
         return Comparison(old, new, Difference.of(old.ledger(), new.ledger()), ())
     old.check()
     new.check()
-    found, files = changes(old, new), file_changes(old, new)
+    found, files = changes.changes(old, new), changes.file_changes(old, new)
     common = sorted(set(old.devices) & set(new.devices))
     touched = common if files else sorted({name for holders in found.values() for name in holders})
     before = old.ledger(touched)
@@ -311,14 +288,10 @@ def compare(old: Side, new: Side) -> Comparison:
     )
     trial = _Trial(old, new, before, set(difference.keys), powers)
     effects = [trial.of_change(change, holders) for change, holders in found.items()]
-    holders = tuple(sorted({*_moved(difference), *(one.point[0] for one in power)}))
+    moved = (name for name, rows in difference.devices.items() if difference.moved[rows].any())
+    holders = tuple(sorted({*moved, *(one.point[0] for one in power)}))
     effects += [effect for change in files for effect in trial.of_file(change, holders)]
-    return Comparison(old, new, difference, tuple(effects), recited(old, new), tuple(power))
-
-
-def _moved(difference: Difference) -> tuple[str, ...]:
-    """Devices of which something moved."""
-    return tuple(name for name, rows in difference.devices.items() if difference.moved[rows].any())
+    return Comparison(old, new, difference, tuple(effects), changes.recited(old, new), tuple(power))
 
 
 @dataclass(frozen=True)
@@ -338,7 +311,7 @@ class _Trial:
     new: Specs
     before: Ledger
     keys: set[Key]
-    """Those that both sides have."""
+    """Keys of predictions that both sides have."""
     powers: Powers = field(repr=False)
     tried: int = 0
 
@@ -348,9 +321,9 @@ class _Trial:
 
     def of_file(self, change: FileChange, holders: tuple[str, ...]) -> Iterator[Effect]:
         """The effect of a file alone on the devices that moved; fact by fact if only facts changed in it."""
-        pairs = changed_facts(change, self.old, self.new)
+        pairs = changes.changed_facts(change, self.old, self.new)
         for one, other in pairs:
-            said = of_pair(self.old, self.new, one, other)
+            said = changes.of_pair(self.old, self.new, one, other)
             yield self._effect(said, holders, self._with_fact(one, other, holders))
         if not pairs:
             yield self._effect(change, holders, self._with_file(change, holders))
@@ -368,7 +341,7 @@ class _Trial:
     @contextmanager
     def _with_file(self, change: FileChange, holders: Sequence[str]) -> Iterator[_State]:
         if change.network is None:
-            with with_file(self.old, change) as energies:
+            with changes.with_file(self.old, change) as energies:
                 yield _State(self._devices(holders), self.old.works, energies)
         else:  # the rows of one that appeared or vanished have nothing to be compared with
             works = tables([self.new.networks[change.network]]) if change.status == "changed" else ()
@@ -387,10 +360,8 @@ class _Trial:
             with trial as state:
                 rows = record(state.devices, state.works, state.energies).rows()
                 alone = Difference.of(self.before, Ledger.of(row for row in rows if row.key in self.keys))
-                power = power_moves(self.powers, powers_of(state.devices, state.energies), self._points(holders))
+                points = {point for point in self.old.points & self.new.points if point[0] in holders}
+                power = power_moves(self.powers, powers_of(state.devices, state.energies), points)
         except RooflintError as error:
             return Effect(change, holders, None, str(error))
         return Effect(change, holders, alone, power=tuple(power))
-
-    def _points(self, holders: Sequence[str]) -> set[Point]:
-        return {point for point in self.old.points & self.new.points if point[0] in holders}

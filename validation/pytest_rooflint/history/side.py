@@ -25,7 +25,7 @@ class Specs:
     label: str
     """`the working tree`, `revision HEAD^1`, `folder specs`."""
     roots: tuple[Path, ...]
-    """Those whose devices are predicted; the packaged specs stand behind them."""
+    """Roots whose devices are predicted; the packaged specs come after them."""
     registry: Registry
     commit: str | None = None
     home: Path | None = None
@@ -55,7 +55,7 @@ class Specs:
 
     @cached_property
     def works(self) -> tuple[Table, ...]:
-        """Those tables as the matrix runs them."""
+        """The op tables as the matrix runs them."""
         return tables(self.networks.values())
 
     @cached_property
@@ -129,7 +129,7 @@ class LedgerSide:
     commit: None = None
 
     def ledger(self) -> Ledger:
-        """All of it."""
+        """The whole ledger."""
         return self.found
 
     @property
@@ -167,7 +167,8 @@ def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Sid
     else:
         top, commit = _revision(here, asked)
         with TemporaryDirectory(prefix="rooflint-") as home:
-            yield _at(top, commit, _label(asked, commit), roots, Path(home).resolve())
+            label = commit[:12] if commit.startswith(asked) else f"{asked} ({commit[:12]})"
+            yield _at(top, commit, f"revision {label}", roots, Path(home).resolve())
 
 
 def repository(here: Path) -> Path:
@@ -185,10 +186,6 @@ def _revision(here: Path, name: str) -> tuple[Path, str]:
         return top, git.commit_of(top, name)
     except git.RevisionError:
         raise git.RevisionError(f"'{name}' is not a revision, a folder of specs or a ledger") from None
-
-
-def _label(asked: str, commit: str) -> str:
-    return f"revision {commit[:12]}" if commit.startswith(asked) else f"revision {asked} ({commit[:12]})"
 
 
 def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -> Specs:

@@ -1,30 +1,20 @@
-"""What moved, in sentences and as a record: formatted once, for the terminal, the evidence and the report."""
+"""What moved, as a record: each sentence is formatted here once, for the terminal, Markdown, evidence and report."""
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
-from pytest_rooflint.evidence.power import limit
-from pytest_rooflint.history.changes import Change, FileChange, StatedValue
-from pytest_rooflint.history.comparison import Comparison, Effect, Move, PowerMove, Share
+from pytest_rooflint.evidence.devices import limit
+from pytest_rooflint.history.changes import Change, FileChange
+from pytest_rooflint.history.comparison import Comparison, Effect, Move, PowerMove
 from pytest_rooflint.history.side import Side
 from rooflint.answers.tdp_registry import ends, ratio_shown
 from rooflint.energy.power import PowerCheck
+from rooflint.output.answer import as_markdown
+from rooflint.output.sections import Table
 from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS
-from rooflint_report import differences
-from rooflint_report.differences import (
-    BothWays,
-    Combination,
-    Compared,
-    Delta,
-    LeftOut,
-    Matrix,
-    Moved,
-    MovedCounts,
-    PowerAlone,
-    PowerMoved,
-    PowerThen,
-    Shift,
-)
+from rooflint_report import differences as records
 
 #: The quantities of the ledger as they are spoken of.
 WORDS: Mapping[str, str] = {
@@ -41,8 +31,64 @@ WORDS: Mapping[str, str] = {
 _NAMED = 6
 """Devices that a sentence names."""
 
+_SHARES = 4
+"""Shares that a sentence names."""
 
-def headline(old: Side, new: Side, predictions: int, moved: MovedCounts) -> str:
+
+def summary(found: Comparison) -> records.Delta:
+    """What moved, and what moved it."""
+    old, new = found.old, found.new
+    before, after = ({name for name, _ in side.points} for side in (old, new))
+    common = before & after
+    moved = records.MovedCounts(
+        predictions=found.difference.predictions, devices=len({one.device for one in found.moves})
+    )
+    names = {
+        "device": _both_ways(before, after),
+        "operating point": _both_ways(_points(old, common), _points(new, common)),
+        "network": _both_ways(old.networks, new.networks),
+    }
+    left_out = [*_left_out("old", old), *_left_out("new", new)]
+    power = [_power(found, move) for move in found.power]
+    return records.Delta(
+        old=records.Compared(label=old.label, commit=old.commit),
+        new=records.Compared(label=new.label, commit=new.commit),
+        matrix=records.Matrix(
+            predictions=found.cells,
+            devices=len(common),
+            networks=sorted(frozenset(old.networks) & frozenset(new.networks)),
+            precisions=list(PRECISIONS),
+            runs=[records.Combination(batch=batch, fused=fused) for batch, fused in RUNS],
+        ),
+        moved=moved,
+        devices=names["device"],
+        points=names["operating point"],
+        networks=names["network"],
+        recited=found.recited,
+        left_out=left_out,
+        changes=[_effect(effect) for effect in found.effects],
+        moves=[_move(found, move) for move in found.moves],
+        power=power,
+        said=headline(old, new, found.cells, moved),
+        also=list(others(names, power, found.recited, left_out)),
+    )
+
+
+def _left_out(name: Literal["old", "new"], side: Side) -> list[records.LeftOut]:
+    return [records.LeftOut(side=name, said=said) for said in side.left_out]
+
+
+def _both_ways(old: Iterable[str], new: Iterable[str]) -> records.BothWays:
+    before, after = frozenset(old), frozenset(new)
+    return records.BothWays(appeared=sorted(after - before), vanished=sorted(before - after))
+
+
+def _points(side: Side, devices: set[str]) -> list[str]:
+    """Operating points of devices that both sides have."""
+    return [f"{name} at {at}" for name, at in side.points if at and name in devices]
+
+
+def headline(old: Side, new: Side, predictions: int, moved: records.MovedCounts) -> str:
     """One sentence: how many predictions moved, between which sides, out of how many."""
     of = f"of {_grouped(predictions)} predictions"
     if not moved.predictions:
@@ -52,7 +98,10 @@ def headline(old: Side, new: Side, predictions: int, moved: MovedCounts) -> str:
 
 
 def others(
-    names: Mapping[str, BothWays], power: Sequence[PowerMoved], recited: int, left_out: Sequence[LeftOut]
+    names: Mapping[str, records.BothWays],
+    power: Sequence[records.PowerMoved],
+    recited: int,
+    left_out: Sequence[records.LeftOut],
 ) -> Iterator[str]:
     """What appeared, vanished or was left out."""
     for noun, both in names.items():
@@ -60,7 +109,8 @@ def others(
             if listed:
                 yield f"{counted(len(listed), noun)} {word}: {', '.join(listed)}"
     if power:
-        other = sum(_verdict(one.old) != _verdict(one.new) for one in power)
+        verdicts = [{load.verdict if load else None for load in (one.old, one.new)} for one in power]
+        other = sum(len(both) > 1 for both in verdicts)
         said = f", at {other} with another verdict" if other else ", every verdict as before"
         yield f"another power over its limit at {counted(len(power), 'point')}{said}"
     if recited:
@@ -68,65 +118,11 @@ def others(
     yield from (one.said for one in left_out)
 
 
-def alone(effect: Effect, moves: Sequence[Shift]) -> str:
-    """The effect of a change alone, in a sentence."""
-    if effect.untried or effect.alone is None:
-        return f"not tried alone: {effect.untried}"
-    power = f"; power over its limit at {counted(len(effect.power), 'point')}" if effect.power else ""
-    predictions = effect.alone.predictions
-    if not predictions:
-        return f"alone moves no prediction{_of(effect.holders)}{power}"
-    said = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in moves]
-    return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(said)}{power}"
-
-
-def power_said(device: str, at: str | None, old: PowerThen | None, new: PowerThen | None) -> str:
-    """`nvidia/t4: tensor_core int4 0.50 → 1.46 of its limit, sustains → cannot sustain`."""
-    subject = f"{device} at {at}" if at else device
-    if old is None or new is None:
-        known = old or new
-        if known is None:
-            return f"{subject}: not known"
-        told = f"{known.ratio_display} of its limit, {known.verdict}"
-        return f"{subject}: {_hard(known)} {told}, {'newly' if old is None else 'no longer'} known"
-    load = _hard(new) if _hard(old) == _hard(new) else f"{_hard(old)} → {_hard(new)}"
-    ratio = f"{old.ratio_display} → {new.ratio_display} of its limit"
-    verdict = " → ".join(dict.fromkeys((old.verdict, new.verdict)))
-    return f"{subject}: {load} {ratio}, {verdict}"
-
-
-def _verdict(load: PowerThen | None) -> str | None:
-    return load.verdict if load else None
-
-
-def _hard(load: PowerThen) -> str:
-    return f"{load.unit} {load.precision}"
-
-
-def parts(move: Shift) -> list[str]:
-    """The factor of a move, and how many predictions became known or unknown."""
-    return [*filter(None, [move.factor]), *move.knowledge]
-
-
-def _of(devices: Sequence[str]) -> str:
-    if not devices:
-        return ""
-    named = ", ".join(devices[:_NAMED])
-    return f" of {named}" + (f" and {len(devices) - _NAMED} more devices" if len(devices) > _NAMED else "")
-
-
-def source(change: Change | FileChange) -> str:
-    """The source of the new value, or of the one that is gone; empty for what is not a fact."""
-    found = None if isinstance(change, FileChange) else change.new or change.old
-    return f"{found.document}, {found.where} ({found.grade})" if found and found.document else ""
-
-
 def span(low: float | None, high: float | None) -> str:
     """`×0.92 … ×1.07`, or one factor where both are the same as printed; empty where there is none."""
     if low is None or high is None:
         return ""
-    ends = [_factor(low), _factor(high)]
-    return ends[0] if ends[0] == ends[1] else " … ".join(ends)
+    return " … ".join(dict.fromkeys((_factor(low), _factor(high))))
 
 
 def _factor(factor: float) -> str:
@@ -152,176 +148,109 @@ def _grouped(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-# ---- The comparison as a record, for programs, for the evidence and for the renderings
-
-_MANY = 4
-"""Shares that a sentence names."""
-
-
-def summary(found: Comparison) -> Delta:
-    """What moved, and what moved it."""
-    before, after = {name for name, _ in found.old.points}, {name for name, _ in found.new.points}
-    moved = MovedCounts(predictions=found.difference.predictions, devices=len({one.device for one in found.moves}))
-    devices = _both_ways(before, after)
-    points = _both_ways(_points(found.old, before & after), _points(found.new, before & after))
-    networks = _both_ways(found.old.networks, found.new.networks)
-    left_out = [*(_left_out("old", found.old)), *(_left_out("new", found.new))]
-    power = [_power(found, move) for move in found.power]
-    names = {"device": devices, "operating point": points, "network": networks}
-    return Delta(
-        old=Compared(label=found.old.label, commit=found.old.commit),
-        new=Compared(label=found.new.label, commit=found.new.commit),
-        matrix=Matrix(
-            predictions=found.cells,
-            devices=len(before & after),
-            networks=sorted(frozenset(found.old.networks) & frozenset(found.new.networks)),
-            precisions=list(PRECISIONS),
-            runs=[Combination(batch=batch, fused=fused) for batch, fused in RUNS],
-        ),
-        moved=moved,
-        devices=devices,
-        points=points,
-        networks=networks,
-        recited=found.recited,
-        left_out=left_out,
-        changes=[_effect(effect) for effect in found.effects],
-        moves=[_move(found, move) for move in found.moves],
-        power=power,
-        said=headline(found.old, found.new, found.cells, moved),
-        also=list(others(names, power, found.recited, left_out)),
-    )
-
-
-def _left_out(name: Literal["old", "new"], side: Side) -> list[LeftOut]:
-    return [LeftOut(side=name, said=said) for said in side.left_out]
-
-
-def _both_ways(old: Iterable[str], new: Iterable[str]) -> BothWays:
-    before, after = frozenset(old), frozenset(new)
-    return BothWays(appeared=sorted(after - before), vanished=sorted(before - after))
-
-
-def _points(side: Side, devices: set[str]) -> list[str]:
-    """Operating points of devices that both sides have."""
-    return [f"{name} at {at}" for name, at in side.points if at and name in devices]
-
-
 # ---- changes
 
 
-def _effect(effect: Effect) -> differences.Change:
-    moves = [] if effect.alone is None else _overall(effect.alone.moves())
-    return differences.Change(
+def _effect(effect: Effect) -> records.Change:
+    moves = [] if effect.alone is None else list(_overall(effect.alone.moves()))
+    return records.Change(
         **(_of_file(effect.change) if isinstance(effect.change, FileChange) else _of_fact(effect.change)),
         devices=list(effect.holders),
         predictions=None if effect.alone is None else effect.alone.predictions,
         untried=effect.untried,
         moves=moves,
         powers=len(effect.power),
-        source=source(effect.change),
         alone=alone(effect, moves),
     )
 
 
 def _of_fact(change: Change) -> dict[str, Any]:
-    place = change.new or change.old
+    """A fact or a trait; its place and source are those of the new value, or of the one that is gone."""
+    old, new = (said.text if said else "nothing" for said in (change.old, change.new))
+    name = f"{change.trait} {change.path}" if change.trait and change.trait != change.path else change.path
+    stated = change.new or change.old
     return {
         "what": "trait" if change.trait else "fact",
         "path": change.path,
         "at": change.at,
-        "old": _said(change.old),
-        "new": _said(change.new),
-        "file": place.file if place else None,
-        "line": place.line if place else None,
-        "text": f"{_name(change)} {_value(change.old)} → {_value(change.new)}",
+        "old": change.old,
+        "new": change.new,
+        "file": stated.file if stated else None,
+        "line": stated.line if stated else None,
+        "text": f"{name} at {change.at} {old} → {new}" if change.at else f"{name} {old} → {new}",
+        "source": f"{stated.document}, {stated.where} ({stated.grade})" if stated and stated.document else "",
     }
-
-
-def _name(change: Change) -> str:
-    path = f"{change.trait} {change.path}" if change.trait and change.trait != change.path else change.path
-    return f"{path} at {change.at}" if change.at else path
-
-
-def _value(said: StatedValue | None) -> str:
-    return said.text if said else "nothing"
-
-
-def _said(said: StatedValue | None) -> differences.StatedValue | None:
-    if said is None:
-        return None
-    return differences.StatedValue(
-        text=said.text, file=said.file, line=said.line, document=said.document, where=said.where, grade=said.grade
-    )
 
 
 def _of_file(change: FileChange) -> dict[str, Any]:
-    return {
-        "what": "file",
-        "path": change.name,
-        "at": None,
-        "old": None,
-        "new": None,
-        "file": change.name,
-        "line": None,
-        "text": f"{change.name} {change.status}",
-    }
+    absent = dict.fromkeys(("at", "old", "new", "line"))
+    text = f"{change.name} {change.status}"
+    return {"what": "file", "path": change.name, "file": change.name, "text": text, "source": "", **absent}
 
 
-def _overall(moves: Sequence[Move]) -> list[Shift]:
+def _overall(moves: Sequence[Move]) -> Iterator[records.Shift]:
     """By quantity, over all devices."""
-    found = []
     for quantity in QUANTITIES:
-        of_it = [move for move in moves if move.quantity == quantity]
-        if of_it:
-            low, high = _ends((move.low, move.high) for move in of_it)
-            found.append(
-                Shift(
-                    quantity=quantity,
-                    word=WORDS[quantity],
-                    rows=sum(move.rows for move in of_it),
-                    low=low,
-                    high=high,
-                    factor=span(low, high),
-                    knowledge=knowledge(sum(move.known for move in of_it), sum(move.unknown for move in of_it)),
-                )
+        if several := [move for move in moves if move.quantity == quantity]:
+            low = min((move.low for move in several if move.low is not None), default=None)
+            high = max((move.high for move in several if move.high is not None), default=None)
+            yield records.Shift(
+                quantity=quantity,
+                word=WORDS[quantity],
+                rows=sum(move.rows for move in several),
+                low=low,
+                high=high,
+                factor=span(low, high),
+                knowledge=knowledge(sum(move.known for move in several), sum(move.unknown for move in several)),
             )
-    return found
 
 
-def _ends(pairs: Iterable[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
-    known = [(low, high) for low, high in pairs if low is not None and high is not None]
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else (None, None)
+def alone(effect: Effect, moves: Sequence[records.Shift]) -> str:
+    """The effect of a change alone, in a sentence."""
+    if effect.untried or effect.alone is None:
+        return f"not tried alone: {effect.untried}"
+    power = f"; power over its limit at {counted(len(effect.power), 'point')}" if effect.power else ""
+    predictions = effect.alone.predictions
+    if not predictions:
+        return f"alone moves no prediction{_of(effect.holders)}{power}"
+    said = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in moves]
+    return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(said)}{power}"
+
+
+def _of(devices: Sequence[str]) -> str:
+    if not devices:
+        return ""
+    more = f" and {len(devices) - _NAMED} more devices" if len(devices) > _NAMED else ""
+    return f" of {', '.join(devices[:_NAMED])}{more}"
+
+
+def parts(move: records.Shift) -> list[str]:
+    """The factor of a move, and how many predictions became known or unknown."""
+    return [*filter(None, [move.factor]), *move.knowledge]
 
 
 # ---- moves
 
 
-def _move(found: Comparison, move: Move) -> Moved:
+def _move(found: Comparison, move: Move) -> records.Moved:
     shares = found.shares(move)
-    return Moved(
-        device=move.device,
-        quantity=move.quantity,
+    return records.Moved(
+        **asdict(move),
         word=WORDS[move.quantity],
-        rows=move.rows,
-        of=move.of,
-        low=move.low,
-        high=move.high,
         factor=span(move.low, move.high),
-        known=move.known,
-        unknown=move.unknown,
         knowledge=knowledge(move.known, move.unknown),
-        alone=[differences.Share(change=share.effect, low=share.low, high=share.high) for share in shares],
+        alone=shares,
         together=_together(found, move, shares),
     )
 
 
-def _together(found: Comparison, move: Move, shares: Sequence[Share]) -> str:
+def _together(found: Comparison, move: Move, shares: Sequence[records.Share]) -> str:
     """How several changes act together; empty if there is only one."""
     whole = found.multiplies(move)
     if not shares or (len(shares) == 1 and whole):
         return ""
-    each = [f"{span(share.low, share.high)} ({_path(found.effects[share.effect])})" for share in shares[:_MANY]]
-    more = f" and {len(shares) - _MANY} more" if len(shares) > _MANY else ""
+    each = [f"{span(share.low, share.high)} ({_path(found.effects[share.change])})" for share in shares[:_SHARES]]
+    more = f" and {len(shares) - _SHARES} more" if len(shares) > _SHARES else ""
     sentence = f"together {span(move.low, move.high)}, alone {' and '.join(each)}{more}"
     return sentence if whole else f"{sentence}; the rest is interaction"
 
@@ -333,29 +262,29 @@ def _path(effect: Effect) -> str:
 # ---- power
 
 
-def _power(found: Comparison, move: PowerMove) -> PowerMoved:
+def _power(found: Comparison, move: PowerMove) -> records.PowerMoved:
     """The hardest load of a point on both sides, and what each change makes of it alone."""
     device, at = move.point[0], move.point[1] or None
     old, new = _load(move.old), _load(move.new)
-    return PowerMoved(
+    return records.PowerMoved(
         device=device,
         at=at,
         old=old,
         new=new,
         alone=[
-            PowerAlone(change=position, new=_load(one.new))
+            records.PowerAlone(change=position, new=_load(one.new))
             for position, effect in enumerate(found.effects)
             for one in effect.power
             if one.point == move.point
         ],
-        said=power_said(device, at, old, new),
+        said=power_said(f"{device} at {at}" if at else device, old, new),
     )
 
 
-def _load(one: PowerCheck | None) -> PowerThen | None:
+def _load(one: PowerCheck | None) -> records.PowerThen | None:
     if one is None:
         return None
-    return PowerThen(
+    return records.PowerThen(
         unit=one.load.unit,
         precision=one.load.precision,
         limit=limit(one),
@@ -364,3 +293,94 @@ def _load(one: PowerCheck | None) -> PowerThen | None:
         ratio_display=ratio_shown(one.ratio),
         ends_display=ends(one),
     )
+
+
+def power_said(subject: str, old: records.PowerThen | None, new: records.PowerThen | None) -> str:
+    """`nvidia/t4: tensor_core int4 0.50 → 1.46 of its limit, sustains → cannot sustain`."""
+    sides = [one for one in (old, new) if one]
+    if not sides:
+        return f"{subject}: not known"
+    load = " → ".join(dict.fromkeys(f"{one.unit} {one.precision}" for one in sides))
+    ratio = " → ".join(one.ratio_display for one in sides)
+    verdict = " → ".join(dict.fromkeys(one.verdict for one in sides))
+    known = "" if old and new else f", {'newly' if new else 'no longer'} known"
+    return f"{subject}: {load} {ratio} of its limit, {verdict}{known}"
+
+
+# ---- The record for a terminal of 80 columns, and for a page of Markdown
+
+WIDTH = 80
+MOST = 40
+"""Moves that are listed unless all are asked for."""
+
+_COLUMNS = "{:<34}{:<13}{:>10}  "
+
+_WHOLE = ("latency_s", "energy_j", "peak_memory_bytes")
+"""Quantities of which the text says how several changes work together; the waits only divide a latency up."""
+
+
+def as_text(found: records.Delta, most: int | None = MOST) -> str:
+    """Changes with their effects alone, then the moves; `most` is None for all moves."""
+    moves = found.moves[:most]
+    lines = [line for said in (found.said, *found.also) for line in _wrapped(said)]
+    for change in found.changes:
+        lines += ["", _place(change)]
+        lines += [line for said in (change.text, change.source, change.alone) if said for line in _wrapped(said, 2)]
+    if moves:
+        lines += ["", *_grid(moves)]
+    lines += _rest(found, moves)
+    if powers := (found.power or [])[:most]:
+        lines += ["", "printed peak within printed power"]
+        lines += [line for one in powers for line in _wrapped(one.said, 2)]
+    for move in moves:
+        if move.together and move.quantity in _WHOLE:
+            lines += ["", *_wrapped(f"{move.device} {move.word}: {move.together}")]
+    return "\n".join(lines) + "\n"
+
+
+def _rest(found: records.Delta, shown: list[records.Moved]) -> list[str]:
+    hidden = len(found.moves) - len(shown)
+    return [f"… and {hidden} more (--all)"] if hidden else []
+
+
+def _place(change: records.Change) -> str:
+    return f"{change.file}:{change.line}" if change.line else str(change.file)
+
+
+def _grid(moves: Iterable[records.Moved]) -> Iterator[str]:
+    head = _COLUMNS.format("device", "quantity", "moved")
+    yield f"{head}factor"
+    for move in moves:
+        first, *more = parts(move) or [""]
+        rows = f"{move.rows}/{move.of}"
+        yield f"{_COLUMNS.format(move.device, move.word, rows)}{first}".rstrip()
+        yield from (" " * len(head) + said for said in more)
+
+
+def _wrapped(text: str, indent: int = 0) -> list[str]:
+    pad = " " * indent
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def as_md(found: records.Delta, most: int | None = MOST) -> str:
+    """A heading, what changed, and the table of moves."""
+    moves = found.moves[:most]
+    blocks = ["## What moved", "\n".join(f"- {said}" for said in (found.said, *found.also))]
+    if found.changes:
+        head = ("where", "change", "source", "alone")
+        rows = ((_place(one), one.text, one.source, one.alone) for one in found.changes)
+        blocks.append(as_markdown(Table(head, tuple(rows))).rstrip("\n"))
+    if moves:
+        blocks.append(as_markdown(_moves(moves)).rstrip("\n"))
+    blocks += _rest(found, moves)
+    if powers := (found.power or [])[:most]:
+        blocks += ["Printed peak within printed power:", "\n".join(f"- {one.said}" for one in powers)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _moves(moves: Iterable[records.Moved]) -> Table:
+    head = ("device", "quantity", "moved", "of", "factor", "together")
+    rows = ((move.device, move.word, move.rows, move.of, ", ".join(parts(move)), move.together) for move in moves)
+    return Table(head, tuple(rows))

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
@@ -24,8 +24,7 @@ from pathlib import Path
 import pytest_rooflint
 import rooflint
 import rooflint_calibration
-from pytest_rooflint.mutation.baseline import Baseline, Name
-from pytest_rooflint.mutation.outcome import Group, Outcome, groups, outcomes
+from pytest_rooflint.mutation.outcome import Baseline, Group, Name, Outcome, groups, outcomes
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_whole
@@ -118,14 +117,10 @@ def _of(name: Name, registry: Registry) -> Iterator[Path]:
 def _code() -> tuple[Path, ...]:
     """Our own modules, and those of the kinds of claims that other packages add."""
     packages = [Path(str(package.__file__)).parent for package in (rooflint, pytest_rooflint, rooflint_calibration)]
+    modules = (file for package in packages for file in package.rglob("*.py"))
     kinds = (importlib.util.find_spec(entry.module) for entry in entry_points(group="rooflint.claims"))
     origins = (Path(kind.origin) for kind in kinds if kind and kind.origin)
-    return tuple(sorted({*_modules(packages), *origins}))
-
-
-def _modules(packages: Iterable[Path]) -> Iterator[Path]:
-    for package in packages:
-        yield from package.rglob("*.py")
+    return tuple(sorted({*modules, *origins}))
 
 
 # ---- The run: groups of mutants on several processes, in any order, with the same result

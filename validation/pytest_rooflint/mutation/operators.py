@@ -6,11 +6,10 @@ with them. The process node and the year of launch are in none.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
 
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.facts import Fact, leading_number
@@ -73,8 +72,6 @@ def _of_memory(memory: Memory) -> Iterator[tuple[str, float]]:
 
 
 # ---- Mutation operators: common errors in facts, each with the fact as it would then read
-
-T = TypeVar("T")
 
 #: Mutation operators, the most specific first: where two of them give the same value, the first one counts.
 OPERATORS: dict[str, str] = {
@@ -290,17 +287,13 @@ def _other_architectures(fact: Fact, hardware: Hardware, registry: Registry) -> 
     if not _is_rate(fact) and not fact.path.endswith(".per_group"):
         return
     own = (hardware.architecture, hardware.id)
-    for other in _readable(registry.architecture_files, registry.architecture):
-        if other.id not in own and fact.path in other.facts:
-            yield "other-architecture", f"the value of {other.id}", other.facts[fact.path].display
-
-
-def _readable(names: Iterable[str], read: Callable[[str], T]) -> Iterator[T]:
-    for name in names:
+    for name in registry.architecture_files:
         try:
-            yield read(name)
+            other = registry.architecture(name)
         except InputError:
             continue
+        if other.id not in own and fact.path in other.facts:
+            yield "other-architecture", f"the value of {other.id}", other.facts[fact.path].display
 
 
 # ---- digits

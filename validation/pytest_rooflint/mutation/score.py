@@ -1,17 +1,22 @@
-"""The mutation score: which mutants are caught, counted by operator, by file and by fact."""
+"""The mutation score: which mutants are caught, counted by operator, file and fact, as a record, text and Markdown."""
 
+import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.operators import OPERATORS
-from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
+from pytest_rooflint.mutation.outcome import Baseline, Group, Mutant, Outcome, Subject
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
-from rooflint_report import differences
+from rooflint.output.answer import as_markdown
+from rooflint.output.sections import Table
+from rooflint_report import differences as records
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,32 +37,11 @@ class Row:
         """Whether it changes a figure and no claim fails."""
         return self.outcome.category != "equivalent" and self.outcome.killed_by is None
 
-
-@dataclass(frozen=True)
-class Tally:
-    """Mutants by outcome."""
-
-    mutants: int = 0
-    killable: int = 0
-    killed: int = 0
-    """Killable ones that are killed."""
-    within_digits: int = 0
-    uncorroborated: int = 0
-    equivalent: int = 0
-    killed_besides: int = 0
-    """Killed although no independently sourced figure can tell: by uncorroborated claims, orders and bounds."""
-    unseen: int = 0
-    """Those that change a figure without a failing claim; survivors are among them."""
-
     @property
-    def survived(self) -> int:
-        """Killable ones that no claim catches."""
-        return self.killable - self.killed
-
-    @property
-    def score(self) -> float | None:
-        """Killed over killable; None where nothing is killable. [1]"""
-        return self.killed / self.killable if self.killable else None
+    def order(self) -> tuple[float, str, int, str]:
+        """Sort key: farthest off first, then by place."""
+        ratio, fact = self.mutant.ratio, self.mutant.fact
+        return -max(ratio, 1 / ratio), str(fact.file), fact.line, fact.path
 
 
 @dataclass(frozen=True)
@@ -79,62 +63,62 @@ class Result:
         only_class: str | None = None,
     ) -> "Result":
         """The mutants of some groups by position, or those of one class."""
-        refused = Counter(name for position in outcomes for name in groups[position].refused)
-        rows = tuple(row for position, found in outcomes.items() for row in _rows(groups[position], found))
-        if only_class is None:
-            return cls(rows, refused, backed)
-        chosen = tuple(row for row in rows if row.mutant.mutation.operator == only_class)
-        return cls(chosen, {name: count for name, count in refused.items() if name == only_class}, backed)
+        refused = Counter(
+            name for position in outcomes for name in groups[position].refused if only_class in (None, name)
+        )
+        rows = tuple(
+            Row(groups[position].subject, mutant, outcome)
+            for position, found in outcomes.items()
+            for mutant, outcome in zip(groups[position].mutants, found, strict=True)
+            if only_class in (None, mutant.mutation.operator)
+        )
+        return cls(rows, refused, backed)
 
     @cached_property
-    def tally(self) -> Tally:
-        """All of them."""
+    def counts(self) -> records.MutantCounts:
+        """Counts of all mutants of the run."""
         return tally(self.rows)
+
+    @property
+    def score(self) -> float | None:
+        """Killed over killable; None where nothing is killable. [1]"""
+        return score(self.counts)
 
     @cached_property
     def gross(self) -> tuple[Row, ...]:
-        """Those of a factor of two and more on facts that corroborated peaks and bandwidths rest on."""
+        """Mutants of a factor of two or more on facts that corroborated peaks and bandwidths rest on."""
         return tuple(row for row in self.rows if row.mutant.is_gross and row.mutant.fact in self.backed)
 
     @property
     def gross_survivors(self) -> list[Row]:
-        """Those of them that no claim catches; there should be none."""
+        """Gross mutants that no claim catches; there should be none."""
         return [row for row in self.gross if row.outcome.killed_by is None]
 
     @property
     def survivors(self) -> list[Row]:
         """Killable mutants that no claim catches, farthest off first."""
-        return sorted((row for row in self.rows if row.survived), key=_farthest)
+        return sorted((row for row in self.rows if row.survived), key=lambda row: row.order)
 
-    def by(self, key: Callable[[Row], str]) -> dict[str, Tally]:
-        """Tallies of parts, by what tells the parts apart."""
-        parts: dict[str, list[Row]] = {}
+    def by(self, key: Callable[[Row], T]) -> dict[T, list[Row]]:
+        """Parts of the rows, in their order, by what tells the parts apart."""
+        parts: dict[T, list[Row]] = {}
         for row in self.rows:
             parts.setdefault(key(row), []).append(row)
-        return {name: tally(rows) for name, rows in parts.items()}
-
-    def by_fact(self) -> Iterator[tuple[Subject, Fact, Sequence[Row]]]:
-        """The mutants of each fact, in the order of the files."""
-        parts: dict[Fact, list[Row]] = {}
-        for row in self.rows:
-            parts.setdefault(row.mutant.fact, []).append(row)
-        yield from ((rows[0].subject, fact, rows) for fact, rows in parts.items())
+        return parts
 
 
-def _rows(group: Group, outcomes: Sequence[Outcome]) -> Iterator[Row]:
-    for mutant, outcome in zip(group.mutants, outcomes, strict=True):
-        yield Row(group.subject, mutant, outcome)
+def tally(rows: Sequence[Row]) -> records.MutantCounts:
+    """Mutants by outcome.
 
-
-def tally(rows: Iterable[Row]) -> Tally:
-    """Count them."""
-    rows = list(rows)
+    Unseen are those that change a figure without a failing claim; survivors are among them.
+    """
     categories = Counter(row.outcome.category for row in rows)
     killed = Counter(row.outcome.category for row in rows if row.outcome.killed_by is not None)
-    return Tally(
+    return records.MutantCounts(
         mutants=len(rows),
         killable=categories["killable"],
         killed=killed["killable"],
+        survived=categories["killable"] - killed["killable"],
         within_digits=categories["within-digits"],
         uncorroborated=categories["uncorroborated"],
         equivalent=categories["equivalent"],
@@ -143,10 +127,9 @@ def tally(rows: Iterable[Row]) -> Tally:
     )
 
 
-def _farthest(row: Row) -> tuple[float, str, int, str]:
-    ratio = row.mutant.ratio
-    fact = row.mutant.fact
-    return -max(ratio, 1 / ratio), str(fact.file), fact.line, fact.path
+def score(counts: records.MutantCounts) -> float | None:
+    """Killed over killable; None where nothing is killable. [1]"""
+    return counts.killed / counts.killable if counts.killable else None
 
 
 # ---- Missing claims: which claim, from which kind of source, would catch a mutant
@@ -189,13 +172,9 @@ def _claim(subject: Subject, fact: Fact) -> str | None:
     if section in ("tdp", "powers"):
         return f"tdp: {rest[0] if rest else 'rated'}"
     if section in ("full_die", "dies"):
-        return f"full_die: {rest[0] if rest else next(iter(_counted(subject)), 'SM')}"
+        counted = (path.removeprefix("full_die.") for path in subject.hardware.facts if path.startswith("full_die."))
+        return f"full_die: {rest[0] if rest else next(counted, 'SM')}"
     return f"a peak, count or capacity per {rest[0]}" if section == "parts" else None
-
-
-def _counted(subject: Subject) -> list[str]:
-    """Groups that a full die is known to have."""
-    return [path.removeprefix("full_die.") for path in subject.hardware.facts if path.startswith("full_die.")]
 
 
 def _of_unit(subject: Subject, name: str, field: str, precision: str | None = None) -> str:
@@ -226,19 +205,21 @@ DEFINITIONS = {
 }
 
 
-def summary(result: Result, baseline: Baseline, floor: float | None = None) -> differences.Mutation:
+def summary(result: Result, baseline: Baseline, floor: float | None = None) -> records.Mutation:
     """The score with all counts. `floor` and `score` are shares, 1 is all."""
-    return differences.Mutation(
-        score=result.tally.score,
+    missed = result.gross_survivors
+    survivors = [*(row for row in missed if not row.survived), *result.survivors]
+    return records.Mutation(
+        score=result.score,
         floor=floor,
         holds=holds(result, floor),
         definitions=DEFINITIONS,
-        counts=differences.AllMutants(refused=sum(result.refused.values()), **_counts(result.tally)),
-        gross=differences.Gross(mutants=len(result.gross), killed=len(result.gross) - len(result.gross_survivors)),
+        counts=records.AllMutants(refused=sum(result.refused.values()), **dict(result.counts)),
+        gross=records.Gross(mutants=len(result.gross), killed=len(result.gross) - len(missed)),
         classes=list(_classes(result)),
         subjects=list(_subjects(result)),
-        facts=[_fact(subject, fact, rows) for subject, fact, rows in result.by_fact()],
-        survivors=[_survivor(row, baseline) for row in _listed(result)],
+        facts=[_fact(rows) for rows in result.by(lambda row: row.mutant.fact).values()],
+        survivors=[_survivor(row, baseline) for row in survivors],
     )
 
 
@@ -246,51 +227,44 @@ def holds(result: Result, floor: float | None) -> bool | None:
     """Whether the score is on its floor and no gross mutant survives; None without a floor."""
     if floor is None:
         return None
-    score = result.tally.score
-    return score is not None and score >= floor and not result.gross_survivors
+    return result.score is not None and result.score >= floor and not result.gross_survivors
 
 
-def _listed(result: Result) -> list[Row]:
-    """Survivors, before them the gross ones that are not even killable."""
-    return [*(row for row in result.gross_survivors if not row.survived), *result.survivors]
-
-
-def _counts(tally: Tally) -> dict[str, int]:
-    return {**asdict(tally), "survived": tally.survived}
-
-
-def _classes(result: Result) -> Iterator[differences.MutantClass]:
+def _classes(result: Result) -> Iterator[records.MutantClass]:
     found = result.by(lambda row: row.mutant.mutation.operator)
     for name, says in OPERATORS.items():
-        if name in found or result.refused.get(name):
-            counts = _counts(found.get(name, Tally()))
-            yield differences.MutantClass(name=name, says=says, refused=result.refused.get(name, 0), **counts)
+        rows, refused = found.get(name, []), result.refused.get(name, 0)
+        if rows or refused:
+            yield records.MutantClass(name=name, says=says, refused=refused, **dict(tally(rows)))
 
 
-def _subjects(result: Result) -> Iterator[differences.MutatedSubject]:
+def _subjects(result: Result) -> Iterator[records.MutatedSubject]:
     """Devices and architectures, those first in which most goes unseen."""
     found = result.by(lambda row: shown(row.subject.hardware.file))
-    ids = {shown(row.subject.hardware.file): row.subject for row in result.rows}
-    for file, counted in sorted(found.items(), key=lambda item: (-item[1].unseen / item[1].mutants, item[0])):
-        subject = ids[file]
-        yield differences.MutatedSubject(
-            id=subject.id, architecture=subject.is_architecture, file=file, score=counted.score, **_counts(counted)
+    counted = {file: tally(rows) for file, rows in found.items()}
+    for file, counts in sorted(counted.items(), key=lambda item: (-item[1].unseen / item[1].mutants, item[0])):
+        subject = found[file][-1].subject
+        yield records.MutatedSubject(
+            id=subject.id, architecture=subject.is_architecture, file=file, score=score(counts), **dict(counts)
         )
 
 
-def _fact(subject: Subject, fact: Fact, rows: Sequence[Row]) -> differences.MutatedFact:
+def _fact(rows: Sequence[Row]) -> records.MutatedFact:
+    """The mutants of one fact."""
     unseen = [row for row in rows if row.unseen]
-    return differences.MutatedFact(
+    return records.MutatedFact(
         unseen_classes=list(dict.fromkeys(row.mutant.mutation.operator for row in unseen)),
-        would_kill=missing_claim_about(subject, fact) if unseen else None,
-        **{**_place(subject, fact), **_counts(tally(rows))},
+        would_kill=missing_claim_about(rows[0].subject, rows[0].mutant.fact) if unseen else None,
+        **_place(rows[0]),
+        **dict(tally(rows)),
     )
 
 
-def _place(subject: Subject, fact: Fact) -> dict[str, Any]:
+def _place(row: Row) -> dict[str, Any]:
+    fact = row.mutant.fact
     return {
-        "subject": subject.id,
-        "at": subject.mode(fact),
+        "subject": row.subject.id,
+        "at": row.subject.mode(fact),
         "path": fact.path,
         "file": shown(fact.file),
         "line": fact.line,
@@ -298,13 +272,136 @@ def _place(subject: Subject, fact: Fact) -> dict[str, Any]:
     }
 
 
-def _survivor(row: Row, baseline: Baseline) -> differences.Survivor:
+def _survivor(row: Row, baseline: Baseline) -> records.Survivor:
     mutation = row.mutant.mutation
-    return differences.Survivor(
+    return records.Survivor(
         class_=mutation.operator,
         text=mutation.text,
         mutated=mutation.fact.display,
         ratio=row.mutant.ratio,
         would_kill=missing_claim(row, baseline),
-        **_place(row.subject, row.mutant.fact),
+        **_place(row),
     )
+
+
+# ---- The record for a terminal of 80 columns, and for a page of Markdown
+
+WIDTH = 80
+WORST = 5
+"""Devices and architectures that are named."""
+
+#: Heading and key of the columns of counts.
+_COLUMNS = {
+    "mutants": "mutants",
+    "killable": "killable",
+    "killed": "killed",
+    "survived": "survived",
+    "within digits": "within_digits",
+    "uncorroborated": "uncorroborated",
+    "equivalent": "equivalent",
+}
+_NARROW = {"within digits": "digits", "uncorroborated": "uncorr.", "equivalent": "equiv."}
+
+
+def percent(share: float | None) -> str:
+    """`99.9 %`, never rounded up to a full score; `none` where there is nothing to score."""
+    if share is None:
+        return "none"
+    return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
+
+
+def as_text(summary: records.Mutation, most: int | None = 10) -> str:
+    """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
+    sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, WIDTH)]
+    lines = [*sentences, "", *_grid(summary), "", *_worst(summary)]
+    lines += [*_section(list(_survivors(summary)), most), *_section(list(_unseen(summary)), most, by="fact")]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _sentences(summary: records.Mutation) -> Iterator[str]:
+    """The score, its floor, and the shares of all mutants."""
+    counts, gross = summary.counts, summary.gross
+    floor = "" if summary.floor is None else f" (floor {percent(summary.floor)})"
+    killed = f"{counts.killed} of {counts.killable} killable mutants killed"
+    yield f"mutation score {percent(summary.score)}{floor}: {killed}"
+    yield f"×2 and more on corroborated peaks and bandwidths: {gross.killed} of {gross.mutants} killed"
+    total = counts.mutants or 1
+    share = {key: f"{number / total:.1%}".replace("%", " %") for key, number in counts}
+    yield (
+        f"of {counts.mutants} mutants {share['killable']} are killable, {share['within_digits']} within the printed "
+        f"digits, {share['uncorroborated']} uncorroborated, {share['equivalent']} equivalent; "
+        f"{share['killed_besides']} are killed by uncorroborated claims only, {share['unseen']} are not caught; "
+        f"{counts.refused} more mutations are refused by the schema"
+    )
+
+
+def _grid(summary: records.Mutation) -> Iterator[str]:
+    names = [_NARROW.get(name, name) for name in _COLUMNS]
+    yield f"{'operator':<18}" + "".join(f"{name:>{len(name) + 2}}" for name in names)
+    for title, *numbers in _rows(summary):
+        cells = zip(names, numbers, strict=True)
+        yield f"{title:<18}" + "".join(f"{number:>{len(name) + 2}}" for name, number in cells)
+
+
+def _rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
+    """The counts of each operator, and of all."""
+    for title, counts in (*((one.name, one) for one in summary.classes), ("all", summary.counts)):
+        yield title, *(getattr(counts, key) for key in _COLUMNS.values())
+
+
+def _worst(summary: records.Mutation) -> Iterator[str]:
+    """Files with the most mutants that are not caught."""
+    found = [one for one in summary.subjects if one.unseen][:WORST]
+    if found:
+        yield "most mutants not caught"
+    for one in found:
+        yield f"  {one.id:<40} {one.unseen:>4} of {one.mutants:>4} mutants, {one.survived} survivors"
+
+
+def _section(entries: Sequence[Sequence[str]], most: int | None, by: str = "survivor") -> Iterator[str]:
+    shown = entries if most is None else entries[:most]
+    for entry in shown:
+        yield from ("", *entry)
+    if len(entries) > len(shown):
+        yield from ("", f"… and {len(entries) - len(shown)} more {by}s (--survivors all)")
+
+
+def _survivors(summary: records.Mutation) -> Iterator[list[str]]:
+    for one in summary.survivors:
+        yield _entry("survivor", one, f"{one.display} → {one.mutated} ({one.class_}: {one.text})")
+
+
+def _unseen(summary: records.Mutation) -> Iterator[list[str]]:
+    """Facts with mutants that are not caught, besides survivors."""
+    facts = [one for one in summary.facts if one.unseen > one.survived]
+    for one in sorted(facts, key=lambda one: (-one.unseen, one.file, one.line)):
+        yield _entry("unseen", one, f"{one.display}, {one.unseen} of {one.mutants} mutants not caught")
+
+
+def _entry(kind: str, one: records.Survivor | records.MutatedFact, text: str) -> list[str]:
+    at = f" at {one.at}" if one.at else ""
+    sentences = (f"{one.path}{at}: {text}", f"would be killed by: {one.would_kill}")
+    return [f"{kind:<10}{one.file}:{one.line}", *(line for sentence in sentences for line in _wrapped(sentence))]
+
+
+def _wrapped(text: str) -> Iterable[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 10, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def as_md(summary: records.Mutation, most: int | None = 10) -> str:
+    """A heading with the score, the table of operators, the survivors."""
+    parts = [
+        "## Mutation score",
+        "\n".join(f"- {line}" for line in _sentences(summary)),
+        as_markdown(Table(("operator", *_COLUMNS), tuple(_rows(summary)))),
+    ]
+    if survivors := summary.survivors[:most]:
+        columns = ("survivor", "fact", "from", "to", "operator", "would be killed by")
+        rows = (
+            (f"{one.file}:{one.line}", one.path, one.display, one.mutated, one.class_, one.would_kill)
+            for one in survivors
+        )
+        parts.append(as_markdown(Table(columns, tuple(rows))))
+    return "\n\n".join(parts)

@@ -1,19 +1,23 @@
-"""Bounds of a measured time: the roofline estimate, and the floor, a strict lower bound.
+"""Bounds of a measured time: the roofline estimate, and the floor, a strict lower bound; causes of faster times.
 
 Between the two a measurement is faster than the estimate for an ordinary reason: a cache held what the roofline moves,
-or a convolution was computed with fewer multiplications.
+or a convolution was computed with fewer multiplications. Below the floor, it contradicts the spec.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from pytest_rooflint.recordings.row import Row
 from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import bytes_per_element
-from rooflint.base.units import BYTES, OPS_PER_MAC, format_quantity
+from rooflint.base.units import BYTES, HERTZ, OPS_PER_MAC, format_number, format_quantity
+from rooflint.diagnosis.candidate_causes import REASON
+from rooflint.diagnosis.causes import Case, Cause, Span
+from rooflint.diagnosis.diagnose import candidates
 from rooflint.hardware.device import Hardware, UnsupportedError, working_peak_ops_per_s, working_units
+from rooflint.hardware.registry import Registry
 from rooflint.roofline import compute_time_s, estimate, kernel_time_s, memory_time_s
 from rooflint.workloads.workload import Workload
 from rooflint_measure.record import Gemm, Measurement, Network, Stream
@@ -41,9 +45,9 @@ class Bounds:
     allowances: tuple[str, ...]
     """Why less than the estimate is possible."""
     ladders: tuple[Ladder, ...]
-    """Of the peak and the bandwidth, whichever it uses."""
+    """Derivations of the peak and the bandwidth, whichever it uses."""
     unit: str | None = None
-    """That computes, where it is a single one."""
+    """The unit that computes, where it is a single one."""
 
     @property
     def binding(self) -> tuple[Ladder, ...]:
@@ -53,12 +57,12 @@ class Bounds:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """That the bounds rest on."""
+        """Facts that the bounds rest on."""
         return tuple(chain.from_iterable(ladder.facts for ladder in self.ladders))
 
 
 def bounds(row: Row, hardware: Hardware, networks: Networks) -> Bounds | None:
-    """Of a measurement; None for what does not depend on a device, such as a wait.
+    """Bounds of a measurement; None for what does not depend on a device, such as a wait.
 
     Raises UnsupportedError or UndisclosedError where the device does not say enough, RooflintError for a network
     without op table.
@@ -74,7 +78,7 @@ def bounds(row: Row, hardware: Hardware, networks: Networks) -> Bounds | None:
 
 
 def peaks(hardware: Hardware, precision: str) -> tuple[Ladder, ...]:
-    """Of the units that work together in a precision. Raises as `working_units` does."""
+    """Peaks of the units that work together in a precision. Raises as `working_units` does."""
     return tuple(unit.derivation(precision) for unit in working_units(hardware, precision))
 
 
@@ -91,7 +95,7 @@ def best_rate(measurement: Measurement, hardware: Hardware) -> tuple[Ladder, ...
 
 
 def bandwidth(hardware: Hardware) -> Ladder | None:
-    """Of the main memory; None for a device without."""
+    """Bandwidth of the main memory; None for a device without one."""
     try:
         return hardware.main_memory().derivation()
     except UnsupportedError:
@@ -194,3 +198,90 @@ def _rests_on(hardware: Hardware, precision: str) -> dict[str, Any]:
         "ladders": (*peaks(hardware, precision), *([ladder] if ladder else [])),
         "unit": units[0].name if len(units) == 1 else None,
     }
+
+
+# ---- By how much a clock that was faster than documented explains a rate
+
+
+MOST = 0.1
+"""No boost adds more to a documented clock; on a device that runs faster still, the clock of the spec is wrong. [1]"""
+
+
+@dataclass(frozen=True)
+class ClockRatio:
+    """The fastest clock that was recorded during a measurement, and the fact."""
+
+    recorded_hz: float
+    fact: Fact
+    source: str
+
+    @property
+    def ratio(self) -> float:
+        """Recorded over documented. [1]"""
+        return self.recorded_hz / self.fact.value
+
+    @property
+    def uncertainty(self) -> float:
+        """Allowed excess over the peak because the device ran faster than documented. [1]"""
+        return min(max(self.ratio - 1, 0.0), MOST)
+
+    def __str__(self) -> str:
+        """`recorded at 1.98 GHz (nvml), the spec has 1830 MHz`."""
+        source = f" ({self.source})" if self.source else ""
+        return f"recorded at {format_quantity(self.recorded_hz, HERTZ)}{source}, the spec has {self.fact.display}"
+
+
+def clock_ratio(row: Row, ladder: Ladder) -> ClockRatio | None:
+    """Clock ratio of the unit whose peak a ladder derives; None where no clock was read."""
+    facts = [factor.fact for factor in ladder.factors if factor.name == "clock" and factor.fact]
+    seen = row.readings("clock_hz")
+    if not facts or not seen:
+        return None
+    sources = dict.fromkeys(state.clock_source for state in row.states if state.clock_source)
+    return ClockRatio(max(seen), facts[0], ", ".join(sources))
+
+
+def uncertainty(row: Row, ladders: tuple[Ladder, ...]) -> float:
+    """The largest of the units that compute. [1]"""
+    return max((one.uncertainty for ladder in ladders if (one := clock_ratio(row, ladder))), default=0.0)
+
+
+# ---- Causes of an impossible measurement: a clock, a count, or what a diagnosis finds in the factors of a peak
+
+WORST, BEST = 0.6, 1.0
+"""Efficiency of a kernel that beat a peak: above its rate the true peak is sought, and not far above."""
+
+
+def causes(row: Row, found: Bounds, beaten: float, hardware: Hardware, registry: Registry) -> Iterator[Cause]:
+    """Causes of a time that is shorter than its lower bound by a factor `beaten` > 1."""
+    for ladder in found.binding:
+        yield from of_ladder(row, ladder, beaten, hardware, registry, found.unit)
+    what, work = ("peak", "ops") if found.bound == "compute" else ("bandwidth", "bytes")
+    yield Cause(f"no known error: a factor of the {what} is too low, or too many {work} are counted", 1 / beaten, 3.0)
+
+
+def of_ladder(
+    row: Row, ladder: Ladder, beaten: float, hardware: Hardware, registry: Registry, unit: str | None = None
+) -> Iterator[Cause]:
+    """Causes of a rate that exceeds a derived one by a factor > 1."""
+    clock = clock_ratio(row, ladder)
+    if clock and clock.ratio >= beaten * (1 - 1e-9):  # the recorded clock explains the whole factor
+        repaired = clock.fact.with_value(clock.recorded_hz)
+        yield Cause(f"the clock is too low: {clock}", 1 / clock.ratio, 0.2, clock.fact, repaired)
+    span = Span(WORST / beaten, BEST / beaten)  # of known errors; it is too uncertain to suggest a value
+    precision = row.precision if unit else None
+    for one in candidates(Case(ladder, span, hardware, registry, unit, precision)):
+        guessed = "would have to be" in one.text and REASON not in one.text
+        if one.fact and not one.parts and not guessed:
+            text = one.text.replace("the expectation", "what was measured")
+            yield replace(one, text=text, cost=one.cost + 0.3)
+
+
+def miscounted(row: Row, table_macs: int) -> Cause | None:
+    """Causes of a difference between the recorded work and the op table."""
+    share = row.subject.macs / table_macs
+    if abs(share - 1) < 1e-3:
+        return None
+    half = ", as if a MAC were one op" if abs(share - 0.5) < 1e-3 else ""
+    counted, there = (f"{format_number(macs / 1e9)} GMAC" for macs in (row.subject.macs, table_macs))
+    return Cause(f"the recording counts {counted}, the op table has {there}{half}", share, 0.1)

@@ -102,17 +102,12 @@ def claims_file(file: Path) -> Path:
     return file.parent.parent / f"{file.parent.name}.yaml"
 
 
-def folder_of(golden: Path) -> Path:
-    """The folder of recordings that the claims of a golden file are about."""
-    return golden.parent / golden.stem
-
-
 def recordings_of(claim: Claim, context: Context) -> tuple[RecordedFile, ...]:
     """The recordings that a claim is about, of its operating point, oldest first.
 
     Raises ClaimError where there is none, RooflintError for one that is of something else.
     """
-    folder = folder_of(claim.file)
+    folder = claim.file.parent / claim.file.stem
     _placed(claim, context.golden_roots)
     found = [recorded_file(file) for file in sorted(folder.glob("*.json"))]
     if not found:
@@ -127,8 +122,7 @@ def recordings_of(claim: Claim, context: Context) -> tuple[RecordedFile, ...]:
 def of_mode(found: Iterable[RecordedFile], hardware: Hardware, mode: str | None) -> tuple[RecordedFile, ...]:
     """Recordings at an operating point. Raises ClaimError if there is none."""
     several = list(found)
-    modal = bool(hardware.operating_points)
-    chosen = tuple(one for one in several if not modal or one.mode == mode)
+    chosen = tuple(one for one in several if not hardware.operating_points or one.mode == mode)
     if not chosen:
         modes = ", ".join(sorted({one.mode or "none" for one in several}))
         raise ClaimError(f"no recording is of the operating point {mode or 'none'} (recorded: {modes})")
@@ -187,52 +181,32 @@ def problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim])
 
 
 def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) -> Iterator[Problem]:
+    hardware = None
     try:
         one = recorded_file(file)
+        hardware = registry.get(device)
     except RecordingError as error:
         yield _problem(file, str(error))
         return
-    if complaint := _unknown(device, one, registry):
-        yield Problem(file, 1, complaint)
+    except UnknownDeviceError as error:
+        yield Problem(file, 1, f"lies in the folder of a device without spec: {error}")
+        return
+    except InputError:
+        pass  # a broken spec fails by itself
+    modes = hardware.operating_points if hardware else {}
+    if modes and one.mode is not None and one.mode not in modes:
+        has = f"which {device} does not have (has: {', '.join(modes)})"
+        yield Problem(file, 1, f"was made in the mode '{one.mode}', {has}")
         return
     beside = claims_file(file)
-    if not any(_is_over(claim, device, one, registry) for claim in claims):
+    if not any(not modes or claim.mode_of(device) == one.mode for claim in claims):
         mode = f" at {one.mode}" if one.mode else ""
         yield Problem(file, 1, f"no claim{mode} in {shown(beside)} is about it; without a claim it checks nothing")
     for claim in claims[:1]:
         if claim.hardware != device:
             yield Problem(file, 1, f"lies in the folder of {device}, and {shown(beside)} is about {claim.hardware}")
-        elif complaint := _foreign(one, device, claim, registry):
+        elif hardware and (complaint := machine_mismatch(one, hardware, claim.option("machine"))):
             yield Problem(file, 1, complaint)
-
-
-def _is_over(claim: Claim, device: str, one: RecordedFile, registry: Registry) -> bool:
-    """Whether the golden file beside it has a claim at the recorded operating point."""
-    try:
-        return not registry.get(device).operating_points or claim.mode_of(device) == one.mode
-    except InputError:
-        return True  # a broken spec fails by itself
-
-
-def _foreign(one: RecordedFile, device: str, claim: Claim, registry: Registry) -> str:
-    try:
-        return machine_mismatch(one, registry.get(device), claim.option("machine"))
-    except InputError:
-        return ""  # as above
-
-
-def _unknown(device: str, one: RecordedFile, registry: Registry) -> str:
-    """Whether the path names a device that a spec describes, in a mode that it has."""
-    try:
-        hardware = registry.get(device)
-    except UnknownDeviceError as error:
-        return f"lies in the folder of a device without spec: {error}"
-    except InputError:
-        return ""  # a broken spec fails by itself
-    modes = hardware.operating_points
-    if modes and one.mode is not None and one.mode not in modes:
-        return f"was made in the mode '{one.mode}', which {device} does not have (has: {', '.join(modes)})"
-    return ""
 
 
 def _problem(file: Path, message: str) -> Problem:
@@ -249,7 +223,8 @@ TABLE_KIND, TABLE_SUBJECT = "prediction", "published"
 
 def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim]) -> Iterator[Problem]:
     """Problems of the published tables of some golden folders."""
-    named = {claim.subject.split()[1] for claim in claims if is_about_table(claim)}
+    subjects = (claim.subject.split() for claim in claims if claim.kind == TABLE_KIND)
+    named = {words[1] for words in subjects if len(words) > 1 and words[0] == TABLE_SUBJECT}
     for file in published.files(roots):
         try:
             table = published.read(file)
@@ -261,9 +236,3 @@ def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[C
         if file.stem not in named:
             wanted = f"want '{TABLE_KIND}: {TABLE_SUBJECT} {file.stem}' in a golden file"
             yield Problem(file, 1, f"no claim is about it; without a claim it checks nothing; {wanted}")
-
-
-def is_about_table(claim: Claim) -> bool:
-    """Whether a claim compares the model with a published table."""
-    words = claim.subject.split()
-    return claim.kind == TABLE_KIND and len(words) > 1 and words[0] == TABLE_SUBJECT

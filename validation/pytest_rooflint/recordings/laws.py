@@ -5,35 +5,77 @@ of speed compare with the peak, the bandwidth and the roofline; laws of power co
 that was read, and with the limits of the device.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from pytest_rooflint.golden.kinds import ClaimError
-from pytest_rooflint.recordings.bounds import Bounds, bandwidth, bounds, cached_bytes, gemm_bytes, peaks
-from pytest_rooflint.recordings.causes import causes, miscounted, uncertainty
-from pytest_rooflint.recordings.finding import Finding, LawContext, Look, kept
-from pytest_rooflint.recordings.row import Row
-from rooflint.base.errors import RooflintError
-from rooflint.base.facts import Fact, Ladder
-from rooflint.base.precision import rate_unit
-from rooflint.base.units import (
-    BYTES_PER_S,
-    JOULES,
-    OPS_PER_BYTE,
-    OPS_PER_S,
-    SECONDS,
-    WATTS,
-    format_number,
-    format_quantity,
-    percent,
+from pytest_rooflint.recordings.bounds import (
+    Bounds,
+    Networks,
+    bandwidth,
+    bounds,
+    cached_bytes,
+    causes,
+    gemm_bytes,
+    miscounted,
+    peaks,
+    uncertainty,
 )
+from pytest_rooflint.recordings.row import Row, doubt
+from rooflint.base import units
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
+from rooflint.base.precision import rate_unit
+from rooflint.base.units import format_number, format_quantity, percent
 from rooflint.diagnosis.causes import Cause
-from rooflint.hardware.device import working_peak_ops_per_s
+from rooflint.hardware.device import Hardware, working_peak_ops_per_s
+from rooflint.hardware.registry import Registry
 from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
 from rooflint_measure.record import Energy, Gemm, Network, Stream
 
+State = Literal["keeps", "breaks", "exempt", "disturbed", "silent"]
+
+
+@dataclass(frozen=True)
+class LawContext:
+    """What a law knows besides the measurement."""
+
+    hardware: Hardware
+    registry: Registry
+    networks: Networks
+    within: float = 0.0
+    """By how much two figures may differ. [1]"""
+    despite: tuple[str, ...] = ()
+    """Throttle reasons that count as normal."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a law for a measurement."""
+
+    row: Row
+    state: State
+    text: str
+    """The numbers, or why there are none."""
+    facts: tuple[Fact, ...] = ()
+    causes: tuple[Cause, ...] = ()
+
+
+Look = Callable[[Row, LawContext], Finding | None]
+"""Returns None for a measurement that the law is not about."""
+
+
+def kept(row: Row, context: LawContext, text: str, facts: tuple[Fact, ...]) -> Finding:
+    """The law holds, or it is undecided because the measurement was disturbed."""
+    why = doubt(row, context.despite)
+    return Finding(row, "disturbed", f"{text}; {why}", facts) if why else Finding(row, "keeps", text, facts)
+
+
+# ---- speed
+
 ROUNDING = 1e-9
-"""Of floating-point arithmetic on both sides. [1]"""
+"""Relative error of floating-point arithmetic on both sides. [1]"""
 
 DEEP = 0.5
 """A product waits for memory beyond doubt where its intensity is at most this share of the breakpoint. [1]"""
@@ -47,7 +89,7 @@ def rate(row: Row, context: LawContext) -> Finding | None:
     peak, slack = sum(ladder.result for ladder in ladders), uncertainty(row, ladders)
     share = (row.measurement.ops_per_s or 0.0) / peak
     faster = f" × {format_number(1 + slack)} for the recorded clock" if slack else ""
-    of_peak = format_quantity(peak, OPS_PER_S, unit=rate_unit(row.subject.precision))
+    of_peak = format_quantity(peak, units.OPS_PER_S, unit=rate_unit(row.subject.precision))
     text = f"{_rate(row)} of a peak of {of_peak}{faster}"
     found = bounds(row, context.hardware, context.networks)
     if share <= (1 + slack) * (1 + ROUNDING):
@@ -63,8 +105,8 @@ def bandwidth_of_stream(row: Row, context: LawContext) -> Finding | None:
     found = bounds(row, context.hardware, context.networks)
     if found is None:
         return None
-    moved = format_quantity(row.measurement.bytes_per_s or 0.0, BYTES_PER_S)
-    return _between(row, context, f"{moved} of {format_quantity(ladder.result, BYTES_PER_S)}", found)
+    moved = format_quantity(row.measurement.bytes_per_s or 0.0, units.BYTES_PER_S)
+    return _between(row, context, f"{moved} of {format_quantity(ladder.result, units.BYTES_PER_S)}", found)
 
 
 def latency(row: Row, context: LawContext) -> Finding | None:
@@ -72,7 +114,9 @@ def latency(row: Row, context: LawContext) -> Finding | None:
     found = bounds(row, context.hardware, context.networks) if isinstance(row.subject, Gemm | Network) else None
     if found is None:
         return None
-    took, least = (format_quantity(time_s, SECONDS) for time_s in (row.measurement.samples.best_s, found.roofline_s))
+    took, least = (
+        format_quantity(time_s, units.SECONDS) for time_s in (row.measurement.samples.best_s, found.roofline_s)
+    )
     return _between(row, context, f"{took}, where the roofline has {least} ({found.bound})", found)
 
 
@@ -93,10 +137,11 @@ def memory_bound_rate(row: Row, context: LawContext) -> Finding | None:
     streams = [one.bytes_per_s for one in rows if isinstance(one.subject, Stream) and one.bytes_per_s]
     if not streams:
         return Finding(row, "silent", "no stream was timed in its recording")
-    ladders = _ladders(row, context)
+    ladder = bandwidth(context.hardware)
+    ladders = (*peaks(context.hardware, row.subject.precision), *([ladder] if ladder else []))
     peak = working_peak_ops_per_s(context.hardware, row.subject.precision)
     ratio = (row.measurement.ops_per_s or 0.0) / float(attainable_ops_per_s(intensity, peak, max(streams)))
-    beside = f"{format_quantity(intensity, OPS_PER_BYTE)} × {format_quantity(max(streams), BYTES_PER_S)}"
+    beside = f"{format_quantity(intensity, units.OPS_PER_BYTE)} × {format_quantity(max(streams), units.BYTES_PER_S)}"
     text = f"{_rate(row)}, {percent(ratio)} of {beside} of the best stream beside it"
     facts = tuple(fact for ladder in ladders for fact in ladder.facts)
     found = kept(row, context, text, facts)
@@ -117,11 +162,6 @@ def _deep_intensity(row: Row, context: LawContext) -> float | None:
     return intensity if intensity <= DEEP * breakpoint_ops_per_byte(peak, ladder.result) else None
 
 
-def _ladders(row: Row, context: LawContext) -> tuple[Ladder, ...]:
-    ladder = bandwidth(context.hardware)
-    return (*peaks(context.hardware, row.subject.precision), *([ladder] if ladder else []))
-
-
 def _between(row: Row, context: LawContext, text: str, found: Bounds) -> Finding:
     """Slower than the roofline: holds; between roofline and floor: exempt; below the floor: broken."""
     best_s = row.measurement.samples.best_s
@@ -132,7 +172,7 @@ def _between(row: Row, context: LawContext, text: str, found: Bounds) -> Finding
         return _broken(row, context, text, found, found.roofline_s / best_s)
     if best_s * (1 + slack) >= found.floor_s * (1 - ROUNDING):
         return Finding(row, "exempt", f"{text}: {', '.join(found.allowances)}", found.facts)
-    floor = f"{text}, with all allowed savings at least {format_quantity(found.floor_s, SECONDS)}"
+    floor = f"{text}, with all allowed savings at least {format_quantity(found.floor_s, units.SECONDS)}"
     return _broken(row, context, floor, found, found.floor_s / best_s)
 
 
@@ -140,16 +180,13 @@ def _broken(row: Row, context: LawContext, text: str, found: Bounds | None, beat
     """Noise only adds to a time, so this is a finding even if the measurement is noisy."""
     if found is None:
         return Finding(row, "breaks", text)
+    facts = tuple(fact for ladder in found.binding for fact in ladder.facts)
     several = tuple(causes(row, found, beaten, context.hardware, context.registry))
-    return Finding(row, "breaks", f"{text}; beaten by {percent(beaten - 1)}", _binding(found), several)
-
-
-def _binding(found: Bounds) -> tuple[Fact, ...]:
-    return tuple(fact for ladder in found.binding for fact in ladder.facts)
+    return Finding(row, "breaks", f"{text}; beaten by {percent(beaten - 1)}", facts, several)
 
 
 def _rate(row: Row) -> str:
-    return format_quantity(row.measurement.ops_per_s or 0.0, OPS_PER_S, unit=rate_unit(row.subject.precision))
+    return format_quantity(row.measurement.ops_per_s or 0.0, units.OPS_PER_S, unit=rate_unit(row.subject.precision))
 
 
 # ---- power
@@ -181,15 +218,15 @@ def energy(row: Row, context: LawContext) -> Finding:
         return Finding(row, "silent", "no power was read while it ran")
     mean_w = sum(during) / len(during)
     expected_j = mean_w * counted.seconds
-    product = f"{_watts(mean_w)} × {format_quantity(counted.seconds, SECONDS)}"
-    text = f"{format_quantity(counted.joules, JOULES)}, {product} are {format_quantity(expected_j, JOULES)}"
+    product = f"{_watts(mean_w)} × {format_quantity(counted.seconds, units.SECONDS)}"
+    text = f"{format_quantity(counted.joules, units.JOULES)}, {product} are {format_quantity(expected_j, units.JOULES)}"
     if abs(counted.joules - expected_j) <= context.within * expected_j + counted.resolution_j:
         return Finding(row, "keeps", text)
     return Finding(row, "breaks", text, causes=tuple(_counter_errors(counted, mean_w, context.within)))
 
 
 def _counter_errors(counted: Energy, mean_w: float, within: float) -> Iterator[Cause]:
-    """Those whose factor is the ratio, within the tolerance."""
+    """Counter errors whose factor is the ratio, within the tolerance."""
     ratio = counted.mean_w / mean_w
     yield from (Cause(text, factor, 1.0) for factor, text in COUNTER_ERRORS if abs(ratio / factor - 1) <= within)
     if counted.idle_w and abs((counted.mean_w + counted.idle_w) / mean_w - 1) <= within:
@@ -227,7 +264,7 @@ def _over(mean_w: float, driver_w: float | None, fact: Fact | None) -> Iterator[
 
 
 def _watts(power_w: float) -> str:
-    return format_quantity(power_w, WATTS)
+    return format_quantity(power_w, units.WATTS)
 
 
 # ---- all of them

@@ -1,72 +1,147 @@
-"""Plan repairs for the failing claims of a run: first specs, then golden files, then refusals."""
+"""Plans of repairs for the failing claims of a run: first specs, then golden files, then refusals; and their patch."""
 
 import difflib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pytest_rooflint.repair import golden_repair
-from pytest_rooflint.repair.proposal import Key, Plan, Proposal, Refusal, State
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.repair.proposal import Key, Plan, Proposal, Refusal, Reprint, State, refuse_outside, reprint
 from pytest_rooflint.repair.spec_repair import Repairs
+from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Verdict
+from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, shown
 from rooflint.base.files import write_whole
+from rooflint.base.strict_yaml import PlaceError
+from rooflint_report import verdicts
 
-if TYPE_CHECKING:
-    from rooflint_report.verdicts import Verdict
 
-
-def plan(suite: Suite, ids: Mapping[Key, str], root: Path, *, excuses: bool = True) -> Plan:
-    """Plan repairs for failing claims, given by their places with their pytest ids.
+def plan(suite: Suite, names: Mapping[tuple[Path, str], str], root: Path, *, excuses: bool = True) -> Plan:
+    """Plan repairs for failing claims, given by file and claim id with their pytest ids.
 
     Only files below the root of the project are touched.
     """
     before = State.of(suite, excuses=excuses)
-    wanted = {key: name for key, name in ids.items() if key in before.failures}
+    places = {key: (key[0].resolve(), claim) for key, claim in before.failures.items()}
+    wanted = {key: names[place] for key, place in places.items() if place in names}
     repairs = Repairs(suite, before, wanted, root.resolve(), excuses=excuses)
     of_specs = tuple(repairs.proposals())
-    quotes = _Quotes(repairs)
-    quotes.propose()
-    after = State.of(quotes.suite, excuses=excuses)
-    if quotes.proposals and (objection := after.objection(repairs.state)):
-        quotes.refuse_all(objection)
-        after = repairs.state
+    quotes, refusals, changed = _quotes(repairs)
+    after = State.of(changed, excuses=excuses)
+    if quotes and (objection := after.objection(repairs.state)):
+        # together they break a claim that passes with each of them
+        refusals |= {name: objection for found in quotes for name in found.mends}
+        quotes, after = [], repairs.state
     mended = sum(key not in after.failures for key in before.failures)
-    return Plan((*of_specs, *quotes.proposals), tuple(quotes.refusals.items()), mended, len(wanted))
+    return Plan((*of_specs, *quotes), tuple(refusals.items()), mended, len(wanted))
 
 
-@dataclass
-class _Quotes:
-    """Proposes repairs of golden files, one after the other, on top of the repaired specs."""
+def _quotes(repairs: Repairs) -> tuple[list[Proposal], dict[str, str], Suite]:
+    """New quotes for the claims that still fail, one on top of the other; the reasons for none; the changed suite."""
+    suite, found, refusals = repairs.suite, list[Proposal](), dict[str, str]()
+    for key, name in repairs.wanted.items():
+        if key not in repairs.state.failures:
+            continue
+        try:
+            proposal, suite = quote(suite, key, name, repairs)
+            found.append(proposal)
+        except Refusal as refusal:
+            tried = repairs.objections.get(name)
+            refusals[name] = f"{refusal}; {tried}" if tried else str(refusal)
+    return found, refusals, suite
 
-    repairs: Repairs
-    proposals: list[Proposal] = field(default_factory=list)
-    refusals: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.suite = self.repairs.suite
+# ---- Repairs of golden files: what to quote instead, where no change of a fact fixes a claim without breaking others
 
-    def propose(self) -> None:
-        """Propose a new quote for each claim that still fails, or note why there is none."""
-        for key, name in self.repairs.wanted.items():
-            if key not in self.repairs.state.failures:
-                continue
-            try:
-                found, self.suite = golden_repair.proposal(self.suite, key, name, self.repairs)
-                self.proposals.append(found)
-            except Refusal as refusal:
-                tried = self.repairs.objections.get(name)
-                self.refusals[name] = f"{refusal}; {tried}" if tried else str(refusal)
 
-    def refuse_all(self, objection: str) -> None:
-        """Withdraw all proposals, because together they break a claim that passes with each of them."""
-        self.refusals |= {name: objection for found in self.proposals for name in found.mends}
-        self.proposals.clear()
-        self.suite = self.repairs.suite
+def quote(suite: Suite, key: Key, name: str, repairs: Repairs) -> tuple[Proposal, Suite]:
+    """The change of the golden file for a failing claim, and the changed suite. Raises Refusal."""
+    (file, place), excuses = key, repairs.excuses
+    refuse_outside(file, repairs.root)
+    claim = suite.read(file).claims[place]
+    verdict = repairs.verdicts[key]
+    before, path = suite.text(file), ("claims", place, "expect")
+    written = _tried(lambda: strict_yaml.value_at(before, path)) if claim.expectation else ""
+    _refuse_shared(verdict, (other for place, other in repairs.verdicts.items() if place != key))
+    change = reprint(claim, verdict, suite, written, excuses=excuses)
+    after = _tried(lambda: _changed(before, path, change))
+    changed = suite.with_text(file, after)
+    _refuse_red(changed, key, excuses=excuses)
+    old, new = (written, change.expect) if change.expect else ("dense", change.entry or "")
+    tried = f"tried before, and refused: {repairs.objections[name]}" if name in repairs.objections else ""
+    remarks = (*_remarks(claim, verdict), *change.remarks, *filter(None, (tried,)))
+    return Proposal(file, claim.line, claim.id, old, str(new), before, after, (name,), remarks), changed
+
+
+def _tried(change: Callable[[], str]) -> str:
+    try:
+        return change()
+    except PlaceError as error:
+        raise Refusal(f"its 'expect' {error}; change it by hand") from error
+
+
+def _changed(text: str, path: tuple[str | int, ...], change: Reprint) -> str:
+    if change.entry:
+        return strict_yaml.with_entry_before(text, path, change.entry)
+    return strict_yaml.with_value(text, path, str(change.expect))
+
+
+def _refuse_shared(verdict: Verdict, others: Iterable[Verdict]) -> None:
+    """Refuse if another claim on the same facts is off by the same factor, because then the fact is wrong.
+
+    A figure that the same document repeats, for example in a quotient, counts once.
+    """
+    for other in others:
+        if set(verdict.facts) & set(other.facts) and _same_factor(verdict, other) and not _repeats(verdict, other):
+            raise Refusal(
+                f"is off by the same factor as {other.claim.id}, which rests on the same facts; correct the fact"
+            )
+
+
+def _same_factor(one: Verdict, two: Verdict) -> bool:
+    expected = (one.claim.expectation, two.claim.expectation)
+    if not (one.ratio and two.ratio and expected[0] and expected[1]):
+        return False
+    return abs(one.ratio / two.ratio - 1) <= expected[0].width + expected[1].width
+
+
+def _repeats(one: Verdict, two: Verdict) -> bool:
+    sources = (one.claim.source, two.claim.source)
+    texts = [verdict.claim.expectation.text for verdict in (one, two) if verdict.claim.expectation]
+    same = sources[0] is not None and sources[1] is not None and sources[0].document == sources[1].document
+    return same and len(texts) == 2 and (texts[0] in texts[1] or texts[1] in texts[0])
+
+
+def _refuse_red(suite: Suite, key: Key, *, excuses: bool) -> None:
+    """Read and judge the changed file. Raises Refusal if the claim does not pass."""
+    try:
+        claim = suite.read(key[0]).claims[key[1]]
+    except InputError as error:
+        raise Refusal(f"would be refused: {error.problems[0].message}") from error
+    verdict = judge(claim, "", suite, excuses=excuses)
+    if verdict.outcome != "pass":
+        raise Refusal(f"would still fail: {verdict.reason or verdict.ratio_text}")
+
+
+def _remarks(claim: Claim, verdict: Verdict) -> Iterator[str]:
+    yield f"only if the source really prints this: {claim.source}"
+    yield f"factor {verdict.ratio_text}: {_because(verdict)}"
+    if verdict.obtained:
+        yield f"obtained {verdict.obtained_display}: {verdict.obtained.formula}"
+
+
+def _because(verdict: Verdict) -> str:
+    """The first candidate cause, and why its repair is not proposed."""
+    if not verdict.causes:
+        return "unexplained by any known convention or fact"
+    first = verdict.causes[0]
+    breaks = f", which would turn {first.breaks} green {'claim' if first.breaks == 1 else 'claims'} red"
+    return first.text + (breaks if first.breaks else "")
 
 
 # ---- A plan as a patch: unified hunks that `git apply` takes from the root of the project, each below its reasons
@@ -137,33 +212,19 @@ class Place:
         return f"cd {root} && git apply {Path(os.path.relpath(self.file, self.root)).as_posix()}"
 
 
-def write(suite: Suite, verdicts: "Iterable[Verdict]", place: Place, *, excuses: bool) -> list[str]:
+def write(suite: Suite, judged: Iterable[verdicts.Verdict], place: Place, *, excuses: bool) -> list[str]:
     """Write the patch, if there is anything to propose, and say what was done. Raises OSError."""
-    failures = [one for one in verdicts if one.outcome == "fail"]
+    failures = [one for one in judged if one.outcome == "fail"]
     if not failures:
         _forget(place.file)
         return ["nothing to propose: no claim of this run is red"]
-    found = plan(suite, _places(suite, failures, place.folder), place.root, excuses=excuses)
+    names = {(Path(place.folder, one.file).resolve(), one.id): one.nodeid for one in failures}
+    found = plan(suite, names, place.root, excuses=excuses)
     if not found.proposals:
         _forget(place.file)
         return ["nothing to propose, so no patch was written", *_writing_reasons(found)]
     write_whole(place.file, patch(found, place.root))
     return [f"{totals(found)} Read them, then: {place.command}", *_changes(found), *_writing_reasons(found)]
-
-
-def _places(suite: Suite, failures: "Iterable[Verdict]", folder: Path) -> dict[Key, str]:
-    """Failing claims by their places in the suite, also those judged by other processes."""
-    wanted = {(Path(folder, one.file).resolve(), one.id): one.nodeid for one in failures}
-    found: dict[Key, str] = {}
-    for file in suite.files:
-        try:
-            claims = suite.read(file).claims
-        except InputError:
-            continue
-        for number, claim in enumerate(claims):
-            if name := wanted.get((file.resolve(), claim.id)):
-                found[file, number] = name
-    return found
 
 
 def _forget(file: Path) -> None:

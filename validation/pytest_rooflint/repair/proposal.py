@@ -1,12 +1,25 @@
-"""Proposals: one value of one file, old and new, with reasons; or a refusal to propose."""
+"""Proposals of repairs, with reasons; what makes a suite worse; and what a golden file should quote instead.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+A person decides, with the document open. A figure is never proposed where a convention explains the ratio, where the
+claim would only repeat the model's own printout, or where it is not clear which of several printed values is wrong.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 
-from pytest_rooflint.suite.judge import outcome_of
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden.expect import Expectation, ExpectationError, parse_expectation
+from pytest_rooflint.golden.kinds import Obtained
+from pytest_rooflint.suite.judge import corroborated, outcome_of
 from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, shown
+from rooflint.base.units import IEC_PREFIXES, OPS_PER_MAC, SI_PREFIXES
+from rooflint.diagnosis.causes import Cause, conventions
 
 
 class Refusal(Exception):  # noqa: N818  # it is an answer, not an error
@@ -88,3 +101,141 @@ class State:
             more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
             return f"would turn {broken[0]}{more} red"
         return None
+
+
+# ---- What a golden file should quote if no fact is wrong: the obtained value in the printed number of digits
+
+
+_VALUE = re.compile(
+    r"(?<![\w.])(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?:\s+(?P<unit>[A-Za-zµ%][A-Za-zµ%/]*))?"
+)
+
+ROUNDED = 0.005
+"""Relative error of a figure that was rounded before it was doubled."""
+
+
+@dataclass(frozen=True)
+class Reprint:
+    """A new text for `expect`, or a flag to add; `remarks` give the reasons."""
+
+    expect: str | None = None
+    entry: str | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def reprint(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> Reprint:
+    """The corrected expectation. Raises Refusal."""
+    expectation, obtained = claim.expectation, verdict.obtained
+    if claim.xfail is not None and excuses:
+        raise Refusal("is a known disagreement that changed; resolve it, or update its 'xfail', by hand")
+    if claim.is_replay:
+        raise Refusal("replays what a document printed; correct the assumption under 'given', or the quote")
+    if expectation is None or obtained is None or verdict.ratio is None:
+        raise Refusal(f"has no figure to replace it with: {verdict.reason or 'it states no figure'}")
+    if sparse := _as_sparse(claim, suite, written, excuses=excuses):
+        return sparse
+    if found := next(_other_prefixes(written, claim, obtained), None):
+        return Reprint(found, remarks=(f"the model obtains the same digits with another prefix: {found}",))
+    _refuse_conventions(expectation, obtained, suite, written)
+    if not corroborated(claim, obtained):
+        raise Refusal("has no document of its own, so a new figure would only repeat the model; check the document")
+    return Reprint(_scaled(written, claim, obtained, verdict.ratio))
+
+
+def is_misnamed(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> bool:
+    """Whether a claim passes with another prefix, or as sparse instead of dense, or the reverse."""
+    if passes_otherwise(claim, suite, excuses=excuses):
+        return True
+    return verdict.obtained is not None and any(_other_prefixes(written, claim, verdict.obtained))
+
+
+def passes_otherwise(claim: Claim, suite: Suite, *, excuses: bool) -> bool:
+    """Whether a claim passes as sparse instead of dense, or the reverse."""
+    if "sparse" not in kinds.kind(claim.kind).options:
+        return False
+    other = replace(claim, options={**claim.options, "sparse": not claim.option("sparse")})
+    return outcome_of(other, suite, excuses=excuses) == "pass"
+
+
+def _as_sparse(claim: Claim, suite: Suite, written: str, *, excuses: bool) -> Reprint | None:
+    """Add `sparse: true` if that makes the claim pass. Raises Refusal if a sparse claim quotes a dense figure."""
+    if not passes_otherwise(claim, suite, excuses=excuses):
+        return None
+    if claim.option("sparse"):
+        raise Refusal(f"quotes the dense figure, {written}; remove 'sparse: true', or quote the sparse one")
+    remark = (
+        f"{written} is the figure with sparsity; if only that is printed, '{written} / 2' with a note is an alternative"
+    )
+    return Reprint(entry="sparse: true", remarks=(remark,))
+
+
+def _other_prefixes(written: str, claim: Claim, obtained: Obtained) -> Iterator[str]:
+    """The same digits with another prefix, if the claim then passes."""
+    for match in _VALUE.finditer(written):
+        unit = match["unit"] or ""
+        own = next((prefix for prefix in (*IEC_PREFIXES, *SI_PREFIXES) if prefix and unit.startswith(prefix)), "")
+        for bare in dict.fromkeys((unit.removeprefix(own), unit)):
+            for prefix in (*SI_PREFIXES, *IEC_PREFIXES) if bare else ():
+                text = f"{written[: match.start('unit')]}{prefix}{bare}{written[match.end('unit') :]}"
+                if text != written and _agrees(text, claim, obtained):
+                    yield text
+
+
+def _refuse_conventions(expectation: Expectation, obtained: Obtained, suite: Suite, written: str) -> None:
+    found = next(_broken_conventions(expectation, obtained, suite), None)
+    if found:
+        raise Refusal(
+            f"is off by {found.factor_text}, a convention ({found.text}); "
+            f"quote {written} with what makes it comparable, such as '/ 2' and a note"
+        )
+
+
+def _broken_conventions(expectation: Expectation, obtained: Obtained, suite: Suite) -> Iterator[Cause]:
+    """Conventions whose factor equals the ratio, up to the rounding of a figure before it was multiplied."""
+    low, high = expectation.low * (1 - ROUNDED), expectation.high * (1 + ROUNDED)
+    for _, case in obtained.cases(low, high, suite.registry):
+        yield from (cause for cause in conventions(case) if case.span.holds(cause.factor))
+    if obtained.dimension[0] and low <= obtained.value * OPS_PER_MAC <= high:
+        yield Cause("a MAC is counted as one op", 1 / OPS_PER_MAC, 1.0)
+    if obtained.dimension[0] and low <= obtained.value / OPS_PER_MAC <= high:
+        yield Cause("an op is counted as a MAC", OPS_PER_MAC, 1.0)
+
+
+def _scaled(written: str, claim: Claim, obtained: Obtained, ratio: float) -> str:
+    """The one printed value of a text scaled by a ratio, in as many digits. Raises Refusal."""
+    values = list(_VALUE.finditer(written.partition("±")[0]))
+    printed = [match for match in values if match["unit"] or "." in match["number"]] or values
+    if len(printed) != 1:
+        raise Refusal(f"rests on {len(printed)} printed values; the figures do not say which one is misprinted")
+    number, (start, end) = printed[0]["number"], printed[0].span("number")
+    whole = not printed[0]["unit"] and "." not in number
+    for factor in (ratio, 1 / ratio):
+        text = f"{written[:start]}{_digits(number, factor, whole=whole, cut=_is_cut(claim))}{written[end:]}"
+        if text != written and _agrees(text, claim, obtained):
+            return text
+    raise Refusal(f"obtains {obtained.shown()}, which cannot be written in as many digits as {number}")
+
+
+def _digits(number: str, factor: float, *, whole: bool, cut: bool) -> str:
+    """A number scaled, in as many significant digits as were printed, and with all digits before the point."""
+    mantissa = number.lower().partition("e")[0]
+    significant = len(mantissa.replace(".", "").lstrip("0")) or 1
+    value = Decimal(number) * Decimal(factor)
+    decimals = 0 if whole else max(0, significant - 1 - value.adjusted())
+    return f"{value.quantize(Decimal(1).scaleb(-decimals), ROUND_DOWN if cut else ROUND_HALF_EVEN):f}"
+
+
+def _agrees(text: str, claim: Claim, obtained: Obtained) -> bool:
+    try:
+        expectation = parse_expectation(text, truncated=_is_cut(claim))
+    except ExpectationError:
+        return False
+    return expectation.dimension == obtained.dimension and expectation.holds(obtained.value)
+
+
+def _is_cut(claim: Claim) -> bool:
+    expectation = claim.expectation
+    return expectation is not None and "truncated" in (
+        expectation.tolerance,
+        expectation.digits.tolerance if expectation.digits else "",
+    )

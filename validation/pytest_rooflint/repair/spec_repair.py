@@ -1,12 +1,11 @@
 """Repairs of specs, and whether a value is unusual among other devices."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from pytest_rooflint.repair.proposal import Key, Proposal, Refusal, State, refuse_outside
-from pytest_rooflint.repair.reprint import is_misnamed, reprint
+from pytest_rooflint.repair.proposal import Key, Proposal, Refusal, State, is_misnamed, refuse_outside, reprint
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.trial import Trial
@@ -167,7 +166,8 @@ class Repairs:
         mended = [key for key in self.state.failures if key not in state.failures]
         mends = tuple(self.wanted[key] for key in mended if key in self.wanted)
         alike = [other for other in candidates if other is not candidate and set(other.names) == set(candidate.names)]
-        remarks = (*_remarks(candidate.cause, len(mended)), *self._other_side(mended), *_alternatives(alike))
+        other_side = [remark for single in self._single(mended) for remark in single.remarks()]
+        remarks = (*_remarks(candidate.cause, len(mended)), *other_side, *_alternatives(alike))
         self.suite, self.state = suite, state
         fact = candidate.fact
         return Proposal(fact.file, fact.line, fact.path, fact.display, candidate.new, before, after, mends, remarks)
@@ -182,20 +182,18 @@ class Repairs:
         state = State.of(suite, excuses=self.excuses)
         if objection := state.objection(self.state):
             raise Refusal(objection)
-        self._refuse_guess(candidate, [key for key in self.state.failures if key not in state.failures])
-        return before, after, suite, state
-
-    def _refuse_guess(self, candidate: Candidate, mended: list[Key]) -> None:
+        mended = [key for key in self.state.failures if key not in state.failures]
         if not set(mended) & set(self.wanted):
             raise Refusal("fixes nothing when it is written to the file")
-        if len(mended) == 1:
-            SingleClaim(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).refuse_guess(
-                candidate.fact, candidate.new
-            )
+        for single in self._single(mended):
+            single.refuse_guess(candidate.fact, candidate.new)
+        return before, after, suite, state
 
-    def _other_side(self, mended: list[Key]) -> Iterator[str]:
-        if len(mended) == 1:
-            yield from SingleClaim(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses).remarks()
+    def _single(self, mended: Sequence[Key]) -> list[SingleClaim]:
+        """The one claim that a repair fixes; none where it fixes several."""
+        if len(mended) != 1:
+            return []
+        return [SingleClaim(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses)]
 
 
 def place_of(text: str, fact: Fact) -> tuple[str | int, ...]:

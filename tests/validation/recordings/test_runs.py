@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.measuring import runs
+from pytest_rooflint.recordings import runs
 from rooflint_measure.record import Gemm
 from rooflint_measure.stopwatches import anchors, gemm, products
 from rooflint_measure.stopwatches.clocks import HostClock

@@ -1,15 +1,20 @@
-"""The answers to `rooflint measure compare`: two versions and a verdict, or one command compared with itself.
+"""`rooflint measure compare`: revisions side by side as git worktrees, and the answers with the verdict.
 
 A verdict rests on six blocks. A comparison of a command with itself shows how often equal versions would be called
 different and a slowdown of 5 % would be found. The records below are the JSON that both write, with every raw value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rooflint.base.errors import RooflintError
+from rooflint.base.git import RevisionError, commit_of, git, top_of
 from rooflint.base.units import SECONDS, format_number, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
@@ -18,6 +23,54 @@ from rooflint_measure.compare import ab
 from rooflint_measure.compare.ab import Block, Command, Comparison
 from rooflint_measure.compare.blocks import BLOCKS, DETECTION, FALSE_POSITIVES, SLOWDOWN, Calibration, Outcome, votes
 from rooflint_measure.identity import fingerprint
+
+NAMES = ("base", "head")
+"""Folder names of equal length: a longer path moves the stack of a process, which alone can change its time."""
+
+
+class CheckoutError(RooflintError):
+    """A revision without the folder that the command runs in."""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A revision as files."""
+
+    revision: str
+    commit: str
+    folder: Path
+    """The current folder, within the checkout."""
+
+
+@contextmanager
+def checkouts(here: Path, revisions: tuple[str, str]) -> Iterator[tuple[Checkout, Checkout]]:
+    """Both revisions of the repository around a folder. Raises RooflintError."""
+    top = top_of(here)
+    commits = [commit_of(top, revision) for revision in revisions]
+    within = here.resolve().relative_to(top)
+    with TemporaryDirectory(prefix="rooflint-", ignore_cleanup_errors=True) as home:
+        folders = [Path(home).resolve() / name for name in NAMES]
+        try:
+            for folder, commit in zip(folders, commits, strict=True):
+                git(top, "worktree", "add", "--quiet", "--detach", str(folder), commit)
+            places = [_place(folder, within, revision) for folder, revision in zip(folders, revisions, strict=True)]
+            base, head = (Checkout(*found) for found in zip(revisions, commits, places, strict=True))
+            yield base, head
+        finally:
+            for folder in folders:
+                with suppress(RevisionError):  # one that was not added yet
+                    git(top, "worktree", "remove", "--force", str(folder))
+
+
+def _place(folder: Path, within: Path, revision: str) -> Path:
+    place = folder / within
+    if not place.is_dir():
+        raise CheckoutError(f"{revision} has no folder {within.as_posix()}; run this from one that both revisions have")
+    return place
+
+
+# ---- The records of the answers
+
 
 Machine = dict[str, Any]
 Time = Literal["wall", "cpu", "printed"]
@@ -110,7 +163,8 @@ def compared(found: Comparison, base: Side, head: Side) -> Answer:
     rows = [*_rows(found)]
     return Answer(
         title=f"{head.command.label} against {base.command.label}: {headline(found)}",
-        subtitle=_subtitle(found, base),
+        subtitle=f"{len(found.attempts[-1])} blocks of {_pairs(found.attempts[-1])} pairs in turn, "
+        f"{base.command.timing} time, threshold {percent(found.threshold)}",
         sections=(
             Prose("Verdict", (*_sentences(found),)),
             Grid("Blocks", Table(COLUMNS, tuple(_shown(row) for row in rows)), NOTE),
@@ -129,7 +183,7 @@ def compared(found: Comparison, base: Side, head: Side) -> Answer:
             attempts=[list(blocks) for blocks in found.attempts],
             machine=fingerprint(),
         ),
-        listing=Table(LISTING, tuple(tuple(row[name] for name in LISTING) for row in rows)),
+        listing=Table.of(LISTING, rows),
     )
 
 
@@ -137,11 +191,6 @@ def headline(found: Comparison) -> str:
     """`slower, 1.08 ×`; an undecided verdict has no ratio, because none was established."""
     verdict = found.outcome.verdict
     return verdict if found.outcome >= Outcome.NOISY else f"{verdict}, {format_number(found.ratio, 4)} ×"
-
-
-def _subtitle(found: Comparison, base: Side) -> str:
-    turns = f"{len(found.attempts[-1])} blocks of {_pairs(found.attempts[-1])} pairs in turn"
-    return f"{turns}, {base.command.timing} time, threshold {percent(found.threshold)}"
 
 
 def _pairs(blocks: Sequence[Block]) -> int:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision
+from rooflint.workloads import load
 from rooflint_measure.identity import last_level_bytes
 from rooflint_measure.record import Measurement, Unavailable
 from rooflint_measure.sensors.observer import Observer
@@ -28,7 +29,7 @@ class Request:
 
     device: str = "cpu"
     precisions: tuple[str, ...] = ()
-    """All that the libraries have if empty."""
+    """If empty, all precisions that the libraries have."""
     libraries: tuple[str, ...] = ()
     threads: int = 0
     """0 leaves the choice to the libraries."""
@@ -76,27 +77,26 @@ class Results:
 
 
 def prepare(request: Request) -> None:
-    """Set the threads that a library takes while it runs. Raises RooflintError for a device that does not exist."""
-    if request.device != "cpu":
-        _check_cuda(request.device)
-    if request.threads and products.has_torch():
-        import torch  # noqa: PLC0415  # only where torch is measured
-
-        torch.set_num_threads(request.threads)
-
-
-def _check_cuda(device: str) -> None:
+    """Set the device and the threads that torch uses. Raises RooflintError for a device that does not exist."""
+    device, threads = request.device, request.threads
     kind, _, number = device.partition(":")
-    if kind != "cuda" or (number and not number.isdecimal()):
+    if device != "cpu" and (kind != "cuda" or (number and not number.isdecimal())):
         raise RooflintError(f"--device: want cpu, cuda or cuda:1, found '{device}'")
     if not products.has_torch():
-        raise RooflintError(f"--device {device}: {NO_TORCH}")
+        if device != "cpu":
+            raise RooflintError(f"--device {device}: {NO_TORCH}")
+        return
+    if device == "cpu" and not threads:
+        return
     import torch  # noqa: PLC0415  # only where torch is measured
 
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if int(number or 0) >= count:
-        raise RooflintError(f"--device {device}: torch {torch.__version__} sees {count or 'no'} CUDA devices")
-    torch.cuda.set_device(int(number or 0))
+    if device != "cpu":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if int(number or 0) >= count:
+            raise RooflintError(f"--device {device}: torch {torch.__version__} sees {count or 'no'} CUDA devices")
+        torch.cuda.set_device(int(number or 0))
+    if threads:
+        torch.set_num_threads(threads)
 
 
 def waits(request: Request, wanted_s: Iterable[float], results: Results) -> None:
@@ -240,26 +240,26 @@ class VisionNetwork:
     module: Callable[[], Any]
     """Makes it, with random weights."""
     shape: tuple[int, ...]
-    """Of its input, batch first."""
+    """Shape of its input, batch first."""
     macs: int
-    """Of the whole batch, as captured. [MAC]"""
+    """Work of the whole batch, as captured. [MAC]"""
 
 
 def vision_network(name: str, batch: int) -> VisionNetwork:
     """A network whose input is images or clips. Raises NotMeasuredError for another one."""
-    from rooflint.workloads.capture import torchvision_networks as known  # noqa: PLC0415  # needs torch
-    from rooflint.workloads.load import network as tabled  # noqa: PLC0415
+    from rooflint.workloads.capture import torchvision_networks  # noqa: PLC0415  # it needs torch
 
-    kind = known.family(name)
+    kind = torchvision_networks.family(name)
     if kind not in FAMILIES:
         raise NotMeasuredError(
             f"{kind}: only {', '.join(FAMILIES)} are timed, whose input is one batch of images or clips"
         )
 
     def module() -> Any:
-        return known.import_torchvision().models.get_model(name, weights=None)
+        return torchvision_networks.import_torchvision().models.get_model(name, weights=None)
 
-    return VisionNetwork(module, (batch, *known.input_shape(name)[1:]), tabled(name).at_batch(batch).total_macs)
+    shape = (batch, *torchvision_networks.input_shape(name)[1:])
+    return VisionNetwork(module, shape, load.network(name).at_batch(batch).total_macs)
 
 
 def _reference(request: Request, name: str) -> Peak:

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 
 from pytest_rooflint.recordings.bounds import best_rate
-from pytest_rooflint.recordings.finding import OWN
+from pytest_rooflint.recordings.row import OWN
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
@@ -13,39 +12,7 @@ from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_J, OPS_PER_S, SECOND
 from rooflint.hardware.device import Hardware
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Cell, Grid, Prose, Section, Table
-from rooflint_measure.record import (
-    Energy,
-    Gemm,
-    Measurement,
-    Network,
-    Recording,
-    Samples,
-    State,
-    Stream,
-    Unavailable,
-    Wait,
-    as_json,
-)
-
-LISTING = (
-    "name",
-    "kind",
-    "precision",
-    "library",
-    "samples",
-    "disturbed",
-    "best_s",
-    "median_s",
-    "spread",
-    "ops",
-    "bytes",
-    "ops_per_s",
-    "bytes_per_s",
-    "peak_per_s",
-    "efficiency",
-    "share_of_reference",
-    "joules_per_call",
-)
+from rooflint_measure import record
 
 HOW = (
     "Rates are those of the fastest sample, latencies the median; spread is the quartile distance over the median of "
@@ -54,19 +21,19 @@ HOW = (
 )
 
 
-def account(recording: Recording, hardware: Hardware | None) -> Answer:
+def account(recording: record.Recording, hardware: Hardware | None) -> Answer:
     """The measurements of a recording, with what the model derives if the device is known."""
-    rows = recording.measurements
+    listed = [_listed(row, hardware) for row in recording.measurements]
     return Answer(
         title=f"Measured on {recording.machine.device}",
         subtitle=f"{recording.taken:%Y-%m-%d %H:%M} UTC, {recording.command}",
         sections=tuple(_sections(recording, hardware)),
-        record=json.loads(as_json(recording)),
-        listing=Table(LISTING, tuple(_listed(row, hardware) for row in rows)),
+        record=json.loads(record.as_json(recording)),
+        listing=Table.of(tuple(listed[0]), listed),
     )
 
 
-def peak_per_s(row: Measurement, hardware: Hardware | None) -> float | None:
+def peak_per_s(row: record.Measurement, hardware: Hardware | None) -> float | None:
     """The peak or the bandwidth that the model derives for it; None where the device is not known. [op/s, B/s]"""
     if hardware is None:
         return None
@@ -76,30 +43,29 @@ def peak_per_s(row: Measurement, hardware: Hardware | None) -> float | None:
         return None  # undisclosed, or not supported
 
 
-def share(row: Measurement, hardware: Hardware | None) -> float | None:
+def share(row: record.Measurement, hardware: Hardware | None) -> float | None:
     """Efficiency: attained over derived, never clamped. [1]"""
     expected, rate = peak_per_s(row, hardware), row.ops_per_s or row.bytes_per_s
     return rate / expected if expected and rate else None
 
 
-def share_of_reference(row: Measurement) -> float | None:
+def share_of_reference(row: record.Measurement) -> float | None:
     """Rate over that of the product that was timed in turn with it. [1]"""
     if (
         row.reference is None
-        or not isinstance(row.reference.subject, Gemm)
-        or not isinstance(row.subject, Gemm | Network)
+        or not isinstance(row.reference.subject, record.Gemm)
+        or not isinstance(row.subject, record.Gemm | record.Network)
     ):
         return None
     macs_per_s = row.reference.subject.macs / row.reference.samples.best_s
     return row.subject.macs / row.samples.best_s / macs_per_s
 
 
-def _sections(recording: Recording, hardware: Hardware | None) -> Iterator[Section]:
-    for kind, several in groupby(sorted(recording.measurements, key=_order), key=lambda row: row.subject.kind):
-        heading, columns, cells = _GRIDS[kind]
-        rows = list(several)
-        yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
-    if metered := [row for row in recording.measurements if isinstance(row.energy, Energy)]:
+def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterator[Section]:
+    for kind, (heading, columns, cells) in _GRIDS.items():
+        if rows := [row for row in recording.measurements if row.subject.kind == kind]:
+            yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
+    if metered := [row for row in recording.measurements if isinstance(row.energy, record.Energy)]:
         yield Grid("Energy", Table(_ENERGY, tuple(_energy(row) for row in metered)), "of a call, idle power included")
     if above := tuple(_above(recording.measurements, hardware)):
         yield Prose("Above what the spec derives", above)
@@ -116,43 +82,39 @@ def _known(table: Table) -> Table:
     return Table(tuple(table.columns[place] for place in kept), rows)
 
 
-def _order(row: Measurement) -> int:
-    return [*_GRIDS].index(row.subject.kind)
-
-
-def _gemm(row: Measurement, hardware: Hardware | None) -> tuple[str, ...]:
+def _gemm(row: record.Measurement, hardware: Hardware | None) -> tuple[str, ...]:
     one = row.subject
-    assert isinstance(one, Gemm)
+    assert isinstance(one, record.Gemm)
     shape = f"{one.m}×{one.n}×{one.k}"
     return one.precision, one.library, shape, _ops(row), _spread(row.samples), _share(share(row, hardware))
 
 
-def _stream(row: Measurement, hardware: Hardware | None) -> tuple[str, ...]:
+def _stream(row: record.Measurement, hardware: Hardware | None) -> tuple[str, ...]:
     one = row.subject
-    assert isinstance(one, Stream)
+    assert isinstance(one, record.Stream)
     size = format_quantity(one.array_bytes, BYTES)
     rate = format_quantity(row.bytes_per_s or 0.0, BYTES_PER_S)
     return one.kernel, one.library, size, rate, _spread(row.samples), _share(share(row, hardware))
 
 
-def _network(row: Measurement, hardware: Hardware | None) -> tuple[str, ...]:
+def _network(row: record.Measurement, hardware: Hardware | None) -> tuple[str, ...]:
     one = row.subject
-    assert isinstance(one, Network)
+    assert isinstance(one, record.Network)
     latency = format_quantity(row.samples.median_s, SECONDS)
     shares = _share(share_of_reference(row)), _share(share(row, hardware))
     return " ".join([one.name, *one.settings]), str(one.batch), one.precision, latency, _ops(row), *shares
 
 
-def _wait(row: Measurement, _: Hardware | None) -> tuple[str, ...]:
+def _wait(row: record.Measurement, _: Hardware | None) -> tuple[str, ...]:
     one = row.subject
-    assert isinstance(one, Wait)
+    assert isinstance(one, record.Wait)
     waited, bias = (row.details.get(name) for name in ("waited_s", "bias"))
     own = format_quantity(waited, SECONDS) if isinstance(waited, float) else UNKNOWN
     reported = format_quantity(row.samples.median_s, SECONDS)
     return format_quantity(one.wanted_s, SECONDS), own, reported, percent(bias) if isinstance(bias, float) else UNKNOWN
 
 
-Cells = Callable[[Measurement, Hardware | None], tuple[str, ...]]
+Cells = Callable[[record.Measurement, Hardware | None], tuple[str, ...]]
 
 _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
     "wait": ("Busy-waits", ("wanted", "waited", "reported", "bias"), _wait),
@@ -168,22 +130,22 @@ _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
 _ENERGY = ("measurement", "source", "power", "idle", "J/call", "op/s/W")
 
 
-def _energy(row: Measurement) -> tuple[str, ...]:
+def _energy(row: record.Measurement) -> tuple[str, ...]:
     found = row.energy
-    assert isinstance(found, Energy)
+    assert isinstance(found, record.Energy)
     rate = format_quantity(row.ops / found.call_j, OPS_PER_J) if row.ops and found.call_j else UNKNOWN
     powers = format_quantity(found.mean_w, WATTS, digits=3), format_quantity(found.idle_w, WATTS, digits=3)
     return row.name, found.source, *powers, f"{found.call_j:.4g}", rate
 
 
-def _above(rows: Sequence[Measurement], hardware: Hardware | None) -> Iterator[str]:
+def _above(rows: Sequence[record.Measurement], hardware: Hardware | None) -> Iterator[str]:
     for row in rows:
         attained = share(row, hardware)
         if attained and attained > 1:
             yield f"{row.name} reaches {percent(attained)}: a clock, a count or a rate of {_id(hardware)} is too low"
 
 
-def _conditions(recording: Recording, hardware: Hardware | None) -> Iterator[str]:
+def _conditions(recording: record.Recording, hardware: Hardware | None) -> Iterator[str]:
     machine, rows = recording.machine, recording.measurements
     yield f"{machine.kind}, {machine.count} used; fingerprint {machine.digest}"
     yield _identity(hardware)
@@ -198,29 +160,25 @@ def _conditions(recording: Recording, hardware: Hardware | None) -> Iterator[str
     is_known = any(row.samples.stolen_s is not None for row in rows)
     blind = "" if is_known else "; this system does not count stolen time"
     yield f"{disturbed} of {count} samples were disturbed (stolen, queued, throttled); they are kept{blind}"
-    working = [row for row in rows if not isinstance(row.subject, Wait)]
-    for reason in dict.fromkeys(str(row.energy) for row in working if isinstance(row.energy, Unavailable)):
+    working = [row for row in rows if not isinstance(row.subject, record.Wait)]
+    for reason in dict.fromkeys(str(row.energy) for row in working if isinstance(row.energy, record.Unavailable)):
         yield f"energy {reason}"
     yield from _own_process(rows)
 
 
-def _own_process(rows: Sequence[Measurement]) -> Iterator[str]:
+def _own_process(rows: Sequence[record.Measurement]) -> Iterator[str]:
     """Kernels that a library chose in a process of its own, without the variables of this one."""
     for row in rows:
-        unset = [f"{name} of {value}" for name, value in row.details.items() if name.startswith("unset ")]
+        unset = ", ".join(f"{name} of {value}" for name, value in row.details.items() if name.startswith("unset "))
         if core := row.details.get("core"):
-            yield f"{row.name} ran in a process of its own, on kernels for {core}{_joined(unset)}"
+            yield f"{row.name} ran in a process of its own, on kernels for {core}{f' ({unset})' if unset else ''}"
 
 
-def _joined(unset: list[str]) -> str:
-    return f" ({', '.join(unset)})" if unset else ""
-
-
-def _busy(recording: Recording) -> Iterator[str]:
+def _busy(recording: record.Recording) -> Iterator[str]:
     """More runnable tasks than CPUs, which counters of stolen time do not show; only for a CPU, which they share."""
     found = recording.machine
     states = [state for row in recording.measurements for state in (row.conditions.before, row.conditions.after)]
-    loads = [state.load for state in states if not isinstance(state.load, Unavailable)]
+    loads = [state.load for state in states if not isinstance(state.load, record.Unavailable)]
     if found.kind == "cpu" and loads and max(loads) > found.count + OWN:
         yield (
             f"up to {max(loads):.3g} runnable tasks on {found.count} CPUs: other processes ran, and slowed the "
@@ -242,22 +200,22 @@ def _id(hardware: Hardware | None) -> str:
     return f"{hardware.id}@{hardware.mode}" if hardware.mode else hardware.id
 
 
-def _clocks(states: Sequence[State]) -> str:
-    known = [state.clock_hz for state in states if not isinstance(state.clock_hz, Unavailable)]
+def _clocks(states: Sequence[record.State]) -> str:
+    known = [state.clock_hz for state in states if not isinstance(state.clock_hz, record.Unavailable)]
     if not known:
         reasons = [str(state.clock_hz) for state in states]
         return f"clock {reasons[0]}"
-    source = next(state.clock_source for state in states if not isinstance(state.clock_hz, Unavailable))
+    source = next(state.clock_source for state in states if not isinstance(state.clock_hz, record.Unavailable))
     return f"clock {min(known) / 1e9:.3g} to {max(known) / 1e9:.3g} GHz ({source or 'no source named'})"
 
 
-def _ops(row: Measurement) -> str:
+def _ops(row: record.Measurement) -> str:
     subject = row.subject
-    unit = rate_unit(subject.precision) if isinstance(subject, Gemm | Network) else "OP/s"
+    unit = rate_unit(subject.precision) if isinstance(subject, record.Gemm | record.Network) else "OP/s"
     return format_quantity(row.ops_per_s or 0.0, OPS_PER_S, unit=unit)
 
 
-def _spread(samples: Samples) -> str:
+def _spread(samples: record.Samples) -> str:
     return percent(samples.spread) + (" *" if samples.disturbed else "")
 
 
@@ -265,24 +223,24 @@ def _share(value: float | None) -> str:
     return UNKNOWN if value is None else percent(value)
 
 
-def _listed(row: Measurement, hardware: Hardware | None) -> tuple[Cell, ...]:
+def _listed(row: record.Measurement, hardware: Hardware | None) -> dict[str, Cell]:
     samples, subject = row.samples, row.subject
-    return (
-        row.name,
-        subject.kind,
-        getattr(subject, "precision", None),
-        getattr(subject, "library", None),
-        len(samples.seconds),
-        len(samples.disturbed),
-        samples.best_s,
-        samples.median_s,
-        samples.spread,
-        row.ops,
-        row.bytes_moved,
-        row.ops_per_s,
-        row.bytes_per_s,
-        peak_per_s(row, hardware),
-        share(row, hardware),
-        share_of_reference(row),
-        row.energy.call_j if isinstance(row.energy, Energy) else None,
-    )
+    return {
+        "name": row.name,
+        "kind": subject.kind,
+        "precision": getattr(subject, "precision", None),
+        "library": getattr(subject, "library", None),
+        "samples": len(samples.seconds),
+        "disturbed": len(samples.disturbed),
+        "best_s": samples.best_s,
+        "median_s": samples.median_s,
+        "spread": samples.spread,
+        "ops": row.ops,
+        "bytes": row.bytes_moved,
+        "ops_per_s": row.ops_per_s,
+        "bytes_per_s": row.bytes_per_s,
+        "peak_per_s": peak_per_s(row, hardware),
+        "efficiency": share(row, hardware),
+        "share_of_reference": share_of_reference(row),
+        "joules_per_call": row.energy.call_j if isinstance(row.energy, record.Energy) else None,
+    }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.evidence.power import power
+from pytest_rooflint.evidence.devices import power
 from rooflint.answers.tdp_registry import answer
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies

@@ -1,1 +1,0 @@
-"""What `rooflint measure` runs, and how it reports it."""
