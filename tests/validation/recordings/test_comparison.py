@@ -7,7 +7,7 @@ import pytest
 from pytest_rooflint.recordings.comparison import Side, calibrated, checkouts, compared
 from rooflint.base.errors import RooflintError
 from rooflint_measure.compare.ab import Block, Command, Comparison, Timing
-from rooflint_measure.compare.calibration import Calibration, InOrder, Rate
+from rooflint_measure.compare.blocks import Calibration, InOrder, Rate
 from rooflint_measure.record import Samples
 
 

@@ -1,0 +1,316 @@
+"""The mutation score: counts, missing claims, and the record as text and Markdown; all from outcomes set by hand."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_rooflint.golden.expect import parse_expectation
+from pytest_rooflint.mutation.operators import Mutation
+from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
+from pytest_rooflint.mutation.score import Result, as_md, as_text, holds, missing_claim, percent, summary, tally
+
+BODY = """\
+    tdp: [20 W, wp, p. 1]
+    powers: {typical: [12 W, wp, p. 1]}
+    parts: {gcd: [2, wp, p. 1]}
+    clocks: {base: [800 MHz, wp, p. 2]}
+    full_die: {SM: [10, wp, p. 2]}
+    units:
+      cores:
+        group: SM
+        groups: [8, wp, p. 2]
+        per_group: [16, wp, p. 2]
+        clock: [1200 MHz, wp, p. 2]
+        macs_per_clock: {fp32: [2 MAC, wp, p. 3], int8: [8 MAC, wp, p. 3]}
+        sparsity: {int8: [2, wp, p. 4]}
+        circuit: simd_packed
+    memories:
+      hbm: {capacity: [16 GiB, wp, p. 5], bandwidth: [256 GB/s, wp, p. 5]}
+    caches: {l2: {capacity: [4 MiB, wp, p. 5]}}
+    operating_points:
+      low: {tdp: [10 W, wp, p. 7]}
+"""
+CLOCK, TDP = "units.cores.clock", "tdp"
+KILLED, SURVIVED = Outcome("killable", "a", "a"), Outcome("killable", None, "a")
+DIGITS, BESIDE = Outcome("within-digits"), Outcome("uncorroborated", "b")
+UNSEEN, SAME = Outcome("uncorroborated"), Outcome("equivalent")
+
+
+@pytest.fixture
+def subject(specs):
+    return Subject(specs.device(BODY), is_architecture=False)
+
+
+@pytest.fixture
+def mutant(subject):
+    """`mutant(CLOCK, 2)`: that fact times a factor."""
+
+    def made(path, factor, operator="factor-2"):
+        fact = subject.hardware.facts[path]
+        wrong = fact.with_value(fact.value * factor)
+        return Mutant(fact, Mutation(operator, f"{factor} times the value", wrong))
+
+    return made
+
+
+@pytest.fixture
+def result(subject, mutant):
+    """A score of 2/3 on the clock, which is backed, and mutants of the TDP, which no claim is about."""
+    clock = [mutant(CLOCK, 2), mutant(CLOCK, 0.5), mutant(CLOCK, 1.5, "digit"), mutant(CLOCK, 1.001, "digit")]
+    power = [mutant(TDP, 2), mutant(TDP, 1.1, "digit"), mutant(TDP, 0.9, "digit")]
+    group = Group(subject, (*clock, *power), ("prefix", "digit", "prefix"))
+    outcomes = (KILLED, KILLED, SURVIVED, DIGITS, BESIDE, UNSEEN, SAME)
+    return lambda only=None: Result.of([group], {0: outcomes}, frozenset({clock[0].fact}), only)
+
+
+@pytest.fixture
+def baseline():
+    """One claim of ± 4 % although four digits are printed."""
+    expectation = parse_expectation("102.4 GB/s ± 4 %")
+    claim = SimpleNamespace(
+        kind="bandwidth", subject="hbm", file=Path("golden/one.yaml"), line=7, expectation=expectation
+    )
+    return SimpleNamespace(by_id={"a": SimpleNamespace(claim=claim, printed=parse_expectation("102.4 GB/s"))})
+
+
+# ---- counts
+
+
+def test_mutants_are_counted_by_outcome(result):
+    counts = tally(result().rows)
+    assert dict(counts) == {
+        "mutants": 7,
+        "killable": 3,
+        "killed": 2,
+        "survived": 1,
+        "within_digits": 1,
+        "uncorroborated": 2,
+        "equivalent": 1,
+        "killed_besides": 1,
+        "unseen": 3,  # one survivor, one within digits, one uncorroborated
+    }
+    assert result().score == 2 / 3
+    assert Result((), {}, frozenset()).score is None
+
+
+def test_gross_mutants_are_a_factor_of_two_on_a_backed_fact(result, subject, mutant):
+    assert [row.mutant.ratio for row in result().gross] == [2, 0.5]
+    assert result().gross_survivors == []
+    group = Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 1.9)), ())
+    missed = Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({group.mutants[0].fact}))
+    assert [row.mutant.ratio for row in missed.gross_survivors] == [2]
+
+
+def test_one_operator_is_scored_alone(result):
+    assert [row.mutant.ratio for row in result("digit").rows] == pytest.approx([1.5, 1.001, 1.1, 0.9])
+    assert result("digit").refused == {"digit": 1}
+    assert result().refused == {"prefix": 2, "digit": 1}
+
+
+def test_survivors_are_listed_farthest_off_first(subject, mutant):
+    mutants = [mutant(CLOCK, 1.1), mutant(TDP, 1.1), mutant(CLOCK, 0.25), mutant(CLOCK, 3)]
+    found = Result.of([Group(subject, tuple(mutants), ())], {0: (SURVIVED,) * 4}, frozenset())
+    # 1/0.25 is 4; the TDP stands above the clock in the file
+    expected = [(CLOCK, 0.25), (CLOCK, 3), (TDP, 1.1), (CLOCK, 1.1)]
+    assert [(row.mutant.fact.path, pytest.approx(row.mutant.ratio)) for row in found.survivors] == expected
+
+
+@pytest.mark.parametrize(("floor", "held"), [(None, None), (0.6, True), (2 / 3, True), (0.7, False)])
+def test_a_score_holds_on_its_floor(result, floor, held):
+    assert holds(result(), floor) is held
+
+
+def test_no_floor_holds_with_a_gross_survivor_or_without_a_score(subject, mutant):
+    twice = mutant(CLOCK, 2)
+    group = Group(subject, (mutant(CLOCK, 1.5), twice), ())
+    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, frozenset({twice.fact})), 0.5) is False
+    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, frozenset()), 0.5) is True
+    assert holds(Result.of([group], {0: (UNSEEN, UNSEEN)}, frozenset()), 0.0) is False
+
+
+# ---- missing claims
+
+
+@pytest.mark.parametrize(
+    ("path", "claim"),
+    [
+        ("units.cores.groups", "count: SM of acme/one"),
+        ("units.cores.per_group", "count: cores of acme/one"),
+        ("units.cores.clock", "peak: cores fp32 of acme/one"),
+        ("units.cores.macs_per_clock.int8", "peak: cores int8 of acme/one"),
+        ("units.cores.sparsity.int8", "sparsity: cores int8 of acme/one"),
+        ("memories.hbm.capacity", "capacity: hbm of acme/one"),
+        ("memories.hbm.bandwidth", "bandwidth: hbm of acme/one"),
+        ("caches.l2.capacity", "capacity: l2 of acme/one"),
+        ("tdp", "tdp: rated of acme/one"),
+        ("powers.typical", "tdp: typical of acme/one"),
+        ("full_die.SM", "full_die: SM of acme/one"),
+        ("parts.gcd", "a peak, count or capacity per gcd of acme/one"),
+    ],
+)
+def test_a_mutant_that_no_claim_is_about_asks_for_one_about_its_figure(subject, mutant, result, baseline, path, claim):
+    row = Result.of([Group(subject, (mutant(path, 2),), ())], {0: (UNSEEN,)}, frozenset()).rows[0]
+    assert missing_claim(row, baseline) == f"{claim}, from a document other than 'White paper'"
+    whole = Subject(subject.hardware, is_architecture=True)
+    row = Result.of([Group(whole, (mutant(path, 2),), ())], {0: (DIGITS,)}, frozenset()).rows[0]
+    whose = "acme/one" if claim.startswith("sparsity") else "a device with acme/one"
+    about = claim.replace("acme/one", whose)
+    assert (
+        missing_claim(row, baseline) == f"{about}, from a document other than 'White paper', printed with more digits"
+    )
+
+
+def test_no_kind_of_claim_is_about_a_base_clock_itself(subject, mutant, baseline):
+    row = Result.of([Group(subject, (mutant("clocks.base", 2),), ())], {0: (UNSEEN,)}, frozenset()).rows[0]
+    assert missing_claim(row, baseline) == "no existing kind of claim; an order of clocks bounds it"
+
+
+def test_a_survivor_asks_for_the_printed_digits_of_its_witness(result, baseline):
+    # 102.4 has four digits: 0.05 / 102.4 = 0.049 %
+    (survivor,) = result().survivors
+    assert missing_claim(survivor, baseline) == (
+        "bandwidth: hbm at golden/one.yaml:7, if it allowed the ±0.049 % of its printed digits and not ±4 %"
+    )
+
+
+def test_a_fact_of_an_operating_point_names_it(subject, mutant, baseline):
+    low = subject.hardware.operating_points["low"]["tdp"]
+    row = Result.of(
+        [Group(subject, (Mutant(low, Mutation("factor-2", "twice", low.with_value(20.0))),), ())],
+        {0: (UNSEEN,)},
+        frozenset(),
+    ).rows[0]
+    assert missing_claim(row, baseline).startswith("tdp: rated at low of acme/one, from")
+
+
+# ---- the record
+
+
+def test_the_record_counts_by_operator_file_and_fact(result, baseline, subject):
+    found = summary(result(), baseline, 0.9)
+    assert (found.score, found.floor, found.holds, found.counts.refused) == (2 / 3, 0.9, False, 3)
+    assert (found.gross.mutants, found.gross.killed) == (2, 2)
+    classes = {one.name: (one.mutants, one.killed, one.unseen, one.refused) for one in found.classes}
+    assert classes == {"prefix": (0, 0, 0, 2), "factor-2": (3, 2, 0, 0), "digit": (4, 0, 3, 1)}
+    (one,) = found.subjects
+    assert (one.id, one.architecture, one.mutants, one.score) == ("acme/one", False, 7, 2 / 3)
+    clock, power = found.facts
+    assert (clock.path, clock.display, clock.mutants, clock.unseen_classes) == (CLOCK, "1200 MHz", 4, ["digit"])
+    assert clock.line == subject.hardware.facts[CLOCK].line
+    assert power.would_kill == "tdp: rated of acme/one, from a document other than 'White paper'"
+    (survivor,) = found.survivors
+    assert (survivor.class_, survivor.mutated, survivor.ratio, survivor.at) == ("digit", "1800 MHz", 1.5, None)
+
+
+def test_files_in_which_most_goes_unseen_come_first(subject, mutant, baseline):
+    rest = Subject(SimpleNamespace(id="acme/two", file=Path("two.yaml"), operating_points={}), is_architecture=True)
+    groups = [Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 3)), ()), Group(rest, (mutant(CLOCK, 2),), ())]
+    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (SAME,)}, frozenset()), baseline)
+    assert [(one.id, one.architecture, one.unseen, one.mutants) for one in found.subjects] == [
+        ("acme/one", False, 1, 2),
+        ("acme/two", True, 0, 1),
+    ]
+    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (UNSEEN,)}, frozenset()), baseline)
+    assert [one.id for one in found.subjects] == ["acme/two", "acme/one"]
+
+
+def test_a_gross_mutant_that_is_missed_is_listed_before_the_survivors(subject, mutant, baseline):
+    twice, more = mutant(CLOCK, 2), mutant(CLOCK, 1.5)
+    group = Group(subject, (twice, more), ())
+    found = summary(Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({twice.fact})), baseline)
+    assert [one.ratio for one in found.survivors] == [2, 1.5]
+    assert (found.gross.mutants, found.gross.killed) == (1, 0)
+
+
+# ---- text and Markdown
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(None, "none"), (1.0, "100 %"), (0.99999, "99.9 %"), (0.999, "99.9 %"), (2 / 3, "66.6 %")]
+)
+def test_a_share_is_rounded_down(share, text):
+    assert percent(share) == text
+
+
+def test_the_text_has_the_score_the_counts_and_what_is_missed(result, baseline, specs):
+    file = specs.root / "hardware/acme/one.yaml"
+    found = summary(result(), baseline, 0.9)
+    place = found.survivors[0].file
+    lines = as_text(found).replace(place, "one.yaml").splitlines()
+    assert place.endswith(file.name)
+    assert lines[:2] == [
+        "mutation score 66.6 % (floor 90 %): 2 of 3 killable mutants killed",
+        "×2 and more on corroborated peaks and bandwidths: 2 of 2 killed",
+    ]
+    # 3, 1, 2 and 1 of 7; one is killed besides, three are not caught
+    assert " ".join(lines[2 : lines.index("")]) == (
+        "of 7 mutants 42.9 % are killable, 14.3 % within the printed digits, 28.6 % uncorroborated, 14.3 % equivalent; "
+        "14.3 % are killed by uncorroborated claims only, 42.9 % are not caught; "
+        "3 more mutations are refused by the schema"
+    )
+    assert lines[lines.index("") :] == [
+        "",
+        "operator            mutants  killable  killed  survived  digits  uncorr.  equiv.",
+        "prefix                    0         0       0         0       0        0       0",
+        "factor-2                  3         2       2         0       0        1       0",
+        "digit                     4         1       0         1       1        1       1",
+        "all                       7         3       2         1       1        2       1",
+        "",
+        "most mutants not caught",
+        "  acme/one                                    3 of    7 mutants, 1 survivors",
+        "",
+        "survivor  one.yaml:14",
+        "          units.cores.clock: 1200 MHz → 1800 MHz (digit: 1.5 times the value)",
+        "          would be killed by: bandwidth: hbm at golden/one.yaml:7, if it allowed",
+        "          the ±0.049 % of its printed digits and not ±4 %",
+        "",
+        "unseen    one.yaml:14",
+        "          units.cores.clock: 1200 MHz, 2 of 4 mutants not caught",
+        "          would be killed by: peak: cores fp32 of acme/one, from a document",
+        "          other than 'White paper'",
+        "",
+        "unseen    one.yaml:4",
+        "          tdp: 20 W, 1 of 3 mutants not caught",
+        "          would be killed by: tdp: rated of acme/one, from a document other than",
+        "          'White paper'",
+    ]
+
+
+def test_lists_are_cut_to_as_many_as_asked_for(result, baseline):
+    found = summary(result(), baseline)
+    assert "… and 1 more survivors (--survivors all)\n\n… and 2 more facts (--survivors all)\n" in as_text(found, 0)
+    assert "… and 1 more facts (--survivors all)" in as_text(found, 1)
+    assert "more" not in as_text(found, None).partition("survivor ")[2]
+
+
+def test_nothing_is_said_of_what_is_all_caught(subject, mutant, baseline):
+    found = summary(Result.of([Group(subject, (mutant(CLOCK, 2),), ())], {0: (KILLED,)}, frozenset()), baseline)
+    text = as_text(found)
+    assert text.startswith("mutation score 100 %: 1 of 1 killable mutants killed\n")
+    assert "most mutants" not in text
+    assert text.endswith("all                       1         1       1         0       0        0       0\n")
+
+
+def test_markdown_has_the_same_as_tables(result, baseline):
+    found = summary(result(), baseline)
+    place = found.survivors[0].file
+    assert as_md(found).replace(place, "one.yaml").split("\n\n") == [
+        "## Mutation score",
+        "- mutation score 66.6 %: 2 of 3 killable mutants killed\n"
+        "- ×2 and more on corroborated peaks and bandwidths: 2 of 2 killed\n"
+        "- of 7 mutants 42.9 % are killable, 14.3 % within the printed digits, 28.6 % uncorroborated, "
+        "14.3 % equivalent; 14.3 % are killed by uncorroborated claims only, 42.9 % are not caught; "
+        "3 more mutations are refused by the schema",
+        "| operator | mutants | killable | killed | survived | within digits | uncorroborated | equivalent |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        "| prefix | 0 | 0 | 0 | 0 | 0 | 0 | 0 |\n"
+        "| factor-2 | 3 | 2 | 2 | 0 | 0 | 1 | 0 |\n"
+        "| digit | 4 | 1 | 0 | 1 | 1 | 1 | 1 |\n"
+        "| all | 7 | 3 | 2 | 1 | 1 | 2 | 1 |",
+        "\n| survivor | fact | from | to | operator | would be killed by |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        "| one.yaml:14 | units.cores.clock | 1200 MHz | 1800 MHz | digit | bandwidth: hbm at golden/one.yaml:7, "
+        "if it allowed the ±0.049 % of its printed digits and not ±4 % |\n",
+    ]
+    assert "| survivor |" not in as_md(found, 0)
