@@ -6,7 +6,7 @@ import pytest
 
 from pytest_rooflint.history import summary as module
 from pytest_rooflint.history.changes import Change, FileChange
-from pytest_rooflint.history.comparison import Effect, Move
+from pytest_rooflint.history.comparison import Effect, Move, PowerMove
 from pytest_rooflint.history.summary import as_md, as_text, counted, headline, knowledge, others, power_said, span
 from rooflint_report import differences as records
 from rooflint_report.findings import PowerLimit
@@ -207,6 +207,16 @@ def test_a_move_says_how_changes_act_together(comparison, together):
     assert told.together == together
     assert (told.device, told.word, told.rows, told.of, told.factor) == ("acme/x1", "energy", 3, 10, "×0.5")
     assert (told.known, told.knowledge) == (1, ["1 newly known"])
+
+
+def test_a_point_names_its_mode_and_the_changes_that_move_its_power_alone():
+    low, own = (PowerMove(("acme/x1", at), None, None) for at in ("low", ""))
+    found = SimpleNamespace(effects=[Effect(CHANGE, (), None, power=(own,)), Effect(CHANGE, (), None, power=(low,))])
+    told = module._power(found, low)
+    assert (told.device, told.at, told.said) == ("acme/x1", "low", "acme/x1 at low: not known")
+    assert [one.change for one in told.alone] == [1]
+    told = module._power(found, own)
+    assert (told.at, told.said, [one.change for one in told.alone]) == (None, "acme/x1: not known", [0])
 
 
 # ---- text and Markdown
