@@ -129,8 +129,9 @@ class ComputeUnit:
         groups × per group × MAC/clock × 2 op/MAC × clock, dense; `sparse` adds the sparsity factor.
         """
         rate = self.fact(f"macs_per_clock.{precision}")
+        counts = self.count_ladder()
         clock = self._clock(precision)
-        ladder = self.count_ladder().times(
+        ladder = counts.times(
             Factor("macs_per_clock", rate.value, f"{rate.display}/clock", rate),
             Factor("ops_per_mac", OPS_PER_MAC, f"{OPS_PER_MAC} op/MAC"),
             Factor("clock", clock.value, clock.display, clock),
