@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_rooflint.audit import account
-from pytest_rooflint.audit.auditor import Auditor
-from pytest_rooflint.suite.judge import judge
-from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.trial import Trial
+from pytest_rooflint.audit import Auditor, account
+from pytest_rooflint.suite import Suite, world
+from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.api.devices import Specs, registry
 from rooflint.api.predictions import Columns
@@ -125,7 +123,7 @@ def check(*golden: Path | str, specs: Specs = None) -> Verdicts:
     suite = Suite.of(roots, folders)
     for file in files.difference(suite.files):
         raise RooflintError(f"{file}: not a golden file (.yaml, .yml)")
-    problems: list[Problem] = [] if files else suite.world_problems()
+    problems: list[Problem] = [] if files else world.problems(suite)
     ranking = Trial(suite).ranked
     verdicts = tuple(
         judge(claim, f"{claim.file}::{claim.id}", suite, ranking=ranking) for claim in _claims(suite, files, problems)

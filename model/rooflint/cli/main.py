@@ -29,13 +29,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("pytest_rooflint.cli.check", "Check the golden files against the specs. Other arguments go to pytest."),
     "compare": ("rooflint.cli.networks", "Compare devices on a network: latency, energy, memory; which wins, and why."),
     "diff": (
-        "pytest_rooflint.cli.diff",
+        "pytest_rooflint.cli.differences",
         "List predictions that changed between two revisions of the specs, and the fact that changed them.",
     ),
     "explain": ("rooflint.cli.explain", "Explain the time of one GPU kernel, term by term."),
     "hardware": ("rooflint.cli.hardware", "List devices, or show every fact of one."),
     "ledger": (
-        "pytest_rooflint.cli.ledger",
+        "pytest_rooflint.cli.differences",
         "Write all predictions (devices × networks × precisions × batches) to a gzipped CSV file.",
     ),
     "measure": (
@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "models": ("rooflint.cli.networks", "Show latency, energy, memory and units of many networks on one device."),
     "mutate": (
-        "pytest_rooflint.cli.mutate",
+        "pytest_rooflint.cli.differences",
         "Mutation-test the specs: inject common errors, and count which claims catch them.",
     ),
     "peaks": (

@@ -6,6 +6,7 @@ import pytest
 
 from pytest_rooflint.claims.laws import BATCHES, MOST, display_of_devices, matching_devices, shown_lines, wrong_devices
 from pytest_rooflint.claims.roofline_laws import LAWS
+from pytest_rooflint.suite import world
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED
 from rooflint.roofline import Estimate
@@ -152,7 +153,7 @@ def test_a_law_is_neither_corroboration_nor_coverage_nor_a_kill(acme, monotone):
     verdict = monotone("monotone: latency batch")
     assert not verdict.corroborated
     assert verdict.obtained.others == ()
-    (problem,) = [str(problem) for problem in acme.suite().world_problems() if "acme/k1" in str(problem)]
+    (problem,) = [str(problem) for problem in world.problems(acme.suite()) if "acme/k1" in str(problem)]
     assert "has no claim in any golden file" in problem
 
 

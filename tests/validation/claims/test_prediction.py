@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pytest_rooflint.golden import read
+from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
-from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.constants import constants_file

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_rooflint.cli.calibrate import app
-from pytest_rooflint.cli.calibrate_power import GROUPS, CalibrationError, PowerCalibrationRecord, error_of, errors, rows
+from pytest_rooflint.cli.calibrate_power import GROUPS, PowerCalibrationRecord, error_of, errors, rows
+from rooflint.base.errors import RooflintError
 from rooflint.output.answer import FORMATS
 
 ROOT = Path(__file__).parents[3]
@@ -67,12 +68,12 @@ def test_a_power_outside_the_range_gives_the_reason_of_its_xfail(measured):
 
 
 def test_a_failing_power_is_an_error_and_not_averaged(measured):
-    with pytest.raises(CalibrationError, match="450 W is above the range"):
+    with pytest.raises(RooflintError, match="450 W is above the range"):
         rows(measured(f"{HBM}, expect: 450 W"))
 
 
 def test_no_measured_power_is_an_error(measured):
-    with pytest.raises(CalibrationError, match="no golden file has a measured power"):
+    with pytest.raises(RooflintError, match="no golden file has a measured power"):
         rows(measured("sustained: tensor_core fp16, hardware: nvidia/t4, expect: 24 TFLOP/s"))
 
 

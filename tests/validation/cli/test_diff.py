@@ -6,8 +6,7 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
-from pytest_rooflint.cli.diff import app as diff_app
-from pytest_rooflint.cli.ledger import app as ledger_app
+from pytest_rooflint.cli.differences import app
 from rooflint.base.errors import RooflintError
 
 X1 = "specs/hardware/acme/x1.yaml"
@@ -29,8 +28,8 @@ def acme(small):
     return small
 
 
-def run(*arguments: str, app=diff_app, status: int = 0) -> str:
-    result = CliRunner().invoke(app, list(arguments))
+def run(*arguments: str, command="diff", status: int = 0) -> str:
+    result = CliRunner().invoke(app, [command, *arguments])
     if isinstance(result.exception, RooflintError):
         raise result.exception
     assert result.exit_code == status, result.output
@@ -94,7 +93,7 @@ def test_it_fails_only_where_it_is_asked_to(acme):
 
 
 def test_many_moves_are_cut_unless_all_are_asked_for(acme, monkeypatch):
-    monkeypatch.setattr("pytest_rooflint.cli.diff.MOST", 1)
+    monkeypatch.setattr("pytest_rooflint.history.summary.MOST", 1)
     assert "more (--all)" in run("HEAD^")
     assert "more (--all)" in run("HEAD^", "-f", "md")
     assert "more (--all)" not in run("HEAD^", "--all")
@@ -119,19 +118,19 @@ def test_it_is_added_to_the_evidence_of_a_run(acme):
 
 
 def test_a_ledger_is_written_and_compared(acme):
-    said = run("HEAD^", "-o", "old.csv.gz", app=ledger_app)
+    said = run("HEAD^", "-o", "old.csv.gz", command="ledger")
     assert said == "old.csv.gz: 120 predictions, 120 combinations are not supported\n"
     found = json.loads(run("old.csv.gz", "-f", "json"))
     assert found["old"]["label"] == "ledger old.csv.gz"
     assert found["changes"] == []
     assert any(one["quantity"] == "latency_s" for one in found["moves"])
-    run("-o", "new.csv.gz", app=ledger_app)
+    run("-o", "new.csv.gz", command="ledger")
     assert run("new.csv.gz").startswith("nothing moved")
 
 
 def test_a_ledger_that_cannot_be_is_one_sentence(acme):
     with pytest.raises(RooflintError, match=r"old\.txt: want a file that ends in \.csv\.gz"):
-        run("-o", "old.txt", app=ledger_app)
+        run("-o", "old.txt", command="ledger")
     acme.write("bad.csv.gz", "no gzip")
     with pytest.raises(RooflintError, match=r"bad\.csv\.gz:1  want a ledger, which is CSV in gzip"):
         run("bad.csv.gz")

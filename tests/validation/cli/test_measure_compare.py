@@ -15,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pytest_rooflint.cli.measure_compare import compare_command
+from pytest_rooflint.cli.measure import compare_command
 from pytest_rooflint.recordings.comparison import CalibrationRecord, ComparisonRecord
 from rooflint.base.errors import RooflintError
 
@@ -84,7 +84,7 @@ def test_interrupted_it_leaves_no_checkout(versions):
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from test_app import app; app()"
     versions.write(
         "test_app.py",
-        "import typer\nfrom pytest_rooflint.cli.measure_compare import compare_command\n"
+        "import typer\nfrom pytest_rooflint.cli.measure import compare_command\n"
         "app = typer.Typer()\napp.command('compare')(compare_command)\napp.command('other')(lambda: None)\n",
     )
     words = ["compare", "HEAD", "HEAD~1", "--", "sleep", "60"]

@@ -6,7 +6,8 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from pytest_rooflint.cli import mutate as module
+from pytest_rooflint.cli.differences import app
+from pytest_rooflint.mutation.score import percent
 from rooflint.base.errors import RooflintError
 
 GOLDEN, SPEC = "golden/x1.yaml", "specs/hardware/acme/x1.yaml"
@@ -18,7 +19,7 @@ def mutate(small):
     """`mutate(arguments)` in the tiny repository: exit status and what was printed."""
 
     def called(*arguments):
-        result = CliRunner().invoke(module.app, ["--jobs=1", *arguments])
+        result = CliRunner().invoke(app, ["mutate", "--jobs=1", *arguments])
         if isinstance(result.exception, RooflintError):
             raise result.exception
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
@@ -153,10 +154,10 @@ def test_the_floor_is_the_projects_own(loose, mutate):
 
 def test_a_score_is_never_rounded_up(loose, mutate):
     # one survivor in a thousand is 99.9 %, and so is one in a million
-    assert module.percent(0.999999) == "99.9 %"
-    assert module.percent(1.0) == "100 %"
-    assert module.percent(0.29) == "29 %"  # and not 28.9, which binary digits would make of it
-    assert module.percent(None) == "none"
+    assert percent(0.999999) == "99.9 %"
+    assert percent(1.0) == "100 %"
+    assert percent(0.29) == "29 %"  # and not 28.9, which binary digits would make of it
+    assert percent(None) == "none"
 
 
 def test_a_gross_survivor_is_red_whatever_the_score(mutate, monkeypatch):

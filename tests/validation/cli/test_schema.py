@@ -11,6 +11,7 @@ import pytest_rooflint
 import rooflint
 from pytest_rooflint.cli.schema import schema, schemas
 from pytest_rooflint.golden import read as golden_module
+from pytest_rooflint.suite import world
 from rooflint.base import strict_yaml
 from rooflint_calibration.package import PUBLISHED
 
@@ -236,5 +237,5 @@ def test_a_claim_that_the_loader_reads_is_not_underlined(validators, tmp_path, c
 )
 def test_a_spec_that_the_loader_refuses_is_underlined_in_an_editor(validators, tiny, old, new):
     tiny.edit("specs/hardware/acme/x1.yaml", old, new)
-    assert tiny.suite().world_problems() != []
+    assert world.problems(tiny.suite()) != []
     assert errors(validators["hardware"], tiny.root / "specs/hardware/acme/x1.yaml") != []

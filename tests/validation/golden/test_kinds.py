@@ -1,11 +1,26 @@
-"""Kinds of claims: how values are shown, what a diagnosis is given, how subjects and options are read."""
+"""Claims and their kinds: ids for a shell, how values are shown, what a diagnosis is given, how options are read."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.kinds import ClaimError, Kind, Obtained, article, halves, terms, unit_precision
+from pytest_rooflint.golden.kinds import (
+    Claim,
+    ClaimError,
+    ClaimSource,
+    Kind,
+    Obtained,
+    article,
+    halves,
+    slug,
+    terms,
+    unit_precision,
+)
 from rooflint.base.errors import InputError
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_S, WATTS
@@ -125,3 +140,45 @@ def test_shared_options_are_checked(claims, option, says):
 def test_each_launch_mode_is_accepted_with_silicon(claims):
     for mode in ("stream", "graph", "free", "framework"):
         assert claims(f"bound: nvidia/t4, is: launch, compute: fp16, fidelity: silicon, launch: {mode}, {GEMM}")
+
+
+# ---- claims
+
+
+@pytest.mark.parametrize(
+    ("text", "id"),
+    [
+        ("tensor_core int8", "tensor_core-int8"),
+        ("tensor_core int8 / lpddr5", "tensor_core-int8-per-lpddr5"),
+        ("tensor_core int8 + dla int8", "tensor_core-int8-and-dla-int8"),
+        ("base <= tensor_core <= boost", "base-le-tensor_core-le-boost"),
+        ("a>=b", "a-ge-b"),
+        ("nvidia/t4 < nvidia/l4", "nvidia/t4-lt-nvidia/l4"),
+        ("nvidia/x@30w", "nvidia/x-30w"),
+        ("  spaces  ", "spaces"),
+    ],
+)
+def test_signs_become_words(text, id):
+    assert slug(text) == id
+
+
+@given(st.text())
+def test_only_characters_that_a_shell_leaves_alone_remain(text):
+    assert re.fullmatch(r"[A-Za-z0-9._/-]*", slug(text))
+
+
+@given(st.text())
+def test_a_slug_of_a_slug_is_itself(text):
+    assert slug(slug(text)) == slug(text)
+
+
+def test_a_source_reads_as_a_citation():
+    assert str(ClaimSource("ds", "Data sheet", "quoted", "p. 7")) == "Data sheet, p. 7 (quoted)"
+    assert str(ClaimSource(None, "Data sheet", "read")) == "Data sheet (read)"
+
+
+def test_an_operating_point_is_one_for_all_devices_or_one_a_device():
+    common = Claim("latency", "a < b", "id", Path("x.yaml"), 1, None, at="30w")
+    own = Claim("latency", "a < b", "id", Path("x.yaml"), 1, None, at={"a": "30w"})
+    assert (common.mode_of("a"), common.mode_of("b")) == ("30w", "30w")
+    assert (own.mode_of("a"), own.mode_of("b")) == ("30w", None)

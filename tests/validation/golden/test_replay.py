@@ -9,9 +9,10 @@ import pytest
 from pytest_rooflint.claims.figure import sourced, sourced_order
 from pytest_rooflint.evidence.replays import assumptions
 from pytest_rooflint.evidence.verdicts import record
+from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.replay import FIGURES, WhichOpError, fraction, op_of, uses
+from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
-from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
@@ -203,7 +204,7 @@ def test_a_fact_of_the_device_that_the_assumptions_replace_does_not_matter(log):
 def test_each_assumption_stands_beside_the_sourced_fact_with_the_factor(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     claims = suite.read(log.root / LOG).claims
-    rows = {row.what: row for row in assumptions(suite.assumed(claims[0])["GPU"], "int8", "fp32")}
+    rows = {row.what: row for row in assumptions(replay.assumed(claims[0], suite)["GPU"], "int8", "fp32")}
     rate = rows["units.tensor_core.macs_per_clock.int8"]
     assert (rate.assumed, rate.sourced) == ("64 MAC", "512 MAC")
     assert (rate.factor, rate.factor_text) == (0.125, "1/8")
@@ -223,7 +224,7 @@ def test_each_assumption_stands_beside_the_sourced_fact_with_the_factor(log):
 
 def test_a_bandwidth_that_was_typed_stands_beside_the_derived_one(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
-    one = suite.assumed(suite.read(log.root / LOG).claims[0])["CPU"]
+    one = replay.assumed(suite.read(log.root / LOG).claims[0], suite)["CPU"]
     (row,) = [row for row in assumptions(one, "int8", "fp32") if row.what == "memories.lpddr5.bandwidth"]
     # 51.2 of 256 bit × 6.398 Gbit/s / 8 = 204.7 GB/s at 30 W
     assert row.assumed == "51.2 GB/s"
@@ -232,7 +233,7 @@ def test_a_bandwidth_that_was_typed_stands_beside_the_derived_one(log):
 
 def test_what_has_no_counterpart_has_no_factor(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
-    one = suite.assumed(suite.read(log.root / LOG).claims[0])["GPU"]
+    one = replay.assumed(suite.read(log.root / LOG).claims[0], suite)["GPU"]
     (row,) = [row for row in assumptions(one, "int8", "fp32") if row.what == "launch_overhead"]
     assert row.assumed == "10 us"
     assert (row.sourced, row.factor, row.factor_text, row.source) == (None, None, None, None)
@@ -243,7 +244,7 @@ def test_the_guides_efficiencies_of_larger_batches_do_not_follow_from_its_formul
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     claim = suite.read(log.root / RESNET).claims[0]
     larger = suite.workload(claim).at_batch(batch)
-    efficiency = suite.assumed(claim)["TPU"].estimate(larger, "fp32", "fp32").efficiency
+    efficiency = replay.assumed(claim, suite)["TPU"].estimate(larger, "fp32", "fp32").efficiency
     assert efficiency == pytest.approx(computed, abs=0.0005)
     assert efficiency < printed / 4
 
@@ -252,18 +253,22 @@ def test_the_order_by_the_documented_facts_stands_beside_the_replayed_one(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
     claim = suite.read(log.root / RESNET).claims[0]
     labels = ["GPU", "KPU", "TPU", "CPU"]
-    order = sourced_order("latency", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim), ENERGIES)
+    order = sourced_order(
+        "latency", labels, replay.assumed(claim, suite), "fp32", lambda: suite.workload(claim), ENERGIES
+    )
     # BF16 on the whole TPU, no launches on the GPU, twice the ports of the CPU
     assert [part.split()[0] for part in order.split(" < ")] == ["TPU", "GPU", "KPU", "CPU"]
     # by our own terms, which have idle power as measured and no launches either
-    order = sourced_order("energy", labels, suite.assumed(claim), "fp32", lambda: suite.workload(claim), ENERGIES)
+    order = sourced_order(
+        "energy", labels, replay.assumed(claim, suite), "fp32", lambda: suite.workload(claim), ENERGIES
+    )
     assert {part.split()[0] for part in order.split(" < ")} == set(labels)
     assert " mJ" in order
 
 
 def test_a_precision_that_was_taken_for_another_is_said(log):
     suite = Suite.of([log.root / "golden"], [PACKAGED])
-    one = suite.assumed(suite.read(log.root / RESNET).claims[0])["KPU"]
+    one = replay.assumed(suite.read(log.root / RESNET).claims[0], suite)["KPU"]
     rows = {row.what: row for row in assumptions(one, "fp32", "fp32")}
     assert (rows["compute"].assumed, rows["compute"].sourced) == ("fp32 at the rate of int8", "int8")
     assert rows["storage"].factor_text == "4"  # their 4 bytes beside the one of an INT8 network
@@ -546,7 +551,7 @@ def test_a_layout_is_replayed_as_it_was_assumed(acme, layout, outputs, units, sh
 def test_a_layout_is_set_beside_that_of_the_hardware(acme):
     acme.write("golden/old.yaml", PACKED.replace("LAYOUT", "packed").replace("UNITS", "8").replace("SHARE", "100 %"))
     suite = acme.suite()
-    assumed = suite.assumed(suite.read(acme.root / "golden/old.yaml").claims[0])["OLD"]
+    assumed = replay.assumed(suite.read(acme.root / "golden/old.yaml").claims[0], suite)["OLD"]
     (row,) = [row for row in assumptions(assumed, "int8", "int8") if row.what == "layout"]
     assert (row.assumed, row.sourced, row.factor) == ("packed", "spread", None)
 
@@ -557,6 +562,6 @@ def test_the_documented_device_is_laid_out_as_hardware_deals_it(acme):
     acme.write("golden/old.yaml", text.replace("mlp: [64, 64]", "mlp: [64, 20]"))
     suite = acme.suite()
     claim = suite.read(acme.root / "golden/old.yaml").claims[0]
-    assumed = suite.assumed(claim)["OLD"]
+    assumed = replay.assumed(claim, suite)["OLD"]
     assert sourced("units", assumed, "int8", lambda: suite.workload(claim), ENERGIES) == ("1", 1.0)
     assert sourced("utilization", assumed, "int8", lambda: suite.workload(claim), ENERGIES) == ("12.50 %", 0.125)

@@ -8,9 +8,10 @@ import pytest
 from pytest_rooflint.claims import figure
 from pytest_rooflint.claims.figure import sourced
 from pytest_rooflint.evidence.replays import assumptions
+from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.replay import NotGivenError
+from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
-from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
@@ -38,7 +39,7 @@ def read(table):
 
 def assumed(table):
     suite, claims = read(table)
-    return suite.assumed(claims[0])
+    return replay.assumed(claims[0], suite)
 
 
 def red(table):

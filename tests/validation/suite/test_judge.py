@@ -10,9 +10,8 @@ import pytest
 
 from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.claim import Claim, ClaimSource, Xfail
 from pytest_rooflint.golden.expect import parse_expectation
-from pytest_rooflint.golden.kinds import Kind, Obtained
+from pytest_rooflint.golden.kinds import Claim, ClaimSource, Kind, Obtained, Xfail
 from pytest_rooflint.suite.judge import judge
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS
 from rooflint_report.evidence import as_json

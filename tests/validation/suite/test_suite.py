@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite import Suite, world
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED
 
@@ -12,7 +12,7 @@ HEAD = "hardware: acme/x1\nsource: {document: Product page, where: specification
 @pytest.fixture
 def wrong(tiny):
     """Problems of the world, as `file:line  message`."""
-    return lambda: [str(problem) for problem in tiny.suite().world_problems()]
+    return lambda: [str(problem) for problem in world.problems(tiny.suite())]
 
 
 def test_the_tiny_world_is_closed(wrong):
@@ -34,7 +34,7 @@ def test_only_devices_of_the_configured_specs_need_claims(tiny, wrong):
 def test_without_configured_specs_the_packaged_ones_are_the_world(tiny):
     suite = Suite.of([tiny.root / "golden"], [])
     assert suite.spec_roots == (PACKAGED,)
-    assert any("nvidia/t4 has no claim" in str(problem) for problem in suite.world_problems())
+    assert any("nvidia/t4 has no claim" in str(problem) for problem in world.problems(suite))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_world_without_a_claim_is_one_problem(tiny, wrong, claims):
 
 def test_a_golden_folder_that_is_not_there_holds_no_claim(tiny):
     suite = Suite.of([tiny.root / "goldn"], [tiny.root / "specs"])
-    (problem,) = suite.world_problems()
+    (problem,) = world.problems(suite)
     assert "no claim was found below goldn" in str(problem)
 
 
@@ -184,7 +184,7 @@ def test_a_packaged_device_may_be_claimed_next_to_own_ones(tiny):
     tiny.write("golden/t4.yaml", HEAD.replace("acme/x1", "nvidia/t4") + "  - {count: SM, expect: 40}\n")
     (verdict,) = tiny.verdicts("golden/t4.yaml").values()
     assert verdict.outcome == "pass"
-    assert tiny.suite().world_problems() == []
+    assert world.problems(tiny.suite()) == []
 
 
 # ---- what if a file said something else

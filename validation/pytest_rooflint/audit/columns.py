@@ -22,43 +22,37 @@ PRECISION_WORDS = {
     **{"mxfp6": "fp6", "mxfp8": "fp8", "i4": "int4", "fp16acc16": "fp16_acc16"},
 }
 
-#: Spellings of units, and how `rooflint.base.units` spells them.
-UNIT_WORDS = {
-    **{
-        "tflops": "TFLOP/s",
-        "gflops": "GFLOP/s",
-        "pflops": "PFLOP/s",
-        "tops": "TOP/s",
-        "gops": "GOP/s",
-        "pops": "POP/s",
-    },
-    **{"tf": "TFLOP/s", "gf": "GFLOP/s", "pf": "PFLOP/s", "tflop": "TFLOP/s", "gflop": "GFLOP/s", "pflop": "PFLOP/s"},
-    **{"tflop/s": "TFLOP/s", "gflop/s": "GFLOP/s", "pflop/s": "PFLOP/s", "top/s": "TOP/s", "flops": "FLOP/s"},
-    **{
-        "gbps": "GB/s",
-        "gb/s": "GB/s",
-        "gbs": "GB/s",
-        "tbps": "TB/s",
-        "tb/s": "TB/s",
-        "tbs": "TB/s",
-        "gbit/s": "Gbit/s",
-    },
-    **{"tbit/s": "Tbit/s", "gib/s": "GiB/s", "tib/s": "TiB/s", "mb/s": "MB/s", "gb": "GB", "gib": "GiB", "tb": "TB"},
-    **{
-        "mb": "MB",
-        "mib": "MiB",
-        "w": "W",
-        "watts": "W",
-        "watt": "W",
-        "kw": "kW",
-        "mhz": "MHz",
-        "ghz": "GHz",
-        "hz": "Hz",
-    },
-    **{"bit": "bit", "bits": "bit", "b/s": "B/s", "bytes/s": "B/s", "bytes": "B"},
+#: Spellings of units, lower case, by how `rooflint.base.units` spells them.
+_UNIT_SPELLINGS = {
+    "TFLOP/s": "tflops tf tflop tflop/s",
+    "GFLOP/s": "gflops gf gflop gflop/s",
+    "PFLOP/s": "pflops pf pflop pflop/s",
+    "FLOP/s": "flops flops/sec flop/sec",
+    "TOP/s": "tops top/s",
+    "GOP/s": "gops",
+    "POP/s": "pops",
+    "GB/s": "gbps gb/s gbs gb/sec",
+    "TB/s": "tbps tb/s tbs tb/sec",
+    "MB/s": "mb/s",
+    "GiB/s": "gib/s",
+    "TiB/s": "tib/s",
+    "Gbit/s": "gbit/s",
+    "Tbit/s": "tbit/s",
+    "B/s": "b/s bytes/s bytes/sec",
+    "GB": "gb",
+    "GiB": "gib",
+    "TB": "tb",
+    "MB": "mb",
+    "MiB": "mib",
+    "B": "bytes",
+    "W": "w watts watt",
+    "kW": "kw",
+    "MHz": "mhz",
+    "GHz": "ghz",
+    "Hz": "hz",
+    "bit": "bit bits",
 }
-
-UNIT_WORDS |= {"bytes/sec": "B/s", "gb/sec": "GB/s", "tb/sec": "TB/s", "flops/sec": "FLOP/s", "flop/sec": "FLOP/s"}
+UNIT_WORDS = {word: unit for unit, words in _UNIT_SPELLINGS.items() for word in words.split()}
 
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
 _COUNTED = {
@@ -76,18 +70,14 @@ _COUNTED = {
     "cus": "CU",
     "cu": "CU",
 }
-
-
 _BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
 _CACHES = frozenset({"l1", "l2", "l3", "cache", "shared", "register"})
 _LINKS = frozenset({"nvlink", "pcie", "interconnect", "network", "link", "ici"})
 _PER = frozenset({"per", "efficiency", "w"})
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
-
-
 _ASIDE = frozenset(
-    {
+    [
         "price",
         "cost",
         "usd",
@@ -102,7 +92,7 @@ _ASIDE = frozenset(
         "id",
         "rank",
         "note",
-    }
+    ]
 )
 
 

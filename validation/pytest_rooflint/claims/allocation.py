@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.golden.claim import Claim, slug
-from pytest_rooflint.golden.kinds import WORKLOAD, ClaimError, Context, Kind, Obtained, check_precisions
+from pytest_rooflint.golden.kinds import WORKLOAD, Claim, ClaimError, Context, Kind, Obtained, check_precisions, slug
 from pytest_rooflint.golden.replay import FIGURES, op_of
 from rooflint.base.precision import precision
 from rooflint.base.units import DIMENSIONLESS

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
+from pytest_rooflint.audit import Auditor
 from pytest_rooflint.audit.account import as_text, sentence
-from pytest_rooflint.audit.auditor import Auditor
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_flag
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, check_flag
 from rooflint.base.units import DIMENSIONLESS
 
 _MAP = {"type": "object", "additionalProperties": {"type": "string"}, "description": "meaning of columns by name"}

@@ -4,8 +4,7 @@ import re
 
 from pytest_rooflint.claims.obtained import one_fact, per_part, product, quotient
 from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS, HERTZ, OPS_PER_S
 from rooflint.diagnosis.candidate_causes import contradictions

@@ -7,8 +7,7 @@ energy_per: hbm2 device               of an access to a kind of memory, by scope
 import re
 from dataclasses import dataclass
 
-from pytest_rooflint.golden.claim import Claim, slug
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug
 from rooflint.base import units
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.precision import precision

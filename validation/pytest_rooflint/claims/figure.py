@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
 from pytest_rooflint.claims.obtained import REFUTED, check_refuted, order
-from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.historical import CountedPower
-from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained
+from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, Claim, ClaimError, Context, Kind, Obtained
 from pytest_rooflint.golden.replay import Assumed, NotGivenError, subject_of
 from rooflint.base import units
 from rooflint.base.precision import rate_unit
@@ -153,7 +153,7 @@ def check_figure(claim: Claim) -> None:
 def obtain_figure(claim: Claim, context: Context) -> Obtained:
     """Compute it under the assumptions; of several labels, compare neighbours."""
     name, labels = subject_of(claim)
-    assumed, precision = context.assumed(claim), str(claim.option("compute"))
+    assumed, precision = replay.assumed(claim, context), str(claim.option("compute"))
     found = [_value(name, assumed[label], claim, context) for label in labels]
     values = [value for value, _ in found]
     dimension, first = _dimensions()[name], assumed[labels[0]]

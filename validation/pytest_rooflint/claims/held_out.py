@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_rooflint.claims.prediction_causes import reason
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context, Obtained
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Obtained
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip

@@ -12,9 +12,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from pytest_rooflint.claims.obtained import REFUTED, check_refuted, order
-from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from pytest_rooflint.golden import kinds, replay
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_BYTE, SECONDS, format_number, format_quantity
@@ -67,7 +66,7 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
     if claim.given:
         if name not in claim.given:
             raise ClaimError(f"unknown label '{name}' (given: {', '.join(claim.given)})")
-        return context.assumed(claim)[name].estimate(workload, compute, storage)
+        return replay.assumed(claim, context)[name].estimate(workload, compute, storage)
     return estimate(context.device(claim, name), workload, compute=compute, storage=storage)
 
 

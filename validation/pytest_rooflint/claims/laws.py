@@ -10,8 +10,17 @@ from typing import Any
 
 from pytest_rooflint.claims import roofline_laws
 from pytest_rooflint.claims.roofline_laws import LAWS, Setting
-from pytest_rooflint.golden.claim import Claim, slug
-from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, ClaimError, Context, Kind, Obtained, check_precisions
+from pytest_rooflint.golden.kinds import (
+    STORAGE,
+    WORKLOAD,
+    Claim,
+    ClaimError,
+    Context,
+    Kind,
+    Obtained,
+    check_precisions,
+    slug,
+)
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted, some

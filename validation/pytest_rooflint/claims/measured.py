@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, check_precisions
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, check_precisions
 from pytest_rooflint.recordings.bounds import Bounds, best_rate, bounds, causes, miscounted, of_ladder
 from pytest_rooflint.recordings.files import MACHINE, rows_of
 from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings

@@ -1,8 +1,7 @@
 """Claims about memories and storage: bandwidth, capacity, and the bits of an element."""
 
 from pytest_rooflint.claims.obtained import one_fact, per_part, product
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import PER, Context, Kind, Obtained
+from pytest_rooflint.golden.kinds import PER, Claim, Context, Kind, Obtained
 from rooflint.base.precision import precision
 from rooflint.base.units import BYTES, BYTES_PER_S, format_number
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Obtained, check_flag
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Obtained, check_flag
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.units import Dimension
 from rooflint.hardware.device import Hardware, UnsupportedError

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_rooflint.claims.obtained import one_fact, product
-from pytest_rooflint.golden.claim import Claim, slug
 from pytest_rooflint.golden.expect import ExpectationError, parse_expectation
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, unit_precision
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug, unit_precision
 from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import bytes_per_element, rate_unit
 from rooflint.base.text import row

@@ -15,8 +15,7 @@ import numpy as np
 
 from pytest_rooflint.claims import held_out
 from pytest_rooflint.claims.held_out import ROWS, SCORES, Subject, rows_of, scored, share
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained, UnavailableError
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, UnavailableError
 from rooflint.base.errors import shown
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.kernels.shapes import Numbers

@@ -2,8 +2,7 @@
 
 from pytest_rooflint.claims.obtained import quotient
 from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context, Kind, Obtained
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.precision import precision
 from rooflint.base.units import OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number

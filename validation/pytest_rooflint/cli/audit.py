@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from pytest_rooflint.audit import account
+from pytest_rooflint.audit import Auditor, account
 from pytest_rooflint.audit.account import Finding
-from pytest_rooflint.audit.auditor import Auditor
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_whole
@@ -15,10 +14,6 @@ from rooflint.cli.options import Specs
 from rooflint.output.answer import FORMATS, write
 
 app = typer.Typer(add_completion=False)
-
-
-class AuditError(RooflintError):
-    """Invalid arguments of `rooflint audit`."""
 
 
 @app.command()
@@ -51,7 +46,7 @@ def audit(
         try:
             write_whole(output, text)
         except OSError as error:
-            raise AuditError(f"cannot write {output}: {error.strerror}") from error
+            raise RooflintError(f"cannot write {output}: {error.strerror}") from error
         typer.echo(f"{account.sentence(findings)}; written to {output}")
     else:
         typer.echo(text, nl=False)
@@ -64,7 +59,7 @@ def audit(
 def _pair(text: str) -> tuple[str, str]:
     column, sign, role = text.rpartition("=")
     if not (sign and column and role):
-        raise AuditError(f"--map: want COLUMN=QUANTITY, found '{text}'")
+        raise RooflintError(f"--map: want COLUMN=QUANTITY, found '{text}'")
     return column, role
 
 
@@ -76,7 +71,7 @@ def _written(findings: list[Finding], form: str, everything: bool) -> str:
     own = {"json": account.as_json, "sarif": account.as_sarif}
     known = sorted({*own, *FORMATS})
     if form and form not in known:
-        raise AuditError(f"unknown format '{form}' (known: {', '.join(known)})")
+        raise RooflintError(f"unknown format '{form}' (known: {', '.join(known)})")
     if form == "text":
         return account.as_text(findings, everything=everything)
     if form in own:

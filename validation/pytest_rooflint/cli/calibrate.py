@@ -1,33 +1,36 @@
 """`rooflint calibrate`: fit the constants of kernel times again, list regressions, and compare with measurements."""
 
 import datetime
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress as Bar
 
-from pytest_rooflint.cli.calibrate_device import device
+from pytest_rooflint.cli import progress
 from pytest_rooflint.cli.calibrate_power import power
+from pytest_rooflint.recordings import files
 from rooflint.api.devices import registry
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import configured, write_whole
+from rooflint.base.precision import precision as precision_named
 from rooflint.base.units import percent
 from rooflint.cli import options
 from rooflint.cli.options import Specs
+from rooflint.coefficients.library import Coefficients
+from rooflint.hardware.device import KINDS, Hardware
 from rooflint.hardware.registry import Registry
+from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.output.answer import write
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Cell, Table
-from rooflint_calibration import fits, package
+from rooflint_calibration import anchors, device_answer, fits, package
 from rooflint_calibration.base import NoCalibrationError, answer_request, model_at
-from rooflint_calibration.fits import Calibration, Fit, Progress, calibrate, relative_changes, rewritten
+from rooflint_calibration.fits import Calibration, Fit, calibrate, relative_changes, rewritten
 from rooflint_calibration.regressions import answer, changes, compare
+from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
+from rooflint_measure.record import Recording, read
 
 TOLERANCE = 0.02
 """A refitted constant within this share of the committed one is the same: solvers differ in the last digits."""
@@ -36,7 +39,7 @@ Check = Annotated[
     bool, typer.Option("--check", help=f"Write nothing; status 1 if a constant changes by over {TOLERANCE:.0%}.")
 ]
 Data = Annotated[Path | None, typer.Option(help="Score a folder instead of the installed package; writes nothing.")]
-Form = Annotated[str, typer.Option("--format", "-f", help="Of the scores: text, json, csv, md.")]
+Form = Annotated[str, typer.Option("--format", "-f", help="Format of the scores: text, json, csv or md.")]
 
 app = typer.Typer(
     help="Compare the model with published measurements: power, and kernel times whose constants are fitted to them.",
@@ -44,11 +47,103 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(power)
-app.command()(device)
 
 
-class CalibrateError(RooflintError):
-    """Constants that cannot be written."""
+# ---- `rooflint calibrate device`: three figures of one GPU adjusted to products measured on it
+
+File = Annotated[Path | None, typer.Argument(help="A recording of a GPU (rooflint measure anchors, record).")]
+
+
+@app.command()
+def device(
+    file: File = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Without a recording: every published GPU by its own rows.")
+    ] = False,
+    hardware: Annotated[str, typer.Option("--hardware", help="Exact id of the device, if its name is ambiguous.")] = "",
+    precision: Annotated[
+        str, typer.Option("--precision", "-p", help="bf16 or fp16; by default the first in the recording.")
+    ] = "",
+    save: Annotated[Path | None, typer.Option(help="YAML for rooflint explain gemm --calibration.")] = None,
+    form: options.Form = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Adjust launch, matrix units and memory of one GPU to its own null, peak and streaming products."""
+    known = registry(specs)
+    if published or file is None:
+        if not published or file is not None or save is not None:
+            raise RooflintError("want a recording of a GPU, or --published by itself")
+        deliver(device_answer.published_answer(_published(known)), form, output)
+        return
+    recording = read(file)
+    found = _found(file, recording, hardware, precision, known)
+    deliver(device_answer.answer(found), form, output)
+    if save:
+        _save_figures(save, found, recording, known)
+
+
+def _save_figures(file: Path, found: device_answer.Found, recording: Recording, known: Registry) -> None:
+    device = found.hardware.id
+    text = anchors.calibration_text(found.own, found.anchors, device, found.precision, recording, constants_file(known))
+    anchors.check_calibration(file, text)
+    _write(file, text)
+    typer.echo(f"wrote {file}: rooflint explain gemm … -d {device} --calibration {file}", err=True)
+
+
+def _found(file: Path, recording: Recording, stated: str, precision: str, known: Registry) -> device_answer.Found:
+    """The figures of a recording. Raises RooflintError for one without anchors."""
+    device = _device(file, recording, stated, known)
+    name = anchors.precision_of(file, recording, precision and precision_named(precision).name)
+    products = anchors.of_recording(recording, name)
+    chip = chip_of(device, name, Coefficients(known).launches())
+    shared = anchors.Setting(chip, constants_file(known).constants, name)
+    found, why = _benefit(device, name, products, known)
+    return device_answer.Found(
+        hardware=device,
+        precision=name,
+        anchors=products,
+        shared=shared,
+        own=anchors.own_figures(products, shared),
+        missing=tuple(anchors.missing(recording, name)),
+        disturbed=tuple(row.name for row in anchors.recorded(recording, name) if not row.samples.quiet_s),
+        benefit=found,
+        no_benefit=why,
+    )
+
+
+def _device(file: Path, recording: Recording, stated: str, known: Registry) -> Hardware:
+    """The GPU of a recording. Raises RooflintError for a CPU, and for an ambiguous name."""
+    machine = recording.machine
+    if not KINDS[machine.kind].has_kernel_models:
+        raise RooflintError(
+            f"{shown(file)}: want a recording of a GPU, found one of a {machine.kind} ({machine.device}); "
+            "kernel times are modelled for GPUs only"
+        )
+    found = files.stated(stated, known) if stated else files.identified(machine, known)
+    if found is None:
+        raise RooflintError(f"{shown(file)}: cannot identify '{machine.device}'; add --hardware ID")
+    return found
+
+
+def _benefit(device: Hardware, precision: str, products: Rows, known: Registry) -> tuple[anchors.Benefit | None, str]:
+    """Errors on published rows of the device, or why there are none."""
+    if device.id not in package.FAMILY_OF or precision != TOPICS["gemm"].precision:
+        return None, f"no {precision} products of {device.label} are published; --published shows other GPUs"
+    try:
+        data = package.data_folder()
+        return anchors.benefit(device.id, data, known, constants_file(known), lambda published: products), ""
+    except package.NotInstalledError as error:
+        return None, f"published products of {device.label} cannot be read: {error}"
+
+
+def _published(known: Registry) -> dict[str, anchors.Benefit]:
+    """The benefit for every published device, with anchors among its rows. Raises NotInstalledError."""
+    file, data = constants_file(known), package.data_folder()
+    return {name: anchors.benefit(name, data, known, file) for name in package.FAMILY_OF}
+
+
+# ---- `rooflint calibrate gemm`, `attention` and `cores`: constants fitted to all published rows
 
 
 @app.command()
@@ -56,10 +151,14 @@ def gemm(check: Check = False, data: Data = None, form: Form = "text", specs: Sp
     """Fit matrix products with and without each family, score each fold on its family, and write specs/silicon.yaml."""
     known = registry(specs)
     file = constants_file(known)
-    with _progress() as progress:
-        rows = fits.measured(["gemm"], data or package.data_folder(), known, progress)
+    with progress.bar("calibrating", 15) as advance:  # nine devices, one fit of all, five without one family
+
+        def begin(what: str) -> None:
+            advance(what=what)
+
+        rows = fits.measured(["gemm"], data or package.data_folder(), known, begin)
         fit = fits.gemm_fit(rows, file.constants, file.fitted("products"), file.fit().rows_per_family)
-        found = calibrate(fit, progress)
+        found = calibrate(fit, begin)
     _finish(fit, found, file, ("left out", "regime"), form, check=check, save=data is None)
 
 
@@ -124,28 +223,20 @@ def _check(found: Calibration, fit: Fit, file: ConstantsFile) -> None:
 
 
 def _save(found: Calibration, fit: Fit, file: ConstantsFile) -> None:
-    """Write the constants with the package that they were fitted to and the day. Raises CalibrateError."""
+    """Write the constants with the package that they were fitted to and the day. Raises RooflintError."""
     group = next(iter(fit.names))
     path, facts = file.file(group).path, {"day": datetime.datetime.now(tz=datetime.UTC).date().isoformat()}
     if group != "cores":
         facts["package"] = package.label()
-    try:
-        write_whole(path, rewritten(path.read_text(encoding="utf-8"), found, fit.names, facts))
-    except OSError as error:
-        raise CalibrateError(f"{path}: cannot be written ({error.strerror})") from None
+    _write(path, rewritten(path.read_text(encoding="utf-8"), found, fit.names, facts))
     typer.echo(f"wrote {sum(map(len, fit.names.values()))} constants to {path}", err=True)
 
 
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda what: None
-        return
-    with Bar(console=console, transient=True) as bar:
-        task = bar.add_task("calibrating", total=15)  # nine devices, one fit of all, five without one family
-        yield lambda what: bar.update(task, advance=1, description=what)
+def _write(file: Path, text: str) -> None:
+    try:
+        write_whole(file, text)
+    except OSError as error:
+        raise RooflintError(f"{file}: cannot be written ({error.strerror})") from None
 
 
 # ---- `rooflint calibrate regressions`: measured rows that are predicted worse than at a revision
@@ -154,10 +245,6 @@ REGRESSION_TOLERANCE = 0.01
 """Share of a family's rows that may regress if fewer improve: refitted constants always move a few."""
 ROWS = 500
 """Rows of each regime of each device."""
-
-
-class TopicError(RooflintError):
-    """An op without measurements."""
 
 
 @app.command()
@@ -181,7 +268,7 @@ def regressions(
     """
     for name in topics or ():
         if name not in TOPICS:
-            raise TopicError(f"--op: want one of {', '.join(TOPICS)}, found '{name}'")
+            raise RooflintError(f"--op: want one of {', '.join(TOPICS)}, found '{name}'")
     known = Registry()
     try:
         with model_at(base, Path.cwd()) as old:

@@ -10,9 +10,9 @@ import typer
 from pydantic import Field
 
 from pytest_rooflint.claims.power import POWER, calculated, is_memory
-from pytest_rooflint.golden.claim import Claim, ClaimSource
+from pytest_rooflint.golden.kinds import Claim, ClaimSource
+from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import brief
-from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured
 from rooflint.base.precision import rate_unit
@@ -29,10 +29,6 @@ from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Tabl
 Group = Literal["matrix units", "lanes", "memory"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 """Work by what the sum of energies covers: all; all but instructions; all but the transport on the chip."""
-
-
-class CalibrationError(RooflintError):
-    """Measurements that cannot be compared, or none at all."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +84,17 @@ class Error:
 
 
 def rows(suite: Suite) -> list[Row]:
-    """All measured powers of the golden files, in their order. Raises CalibrationError if one fails or none exists."""
+    """All measured powers of the golden files, in their order. Raises RooflintError if one fails or none exists."""
     found = [_row(claim, suite) for claim in suite.claims() if claim.kind == POWER.name]
     if not found:
-        raise CalibrationError("no golden file has a measured power; want a claim such as 'power: tensor_core fp16'")
+        raise RooflintError("no golden file has a measured power; want a claim such as 'power: tensor_core fp16'")
     return found
 
 
 def _row(claim: Claim, suite: Suite) -> Row:
     verdict = brief(claim, suite)
     if verdict.outcome == "fail" or claim.expectation is None or claim.source is None:
-        raise CalibrationError(verdict.text())
+        raise RooflintError(verdict.text())
     outside = verdict.reason or "" if verdict.outcome == "xfail" else ""
     return Row(claim, calculated(claim, suite), claim.expectation.value, claim.source, outside)
 
@@ -111,7 +107,7 @@ def error_of(found: Sequence[Row]) -> Error:
 
 
 def errors(found: Sequence[Row]) -> dict[Group, Error]:
-    """By group, for groups with a measurement."""
+    """Errors by group, for groups with a measurement."""
     groups = {group: [row for row in found if row.group == group] for group in GROUPS}
     return {group: error_of(some) for group, some in groups.items() if some}
 

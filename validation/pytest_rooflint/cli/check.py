@@ -14,10 +14,6 @@ EVIDENCE = Path("reports/out/evidence.json")
 app = typer.Typer(add_completion=False)
 
 
-class CheckError(RooflintError):
-    """Invalid arguments of `rooflint check`."""
-
-
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def check(
     context: typer.Context,
@@ -43,7 +39,7 @@ def check(
     arguments += [f"--rooflint-propose={evidence.with_name('proposal.patch')}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if evidence.is_dir():
-        raise CheckError(f"{evidence}: want a file for the evidence, found a folder")
+        raise RooflintError(f"{evidence}: want a file for the evidence, found a folder")
     evidence.unlink(missing_ok=True)  # an aborted run must not leave the evidence of an earlier one
     status = _run("pytest", *arguments)
     if mutate and status:

@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 from pytest_rooflint.claims.measured import reached
 from pytest_rooflint.golden import workloads
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError
+from pytest_rooflint.golden.kinds import Claim, ClaimError
 from pytest_rooflint.recordings.bounds import Bounds, bounds
 from pytest_rooflint.recordings.files import KINDS, claims_file, machine_mismatch, recorded_file, recordings_below
 from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row, reasons
-from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite import Suite
 from rooflint.base import units
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted

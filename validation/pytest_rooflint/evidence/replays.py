@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from pytest_rooflint.claims import figure
-from pytest_rooflint.golden.claim import Claim
+from pytest_rooflint.golden import replay
+from pytest_rooflint.golden.kinds import Claim, Golden
 from pytest_rooflint.golden.replay import Assumed, subject_of, uses
-from pytest_rooflint.golden.schema import Golden
-from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.precision import bytes_per_element, rate_unit
@@ -113,7 +113,7 @@ def replays(golden: Golden, suite: Suite, verdicts: Sequence[Verdict]) -> Iterat
     """Each assumed device of a golden file."""
     mine = {one.id: one for one in verdicts if one.file == shown(golden.file)}
     try:
-        assumed = suite.assumed(golden.claims[0])
+        assumed = replay.assumed(golden.claims[0], suite)
     except RooflintError:
         return  # the claims of the file are red and say why
     for label, one in assumed.items():
@@ -169,7 +169,7 @@ def _sourced_figure(claim: Claim, one: Assumed, suite: Suite) -> tuple[str | Non
     energies = Energies(Coefficients(suite.registry))
     try:
         if len(labels) > 1:
-            assumed = suite.assumed(claim)
+            assumed = replay.assumed(claim, suite)
             return figure.sourced_order(name, labels, assumed, compute, lambda: suite.workload(claim), energies), None
         return figure.sourced(name, one, compute, lambda: suite.workload(claim), energies)
     except RooflintError:

@@ -1,10 +1,12 @@
-"""Kinds of claims: what a kind must define, what it returns, and helpers that several kinds share.
+"""Claims and their kinds: what a line of a golden file states, how its kind obtains a value, and what kinds share.
 
 A kind is a value of `Kind`, registered in the entry-point group `rooflint.claims` under the key that golden files use.
 Other packages add kinds in the same way.
 """
 
+import datetime
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,10 +14,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_rooflint.golden.claim import Claim, slug
+from pytest_rooflint.golden.expect import Expectation
+from pytest_rooflint.golden.schema import GoldenSpec
 from rooflint.base.errors import RooflintError
-from rooflint.base.facts import Fact, Ladder
+from rooflint.base.facts import Fact, Grade, Ladder
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, precision, rate_unit
+from rooflint.base.strict_yaml import Document
 from rooflint.base.units import OPS_PER_S, Dimension, format_quantity
 from rooflint.coefficients.library import FREE, MODES
 from rooflint.diagnosis.causes import Case, Cause, Span
@@ -23,12 +27,108 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 
 if TYPE_CHECKING:
-    from pytest_rooflint.golden.replay import Assumed
     from rooflint.workloads.workload import Workload  # NumPy, which most kinds do without
     from rooflint_report.verdicts import Prediction
 
+MEASURED = "measured"
+"""The folder of a golden root that holds recordings."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._/-]+")
+
 DIVISOR = "divisor"
 """Name of the divisor among the terms of a quotient."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSource:
+    """The document that a claim cites."""
+
+    key: str | None
+    """Its key in the file's `sources`; None for the file's own `source` or one written in the claim."""
+    document: str
+    grade: Grade
+    where: str | None = None
+    url: str | None = None
+
+    def __str__(self) -> str:
+        """`document, where (grade)`."""
+        place = f", {self.where}" if self.where else ""
+        return f"{self.document}{place} ({self.grade})"
+
+
+@dataclass(frozen=True, slots=True)
+class Xfail:
+    """A known disagreement: the claim must fail until a date, and is then reviewed."""
+
+    reason: str
+    until: datetime.date
+    ratio: Expectation | None = None
+    """Obtained over expected, where the claim has an expectation: only this disagreement is excused."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of a golden file."""
+
+    kind: str
+    subject: str
+    id: str
+    file: Path
+    line: int
+    source: ClaimSource | None
+    expectation: Expectation | None = None
+    hardware: str | None = None
+    architecture: str | None = None
+    at: str | Mapping[str, str] | None = None
+    """One operating point for all devices of the claim, or one for each."""
+    workload: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of this kind of claim."""
+    note: str | None = None
+    why: str | None = None
+    xfail: Xfail | None = None
+    undisclosed: bool = False
+    """Whether it cannot be validated, because the vendor does not disclose the facts behind it."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Assumptions by label; only for replays."""
+    title: str | None = None
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether it replays assumed facts instead of the sourced ones."""
+        return bool(self.given)
+
+    def mode_of(self, device: str) -> str | None:
+        """The operating point that the claim names for a device."""
+        return self.at.get(device) if isinstance(self.at, Mapping) else self.at
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """The value of an option of this kind."""
+        return self.options.get(name, default)
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A valid golden file."""
+
+    file: Path
+    title: str | None
+    spec: GoldenSpec
+    document: Document
+    claims: tuple[Claim, ...]
+
+
+def slug(text: str) -> str:
+    """A text as part of an item id: `tensor_core int8 / lpddr5` → `tensor_core-int8-per-lpddr5`.
+
+    Only `[A-Za-z0-9._/-]` is left, so that ids need no quoting in a shell.
+    """
+    words = text.replace(" / ", " per ").replace(" + ", " and ").replace("<=", " le ").replace(">=", " ge ")
+    words = words.replace("<", " lt ").replace(">", " gt ").replace("=", " eq ")
+    return _UNSAFE.sub("-", words.strip()).strip("-")
+
+
+# ---- what a kind defines
 
 
 class ClaimError(ValueError):
@@ -67,8 +167,8 @@ class Context(Protocol):
     def workload(self, claim: Claim) -> "Workload":
         """The workload of a claim."""
 
-    def assumed(self, claim: Claim) -> "Mapping[str, Assumed]":
-        """The assumptions of a replayed claim, by label."""
+    def read(self, file: Path) -> Golden:
+        """A golden file. Raises InputError."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +181,9 @@ class Obtained:
     facts: tuple[Fact, ...] = ()
     display: str = ""
     holds: bool | None = None
-    """For claims without an expectation, such as orders: whether they hold."""
+    """Whether a claim without an expectation holds, such as an order."""
     expected: str = ""
-    """For those: the statement in words."""
+    """What such a claim states, in words."""
     ladder: Ladder | None = None
     """Where the value is one product."""
     divisor: Ladder | None = None

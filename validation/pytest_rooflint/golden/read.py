@@ -11,10 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.claim import Claim, ClaimSource, Xfail, slug
 from pytest_rooflint.golden.expect import WIDE, WIDEST, Expectation, ExpectationError, is_wide, parse_expectation
-from pytest_rooflint.golden.kinds import ClaimError, Kind, article
-from pytest_rooflint.golden.schema import CommonSpec, Golden, GoldenSpec
+from pytest_rooflint.golden.kinds import Claim, ClaimError, ClaimSource, Golden, Kind, Xfail, article, slug
+from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.strict_yaml import Document

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.historical import Formulas, read_formulas
-from pytest_rooflint.golden.schema import GivenSpec, Golden
+from pytest_rooflint.golden.kinds import Claim, Context, Golden
+from pytest_rooflint.golden.schema import GivenSpec
 from rooflint.base.errors import InputError, Problem, RooflintError
 from rooflint.base.facts import Fact, Source
+from rooflint.base.memo import known
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import OPS_PER_MAC, OPS_PER_S
 from rooflint.hardware.device import Hardware
@@ -209,9 +210,15 @@ def fraction(value: Any) -> float:
     return float(above) / float(below or 1)
 
 
-def assume(golden: Golden, registry: Registry) -> dict[str, Assumed]:
-    """The assumptions of a file by label. Raises InputError for invalid ones."""
-    return {label: _assume(label, spec, golden, registry) for label, spec in golden.spec.given.items()}
+def assumed(claim: Claim, context: Context) -> Mapping[str, Assumed]:
+    """The assumptions of a replayed claim by label, worked out once per file. Raises InputError for invalid ones."""
+    by_file = known(context, "assumed")
+    if (claim.file,) not in by_file:
+        golden, registry = context.read(claim.file), context.registry
+        given = golden.spec.given.items()
+        by_file[claim.file,] = {label: _assume(label, spec, golden, registry) for label, spec in given}
+    found: Mapping[str, Assumed] = by_file[claim.file,]
+    return found
 
 
 def _assume(label: str, spec: GivenSpec, golden: Golden, registry: Registry) -> Assumed:

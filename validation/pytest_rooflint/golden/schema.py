@@ -1,15 +1,11 @@
 """The schema of golden files: pydantic models that validate them and export as JSON Schema."""
 
 import datetime
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from pytest_rooflint.golden.claim import Claim
-from rooflint.base.strict_yaml import Document
 from rooflint.hardware.schema import Id, SourceSpec, Strict, Text, Word
 
 MODE = r"^[a-z0-9][a-z0-9_]*$"
@@ -130,14 +126,3 @@ class GoldenSpec(Strict):
     why: Text | None = None
     given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
     claims: Annotated[list[dict[str, Any]], Field(min_length=1)]
-
-
-@dataclass(frozen=True)
-class Golden:
-    """A valid golden file."""
-
-    file: Path
-    title: str | None
-    spec: GoldenSpec
-    document: Document
-    claims: tuple[Claim, ...]

@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Literal
 
 from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.expect import Expectation, parse_expectation
+from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
+from pytest_rooflint.suite import Suite, world
 from pytest_rooflint.suite.judge import brief
-from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.facts import Fact
@@ -187,7 +187,7 @@ def _problems(suite: Suite) -> list[object]:
             suite.read(file)
         except InputError as error:
             problems += error.problems
-    return [*problems, *suite.world_problems()]
+    return [*problems, *world.problems(suite)]
 
 
 # ---- Mutants, by file and fact

@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pytest_rooflint.golden.claim import MEASURED, Claim
-from pytest_rooflint.golden.kinds import ClaimError, Context
+from pytest_rooflint.golden.kinds import MEASURED, Claim, ClaimError, Context
 from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.hardware.device import Hardware

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_rooflint.golden.claim import Claim
-from pytest_rooflint.golden.kinds import ClaimError
+from pytest_rooflint.golden.kinds import Claim, ClaimError
 from rooflint.base.errors import shown
 from rooflint.base.text import counted
 from rooflint_measure.record import QUEUED, STOLEN, Measurement, Recording, Samples, Unavailable

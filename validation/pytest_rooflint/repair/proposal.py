@@ -11,11 +11,10 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 
 from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.expect import Expectation, ExpectationError, parse_expectation
-from pytest_rooflint.golden.kinds import Obtained
+from pytest_rooflint.golden.kinds import Claim, Obtained
+from pytest_rooflint.suite import Suite, world
 from pytest_rooflint.suite.judge import corroborated, outcome_of
-from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, shown
 from rooflint.base.units import IEC_PREFIXES, OPS_PER_MAC, SI_PREFIXES
@@ -80,7 +79,7 @@ class State:
     @classmethod
     def of(cls, suite: Suite, *, excuses: bool) -> "State":
         """Judge every claim, without a search for causes."""
-        problems = {(problem.file, problem.message) for problem in suite.world_problems()}
+        problems = {(problem.file, problem.message) for problem in world.problems(suite)}
         failures = {}
         for file in suite.files:
             try:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pytest_rooflint.golden.claim import Claim
 from pytest_rooflint.golden.expect import Stale, is_loose, stale
-from pytest_rooflint.golden.kinds import Obtained
+from pytest_rooflint.golden.kinds import Claim, Obtained
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted

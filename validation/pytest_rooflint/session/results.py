@@ -1,0 +1,125 @@
+"""What a run leaves behind: evidence, a patch, repairs in the summary, annotations on GitHub.
+
+A run without failures or evidence imports none of this.
+"""
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rooflint.evidence.verdicts import record, sentences
+from pytest_rooflint.repair import plan
+from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite import verdict as judged
+from rooflint_report.verdicts import Cause, Verdict
+
+LIMIT = 10
+"""Annotations that GitHub shows per step."""
+
+
+class Results:
+    """The verdicts of a run, gathered from all its processes, and what is written from them."""
+
+    def __init__(self, config: pytest.Config, suite: Suite, found: Sequence[Mapping[str, Any]]) -> None:
+        self.config = config
+        self.suite = suite
+        self.found = found
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """The gathered verdicts as typed records; read it only when all are there."""
+        return [Verdict.model_validate(one) for one in self.found]
+
+    @staticmethod
+    def plain(verdict: judged.Verdict, duration_s: float) -> dict[str, Any]:
+        """A verdict as plain data, which xdist can send."""
+        return record(verdict, round(duration_s, 6)).model_dump(mode="json")
+
+    def repairs(self) -> list[str]:
+        """Repairs that several failing claims ask for."""
+        return [*sentences(self.verdicts)]
+
+    def propose(self, target: str) -> list[str]:
+        """Write the proposed patch, and say what was done. Raises OSError with a sentence."""
+        folder, root = self.config.invocation_params.dir, self.config.rootpath
+        place = plan.Place(folder, root, Path(folder, target) if target else root / plan.DEFAULT)
+        excuses = not self.config.getoption("runxfail", default=False)
+        try:
+            return plan.write(self.suite, self.verdicts, place, excuses=excuses)
+        except OSError as error:
+            raise OSError(f"{place.file}: cannot write the patch: {error.strerror}") from error
+
+    def write(
+        self,
+        target: str,
+        problems: Sequence[Mapping[str, Any]],
+        *,
+        started: datetime.datetime,
+        duration_s: float,
+        exit_status: int,
+    ) -> None:
+        """Write the evidence. Raises OSError with a sentence."""
+        from pytest_rooflint.evidence import build  # noqa: PLC0415  # much, and only where it is written
+
+        try:
+            found = build.build(
+                self.suite,
+                self.verdicts,
+                problems,
+                started=started,
+                duration_s=duration_s,
+                command=" ".join(("pytest", *map(str, self.config.invocation_params.args))),
+                exit_status=exit_status,
+            )
+            build.write(Path(self.config.invocation_params.dir, target), found)
+        except OSError as error:
+            raise OSError(f"{target}: cannot write the evidence: {error.strerror}") from error
+
+    def annotations(self, problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """GitHub workflow commands: unreadable files first, then the largest factors."""
+        found = [(math.inf, _problem(problem)) for problem in problems]
+        found += [(_distance(one.ratio), _claim(one)) for one in self.verdicts if one.outcome == "fail"]
+        yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
+
+
+# ---- annotations on GitHub
+
+
+def _distance(ratio: float | None) -> float:
+    return abs(math.log(ratio)) if ratio and math.isfinite(ratio) and ratio > 0 else math.inf
+
+
+def _claim(one: Verdict) -> str:
+    cause = _cause(one.causes[0]) if one.causes else ""
+    expected = f"expected {one.expected.display}" if one.expected else ""
+    obtained = f", obtained {one.obtained.display}" if one.obtained else ""
+    ratio = f", ratio {one.ratio_text}" if one.ratio_text else ""
+    reason = f"; {one.reason}" if one.reason else ""
+    return _command(one.file, one.line, one.headline, f"{expected}{obtained}{ratio}{cause}{reason}")
+
+
+def _cause(cause: Cause) -> str:
+    mend = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
+    return f"; {cause.text}{mend}"
+
+
+def _problem(problem: Mapping[str, Any]) -> str:
+    return _command(problem["file"], problem["line"], "rooflint", problem["what"])
+
+
+def _command(file: str | None, line: int | None, title: str, message: str) -> str:
+    place = f"file={_property(file)},line={line}," if file else ""
+    return f"::error {place}title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,120 @@
+"""The closed world: what the configured folders must hold, beyond claims that pass."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.kinds import MEASURED, Claim
+from pytest_rooflint.recordings import files
+from pytest_rooflint.suite import Suite
+from rooflint.base.errors import InputError, Problem, shown
+from rooflint.coefficients.library import Coefficients
+from rooflint.cost.tables import Grid, Prices
+from rooflint.workloads import tables
+
+
+def problems(suite: Suite) -> list[Problem]:
+    """What the suite as a whole lacks, over all configured folders, whatever a run selected."""
+    claims = suite.claims()
+    if not claims:
+        roots = ", ".join(map(shown, suite.golden_roots)) or "no folder"
+        place = suite.golden_roots[0] if suite.golden_roots else Path.cwd()
+        return [Problem(place, 1, f"no claim was found below {roots}")]
+    try:
+        found = dict.fromkeys(
+            (
+                *_root_problems(suite),
+                *_spec_problems(suite),
+                *_unclaimed(suite, claims),
+                *files.problems(suite.golden_roots, suite.registry, claims),
+                *files.table_problems(suite.golden_roots, suite.registry, claims),
+            )
+        )
+    except InputError as error:  # a file name that is not an id hides the others
+        return [*error.problems, *_doubles(claims)]
+    return [*found, *_doubles(claims)]
+
+
+def _root_problems(suite: Suite) -> Iterator[Problem]:
+    """Folders without devices, files that are not read, ids that two folders define. Raises InputError."""
+    seen: dict[str, Path] = {}
+    for root in suite.spec_roots:
+        ids = suite.registry.ids(root)
+        if not ids:
+            yield Problem(root, 1, "a configured specs folder must have a device below hardware/")
+        for device in ids:
+            if device in seen:
+                yield Problem(suite.registry.files[device], 1, f"{device} is also defined in {shown(seen[device])}")
+            seen.setdefault(device, root)
+        for file in sorted((root / "workloads").rglob("*.yaml")):
+            yield from _refused(tables.read_table, file)
+    for root in suite.golden_roots:
+        for file in sorted(root.rglob("*")):
+            if file.is_file() and not _is_readable(file.relative_to(root)):
+                yield Problem(file, 1, "not a .yaml file; files in a golden folder must be golden files")
+
+
+def _is_readable(file: Path) -> bool:
+    """Whether a file belongs in a golden folder: YAML, Python, Markdown, recordings; hidden files are ignored."""
+    hidden = any(part.startswith(".") or part == "__pycache__" for part in file.parts)
+    recording = file.suffix == ".json" and file.parts[0] == MEASURED and len(file.parts) > 2
+    return hidden or recording or file.suffix in (".yaml", ".yml", ".md", ".py")
+
+
+def _spec_problems(suite: Suite) -> Iterator[Problem]:
+    """Invalid spec files of the configured folders: devices, coefficients, prices, grid carbon."""
+    registry, own = suite.registry, tuple(root.resolve() for root in suite.spec_roots)
+    for name, file in registry.architecture_files.items():
+        if any(file.resolve().is_relative_to(root) for root in own):
+            yield from _refused(registry.architecture, name)
+    for device in suite.devices():
+        yield from _refused(registry.get, device)
+    for kind in (Coefficients(registry), Prices(registry), Grid(registry)):
+        for root in suite.spec_roots:
+            for file in kind.files(root):
+                yield from _refused(kind.check, file)
+
+
+def _refused(read: Callable[[Any], object], what: Any) -> Iterator[Problem]:
+    try:
+        read(what)
+    except InputError as error:
+        yield from error.problems
+
+
+def _unclaimed(suite: Suite, claims: Iterable[Claim]) -> Iterator[Problem]:
+    claimed = {claim.hardware for claim in claims if _checks(claim)}
+    for device in suite.devices():
+        if device not in claimed:
+            message = f"{device} has no claim in any golden file; add one, or its spec is never tested"
+            yield Problem(suite.registry.files[device], 1, message)
+
+
+def _checks(claim: Claim) -> bool:
+    """Whether a claim tests its device: not a replay, excused or undisclosed, and of a kind that asks the device."""
+    excused = claim.is_replay or claim.xfail is not None or claim.undisclosed
+    return not excused and "hardware" in kinds.kind(claim.kind).scopes
+
+
+def _doubles(claims: Iterable[Claim]) -> Iterator[Problem]:
+    """Claims that stand in two files with the same source."""
+    first: dict[tuple[str | None, ...], Claim] = {}
+    for claim in claims:
+        if claim.is_replay:
+            continue
+        about = claim.hardware or claim.architecture or json.dumps(claim.workload)
+        key = (about, claim.id, claim.source.document if claim.source else None, str(claim.workload))
+        other = first.setdefault(key, claim)
+        if other.file != claim.file:
+            place = f"{shown(other.file)}:{other.line}"
+            message = f"'{claim.id}' of {about} is claimed twice from the same document (also {place}); keep one"
+            yield Problem(claim.file, claim.line, message)
+
+
+def unvisited(suite: Suite, root: Path) -> list[Problem]:
+    """Golden files of a folder that pytest did not collect: in skipped folders, behind links, ignored."""
+    message = "not collected by pytest, so its claims were not judged; see norecursedirs, --ignore"
+    files_there = [file for file in suite.files if file.is_relative_to(root.resolve())]
+    return [Problem(file, 1, message) for file in files_there if file.resolve() not in suite.visited]
