@@ -17,10 +17,10 @@ def test_the_python_of_a_page_prints_what_the_page_shows(page, monkeypatch):
     # a fence is no output
     examples = doctest.DocTestParser().get_doctest(text.replace("\n```\n", "\n\n"), {}, page, page, 0)
     assert len(examples.examples) > 10
-    said: list[str] = []
+    message: list[str] = []
     runner = doctest.DocTestRunner(optionflags=options)
-    runner.run(examples, out=said.append)
-    assert "".join(said) == ""
+    runner.run(examples, out=message.append)
+    assert "".join(message) == ""
 
 
 def test_the_files_that_the_page_on_growing_names_are_there():

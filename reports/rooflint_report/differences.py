@@ -18,7 +18,7 @@ class MutantCounts(Record):
     within_digits: int
     uncorroborated: int
     equivalent: int
-    killed_besides: int
+    killed_otherwise: int
     """Killed by uncorroborated claims only."""
     unseen: int
 
@@ -149,7 +149,7 @@ class LeftOut(Record):
     """A device that cannot be read on one side."""
 
     side: Literal["old", "new"]
-    said: str
+    text: str
 
 
 class StatedValue(Record):
@@ -257,7 +257,7 @@ class PowerMoved(Record):
     """null where this side has no answer."""
     new: PowerThen | None
     alone: list[PowerAlone]
-    said: str
+    text: str
 
 
 class Delta(Record):
@@ -272,7 +272,7 @@ class Delta(Record):
     points: BothWays
     """Operating points of devices that both sides have."""
     networks: BothWays
-    recited: int
+    citations_changed: int
     """Facts with the same value from another place."""
     left_out: list[LeftOut]
     changes: list[Change]
@@ -280,7 +280,7 @@ class Delta(Record):
     """Farthest first."""
     power: list[PowerMoved] | None = None
     """Another verdict first, then the farthest; null in older evidence."""
-    said: str
+    text: str
     """The whole in a sentence."""
     also: list[str]
     """What appeared, vanished or was left out."""

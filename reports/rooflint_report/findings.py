@@ -63,7 +63,7 @@ class Power(Record):
     """Whether devices sustain their printed peak within their printed power."""
 
     schema_: Literal["rooflint-power/1"] = "rooflint-power/1"
-    said: list[str]
+    sentences: list[str]
     """The counts, in sentences."""
     verdicts: dict[Sustains, int]
     """Points by the verdict on their load."""
@@ -148,7 +148,7 @@ class Measured(Record):
     """Every measurement of the recordings below golden/measured, beside what the model predicts."""
 
     schema_: Literal["rooflint-measured/1"] = "rooflint-measured/1"
-    said: list[str]
+    sentences: list[str]
     recordings: list[TakenRecording]
     rows: list[MeasuredRow]
     how: str
@@ -178,11 +178,11 @@ class SiliconErrors(Record):
     error: float
     """Mean of |predicted / measured - 1|."""
     error_display: str
-    lean_display: str
+    bias_display: str
     """Bias: geometric mean of predicted / measured, less 1."""
     roofline_display: str
     """Error of the plain roofline."""
-    roofline_lean_display: str
+    roofline_bias_display: str
     bound_display: str
     """What the claim allows."""
     outcome: Outcome
@@ -310,7 +310,7 @@ class Silicon(Record):
     """Calibrated kernel times beside measurements that their constants have not seen."""
 
     schema_: Literal["rooflint-silicon/1"] = "rooflint-silicon/1"
-    said: list[str]
+    sentences: list[str]
     how: str
     """How to have these claims decided."""
     why_not: list[str]

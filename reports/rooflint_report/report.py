@@ -17,7 +17,7 @@ import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint_report import log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
@@ -57,7 +57,7 @@ def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
     content = load_evidence(evidence)
     texts = {html: render_html(content), summary: render_summary(content)}
     for path, text in texts.items():
-        write_whole(path, text)
+        write_atomically(path, text)
     return [(path, len(text.encode())) for path, text in texts.items()]
 
 
@@ -151,7 +151,7 @@ def _environment(**settings: Any) -> Environment:
         "grouped": grouped,
         "ratio": section.ratio_text,
         "deviation": section.deviation,
-        "mended": failures.mended,
+        "fixed": failures.fixed,
         "broken": failures.broken,
         "percent": mutation.percent,
         "share_of": mutation.share_of,

@@ -109,7 +109,7 @@ class Cause(Record):
     """The fact as it is."""
     repair: str | None
     """What to write instead."""
-    mends: int | None = None
+    fixes: int | None = None
     """Claims that pass once the repair is applied in memory; null if it was not tried."""
     breaks: int | None = None
     """Claims that fail once the repair is applied."""
@@ -123,11 +123,11 @@ class Place(Record):
     path: str | None
     from_: str | None
     to: str | None
-    mends: int
+    fixes: int
     """Failing claims that pass with the repair."""
     breaks: int
     """Passing claims that fail with the repair."""
-    reds: int
+    failing: int
     """All failing claims of the run."""
     ids: list[str]
     """Node ids of the claims that name it."""

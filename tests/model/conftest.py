@@ -137,9 +137,9 @@ class Energies:
         coefficients = self.read()
         with pytest.raises(InputError) as caught:
             coefficients.check(self.specs.root / f"{name}.yaml")
-        said = "\n".join(f"{problem.message} (line {problem.line})" for problem in caught.value.problems)
-        assert re.search(rf"\bline {line}\b", said), said
-        return said
+        message = "\n".join(f"{problem.message} (line {problem.line})" for problem in caught.value.problems)
+        assert re.search(rf"\bline {line}\b", message), message
+        return message
 
 
 @pytest.fixture

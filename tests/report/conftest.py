@@ -368,7 +368,7 @@ def _stain(verdicts: list[Record], red: bool) -> None:
         verdict["expected"] |= {"display": "47.9 TFLOP/s", "text": "47.9 TFLOP/s"}
         cause = {"text": "the module has two GCDs, the source prints one", "factor": 2.0, "factor_text": "2"}
         where = {"file": f"{SPECS}/hardware/amd/mi250x.yaml", "line": 15, "repair": "110 CU"}
-        verdict["causes"] = [cause | where | {"mends": 2, "breaks": 0}]
+        verdict["causes"] = [cause | where | {"fixes": 2, "breaks": 0}]
 
 
 def _poison(sheets: list[Record], verdicts: list[Record]) -> None:
@@ -426,16 +426,16 @@ def _problems(nasty: bool) -> list[Record]:
 
 
 def _places(nasty: bool) -> list[Record]:
-    """One repair that mends two of the three reds, and one that only its absence would mend."""
+    """One repair that fixes two of the three failing claims, and one that only its absence would fix."""
     module = {"file": f"{SPECS}/hardware/amd/mi250x.yaml", "line": 15, "path": "units.matrix_core.groups"}
     ids = [f"golden/peaks/amd/mi250x.yaml::peak-matrix_core-{precision}" for precision in ("fp64", "fp32")]
     rate = {"file": f"{SPECS}/architectures/nvidia/ampere-ga10b.yaml", "line": 23, "path": "units.tensor_core.int8"}
     places: list[Record] = [
-        module | {"from": "220 CU", "to": "110 CU", "mends": 2, "breaks": 0, "reds": 3, "ids": ids},
-        rate | {"from": "64 MAC", "to": None, "mends": 1, "breaks": 4, "reds": 3, "ids": ["gone.yaml::peak"]},
+        module | {"from": "220 CU", "to": "110 CU", "fixes": 2, "breaks": 0, "failing": 3, "ids": ids},
+        rate | {"from": "64 MAC", "to": None, "fixes": 1, "breaks": 4, "failing": 3, "ids": ["gone.yaml::peak"]},
     ]
     text = dict.fromkeys(("file", "path", "from", "to"), NASTY)
-    return places + ([text | {"line": None, "mends": 0, "breaks": 1, "reds": 3, "ids": [NASTY]}] if nasty else [])
+    return places + ([text | {"line": None, "fixes": 0, "breaks": 1, "failing": 3, "ids": [NASTY]}] if nasty else [])
 
 
 def _replays() -> list[Record]:
@@ -476,9 +476,9 @@ def _replays() -> list[Record]:
 
 def _mutants(*counts: int) -> Record:
     """Of so many mutants: killable, killed, within digits, uncorroborated, equivalent, killed besides."""
-    names = ("mutants", "killable", "killed", "within_digits", "uncorroborated", "equivalent", "killed_besides")
+    names = ("mutants", "killable", "killed", "within_digits", "uncorroborated", "equivalent", "killed_otherwise")
     found = dict(zip(names, counts, strict=True))
-    seen = found["killed"] + found["killed_besides"] + found["equivalent"]
+    seen = found["killed"] + found["killed_otherwise"] + found["equivalent"]
     return found | {"survived": found["killable"] - found["killed"], "unseen": found["mutants"] - seen}
 
 

@@ -61,7 +61,7 @@ def test_an_older_writer_need_not_know_places(tmp_path, evidence, without):
     older = without(evidence, "places")
     for verdict in older["verdicts"]:
         for cause in verdict["causes"]:
-            cause.pop("mends", None)
+            cause.pop("fixes", None)
             cause.pop("breaks", None)
     file = tmp_path / "evidence.json"
     file.write_text(json.dumps(older), encoding="utf-8")

@@ -95,15 +95,15 @@ def test_a_network_runs_in_its_precision_without_training(precision, channels_la
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         (Setting(precision="int8"), "int8 would be another network"),
         (Setting(graph=True), "graphs are replayed on CUDA devices only"),
         (Setting(precision="tf32"), "a CPU has no tf32"),
     ],
 )
-def test_what_a_cpu_cannot_is_refused_with_the_reason(setting, said):
-    with pytest.raises(NotMeasuredError, match=said):
+def test_what_a_cpu_cannot_is_refused_with_the_reason(setting, message):
+    with pytest.raises(NotMeasuredError, match=message):
         prepared(small, (1, 3, 8, 8), setting)
 
 

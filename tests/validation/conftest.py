@@ -393,7 +393,7 @@ def bench(acme) -> Bench:
 
 
 @pytest.fixture
-def said() -> Callable[[Verdict], str]:
+def message() -> Callable[[Verdict], str]:
     """The text of a verdict in one line, so that wrapping does not matter."""
     return lambda verdict: " ".join(verdict.text().split())
 

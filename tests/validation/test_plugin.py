@@ -137,9 +137,9 @@ def test_what_was_red_is_run_again_and_alone(halved, red):
     again.assert_outcomes(failed=len(OF_INT8))
     assert red(again) == OF_INT8
     halved.edit(SPEC, "int8: [2048 MAC", "int8: [4096 MAC")
-    mended = halved.run("--lf")
-    mended.assert_outcomes(passed=len(OF_INT8))
-    assert mended.ret == 0
+    fixed = halved.run("--lf")
+    fixed.assert_outcomes(passed=len(OF_INT8))
+    assert fixed.ret == 0
 
 
 def test_an_open_world_is_run_again_too(tiny, red):
@@ -479,10 +479,10 @@ def test_evidence_is_not_written_by_a_sleeping_plugin(tiny):
 def test_a_place_where_evidence_cannot_be_written_is_named_without_a_traceback(tiny):
     (tiny.root / "evidence.json").mkdir()
     result = tiny.run("--rooflint-evidence=evidence.json")
-    said = result.stdout.str() + result.stderr.str()
+    message = result.stdout.str() + result.stderr.str()
     assert result.ret != 0
-    assert "evidence.json" in said
-    assert "Traceback" not in said and "INTERNALERROR" not in said
+    assert "evidence.json" in message
+    assert "Traceback" not in message and "INTERNALERROR" not in message
 
 
 def test_folders_of_the_command_line_come_before_those_of_the_project(tiny):

@@ -97,8 +97,8 @@ class Verdicts(Sequence[Verdict]):
         return dict(Counter(one.outcome for one in self.verdicts))
 
     def __str__(self) -> str:
-        said = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items()) or "no claims"
-        return "\n\n".join([*(one.text() for one in self.failures), *map(str, self.problems), said])
+        text = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items()) or "no claims"
+        return "\n\n".join([*(one.text() for one in self.failures), *map(str, self.problems), text])
 
 
 def check(*golden: Path | str, specs: Specs = None) -> Verdicts:

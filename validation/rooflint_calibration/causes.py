@@ -191,8 +191,8 @@ def _of_constants(registry: Registry, family: str) -> Iterator[Parameter]:
         key, document = GROUPS[group].key, file.file(group).document
         for name, spec in file.specs(group).items():
             fact = _unseen(file.fact(group, name), spec.folds, family, document, (key, name))
-            said = name if group == "products" else f"{group}.{name}"
-            yield Parameter(said, fact, _scaler(group, name))
+            label = name if group == "products" else f"{group}.{name}"
+            yield Parameter(label, fact, _scaler(group, name))
 
 
 def _unseen(fact: Fact, folds: Any, family: str, document: Document, path: tuple[str, ...]) -> Fact:
@@ -219,10 +219,10 @@ def _times(whole: Any, path: Sequence[str], factor: float) -> Any:
 
 def _of_chip(one: HeldOut) -> Iterator[Parameter]:
     device = one.rows.device
-    for field, (said, words) in OF_CHIP.items():
+    for field, (label, words) in OF_CHIP.items():
         fact = _fact(one.chip, words)
         if fact is not None and getattr(one.chip, field) is not None:
-            yield Parameter(f"{said} of {device}", fact, _of_device(device, field))
+            yield Parameter(f"{label} of {device}", fact, _of_device(device, field))
 
 
 def _of_device(device: str, field: str) -> Callable[[HeldOut, float], HeldOut]:

@@ -274,8 +274,8 @@ def regimes(table: Published) -> Mapping[str, Mask]:
 def label(table: Published, row: int) -> str:
     """`m 896, n 22016, k 4096`, without a batch, stride or groups of 1."""
     sizes = {name: column[row] for name, column in table.sizes.items()}
-    said = {name: size for name, size in sizes.items() if size > 1 or name not in OPTIONAL.get(table.spec.op, ())}
-    return ", ".join(f"{name} {size:g}" for name, size in said.items())
+    shown = {name: size for name, size in sizes.items() if size > 1 or name not in OPTIONAL.get(table.spec.op, ())}
+    return ", ".join(f"{name} {size:g}" for name, size in shown.items())
 
 
 def _products(table: Published) -> Shapes:

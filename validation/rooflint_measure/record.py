@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from rooflint.base.errors import RooflintError, shown
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint.base.units import OPS_PER_MAC
 
 
@@ -401,7 +401,7 @@ def write(folder: Path, recording: Recording) -> Path:
     file = folder / recording.file_name
     if file.exists():
         raise RecordingError(f"{shown(file)}: exists already; recordings are append-only")
-    write_whole(file, as_json(recording))
+    write_atomically(file, as_json(recording))
     return file
 
 

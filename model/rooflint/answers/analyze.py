@@ -101,7 +101,7 @@ class KernelRecord(Strict):
 
     kernel: str
     kind: str
-    way: ModelName
+    model: ModelName
     """The model that times it."""
     ops: float
     bytes_moved: float
@@ -153,7 +153,7 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
 
 def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) -> Iterator[Section]:
     found = one.prediction
-    yield Prose("Red flags", tuple(flag.said for flag in record.red_flags) or ("none",))
+    yield Prose("Red flags", tuple(flag.message for flag in record.red_flags) or ("none",))
     least = "" if found.silicon else "the roofline is a lower bound"
     yield Grid("Time", Table(("", "", ""), tuple(_time(found, single))), least)
     yield Bars("Latency by bottleneck", (latency_bar(one),), "seconds of a batch")
@@ -180,9 +180,9 @@ def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, s
     flop = rate_unit(found.compute)
     yield "batch latency", format_quantity(found.latency_s, SECONDS), f"{len(found.run)} kernels"
     if found.has("allocation") and not found.silicon:
-        slower = found.latency_of_held_units_s
-        said = f"{slower / found.latency_s:.3g} × as long: idle slots of waves and padding count"
-        yield "with active units only", format_quantity(slower, SECONDS), said
+        slower = found.latency_of_active_units_s
+        text = f"{slower / found.latency_s:.3g} × as long: idle slots of waves and padding count"
+        yield "with active units only", format_quantity(slower, SECONDS), text
     yield "throughput", per_second(found.throughput_per_s), f"batch {found.batch}"
     if single and single.batch != found.batch:
         efficiency = batch_efficiency(single, found)
@@ -203,14 +203,14 @@ MODEL_COLUMNS = ("model", "kernels", "time", "share", "× roofline", "calibratio
 
 def _kernel_models(found: Prediction, times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
     """Kernels by the model that times them, launches included; × roofline: without them."""
-    for way in MODELS:
-        rows = times.kernel_models == way
+    for model in MODELS:
+        rows = times.kernel_models == model
         if not rows.any():
             continue
         seconds, plain = float(times.kernel_s[rows].sum()), float(times.roofline_s[rows].sum())
         longer = f"{float(times.work_s[rows].sum()) / plain:.3g}" if plain else UNKNOWN
         share = percent(seconds / found.latency_s)
-        yield way, str(int(rows.sum())), format_quantity(seconds, SECONDS), share, longer, rests_on(times, way)
+        yield model, str(int(rows.sum())), format_quantity(seconds, SECONDS), share, longer, rests_on(times, model)
 
 
 def _units(found: Prediction) -> Iterator[tuple[str, str, str]]:
@@ -269,7 +269,7 @@ def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
             format_quantity(each.typical, shown),
             " … ".join(format_quantity(end, shown) for end in ends) if len(ends) > 1 else "",
             each.grade,
-            each.said,
+            each.basis,
         )
 
 
@@ -280,12 +280,12 @@ def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
     memory = found.hardware.main_memory()
     if found.fits is not None:
         share = found.peak_bytes / memory.capacity_bytes
-        said = f"{percent(share)} used" if found.fits else f"does NOT fit: needs {share:.3g} × as much"
-        yield memory.name, memory.fact("capacity").display, said
+        text = f"{percent(share)} used" if found.fits else f"does NOT fit: needs {share:.3g} × as much"
+        yield memory.name, memory.fact("capacity").display, text
 
 
 def _amount(one: Amount) -> tuple[str, str, str]:
-    return one.name, UNKNOWN if one.value is None else f"{format_number(one.value)} {one.unit}", one.said
+    return one.name, UNKNOWN if one.value is None else f"{format_number(one.value)} {one.unit}", one.basis
 
 
 LONGEST = "slowest kernels, identical ones grouped"
@@ -293,10 +293,10 @@ TIMES = ("kernel", "time", "share", "bound by", "units", "why")
 
 
 def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
-    seconds, laid = found.times.kernel_s, found.allocation if found.has("allocation") else None
+    seconds, allocation = found.times.kernel_s, found.allocation if found.has("allocation") else None
     alike: dict[tuple[str, ...], list[int]] = {}
     for op in np.argsort(-seconds, kind="stable").tolist():
-        how = (laid.display(op), laid.reason(op)) if laid else (UNKNOWN, "")
+        how = (allocation.display(op), allocation.reason(op)) if allocation else (UNKNOWN, "")
         key = (str(found.run.kinds[op]), format_quantity(float(seconds[op]), SECONDS), found.bounds[op], *how)
         alike.setdefault(key, []).append(op)
     for (kind, shown_s, bound, units, why), ops in list(alike.items())[:most]:
@@ -319,8 +319,19 @@ def _rooflines(one: Contender) -> Rooflines:
 def _kernels(found: Prediction) -> list[dict[str, Any]]:
     """Values of a KernelRecord each; what is not known is None."""
     times, none = found.times, [None] * len(found.run)
-    laid = found.allocation if found.has("allocation") else None
-    counts = (laid.units, laid.total, laid.unit_names, laid.blocks, laid.waves, laid.padding) if laid else ()
+    allocation = found.allocation if found.has("allocation") else None
+    counts = (
+        (
+            allocation.units,
+            allocation.total,
+            allocation.unit_names,
+            allocation.blocks,
+            allocation.waves,
+            allocation.padding,
+        )
+        if allocation
+        else ()
+    )
     arrays = (found.run.op_names, found.run.kinds, times.kernel_models, times.ops, times.bytes_moved)
     columns: list[Sequence[Any]] = [
         *(column.tolist() for column in (*arrays, times.compute_s, times.memory_s, times.launch_s)),

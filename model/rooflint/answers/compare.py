@@ -55,8 +55,8 @@ def _bottlenecks(able: Sequence[Contender]) -> Grid:
     for one in able:
         bounds = one.prediction.bounds
         counts = (bounds.count(name) for name in ("compute", "memory", "launch"))
-        said = [f"{count} ({percent(count / len(bounds))})" for count in counts]
-        rows.append((one.short, *said, str(len(bounds))))
+        text = [f"{count} ({percent(count / len(bounds))})" for count in counts]
+        rows.append((one.short, *text, str(len(bounds))))
     columns = ("device", "compute-bound", "memory-bound", "launch-bound", "kernels")
     return Grid("Bottlenecks", Table(columns, tuple(rows)), "each kernel is bound by the longest of its three times")
 
@@ -210,8 +210,8 @@ def required(found: Comparison, wanted: Sequence[Requirement]) -> Grid:
     rows = [(one.short, *(_met(each, one) for each in wanted), "yes" if one in meeting else "no") for one in found.able]
     table = Table(("device", *(each.text for each in wanted), "all"), tuple(rows))
     strong = tuple(place for place, one in enumerate(found.able) if one in meeting)
-    said = ", ".join(one.short for one in meeting) or "no device"
-    return Grid("Requirements", table, f"{said} {'meet' if len(meeting) > 1 else 'meets'} all of them", strong)
+    text = ", ".join(one.short for one in meeting) or "no device"
+    return Grid("Requirements", table, f"{text} {'meet' if len(meeting) > 1 else 'meets'} all of them", strong)
 
 
 def _met(wanted: Requirement, one: Contender) -> str:

@@ -183,9 +183,9 @@ def _off(question: DeviceKernel) -> str:
     errors = question.errors.values()
     if not errors:
         return " (not a confidence interval)"
-    said = TITLES[question.kernel.topic or ""]
+    text = TITLES[question.kernel.topic or ""]
     return (
-        f" (not a confidence interval); mean error of {said} on families left out of the fit: "
+        f" (not a confidence interval); mean error of {text} on families left out of the fit: "
         f"{min(errors):g} to {max(errors):g} %"
     )
 
@@ -268,8 +268,8 @@ def _facts(question: DeviceKernel) -> Section:
 
 
 def _waits(question: DeviceKernel, one: Breakdown) -> str:
-    said = WAITS[one.bound]
-    return said.replace("matrix units", "CUDA cores") if question.chip.cores else said
+    text = WAITS[one.bound]
+    return text.replace("matrix units", "CUDA cores") if question.chip.cores else text
 
 
 def _kernel(one: Breakdown) -> GemmKernelRecord:

@@ -269,7 +269,7 @@ def _energy(one: Contender, two: Contender) -> Explanation:
     others = (
         (f"all other terms: {percent(rest / whole)} of the difference",) if len(large) < len(terms) and whole else ()
     )
-    return Explanation("energy", (first, *(said for _, said in large), *others, *_power(one, two)), bars)
+    return Explanation("energy", (first, *(text for _, text in large), *others, *_power(one, two)), bars)
 
 
 def energy_bar(one: Contender) -> Bar:
@@ -395,8 +395,8 @@ def _exchanged_chips(mine: Prediction, theirs: SiliconEstimate) -> Iterator[tupl
         return
     chip = mine.silicon.chip
     units = {name: getattr(chip, name) for name in ("sms", "macs_per_clock", "clock_hz", "asynchronous")}
-    said = f"{chip.sms:g} × {chip.macs_per_clock:g} MAC at {format_quantity(chip.clock_hz, HERTZ)}"
-    yield "SMs", said, theirs.on(replace(theirs.chip, **units)).latency_s
+    text = f"{chip.sms:g} × {chip.macs_per_clock:g} MAC at {format_quantity(chip.clock_hz, HERTZ)}"
+    yield "SMs", text, theirs.on(replace(theirs.chip, **units)).latency_s
     shown = format_quantity(chip.tdp_w, WATTS)
     yield "rated power", shown, theirs.on(replace(theirs.chip, tdp_w=chip.tdp_w)).latency_s
 

@@ -66,7 +66,7 @@ class TermRecord(Strict):
     each_low_j: float
     each_high_j: float
     energy_j: float
-    said: str
+    basis: str
     grade: Grade
 
 
@@ -106,7 +106,7 @@ class UnitRecord(Strict):
     """Time-averaged active units of one kind, over the time of the kernels on them."""
 
     kind: str
-    held: float
+    active: float
     total: int
     share_of_latency: Share
 
@@ -116,7 +116,7 @@ class FlagRecord(Strict):
 
     name: Literal["compute", "bandwidth", "idle units", "padding", "memory", "power"]
     value: float
-    said: str
+    message: str
 
 
 class RefusedRecord(Strict):
@@ -151,7 +151,7 @@ class DeviceRecord(Strict):
     peak_bandwidth_bytes_per_s: float
     attained_bandwidth_bytes_per_s: float
     bandwidth_efficiency: Share
-    latency_of_held_units_s: float | None
+    latency_of_active_units_s: float | None
     utilization: Share | None
     units: list[UnitRecord] | None
     fits: bool | None
@@ -163,7 +163,7 @@ class DeviceRecord(Strict):
 
 def device_fields(label: str, found: Prediction) -> dict[str, Any]:
     """Values of a DeviceRecord."""
-    laid = found.has("allocation")
+    allocation = found.has("allocation")
     values = {
         "device": label,
         "name": found.hardware.name,
@@ -176,14 +176,14 @@ def device_fields(label: str, found: Prediction) -> dict[str, Any]:
         "zone": zone(found.compute_efficiency),
         "peak_bandwidth_bytes_per_s": found.bandwidth_bytes_per_s,
         "attained_bandwidth_bytes_per_s": found.attained_bytes_per_s,
-        "latency_of_held_units_s": found.latency_of_held_units_s if laid else None,
-        "utilization": found.utilization if laid else None,
+        "latency_of_active_units_s": found.latency_of_active_units_s if allocation else None,
+        "utilization": found.utilization if allocation else None,
         "units": [UnitRecord.from_object(one, share_of_latency=one.of_latency) for one in found.unit_shares]
-        if laid
+        if allocation
         else None,
         "memory": MemoryRecord.from_object(found, peak_at=found.footprint.peak_op) if found.has("footprint") else None,
         "energy": _energy(found) if found.has("energy") else None,
-        "red_flags": [FlagRecord.from_object(one, said=one.message) for one in red_flags(found)],
+        "red_flags": [FlagRecord.from_object(one, message=one.message) for one in red_flags(found)],
         "not_known": dict(found.reasons),
     }
     return {name: getattr(found, name) for name in DeviceRecord.model_fields if name not in values} | values
@@ -212,7 +212,7 @@ def _term(term: Term) -> TermRecord:
         each_low_j=each.low,
         each_high_j=each.high,
         energy_j=term.total_j,
-        said=each.said,
+        basis=each.basis,
         grade=each.grade,
     )
 

@@ -115,10 +115,10 @@ def _models_insights(able: Sequence[tuple[str, Contender]]) -> Iterator[str]:
     if worst != best:
         share, bound = worst_one.prediction.compute_efficiency, worst_one.prediction.bound
         yield f"{worst} attains the lowest: {percent(share)}; it is {bound}-bound"
-    for name, said in FLAGGED.items():
+    for name, text in FLAGGED.items():
         flagged = [network for network, one in able if any(flag.name == name for flag in red_flags(one.prediction))]
         if flagged:
-            yield f"{len(flagged)} of {len(able)} {said}: {', '.join(flagged)}"
+            yield f"{len(flagged)} of {len(able)} {text}: {', '.join(flagged)}"
 
 
 FLAGGED = {

@@ -33,7 +33,7 @@ class ArithmeticRecord(Strict):
     low_j_per_mac: float
     typical_j_per_mac: float
     high_j_per_mac: float
-    said: str
+    basis: str
     grade: Grade
 
 
@@ -163,7 +163,7 @@ def _ladder(one: TdpEstimate) -> Grid:
     low, high = (_mac(value) for value in (one.arithmetic.low, one.arithmetic.high))
     ends = "" if low == high else f"; from {low} to {high}"
     rows.append(
-        (f"≥ {_mac(one.arithmetic.typical)}", one.arithmetic.grade, f"{OPS_PER_MAC} × {one.arithmetic.said}{ends}")
+        (f"≥ {_mac(one.arithmetic.typical)}", one.arithmetic.grade, f"{OPS_PER_MAC} × {one.arithmetic.basis}{ends}")
     )
     note = "≥ the arithmetic alone: circuits without registers, wires and clocks"
     return Grid("Energy of a MAC", Table(("factor", "grade", "source"), tuple(rows)), note)

@@ -48,7 +48,7 @@ class PowerRecord(Strict):
     low_w: Amount
     typical_w: Amount
     high_w: Amount
-    said: str
+    basis: str
     grade: Grade
     sources: list[PowerSourceRecord]
 
@@ -158,7 +158,7 @@ def _power(power: PowerTerm) -> PowerRecord:
         each_low_j=each.low,
         each_j=each.typical,
         each_high_j=each.high,
-        said=each.said,
+        basis=each.basis,
         grade=each.grade,
         sources=[_source(fact) for fact in each.facts],
     )

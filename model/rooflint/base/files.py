@@ -74,15 +74,15 @@ def _names(value: Any) -> list[str] | None:
     return value if isinstance(value, list) and all(isinstance(name, str) for name in value) else None
 
 
-def write_whole(file: Path, text: str) -> None:
+def write_atomically(file: Path, text: str) -> None:
     """Write UTF-8 with plain newlines to a neighbouring file, then move it there; a missing folder is created.
 
     Readers see the old file or the new one. Raises OSError, or UnicodeEncodeError for text that UTF-8 cannot encode.
     """
-    write_whole_bytes(file, text.encode())
+    write_bytes_atomically(file, text.encode())
 
 
-def write_whole_bytes(file: Path, content: bytes) -> None:
+def write_bytes_atomically(file: Path, content: bytes) -> None:
     """The same for what is not text. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{os.getpid()}")

@@ -193,8 +193,8 @@ class LaunchOverheads:
         """What a document says of a device's own architecture; None where none does. [s]"""
         vendor = hardware.id.partition("/")[0]
         one = self._launch(hardware.kind, vendor, mode)
-        for name, said in one.readings.items() if one else ():
-            if hardware.architecture in said.architectures:
+        for name, reading in one.readings.items() if one else ():
+            if hardware.architecture in reading.architectures:
                 return self._reading(hardware.kind, vendor, mode, name)
         return None
 

@@ -43,7 +43,7 @@ class NodeEnergies:
             return own
         printed = _multiply_add(self.coefficients.process(PRINTED), precision)
         if printed:
-            return printed.times(self.logic(PRINTED), f"{printed.said}, carried to {self.node}")
+            return printed.times(self.logic(PRINTED), f"{printed.basis}, carried to {self.node}")
         if precision not in RELATIVES:
             raise UnknownCoefficientError(f"no energy of {precision} arithmetic is known at any node")
         relative = RELATIVES[precision]
@@ -68,8 +68,8 @@ class NodeEnergies:
         """What an op costs beyond its arithmetic: from nothing to what the power estimate says. [J/op]"""
         whole, bare = self.operation(precision, circuit), self.arithmetic(precision)
         rest = max(0.0, whole.typical - bare.typical)
-        said = f"the rest of a {whole.said} at {self.node}"
-        return Coefficient(0.0, rest, max(rest, whole.high - bare.low), said, (*whole.facts, *bare.facts))
+        basis = f"the rest of a {whole.basis} at {self.node}"
+        return Coefficient(0.0, rest, max(rest, whole.high - bare.low), basis, (*whole.facts, *bare.facts))
 
     @memoised
     def sram(self, array: str) -> Coefficient:
@@ -84,13 +84,13 @@ class NodeEnergies:
         printed = of_range(self.coefficients.process(PRINTED).energy("sram", array))
         if _size(self.node) < _size(PRINTED):
             shrunk = printed.low * self.logic(PRINTED).low
-            said = f"{printed.said}, as {self.node} cells hardly shrink"
-            return Coefficient(shrunk, printed.typical, printed.high, said, printed.facts)
+            basis = f"{printed.basis}, as {self.node} cells hardly shrink"
+            return Coefficient(shrunk, printed.typical, printed.high, basis, printed.facts)
         older = of_range(self.coefficients.process(OLDER).energy("sram", array))
         share = math.log(_size(self.node) / _size(PRINTED)) / math.log(_size(OLDER) / _size(PRINTED))
         typical = printed.typical * (older.typical / printed.typical) ** share
-        said = f"{array} array between {PRINTED} and {OLDER}"
-        return Coefficient(printed.low, typical, older.high, said, (*printed.facts, *older.facts))
+        basis = f"{array} array between {PRINTED} and {OLDER}"
+        return Coefficient(printed.low, typical, older.high, basis, (*printed.facts, *older.facts))
 
     @memoised
     def logic(self, reference: str) -> Coefficient:
@@ -101,11 +101,11 @@ class NodeEnergies:
         if reference == self.node:
             return of_one(reference)
         ratio = _relative(self.coefficients, self.node).times(_inverse(_relative(self.coefficients, reference)))
-        return replace(ratio, said=f"logic at {self.node} over {reference}")
+        return replace(ratio, basis=f"logic at {self.node} over {reference}")
 
     def control(self, event: Coefficient, node: str) -> Coefficient:
         """An event of control that was given for another node, as logic. [J]"""
-        return event if node == self.node else event.times(self.logic(node), f"{event.said}, carried to {self.node}")
+        return event if node == self.node else event.times(self.logic(node), f"{event.basis}, carried to {self.node}")
 
     def _format(self, precision: str) -> Coefficient:
         facts = self.coefficients.circuits()
@@ -144,11 +144,11 @@ def _widened(ratio: Coefficient, facts: Facts) -> Coefficient:
     """A ratio whose ends include that of a foundry."""
     found = [fact for path, fact in facts.items() if path.endswith(f"relative_power.{PRINTED}")]
     ends = [ratio.low, ratio.high, *(fact.value for fact in found)]
-    return Coefficient(min(ends), ratio.typical, max(ends), ratio.said, ratio.facts)
+    return Coefficient(min(ends), ratio.typical, max(ends), ratio.basis, ratio.facts)
 
 
 def _inverse(one: Coefficient) -> Coefficient:
-    return Coefficient(1 / one.high, 1 / one.typical, 1 / one.low, f"1 / {one.said}", one.facts)
+    return Coefficient(1 / one.high, 1 / one.typical, 1 / one.low, f"1 / {one.basis}", one.facts)
 
 
 def _bounded(fact: Fact) -> Coefficient:
@@ -157,9 +157,9 @@ def _bounded(fact: Fact) -> Coefficient:
     return Coefficient(value, value, value, "circuit", (fact,))
 
 
-def of_one(said: str) -> Coefficient:
+def of_one(basis: str) -> Coefficient:
     """A factor that changes nothing."""
-    return Coefficient(1.0, 1.0, 1.0, said)
+    return Coefficient(1.0, 1.0, 1.0, basis)
 
 
 def _size(node: str) -> float:

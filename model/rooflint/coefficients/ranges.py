@@ -98,7 +98,7 @@ class Coefficient:
     low: float
     typical: float
     high: float
-    said: str
+    basis: str
     """Where it comes from, in words: `multiply + add fp16 at 7 nm`."""
     facts: tuple[Fact, ...] = ()
     carried: bool = False
@@ -109,25 +109,25 @@ class Coefficient:
         """The weakest grade of what it rests on; what was carried over is an estimate, however well it was read."""
         return "estimate" if self.carried else weakest(self.facts)
 
-    def times(self, factor: "Coefficient | float", said: str = "") -> "Coefficient":
+    def times(self, factor: "Coefficient | float", basis: str = "") -> "Coefficient":
         """Product with a factor, whose range widens it."""
         other = factor if isinstance(factor, Coefficient) else Coefficient(factor, factor, factor, "")
         return Coefficient(
             self.low * other.low,
             self.typical * other.typical,
             self.high * other.high,
-            said or f"{self.said} × {other.said}".removesuffix(" × "),
+            basis or f"{self.basis} × {other.basis}".removesuffix(" × "),
             _once((*self.facts, *other.facts)),
             self.carried or other.carried,
         )
 
-    def plus(self, other: "Coefficient", said: str = "") -> "Coefficient":
+    def plus(self, other: "Coefficient", basis: str = "") -> "Coefficient":
         """Sum of what happens together."""
         return Coefficient(
             self.low + other.low,
             self.typical + other.typical,
             self.high + other.high,
-            said or f"{self.said} + {other.said}",
+            basis or f"{self.basis} + {other.basis}",
             _once((*self.facts, *other.facts)),
             self.carried or other.carried,
         )
@@ -137,14 +137,14 @@ class Coefficient:
         return replace(self, carried=True)
 
 
-def of_range(found: Range, said: str = "") -> Coefficient:
+def of_range(found: Range, basis: str = "") -> Coefficient:
     """What the documents say of one thing; its facts are those of the typical value, the others widen the range."""
-    return Coefficient(found.low, found.typical, found.high, said or found.what, _once(found.best.facts))
+    return Coefficient(found.low, found.typical, found.high, basis or found.what, _once(found.best.facts))
 
 
-def of_fact(fact: Fact, said: str) -> Coefficient:
+def of_fact(fact: Fact, basis: str) -> Coefficient:
     """What one document says, without a range."""
-    return Coefficient(fact.value, fact.value, fact.value, said, (fact,))
+    return Coefficient(fact.value, fact.value, fact.value, basis, (fact,))
 
 
 def _once(facts: Iterable[Fact]) -> tuple[Fact, ...]:

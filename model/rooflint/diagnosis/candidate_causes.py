@@ -191,7 +191,7 @@ def _round_value(fact: Fact, span: Span) -> float | None:
     if fact.path.endswith(".bus"):
         lanes = round(math.sqrt(low * high) * 8 / _LANE_BITS) * _LANE_BITS / 8
         return lanes if low <= lanes <= high else None
-    exact = fact.value / span.factor  # a small fraction mends to the value that stood there before
+    exact = fact.value / span.factor  # a small fraction becomes the value that stood there before
     small = span.factor != span.middle or low == high
     if low <= exact <= high and small and (not whole or exact == int(exact) or _is_rate(fact, exact)):
         return exact

@@ -62,7 +62,7 @@ class Cause:
 
     needs: int = 0
     """Failed claims that must ask for the repair before it is worth showing."""
-    mends: int | None = None
+    fixes: int | None = None
     """Failed claims that the repair makes pass, where it was tried."""
     breaks: int | None = None
     """Passing claims that it makes fail."""

@@ -62,23 +62,23 @@ def candidates(case: Case) -> list[Cause]:
 
 
 def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0.6) -> list[Cause]:
-    """The causes worth showing: those whose repair was tried, mends most and breaks nothing, then the simplest.
+    """The causes worth showing: those whose repair was tried, fixes most and breaks nothing, then the simplest.
 
     A cause that is much less simple than the best of its kind is left out.
     """
-    asked = [cause for cause in causes if (cause.mends or 0) >= cause.needs and not (cause.needs and cause.breaks)]
-    ranked = sorted(asked, key=lambda cause: (bool(cause.breaks), -(cause.mends or 0), cause.cost))
+    asked = [cause for cause in causes if (cause.fixes or 0) >= cause.needs and not (cause.needs and cause.breaks)]
+    ranked = sorted(asked, key=lambda cause: (bool(cause.breaks), -(cause.fixes or 0), cause.cost))
     if not ranked:
         return []
     best = ranked[0]
     alike = [cause for cause in ranked if bool(cause.breaks) == bool(best.breaks)]
-    if best.mends is None:
+    if best.fixes is None:
         return [cause for cause in alike if cause.cost <= best.cost + within][:most]
-    simplest = min(cause.cost for cause in alike if cause.mends == best.mends)
-    reach = {cause: 3 * within if cause.mends == best.mends else within for cause in alike}  # a tie is not decided
+    simplest = min(cause.cost for cause in alike if cause.fixes == best.fixes)
+    reach = {cause: 3 * within if cause.fixes == best.fixes else within for cause in alike}  # a tie is not decided
     alike = [cause for cause in alike if cause.cost <= simplest + reach[cause]]
-    settled = best.mends > 1 and not best.breaks  # a repair that mends several claims leaves little to guess
-    return [cause for cause in alike if not (settled if cause.mends is None else 2 * cause.mends < best.mends)][:most]
+    settled = best.fixes > 1 and not best.breaks  # a repair that fixes several claims leaves little to guess
+    return [cause for cause in alike if not (settled if cause.fixes is None else 2 * cause.fixes < best.fixes)][:most]
 
 
 def _weighed(case: Case, cause: Cause) -> Cause:
@@ -167,10 +167,10 @@ def _names(case: Case) -> set[str]:
 
 
 def _pair(one: Cause, two: Cause) -> Cause:
-    mend = one if one.fact else two
+    fix = one if one.fact else two
     carried = one.carried and two.carried
     text = f"{one.text}; and {two.text}"
-    return Cause(text, one.factor * two.factor, one.cost + two.cost, mend.fact, mend.repaired, (one, two), carried)
+    return Cause(text, one.factor * two.factor, one.cost + two.cost, fix.fact, fix.repaired, (one, two), carried)
 
 
 def _distinct(causes: Iterable[Cause]) -> Iterator[Cause]:
@@ -179,13 +179,13 @@ def _distinct(causes: Iterable[Cause]) -> Iterator[Cause]:
     for cause in sorted(causes, key=lambda cause: cause.cost):
         trivial = any(abs(part.factor - 1) < 1e-6 for part in cause.parts)
         cancels = len(cause.parts) == 2 and abs(cause.parts[0].factor * cause.parts[1].factor - 1) < 1e-6
-        mend = (cause.fact.path, cause.repair) if cause.fact and cause.repair else cause.text
+        fix = (cause.fact.path, cause.repair) if cause.fact and cause.repair else cause.text
         if trivial or cancels:
             continue
-        first = found.setdefault(mend, cause)
+        first = found.setdefault(fix, cause)
         reason = cause.text.partition(REASON)[2]
         if reason and REASON not in first.text and not first.parts and not cause.parts:
-            found[mend] = replace(first, text=f"{first.text}{REASON}{reason}")
+            found[fix] = replace(first, text=f"{first.text}{REASON}{reason}")
     yield from found.values()
 
 

@@ -111,7 +111,7 @@ def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
     if rated is None:
         raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
     share = of_range(_idle_share(hardware.kind, coefficients))
-    return share.times(of_fact(rated, "rated power"), f"{share.said}, of {rated.display} rated power").as_estimate()
+    return share.times(of_fact(rated, "rated power"), f"{share.basis}, of {rated.display} rated power").as_estimate()
 
 
 def _idle_share(kind: str, coefficients: Coefficients) -> Range:

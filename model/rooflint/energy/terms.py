@@ -193,7 +193,7 @@ def _core(model: EnergyModel) -> Coefficient:
     simple = _event(model, "instruction")
     events = model.energies.events(model.hardware.kind)
     measured = of_range(events.energy("retired"), "an instruction of an out-of-order core, with its operation")
-    found = Coefficient(simple.low, measured.typical, measured.high, measured.said, measured.facts)
+    found = Coefficient(simple.low, measured.typical, measured.high, measured.basis, measured.facts)
     return found.as_estimate()  # of another core than this one
 
 

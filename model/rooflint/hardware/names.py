@@ -124,15 +124,15 @@ class Designations:
         declared = self._declared.get(squeezed(name), ())
         if declared:
             return Meaning(name, declared)
-        said, times = _counted(words(name)[:MOST_WORDS])
+        given, times = _counted(words(name)[:MOST_WORDS])
         by_part: dict[str | None, list[str]] = {}
         for hardware in self._devices:
-            matched, part = _matches(said, hardware)
+            matched, part = _matches(given, hardware)
             if matched:
                 by_part.setdefault(part, []).append(hardware.id)
         for part, devices in by_part.items():
             return Meaning(name, tuple(devices), part, times)
-        return Meaning(name, (), None, times, tuple(self._near(said)))
+        return Meaning(name, (), None, times, tuple(self._near(given)))
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -151,21 +151,21 @@ class Designations:
                 found.setdefault(squeezed(name), {})[hardware.id] = None
         return {name: tuple(devices) for name, devices in found.items()}
 
-    def _near(self, said: Iterable[str]) -> Iterator[str]:
-        wanted = {word for word in said if _tells(word)}
-        whole = "".join(word for word in said if _tells(word))
+    def _near(self, given: Iterable[str]) -> Iterator[str]:
+        wanted = {word for word in given if _tells(word)}
+        whole = "".join(word for word in given if _tells(word))
         begun = [
             one.id for one in self._devices if len(whole) >= SHORTEST and "".join(required(one.id)).startswith(whole)
         ]
         yield from begun or [one.id for one in self._devices if wanted & set(required(one.id))]
 
 
-def _counted(said: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+def _counted(given: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
     """The words without a multiplier, and the multiplier."""
     times, left = 1, []
-    for position, word in enumerate(said):
+    for position, word in enumerate(given):
         match = _TIMES.fullmatch(word)
-        if match and (position in (0, len(said) - 1)):
+        if match and (position in (0, len(given) - 1)):
             times *= int(match[1] or match[2])
         else:
             left.append(word)
@@ -177,10 +177,10 @@ def _tells(word: str) -> bool:
     return not _FORM.fullmatch(word) and not _SIZE.fullmatch(word) and word not in _NOISE and word != "gpu"
 
 
-def _matches(said: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | None]:
+def _matches(given: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | None]:
     """Whether the words mean a device, and the part of it that they name."""
-    left = list(_without(said, required(hardware.id)))
-    if len(left) == len(said):
+    left = list(_without(given, required(hardware.id)))
+    if len(left) == len(given):
         return False, None
     part = next((name for name in hardware.parts if name in left), None)
     allowed = {part, *_own_words(hardware)}
@@ -190,16 +190,16 @@ def _matches(said: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | Non
     return all(word in allowed or word in _NOISE or _fits(word, hardware) for word in left), part
 
 
-def _without(said: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+def _without(given: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
     """What is left once the required words are found, apart or joined (`tpuv5e`, `mi 300 x`); else all of them."""
     joined = "".join(wanted)
-    for start in range(len(said)):
-        for end in range(start + 1, min(len(said), start + len(wanted) + 2) + 1):
-            if "".join(said[start:end]) == joined:
-                return said[:start] + said[end:]
-    if set(wanted) <= set(said):
-        return tuple(word for word in said if word not in wanted)
-    return said
+    for start in range(len(given)):
+        for end in range(start + 1, min(len(given), start + len(wanted) + 2) + 1):
+            if "".join(given[start:end]) == joined:
+                return given[:start] + given[end:]
+    if set(wanted) <= set(given):
+        return tuple(word for word in given if word not in wanted)
+    return given
 
 
 def _fits(word: str, hardware: Hardware) -> bool:

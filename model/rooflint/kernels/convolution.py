@@ -66,8 +66,8 @@ def convolution(*sizes: ArrayLike, **named: ArrayLike) -> Sizes:
 
     Raises RooflintError for what cannot be.
     """
-    unsaid: dict[str, ArrayLike] = dict.fromkeys(Sizes._fields[max(len(sizes), 7) :], 1)
-    found = Sizes(*columns_of(Sizes._fields, *sizes, **(unsaid | named)))
+    omitted: dict[str, ArrayLike] = dict.fromkeys(Sizes._fields[max(len(sizes), 7) :], 1)
+    found = Sizes(*columns_of(Sizes._fields, *sizes, **(omitted | named)))
     for name, channels in (("channels_in", found.channels_in), ("channels_out", found.channels_out)):
         if (channels % found.groups).any():
             raise RooflintError(f"{name}: want a multiple of the groups")

@@ -87,10 +87,10 @@ def allocate(
     chosen = unit or working_units(hardware, compute)[0]
     chosen.fact(f"macs_per_clock.{compute}")
     if layout == "packed":
-        laid = packed_warps(hardware, chosen, workload)
+        allocation = packed_warps(hardware, chosen, workload)
     else:
-        laid = _laid(hardware, workload, compute, chosen, alone=unit is not None, tile=tile)
-    return Allocation(hardware.id, workload.name, compute, workload.op_names, *laid)
+        allocation = _laid(hardware, workload, compute, chosen, alone=unit is not None, tile=tile)
+    return Allocation(hardware.id, workload.name, compute, workload.op_names, *allocation)
 
 
 def _laid(

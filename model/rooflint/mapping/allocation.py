@@ -49,7 +49,7 @@ class UnitArray:
         """Blocks that all units hold at a time: one wave."""
         return sum(pool.units * pool.depth for pool in self.pools)
 
-    def held(self, blocks: Counts) -> Counts:
+    def active(self, blocks: Counts) -> Counts:
         """Units that hold at least one block in the first wave."""
         if not self.deep:
             return np.minimum(blocks, self.total)
@@ -203,12 +203,12 @@ class Allocation:
     @property
     def units(self) -> Counts:
         """Units that hold work in the busiest wave, the first."""
-        return self._each(lambda part: part.array.held(part.blocks.count))
+        return self._each(lambda part: part.array.active(part.blocks.count))
 
     @property
     def last_units(self) -> Counts:
         """Units that hold work in the last wave: fewer where the blocks are no multiple of a wave."""
-        return self._each(lambda part: part.array.held(part.array.tail(part.blocks.count)))
+        return self._each(lambda part: part.array.active(part.array.tail(part.blocks.count)))
 
     @property
     def total(self) -> Counts:

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import write_whole, write_whole_bytes
+from rooflint.base.files import write_atomically, write_bytes_atomically
 from rooflint.output.answer import Answer, write
 from rooflint.output.sections import Bars, Curves, Page
 
@@ -46,11 +46,11 @@ def deliver(answer: Answer, form: str | None, output: Path | None) -> None:
     try:
         place, stream = _place(output)
         if not form and not stream and output.suffix.lower() in DRAWINGS:
-            write_whole_bytes(place, draw(answer, DRAWINGS[output.suffix.lower()]))
+            write_bytes_atomically(place, draw(answer, DRAWINGS[output.suffix.lower()]))
             return
         chosen = form or _form_of(output, stream)
         text = write(answer, chosen)
-        put = _append if stream else write_whole
+        put = _append if stream else write_atomically
         put(place, _uncoloured(text) if chosen == "text" else text)
     except OSError as error:
         raise OutputError(f"{output}: cannot be written ({error.strerror})") from None

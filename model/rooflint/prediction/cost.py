@@ -41,7 +41,7 @@ class Amount:
     name: str
     value: float | None
     unit: str
-    said: str
+    basis: str
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ Cited = tuple[float, str]
 
 def _amount(name: str, unit: str, cited: Callable[[], Cited]) -> Amount:
     try:
-        value, said = cited()
+        value, basis = cited()
     except (NotKnownError, NoPriceError, NoReadingError) as error:
         return Amount(name, None, unit, str(error))
-    return Amount(name, value, unit, said)
+    return Amount(name, value, unit, basis)
 
 
 def _rent(found: Prediction, tables: CostTables) -> Cited:
@@ -95,8 +95,8 @@ def _owned(found: Prediction, tables: CostTables, place: Place) -> Cited:
     total = total_cost_usd(price.usd, running, place.years)
     each = total_cost_per_inference_usd(total, found.throughput_per_s, place.years, place.load_share)
     lasting = f"{place.years:g} years at {100 * place.load_share:g} % load"
-    said = "; ".join((price.citation, lasting, electricity.citation, f"PUE {pue.pue:g}", *found.energy.left_out))
-    return each * MILLION, said
+    basis = "; ".join((price.citation, lasting, electricity.citation, f"PUE {pue.pue:g}", *found.energy.left_out))
+    return each * MILLION, basis
 
 
 def _running(found: Prediction, tables: CostTables, place: Place) -> tuple[float, Reading, Reading]:
@@ -116,11 +116,11 @@ def _break_even(found: Prediction, tables: CostTables, place: Place) -> Cited:
     bought, rented = tables.prices.purchases(device)[0], tables.prices.rents(device)[0]
     running, _, _ = _running(found, tables, place)
     hours = float(break_even_hours(bought.usd, rented.usd_per_h, running))
-    said = "; ".join((f"electricity {running:.3g} USD/h", *found.energy.left_out))
+    basis = "; ".join((f"electricity {running:.3g} USD/h", *found.energy.left_out))
     if math.isinf(hours):
         never = "buying never repays: an hour's electricity costs more than the rent"
-        raise NotKnownError(f"{never} of {rented.citation}; {said}")
-    return hours, "; ".join((bought.citation, rented.citation, said))
+        raise NotKnownError(f"{never} of {rented.citation}; {basis}")
+    return hours, "; ".join((bought.citation, rented.citation, basis))
 
 
 def _carbon(found: Prediction, tables: CostTables, place: Place) -> Cited:
@@ -129,8 +129,8 @@ def _carbon(found: Prediction, tables: CostTables, place: Place) -> Cited:
     energy_j = _mean_w(found, place) / (found.throughput_per_s * place.load_share)
     each = carbon_g_per_inference(energy_j, intensity.g_per_kwh, pue.pue)
     load = [f"{100 * place.load_share:g} % load"] if place.load_share < 1 else []
-    said = "; ".join((intensity.citation, f"PUE {pue.pue:g}, {pue.place}", *load, *found.energy.left_out))
-    return each * MILLION, said
+    basis = "; ".join((intensity.citation, f"PUE {pue.pue:g}, {pue.place}", *load, *found.energy.left_out))
+    return each * MILLION, basis
 
 
 # ---- Formulas; each works on scalars and on arrays

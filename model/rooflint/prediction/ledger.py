@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.errors import refuse
-from rooflint.base.files import write_whole_bytes
+from rooflint.base.files import write_bytes_atomically
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
 from rooflint.prediction.predict import NotKnownError, Prediction, Setting, predict
@@ -202,7 +202,7 @@ _TRUTH = {"true": True, "false": False}
 
 def write_ledger(ledger: Ledger, file: Path) -> None:
     """Write it whole or not at all. Raises OSError."""
-    write_whole_bytes(file, as_bytes(ledger))
+    write_bytes_atomically(file, as_bytes(ledger))
 
 
 def as_bytes(ledger: Ledger) -> bytes:

@@ -57,9 +57,9 @@ def _of_units(prediction: Prediction) -> Iterator[Flag]:
     idle = 1 - prediction.utilization
     if idle > MOST_IDLE_UNITS:
         yield Flag("idle units", idle, f"{percent(idle)} of the units hold no work ({prediction.units} do)")
-    slower = prediction.latency_of_held_units_s / prediction.latency_s
+    slower = prediction.latency_of_active_units_s / prediction.latency_s
     if slower > MOST_PADDING:
-        seconds = format_quantity(prediction.latency_of_held_units_s, SECONDS)
+        seconds = format_quantity(prediction.latency_of_active_units_s, SECONDS)
         message = (
             f"with idle slots and padding counted it would take {seconds}, {slower:.3g} times the roofline latency"
         )

@@ -42,7 +42,7 @@ class UnitShare:
 
     kind: str
     """`SM`, `MXU`, `core`, `tile`"""
-    held: float
+    active: float
     """Over the time of the kernels that lie on them."""
     total: int
     of_latency: float
@@ -51,11 +51,11 @@ class UnitShare:
     @property
     def utilization(self) -> float:
         """Share of the units. [1]"""
-        return self.held / self.total
+        return self.active / self.total
 
     def __str__(self) -> str:
         """`31.4/132 SM`."""
-        return f"{self.held:.3g}/{self.total} {self.kind}"
+        return f"{self.active:.3g}/{self.total} {self.kind}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +207,8 @@ class Prediction:
     def _unit_share(self, kind: str) -> "UnitShare":
         same = self.allocation.unit_names == kind
         seconds = self.times.kernel_s[same]
-        held = float(np.average(self.allocation.units[same], weights=seconds))
-        return UnitShare(kind, held, int(self.allocation.total[same].max()), float(seconds.sum()) / self.latency_s)
+        active = float(np.average(self.allocation.units[same], weights=seconds))
+        return UnitShare(kind, active, int(self.allocation.total[same].max()), float(seconds.sum()) / self.latency_s)
 
     @property
     def units(self) -> str:
@@ -216,7 +216,7 @@ class Prediction:
         return str(self.unit_shares[0])
 
     @property
-    def latency_of_held_units_s(self) -> float:
+    def latency_of_active_units_s(self) -> float:
         """Latency if only what holds work computes: idle slots of the waves and padding are paid for. [s]
 
         Σ max(compute / ((1 − idle slots) × (1 − padding)), memory) + launches; the plain roofline is the least that it
@@ -322,19 +322,19 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
             times = _on_silicon(hardware, run, times, energies, setting)
         except MissingFactError as error:
             reasons["fidelity"] = f"{error}; its latency is that of the roofline, a lower bound"
-    laid = _or_reason(reasons, "allocation", lambda: allocate(hardware, run, compute=compute))
+    allocation = _or_reason(reasons, "allocation", lambda: allocate(hardware, run, compute=compute))
     live = _or_reason(reasons, "footprint", lambda: footprint(run))
 
     def spent() -> Energy:
-        if laid is None:
+        if allocation is None:
             raise NotKnownError(reasons["allocation"])
-        return energy_of(hardware, run, laid, times.kernel_s, energies, storage=times.storage)
+        return energy_of(hardware, run, allocation, times.kernel_s, energies, storage=times.storage)
 
     energy = _or_reason(reasons, "energy", spent)
     floors = isinstance(times, SiliconEstimate) and overhead is None
     if setting.launch != FREE and not floors:
         reasons |= _launch_reason(hardware, energies, setting.launch, overhead)
-    return Prediction(hardware, work, run, times, reasons, overhead, laid, energy, live)
+    return Prediction(hardware, work, run, times, reasons, overhead, allocation, energy, live)
 
 
 def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting: Setting) -> SiliconEstimate:
@@ -368,7 +368,7 @@ def _launch_reason(
     if energies.coefficients.launch_overhead(hardware, launch):
         return {}
     seconds = format_quantity(overhead.typical, SECONDS)
-    others = f"{seconds} of other devices ({overhead.said}) is used instead"
+    others = f"{seconds} of other devices ({overhead.basis}) is used instead"
     return {"launch": f"no launch overhead of a {hardware.kind} like {hardware.id} is known; {others}"}
 
 

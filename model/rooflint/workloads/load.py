@@ -19,7 +19,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint.workloads.flow import Flow
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import load_workload, workload_ids
@@ -66,7 +66,7 @@ class Entry:
             "ops": list(workload.rows()),
             "flow": workload.flow and asdict(workload.flow),
         }
-        write_whole(self.file, json.dumps(kept, separators=(",", ":")) + "\n")
+        write_atomically(self.file, json.dumps(kept, separators=(",", ":")) + "\n")
 
 
 def _flow(kept: Mapping[str, Any] | None) -> Flow | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rooflint.base.errors import InputError, Problem, refuse
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint.base.strict_yaml import Document, load
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.ops import COLUMNS, QUANTITIES, Op
@@ -199,7 +199,7 @@ def _found(value: Any) -> str:
 
 def write_table(workload: Workload, captured: Captured, file: Path) -> None:
     """Write the table of a workload, with how it was captured."""
-    write_whole(file, _text(workload, captured))
+    write_atomically(file, _text(workload, captured))
 
 
 def _text(workload: Workload, captured: Captured) -> str:

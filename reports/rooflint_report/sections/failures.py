@@ -28,7 +28,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Failures:
-    """What failed, and what would mend it."""
+    """What failed, and what would fix it."""
 
     places: list[tuple[Place, list[Witness]]]
     problems: list[Problem]
@@ -69,28 +69,28 @@ def witnesses(place: Place, fails: list[tuple[str, Verdict]]) -> list[Witness]:
     return sorted(found.values(), key=lambda w: -w.claims) + [Witness(name, None, 1) for name in sorted(left)]
 
 
-def mended(mends: int, fails: int | None = None) -> str:
+def fixed(fixes: int, fails: int | None = None) -> str:
     """How many failing claims a repair turns green: `25 of 27 failing claims pass`."""
-    if not mends:
+    if not fixes:
         return "no failing claim passes"
-    if mends == fails:
-        return "the one failing claim passes" if fails == 1 else f"all {counted(mends, 'failing claim')} pass"
-    what = counted(mends, "failing claim") if fails is None else f"{mends} of {counted(fails, 'failing claim')}"
-    return f"{what} {'passes' if mends == 1 else 'pass'}"
+    if fixes == fails:
+        return "the one failing claim passes" if fails == 1 else f"all {counted(fixes, 'failing claim')} pass"
+    what = counted(fixes, "failing claim") if fails is None else f"{fixes} of {counted(fails, 'failing claim')}"
+    return f"{what} {'passes' if fixes == 1 else 'pass'}"
 
 
-def broken(breaks: int, mends: int | None) -> str:
+def broken(breaks: int, fixes: int | None) -> str:
     """What the repair costs: `and no other fails`, `but 3 passing claims fail`."""
     if not breaks:
         return "and no other claim fails"
-    return f"{'but' if mends else 'and'} {counted(breaks, 'passing claim')} {'fails' if breaks == 1 else 'fail'}"
+    return f"{'but' if fixes else 'and'} {counted(breaks, 'passing claim')} {'fails' if breaks == 1 else 'fail'}"
 
 
-def tried(mends: int | None, breaks: int | None) -> str:
+def tried(fixes: int | None, breaks: int | None) -> str:
     """What the repair of a cause did; empty where it was not tried."""
-    if mends is None:
+    if fixes is None:
         return ""
-    return mended(mends) if breaks is None else f"{mended(mends)} {broken(breaks, mends)}"
+    return fixed(fixes) if breaks is None else f"{fixed(fixes)} {broken(breaks, fixes)}"
 
 
 def ruler_x(ratio: float | None) -> int | None:

@@ -37,7 +37,7 @@ class View:
         """The stacked bar of some mutants: (CSS class, what, how many), without what does not occur."""
         numbers = {
             "killed": counts.killed,
-            "besides": counts.killed_besides,
+            "besides": counts.killed_otherwise,
             "lost": counts.survived,
             "unseen": counts.unseen - counts.survived,
             "same": counts.equivalent,

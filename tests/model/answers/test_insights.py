@@ -108,7 +108,9 @@ def test_leads_are_ratios_to_the_next():
     fast = found.winner("latency")
     second = min(one.prediction.latency_s for one in found.able if one is not fast)
     lead = second / fast.prediction.latency_s
-    assert any(f"{fast.short} leads" in said and f"by {lead:.3g} × in latency" in said for said in insights(found))
+    assert any(
+        f"{fast.short} leads" in message and f"by {lead:.3g} × in latency" in message for message in insights(found)
+    )
 
 
 def test_a_trade_off_names_both_and_both_factors():
@@ -117,7 +119,7 @@ def test_a_trade_off_names_both_and_both_factors():
     assert frugal is not fast
     less = fast.prediction.energy_per_sample_j / frugal.prediction.energy_per_sample_j
     faster = frugal.prediction.latency_s / fast.prediction.latency_s
-    (told,) = [said for said in insights(found) if said.startswith("trade-off")]
+    (told,) = [message for message in insights(found) if message.startswith("trade-off")]
     assert told.endswith(
         f"{frugal.short} takes 1/{less:.3g} of the energy of {fast.short}, which is {faster:.3g} × as fast"
     )
@@ -129,13 +131,13 @@ def test_a_lead_of_nearly_nothing_is_told_in_percent():
     found = compare(devices, work, ENERGIES, Setting("int8", fuse=True))
     full, gated = (one.prediction.latency_s for one in found.able)
     assert 1 < gated / full < 1.05
-    assert any(f"by {100 * (gated / full - 1):.2g} % in latency" in said for said in insights(found))
+    assert any(f"by {100 * (gated / full - 1):.2g} % in latency" in message for message in insights(found))
 
 
 def test_launches_are_uneven_only_where_some_are_known():
-    assert any("launch overhead is not known" in said for said in insights(comparison(*FOUR)))
-    assert not any("no launch overhead" in said for said in insights(comparison(*FOUR, launch=FREE)))
-    assert not any("no launch overhead" in said for said in insights(comparison(FOUR[0], FOUR[3])))
+    assert any("launch overhead is not known" in message for message in insights(comparison(*FOUR)))
+    assert not any("no launch overhead" in message for message in insights(comparison(*FOUR, launch=FREE)))
+    assert not any("no launch overhead" in message for message in insights(comparison(FOUR[0], FOUR[3])))
 
 
 def test_the_largest_term_is_the_largest():
@@ -144,21 +146,23 @@ def test_the_largest_term_is_the_largest():
         terms = {term.name: term.total_j for term in one.prediction.energy.terms}
         largest = max(terms, key=terms.get)
         share = terms[largest] / one.prediction.energy_j
-        assert any(f"{one.short}: {100 * share:.3g} % of its energy is {largest}" in said for said in insights(found))
+        assert any(
+            f"{one.short}: {100 * share:.3g} % of its energy is {largest}" in message for message in insights(found)
+        )
 
 
 def test_one_device_has_insights_too():
-    assert any("of the peak is attained" in said for said in insights(comparison("nvidia/h100-sxm5-80gb")))
+    assert any("of the peak is attained" in message for message in insights(comparison("nvidia/h100-sxm5-80gb")))
 
 
 def test_caveats_name_their_device_once():
     found = comparison("nvidia/t4", "intel/gaudi-2", *FOUR)
     told = caveats(found.contenders)
     assert len(told) == len(set(told))
-    assert any(said.startswith("nvidia/t4 does not support bf16") for said in told)
-    assert any(said.startswith("gaudi-2: energy is a lower bound") for said in told)
-    assert any(said.startswith("kpu-t256: its peak is an estimate") for said in told)
-    assert all(re.search(r"t4|gaudi-2|xeon-8490h|kpu-t256", said) for said in told)
+    assert any(message.startswith("nvidia/t4 does not support bf16") for message in told)
+    assert any(message.startswith("gaudi-2: energy is a lower bound") for message in told)
+    assert any(message.startswith("kpu-t256: its peak is an estimate") for message in told)
+    assert all(re.search(r"t4|gaudi-2|xeon-8490h|kpu-t256", message) for message in told)
 
 
 # ---- kernels
@@ -229,8 +233,8 @@ def test_units_and_their_utilization_are_of_the_same_kernels():
     assert sum(share.of_latency for share in found.unit_shares) == pytest.approx(1)
     for share in found.unit_shares:
         same = laid.unit_names == share.kind
-        assert share.held == pytest.approx(np.average(laid.units[same], weights=seconds[same]))
-        assert share.utilization == pytest.approx(share.held / share.total)
+        assert share.active == pytest.approx(np.average(laid.units[same], weights=seconds[same]))
+        assert share.utilization == pytest.approx(share.active / share.total)
     whole = sum(share.utilization * share.of_latency for share in found.unit_shares)
     assert whole == pytest.approx(found.utilization)
 
@@ -240,10 +244,10 @@ def test_units_and_their_utilization_are_of_the_same_kernels():
 
 def test_a_race_of_two_fidelities_is_told():
     found = comparison(*FOUR, fidelity="silicon")
-    (told,) = [said for said in insights(found) if "roofline latency, a lower bound" in said]
+    (told,) = [message for message in insights(found) if "roofline latency, a lower bound" in message]
     assert told.startswith("xeon-8490h, tpu-v4, kpu-t256: roofline latency, a lower bound")
     assert "calibrated latency of h100-sxm5-80gb" in told
-    assert not any("calibrated" in said for said in insights(comparison(*FOUR)))
+    assert not any("calibrated" in message for message in insights(comparison(*FOUR)))
 
 
 def test_a_latency_that_stayed_at_the_roofline_is_shown_as_the_least():
@@ -258,7 +262,7 @@ def test_what_silicon_adds_to_a_roofline_is_told_with_its_parts():
     found = comparison("nvidia/h100-sxm5-80gb", "nvidia/l40s", batch=8, fidelity="silicon")
     (plain,) = comparison("nvidia/l40s", batch=8).able
     times = found.able[1].prediction.latency_s / plain.prediction.latency_s
-    assert any(said.startswith(f"l40s takes {times:.3g} × the roofline latency: ") for said in insights(found))
+    assert any(message.startswith(f"l40s takes {times:.3g} × the roofline latency: ") for message in insights(found))
 
 
 def test_silicon_that_decides_is_told_with_who_would_win_by_the_roofline():
@@ -405,8 +409,8 @@ def test_a_figure_that_helps_closes_the_gap_and_one_that_hurts_widens_it():
     assert "widens" not in told
     # with the H100's launches the TPU is slower, and more than closes the gap; with its bandwidth it is faster still
     told = explain(GPU, TPU, "latency").sentences
-    assert any("launch overhead" in said and said.endswith("more than closes the gap") for said in told)
-    assert any("with the bandwidth" in said and "widens the gap by" in said for said in told)
+    assert any("launch overhead" in message and message.endswith("more than closes the gap") for message in told)
+    assert any("with the bandwidth" in message and "widens the gap by" in message for message in told)
 
 
 def test_an_explanation_says_whether_each_has_room():
@@ -414,7 +418,7 @@ def test_an_explanation_says_whether_each_has_room():
         contender("nvidia/t4", 100_000, compute="fp16"),
         contender("nvidia/h200-sxm-141gb", 1, compute="fp16"),
     )
-    t4 = next(said for said in explain(small, large, "memory").sentences if said.startswith("t4 has"))
-    h200 = next(said for said in explain(small, large, "memory").sentences if said.startswith("h200"))
+    t4 = next(message for message in explain(small, large, "memory").sentences if message.startswith("t4 has"))
+    h200 = next(message for message in explain(small, large, "memory").sentences if message.startswith("h200"))
     assert "does NOT fit" in t4
     assert "% of it is used" in h200

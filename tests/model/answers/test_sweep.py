@@ -42,10 +42,10 @@ def test_an_overtaking_names_who_overtakes_whom_with_both_figures():
     (cross,) = crossovers(found, "latency")
     assert cross.winner_after is found[0]
     told = section(sweep_answer(RESNET, found, ()), "Insights").sentences
-    (said,) = [one for one in told if "overtakes" in one and "in latency" in one]
+    (message,) = [one for one in told if "overtakes" in one and "in latency" in one]
     mine, theirs = (shown(one.at(cross.after), "latency") for one in found)
-    assert said.startswith("h100-sxm5-80gb overtakes tpu-v4 in latency")
-    assert said.index(mine) < said.index(theirs)
+    assert message.startswith("h100-sxm5-80gb overtakes tpu-v4 in latency")
+    assert message.index(mine) < message.index(theirs)
 
 
 def test_a_pair_leads_by_the_factor_to_the_next():
@@ -75,7 +75,7 @@ def test_models_count_what_is_flagged():
     works = [load_workload(f"torchvision/{name}").at_batch(64) for name in names]
     pairs = [(name, contend(device, work, ENERGIES, setting)) for name, work in zip(names, works, strict=True)]
     found = models_answer(pairs, setting, 64, ("nosuch is unknown",))
-    padded = [said for said in found.record.insights if "padding" in said]
+    padded = [message for message in found.record.insights if "padding" in message]
     assert len(padded) == 1
     assert "mobilenet_v2" in padded[0]
     assert found.record.not_captured == ["nosuch is unknown"]
@@ -98,7 +98,7 @@ def rows(found, heading):
 
 def test_the_two_bounds_of_a_latency_stand_beside_each_other():
     prediction, found = analyzed("google/tpu-v4", "bf16", work=load_workload("torchvision/mobilenet_v2"))
-    slower = prediction.latency_of_held_units_s
+    slower = prediction.latency_of_active_units_s
     assert slower > prediction.latency_s
     assert rows(found, "Time")["with active units only"][1] == format_quantity(slower, SECONDS)
 
@@ -109,10 +109,10 @@ def test_padding_is_weighted_by_time():
     assert rows(found, "Units")["padding"][1] == f"{100 * weighted:.3g} %"
 
 
-@pytest.mark.parametrize(("batch", "said"), [(8, "used"), (100_000, "does NOT fit")])
-def test_the_memory_says_whether_it_fits(batch, said):
+@pytest.mark.parametrize(("batch", "message"), [(8, "used"), (100_000, "does NOT fit")])
+def test_the_memory_says_whether_it_fits(batch, message):
     _, found = analyzed("nvidia/t4", batch=batch)
-    assert said in rows(found, "Memory")["gddr6"][2]
+    assert message in rows(found, "Memory")["gddr6"][2]
 
 
 def test_alike_kernels_stand_together_and_their_shares_add_up():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rooflint.base.errors import InputError, Problem
-from rooflint.base.files import configured, share, write_whole
+from rooflint.base.files import configured, share, write_atomically
 
 
 @pytest.fixture
@@ -118,16 +118,16 @@ def test_what_is_no_share_is_refused_with_its_line(project, value):
 
 def test_a_file_is_replaced_and_its_folder_made(tmp_path):
     file = tmp_path / "deep" / "a.yaml"
-    write_whole(file, "old")
-    write_whole(file, "new ×\n")
+    write_atomically(file, "old")
+    write_atomically(file, "new ×\n")
     assert file.read_bytes() == "new ×\n".encode()
     assert [path.name for path in file.parent.iterdir()] == ["a.yaml"]
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path):
     file = tmp_path / "a.yaml"
-    write_whole(file, "old")
+    write_atomically(file, "old")
     with pytest.raises(UnicodeEncodeError):
-        write_whole(file, "new \ud800")
+        write_atomically(file, "new \ud800")
     assert file.read_text(encoding="utf-8") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.yaml"]

@@ -6,11 +6,11 @@ from rooflint.base.text import counted, row, some
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [("", ""), ("a", "a"), ("abc", "a, b, c"), ("abcd", "a, b, c and 1 more"), ("abcabcde", "a, b, c and 2 more")],
 )
-def test_three_names_are_said_and_the_others_counted(names, said):
-    assert some(names) == said
+def test_three_names_are_said_and_the_others_counted(names, message):
+    assert some(names) == message
 
 
 def test_a_count_has_a_plural_but_for_one():

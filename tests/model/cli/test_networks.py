@@ -106,7 +106,7 @@ def test_the_figures_are_those_of_the_model():
     assert sum(term["energy_j"] for term in row["energy"]["terms"]) == pytest.approx(found.energy_j, rel=1e-12, abs=0)
     assert row["memory"]["peak_bytes"] == found.peak_bytes
     assert row["units"] == [
-        {"kind": one.kind, "held": one.held, "total": one.total, "share_of_latency": one.of_latency}
+        {"kind": one.kind, "active": one.active, "total": one.total, "share_of_latency": one.of_latency}
         for one in found.unit_shares
     ]
 
@@ -280,10 +280,10 @@ def test_a_record_says_which_fidelity_was_asked_for_and_which_each_device_has():
 
 def test_kernels_on_silicon_say_by_which_formula_and_add_up():
     found = asked("analyze", "vit_b_16", "gpu", "--fidelity", "silicon", "--launch", "graph")
-    assert {one["way"] for one in found["per_kernel"]} == {"product", "convolution", "attention", "stream"}
+    assert {one["model"] for one in found["per_kernel"]} == {"product", "convolution", "attention", "stream"}
     launches = sum(one["launch_s"] for one in found["per_kernel"])
     assert found["waits_s"]["launch"] == pytest.approx(launches, rel=1e-12)
-    assert {one["way"] for one in asked("analyze", "vit_b_16", "gpu")["per_kernel"]} == {"roofline"}
+    assert {one["model"] for one in asked("analyze", "vit_b_16", "gpu")["per_kernel"]} == {"roofline"}
 
 
 def test_a_list_has_the_fidelity_that_a_device_has():

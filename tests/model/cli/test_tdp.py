@@ -150,7 +150,7 @@ readings: {base: {conditions: ours, op: {fp32: [2.6 pJ/op, us, table 1]}}}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--process", "9nm"), "nearest: 8nm, 10nm"),
         (("--circuit", "tensor"), "unknown circuit 'tensor'"),
@@ -162,10 +162,10 @@ readings: {base: {conditions: ours, op: {fp32: [2.6 pJ/op, us, table 1]}}}
         (("-o", "tdp.docx"), "want a suffix that names a format"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(arguments, said):
+def test_what_cannot_be_read_is_one_sentence(arguments, message):
     with pytest.raises(RooflintError) as caught:
         run(*arguments)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -36,8 +36,8 @@ def test_a_part_of_one_document_may_exceed_the_whole_of_another(energies):
 
 def test_a_transition_costs_about_twice_a_random_bit(energies):
     # 310 pJ for 2560 bit mm and 240 fJ for a transition are 0.505 of one another; one taken for the other is 1
-    said = energies.refused("process/45nm", "random_bit: [0.12", "random_bit: [0.24")
-    assert said.startswith(
+    message = energies.refused("process/45nm", "random_bit: [0.12", "random_bit: [0.24")
+    assert message.startswith(
         "readings.one.wire.random_bit: 0.24 pJ/bit/mm is not about half of the 0.24 pJ/bit/mm (line "
     )
 
@@ -46,14 +46,14 @@ def test_two_readings_of_one_operation_are_held_together(energies):
     # 1.1 / 16 = 0.06875
     energies.texts["process/45nm"] += "  two: {multiply: {fp16: [1.2 pJ/op, b, t. 9]}}\n"
     assert energies.read().process("45nm").energy("multiply", "fp16").high == pytest.approx(1.2e-12, rel=1e-9, abs=0)
-    said = energies.refused("process/45nm", "[1.1 pJ/op", "[0.06875 pJ/op")
-    assert "readings.two.multiply.fp16: 1.2 pJ/op is 17.5 times the 0.06875 pJ/op in line" in said
+    message = energies.refused("process/45nm", "[1.1 pJ/op", "[0.06875 pJ/op")
+    assert "readings.two.multiply.fp16: 1.2 pJ/op is 17.5 times the 0.06875 pJ/op in line" in message
 
 
 def test_a_file_is_named_by_its_node(energies):
     energies.texts["process/hopper"] = energies.texts["process/45nm"]
-    said = energies.refused("process/hopper", "name: 45 nm", "name: Hopper")
-    assert said.startswith("'hopper' is not a process node: want a name such as 4nm.yaml")
+    message = energies.refused("process/hopper", "name: 45 nm", "name: Hopper")
+    assert message.startswith("'hopper' is not a process node: want a name such as 4nm.yaml")
 
 
 # ---- What cannot all be true of events, idle power and launches: slips of 8 and of 1000 where readings meet
@@ -119,11 +119,11 @@ def test_parts_that_share_something_are_held_against_the_whole_one_by_one(energi
     energies.edit("events/gpu", "covers: [operands]", "covers: [fetch, operands]")
     energies.edit("events/gpu", "[9 pJ,", "[25 pJ,")
     assert energies.read().events("gpu").energy("operands")
-    said = energies.refused("events/gpu", "[25 pJ,", "[31 pJ,")
-    assert "31 pJ is a part of, and above, the 30 pJ in line" in said
+    message = energies.refused("events/gpu", "[25 pJ,", "[31 pJ,")
+    assert "31 pJ is a part of, and above, the 30 pJ in line" in message
 
 
 def test_a_file_is_named_by_its_kind(energies):
     energies.texts["events/toaster"] = energies.texts["events/gpu"]
-    said = energies.refused("events/toaster", "name: GPU", "name: Toaster")
-    assert said.startswith("'toaster' is not a kind of processor: want one of cpu, gpu, tpu, kpu, npu")
+    message = energies.refused("events/toaster", "name: GPU", "name: Toaster")
+    assert message.startswith("'toaster' is not a kind of processor: want one of cpu, gpu, tpu, kpu, npu")

@@ -168,8 +168,8 @@ def every():
 
 def test_every_coefficient_lies_between_its_ends():
     for one in every():
-        assert 0 <= one.low <= one.typical <= one.high < math.inf, one.said
-        assert one.said
+        assert 0 <= one.low <= one.typical <= one.high < math.inf, one.basis
+        assert one.basis
 
 
 @pytest.mark.parametrize("precision", KNOWN)

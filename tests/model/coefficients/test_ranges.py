@@ -36,7 +36,7 @@ def test_a_range_is_carried_with_its_ends_and_with_the_facts_of_its_typical_valu
     per_bit = [end / 8e-12 for end in (found.low, found.typical, found.high)]
     assert per_bit == near([2.5, 3.44, 3.44])
     assert [fact.source.grade for fact in found.facts] == ["quoted"]
-    assert found.said == "hbm3e device"
+    assert found.basis == "hbm3e device"
 
 
 def test_one_fact_has_no_range():
@@ -50,7 +50,7 @@ def test_a_sum_is_end_by_end():
     # 0.34 + 0.16 = 0.5 pJ
     whole = of_range(MULTIPLY).plus(of_range(ADD))
     assert whole.typical == near(0.5e-12)
-    assert whole.said == "7nm multiply fp16 + 7nm add fp16"
+    assert whole.basis == "7nm multiply fp16 + 7nm add fp16"
     assert len(whole.facts) == 2
     assert Coefficient(1, 2, 4, "one").plus(Coefficient(0, 3, 7, "other")) == Coefficient(1, 5, 11, "one + other")
 

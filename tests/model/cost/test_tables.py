@@ -13,8 +13,8 @@ DEVICES = sorted({device for layer in SHIPPED._files.layers() for file in layer 
 
 def test_a_price_of_a_node_among_prices_of_chips_is_refused(economics):
     # eight of 2 USD/h are 16, inside the window, and 10.7 times the cheapest
-    said = economics.refused("prices/acme", "[2 USD/h", "[16 USD/h")
-    assert "acme/one: 16 USD/h is 10.7 times the 1.5 USD/h in line 10; a price of a node, or a wrong unit?" in said
+    message = economics.refused("prices/acme", "[2 USD/h", "[16 USD/h")
+    assert "acme/one: 16 USD/h is 10.7 times the 1.5 USD/h in line 10; a price of a node, or a wrong unit?" in message
 
 
 def test_terms_are_compared_with_their_own_kind(economics):
@@ -34,13 +34,13 @@ def test_a_price_may_fall_far_in_a_few_years(economics):
 
 
 def test_a_day_that_is_given_twice_is_refused(economics):
-    said = economics.refused("prices/acme", "us-one, date: 2024-03-01", "us-one, date: 2025-03-01")
-    assert "devices.acme/one.rent: Big Cloud has a price of 2025-03-01 already, in line 8; keep one" in said
+    message = economics.refused("prices/acme", "us-one, date: 2024-03-01", "us-one, date: 2025-03-01")
+    assert "devices.acme/one.rent: Big Cloud has a price of 2025-03-01 already, in line 8; keep one" in message
 
 
 def test_a_device_that_nobody_knows_is_refused_with_the_nearest(economics):
-    said = economics.refused("prices/acme", "  acme/one:", "  acme/onee:")
-    assert "devices.acme/onee: unknown device 'acme/onee'; did you mean acme/one?" in said
+    message = economics.refused("prices/acme", "  acme/one:", "  acme/onee:")
+    assert "devices.acme/onee: unknown device 'acme/onee'; did you mean acme/one?" in message
 
 
 def test_the_newest_shipped_rent_of_a_device_times_eight_is_refused_wherever_another_one_is_near():
@@ -221,8 +221,8 @@ def test_places_that_lie_in_each_other_end(economics):
 
 
 def test_a_year_that_is_given_twice_is_refused(economics):
-    said = economics.refused("grid/one", "year: 2022}", "year: 2023}")
-    assert "places.one.carbon: 2023 is given already, in line 9; keep one" in said
+    message = economics.refused("grid/one", "year: 2022}", "year: 2023}")
+    assert "places.one.carbon: 2023 is given already, in line 9; keep one" in message
 
 
 def test_own_figures_hide_the_packaged_ones_of_that_kind_and_place(economics):

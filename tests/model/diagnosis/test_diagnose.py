@@ -279,8 +279,8 @@ def test_every_cause_explains_the_ratio_and_every_repair_repairs_it(rate, data, 
             assert cause.factor == pytest.approx(math.prod(part.factor for part in cause.parts), rel=1e-9)
         elif cause.fact and cause.repair:
             # a repair is shown with six digits
-            mended = cause.fact.with_value(cause.fact.value * _shown(cause.repair) / _shown(cause.fact.display))
-            again = wrong.with_facts({cause.fact.path: mended}).unit(unit.name).peak_ops_per_s(precision)
+            fixed = cause.fact.with_value(cause.fact.value * _shown(cause.repair) / _shown(cause.fact.display))
+            again = wrong.with_facts({cause.fact.path: fixed}).unit(unit.name).peak_ops_per_s(precision)
             assert again == pytest.approx(right, rel=1e-3)
 
 
@@ -340,17 +340,17 @@ def test_what_dies_of_one_generation_share_is_no_better_suspect_than_a_rate_that
 # ------------------------------------------------------------------------------------------------- what a trial tells
 
 
-def tried(text, cost, mends=None, breaks=None):
-    return Cause(text, 0.5, cost, mends=mends, breaks=breaks)
+def tried(text, cost, fixes=None, breaks=None):
+    return Cause(text, 0.5, cost, fixes=fixes, breaks=breaks)
 
 
 def test_a_repair_that_mends_more_goes_before_a_simpler_one():
-    found = shortlist([tried("simple", 1.0, mends=1, breaks=0), tried("mends", 1.2, mends=4, breaks=0)])
-    assert found[0].text == "mends"
+    found = shortlist([tried("simple", 1.0, fixes=1, breaks=0), tried("fixes", 1.2, fixes=4, breaks=0)])
+    assert found[0].text == "fixes"
 
 
 def test_a_repair_that_breaks_what_is_green_comes_after_one_that_does_not():
-    found = shortlist([tried("breaks", 1.0, mends=9, breaks=1), tried("clean", 1.5, mends=1, breaks=0)])
+    found = shortlist([tried("breaks", 1.0, fixes=9, breaks=1), tried("clean", 1.5, fixes=1, breaks=0)])
     assert found[0].text == "clean"
 
 
@@ -437,9 +437,11 @@ def test_an_expectation_that_is_another_devices_sparse_figure_is_named_as_that()
 
 def test_a_figure_that_is_two_things_is_said_to_be_both():
     # 989 on an H100 is dense BF16 and sparse TF32
-    said = texts("nvidia/h100-sxm5-80gb", "tensor_core", "tf32", 989e12, 0.5e12)
-    assert "the expectation is a figure with structured sparsity, the peak is dense" in said
-    assert any(text.startswith("the expectation is the dense BF16 peak (tensor_core), 989.4 TFLOP/s") for text in said)
+    message = texts("nvidia/h100-sxm5-80gb", "tensor_core", "tf32", 989e12, 0.5e12)
+    assert "the expectation is a figure with structured sparsity, the peak is dense" in message
+    assert any(
+        text.startswith("the expectation is the dense BF16 peak (tensor_core), 989.4 TFLOP/s") for text in message
+    )
 
 
 def test_groups_that_contradict_those_of_the_other_units_are_the_first_cause():

@@ -20,7 +20,7 @@ ENERGIES = Energies(Coefficients(REGISTRY))
 def test_an_access_is_that_of_the_device():
     # HBM2: 3.97 pJ/bit, 3.92 by another section; 13.11 of the path and 3.9 to 7.0 of nobody knows what are left
     found = ENERGIES.access("hbm2")
-    assert found.said == "hbm2 device"
+    assert found.basis == "hbm2 device"
     assert found.typical == near(3.97 * 8e-12)
     assert found.low == near(3.92 * 8e-12)
     assert found.high == near(3.97 * 8e-12)
@@ -28,12 +28,12 @@ def test_an_access_is_that_of_the_device():
 
 @pytest.mark.parametrize(("memory", "scope"), [("ddr3", "core"), ("ddr4", "unstated"), ("hbm", "unstated")])
 def test_where_no_document_has_the_device_the_next_best_is_taken_and_said(memory, scope):
-    assert ENERGIES.access(memory).said == f"{memory} {scope}"
+    assert ENERGIES.access(memory).basis == f"{memory} {scope}"
 
 
 def test_a_whole_access_goes_before_its_device(energies):
     energies.edit("memory/hbm9", "io: {scope: io, typical: [0.5", "io: {scope: access, typical: [4.5")
-    assert Energies(energies.read()).access("hbm9").said == "hbm9 access"
+    assert Energies(energies.read()).access("hbm9").basis == "hbm9 access"
 
 
 def test_the_way_over_the_chip_is_never_in_an_access():

@@ -59,12 +59,12 @@ def test_bytes_alone_take_idle_power_and_accesses():
 
 def test_traffic_that_nobody_says_is_between_nothing_and_all():
     h100 = REGISTRY.get("nvidia/h100-sxm5-80gb")
-    unsaid = power_of(h100, Work("tensor_core", "fp16", 600e12), ENERGIES)
+    omitted = power_of(h100, Work("tensor_core", "fp16", 600e12), ENERGIES)
     none = power_of(h100, Work("tensor_core", "fp16", 600e12, 0.0, 0.0), ENERGIES)
     full = h100.main_memory().bandwidth_bytes_per_s
     every = power_of(h100, Work("tensor_core", "fp16", 600e12, full, full), ENERGIES)
-    assert (unsaid.low_w, unsaid.typical_w) == (none.low_w, none.typical_w)
-    assert unsaid.high_w == every.high_w > none.high_w
+    assert (omitted.low_w, omitted.typical_w) == (none.low_w, none.typical_w)
+    assert omitted.high_w == every.high_w > none.high_w
 
 
 def test_a_datapath_that_nobody_knows_is_left_out_in_words():
@@ -74,7 +74,7 @@ def test_a_datapath_that_nobody_knows_is_left_out_in_words():
     old = replace(process, quantity=replace(process.quantity, value=45e-9, text="45 nm"))
     found = power_of(replace(h100, facts={**h100.facts, "process": old}), Work("tensor_core", "fp16", 600e12), ENERGIES)
     assert found.low_w == pytest.approx(145 + 450)
-    assert any("the datapath is not counted" in said for said in found.left_out)
+    assert any("the datapath is not counted" in message for message in found.left_out)
 
 
 def test_arithmetic_that_nobody_knows_is_an_error():

@@ -173,7 +173,7 @@ def test_names_are_read_in_any_case():
 
 
 @pytest.mark.parametrize(
-    ("thing", "text", "said"),
+    ("thing", "text", "message"),
     [
         ("node", "9nm", "no energy of an op is known at process '9nm'; nearest: 8nm, 10nm"),
         ("node", "45nm", "nearest: 22nm, 28nm"),
@@ -183,10 +183,10 @@ def test_names_are_read_in_any_case():
         ("precision", "fp6", "no factor of precision 'fp6' is known; want one of fp64, fp32"),
     ],
 )
-def test_what_is_not_known_is_told_the_nearest(thing, text, said):
+def test_what_is_not_known_is_told_the_nearest(thing, text, message):
     with pytest.raises(UnknownFactorError) as caught:
         getattr(FACTORS, thing)(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -235,7 +235,7 @@ def test_doublings_end_where_they_are_told_to(low, doublings):
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "said"),
+    ("read", "text", "message"),
     [
         (alus_of, "65536:1024", "--alus: want a range from low to high, found '65536:1024'"),
         (alus_of, "0", "--alus: want a whole number from 1 to 1000000000"),
@@ -253,8 +253,8 @@ def test_doublings_end_where_they_are_told_to(low, doublings):
         (clocks_of, "nanGHz", "--clock: want a clock"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_sentence(read, text, said):
+def test_what_cannot_be_read_is_said_in_one_sentence(read, text, message):
     with pytest.raises(RangeError) as caught:
         read(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -380,9 +380,9 @@ def test_a_circuit_is_one_that_energies_are_known_for(specs):
 
 
 def test_a_kind_is_one_of_the_table(refused):
-    (said,) = refused("kind: toaster  # here\n", head="name: One\n")
-    assert said.startswith("kind: want 'cpu', 'gpu', 'tpu', 'kpu'")
-    assert said.endswith(", found 'toaster'")
+    (message,) = refused("kind: toaster  # here\n", head="name: One\n")
+    assert message.startswith("kind: want 'cpu', 'gpu', 'tpu', 'kpu'")
+    assert message.endswith(", found 'toaster'")
 
 
 @pytest.mark.parametrize(("text", "key"), [("kind: gpu  # here\n", "name"), ("name: One  # here\n", "kind")])

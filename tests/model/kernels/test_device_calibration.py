@@ -73,7 +73,7 @@ def test_the_launch_is_all_that_lies_between_two_kernels():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             "hardware: nvidia/l40s",
@@ -87,8 +87,8 @@ def test_the_launch_is_all_that_lies_between_two_kernels():
         ("launch:", "lunch:", r"unknown key 'lunch'; did you mean 'launch'"),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_line(mine, old, new, said):
-    with pytest.raises(InputError, match=said):
+def test_a_wrong_file_is_refused_with_its_line(mine, old, new, message):
+    with pytest.raises(InputError, match=message):
         mine(old, new)
 
 

@@ -310,7 +310,7 @@ def test_no_network_on_a_gpu_beats_its_roofline(launch, fuse):
             for name in ("roofline", "silicon")
         )
         assert (found.times.kernel_s >= plain.times.kernel_s * (1 - ROUNDING)).all(), device
-        assert found.latency_of_held_units_s == found.latency_s
+        assert found.latency_of_active_units_s == found.latency_s
         # its chip is the device: one unit, all of its groups, one memory
         assert peak_ops_per_s(found.silicon.chip) == pytest.approx(plain.peak_ops_per_s, rel=1e-12)
         assert found.silicon.chip.bandwidth_bytes_per_s == plain.bandwidth_bytes_per_s

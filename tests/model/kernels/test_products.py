@@ -107,14 +107,14 @@ def test_each_precision_has_the_model_that_was_measured_in_it():
 
 
 @pytest.mark.parametrize(
-    ("op", "options", "said"),
+    ("op", "options", "message"),
     [
         ("gemv", {}, "op: want one of gemm, .*, found 'gemv'"),
         ("gemm", {"scale": "tensor"}, r"gemm in bf16 has no option 'scale' \(known: none\)"),
     ],
 )
-def test_what_no_model_has_is_refused(op, options, said):
-    with pytest.raises(KernelError, match=said):
+def test_what_no_model_has_is_refused(op, options, message):
+    with pytest.raises(KernelError, match=message):
         kernel_for(op, "bf16", H100, **options)
     with pytest.raises(KernelError, match="scale: want one of tensor, block, found 'row'"):
         kernel_for("gemm", "fp8", H100, scale="row")

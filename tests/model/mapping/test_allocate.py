@@ -244,11 +244,11 @@ def of_several_sizes(hardware, op, compute):
     )
     blocks = grid(op, rows, columns) if op.macs else math.ceil(op.elements_out / least)
     room = [int(unit.macs_per_clock(compute)) // least for unit in tiles for _ in range(unit.groups)]
-    left, held = blocks, 0
+    left, active = blocks, 0
     for slots in room:
-        held += left > 0
+        active += left > 0
         left -= slots
-    return held, len(room), math.ceil(blocks / sum(room))
+    return active, len(room), math.ceil(blocks / sum(room))
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
@@ -308,13 +308,13 @@ def walked(m, n, k, groups, rows, columns, systolic):
     """Slow twin: every tile reads the rows and columns that it covers; a systolic array keeps the columns it has."""
     read = 0
     for _ in range(groups):
-        held = set()
+        active = set()
         for top in range(0, m, rows):
             for left in range(0, n, columns):
                 read += k * len(range(top, min(top + rows, m)))
-                if not systolic or left not in held:
+                if not systolic or left not in active:
                     read += k * len(range(left, min(left + columns, n)))
-                held.add(left)
+                active.add(left)
     return read + groups * m * n
 
 

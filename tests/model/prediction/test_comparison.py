@@ -103,13 +103,13 @@ def test_launches_that_decide_are_told():
     found = comparison(*FOUR, fuse=True)
     assert found.winner("latency").label == "google/tpu-v4"
     assert flips(found, found.without_launches)["latency"].label == "nvidia/h100-sxm5-80gb"
-    assert any(said.startswith("launch overhead decides latency") for said in insights(found))
+    assert any(message.startswith("launch overhead decides latency") for message in insights(found))
     assert flips(comparison(*FOUR, fuse=True, launch=FREE), None) == {}
 
 
 def test_a_range_that_leaves_the_order_open_is_told():
     found = comparison("nvidia/h100-sxm5-80gb", "nvidia/h200-sxm-141gb")
-    assert any("their published ranges overlap" in said for said in insights(found))
+    assert any("their published ranges overlap" in message for message in insights(found))
 
 
 @pytest.mark.parametrize("compute", ["bf16", "int8"])
@@ -122,7 +122,7 @@ def test_any_two_devices_have_an_answer(compute):
 def test_more_devices_than_a_reader_follows_are_counted():
     found = compare(REGISTRY.readable(), RESNET, ENERGIES, Setting("fp16"))
     assert len(insights(found)) < 20
-    assert any("devices have the red flag" in said for said in insights(found))
+    assert any("devices have the red flag" in message for message in insights(found))
 
 
 def test_a_device_that_cannot_run_it_keeps_its_reason_and_stops_nobody():

@@ -37,7 +37,7 @@ def test_rent_is_price_over_throughput():
     price = BOOKS.prices.rents("nvidia/h100-sxm5-80gb")[0]
     expected = price.usd_per_h / 3600 / found.throughput_per_s * 1e6
     assert figures["rent of 10⁶ inferences"].value == pytest.approx(expected, rel=1e-9)
-    assert price.citation in figures["rent of 10⁶ inferences"].said
+    assert price.citation in figures["rent of 10⁶ inferences"].basis
 
 
 def test_carbon_is_energy_times_pue_times_intensity():
@@ -77,7 +77,7 @@ def test_what_nobody_priced_is_said_and_never_zero():
     _, figures = spent("nvidia/gb200-gpu")
     rent = figures["rent of 10⁶ inferences"]
     assert rent.value is None
-    assert "no price known" in rent.said
+    assert "no price known" in rent.basis
 
 
 @pytest.mark.parametrize("place", ["carbon", "electricity", "pue"])
@@ -90,7 +90,7 @@ def test_an_unknown_place_is_an_error_with_the_nearest_ones(place):
 def test_a_reading_that_nobody_printed_is_a_reason(own):
     amounts = own.spent(electricity="fra")
     assert (amounts[OWNED].value, amounts[EVEN].value) == (None, None)
-    assert amounts[OWNED].said == "no electricity known of fra"
+    assert amounts[OWNED].basis == "no electricity known of fra"
     assert amounts[CARBON].value > 0
 
 
@@ -170,7 +170,7 @@ def test_buying_repays_when_the_rent_that_is_saved_less_electricity_has_paid_for
     assert 0.01 < running < 0.1
     even = own.spent()[EVEN]
     assert even.value == pytest.approx(1000 / (0.50 - running), rel=1e-9)
-    assert even.said.endswith(f"electricity {running:.3g} USD/h")
+    assert even.basis.endswith(f"electricity {running:.3g} USD/h")
 
 
 def test_a_device_that_waits_draws_less_and_repays_sooner_by_the_clock(own):
@@ -184,7 +184,7 @@ def test_where_electricity_costs_more_than_the_rent_buying_never_repays_and_that
     own.edit("prices", "0.50 USD/h", "0.01 USD/h")
     even = own.spent()[EVEN]
     assert even.value is None
-    assert even.said.startswith("buying never repays: an hour's electricity costs more than the rent of 0.01 USD/h, ")
+    assert even.basis.startswith("buying never repays: an hour's electricity costs more than the rent of 0.01 USD/h, ")
 
 
 def test_carbon_counts_what_is_drawn_between_two_inferences(own):
@@ -194,27 +194,27 @@ def test_carbon_counts_what_is_drawn_between_two_inferences(own):
     energy_j = (power + 3 * idle) / found.throughput_per_s
     amount = own.spent(load_share=0.25)[CARBON]
     assert amount.value == pytest.approx(energy_j * 1e6 / 3.6e6 * 2 * 100, rel=1e-9)
-    assert "25 % load" in amount.said
+    assert "25 % load" in amount.basis
     whole = own.spent()[CARBON]
     assert whole.value == pytest.approx(found.energy_per_sample_j * 1e6 / 3.6e6 * 2 * 100, rel=1e-9)
-    assert "load" not in whole.said
+    assert "load" not in whole.basis
 
 
 def test_energy_with_terms_left_out_is_said_to_be(own):
     amounts = own.spent("apple/m2", "fp32")
     for name in (OWNED, CARBON):
         assert amounts[name].value > 0
-        assert amounts[name].said.endswith(
+        assert amounts[name].basis.endswith(
             "idle power is not counted: apple/m2 has no rated power, so its idle power is not known"
         )
-    assert "not counted" not in own.spent()[OWNED].said
+    assert "not counted" not in own.spent()[OWNED].basis
 
 
 def test_a_device_whose_energy_is_not_known_says_why(own):
     own.edit("prices", "  apple/m2:", "  apple/m1:")
     amounts = own.spent("apple/m1", "fp32")
     assert (amounts[OWNED].value, amounts[CARBON].value) == (None, None)
-    assert "unknown memory 'lpddr4x'" in amounts[CARBON].said
+    assert "unknown memory 'lpddr4x'" in amounts[CARBON].basis
 
 
 positive = st.floats(1e-3, 1e6)

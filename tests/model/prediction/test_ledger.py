@@ -121,13 +121,13 @@ def test_a_row_is_what_predict_says_when_everything_is_read_anew(key):
     device = registry.get(key.device)
     network = load_workload(key.network).at_batch(key.batch)
     setting = Setting(key.precision, fuse=key.fused)
-    said = ROWS[key]
+    message = ROWS[key]
     try:
         found = predict(device.at(key.at) if key.at else device, network, Energies(Coefficients(registry)), setting)
     except (UnsupportedError, UndisclosedError) as error:
-        assert (said.not_supported, all(map(math.isnan, said.values))) == (str(error), True)
+        assert (message.not_supported, all(map(math.isnan, message.values))) == (str(error), True)
         return
-    figures = dict(zip(QUANTITIES, said.values, strict=True))
+    figures = dict(zip(QUANTITIES, message.values, strict=True))
     assert figures["latency_s"] == found.latency_s
     assert [figures[f"{cause}_wait_s"] for cause in ("compute", "memory", "launch")] == list(found.shares.values())
     for quantity, name in (
@@ -139,7 +139,7 @@ def test_a_row_is_what_predict_says_when_everything_is_read_anew(key):
             assert figures[quantity] == getattr(found, name)
         except NotKnownError as error:
             assert math.isnan(figures[quantity])
-            assert str(error) in said.not_known
+            assert str(error) in message.not_known
 
 
 # ---- Ledgers as files: nothing is lost, and what is no ledger is refused in one sentence
@@ -177,7 +177,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\
 
 @given(st.lists(st.tuples(texts, finite, texts), unique_by=lambda one: one[0]))
 def test_any_text_and_any_number_survives_the_file(tmp_path_factory, drawn):
-    written = Ledger.of(row(network=name, latency=value, not_known=said) for name, value, said in drawn)
+    written = Ledger.of(row(network=name, latency=value, not_known=message) for name, value, message in drawn)
     file = tmp_path_factory.mktemp("ledger") / "any.csv.gz"
     write_ledger(written, file)
     again = read_ledger(file)
@@ -200,7 +200,7 @@ LINE = f"{SCHEMA},acme/x1,,mlp,int8,1,false,1.0,1.0,0.0,0.0,,,0.5,10.0,,"
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         ("", 1, "want a ledger with the columns schema, device, at"),
         ("a,b\n1,2\n", 2, "want a ledger of the schema rooflint-ledger/1, found '1'"),
@@ -219,13 +219,13 @@ LINE = f"{SCHEMA},acme/x1,,mlp,int8,1,false,1.0,1.0,0.0,0.0,,,0.5,10.0,,"
         (f"{HEAD}\n{LINE.replace('10.0', 'inf')}\n", 2, "found 'inf'"),
     ],
 )
-def test_what_is_no_ledger_is_refused_in_one_sentence(tmp_path, text, line, said):
+def test_what_is_no_ledger_is_refused_in_one_sentence(tmp_path, text, line, message):
     file = tmp_path / "bad.csv.gz"
     file.write_bytes(gzip.compress(text.encode()))
     with pytest.raises(RooflintError) as refused:
         read_ledger(file)
     assert str(refused.value).startswith(f"{file.as_posix()}:{line}  ")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

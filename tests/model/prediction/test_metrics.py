@@ -95,5 +95,5 @@ def test_padding_is_flagged_with_the_time_that_it_would_take():
     # one channel a group fills one column of 128 in a systolic array
     found = prediction("google/tpu-v4", 64, load_workload("torchvision/mobilenet_v2"), launch=FREE)
     flags = {flag.name: flag for flag in red_flags(found)}
-    assert flags["padding"].value == pytest.approx(found.latency_of_held_units_s / found.latency_s, rel=1e-12)
+    assert flags["padding"].value == pytest.approx(found.latency_of_active_units_s / found.latency_s, rel=1e-12)
     assert flags["padding"].value > 5

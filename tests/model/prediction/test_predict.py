@@ -218,7 +218,7 @@ def test_fusion_never_costs_time_or_energy_outside_of_the_units(able):
 
 @given(questions)
 @lawful
-def test_held_units_take_at_least_the_roofline_and_what_their_slots_and_padding_say(question):
+def test_active_units_take_at_least_the_roofline_and_what_their_slots_and_padding_say(question):
     # the slow twin: one kernel after the other
     found = asked(question)
     assume(found.has("allocation"))
@@ -229,5 +229,5 @@ def test_held_units_take_at_least_the_roofline_and_what_their_slots_and_padding_
         useful = (1 - idle) * (1 - laid.padding[op])
         compute = times.compute_s[op] / useful if useful else 0.0
         total += max(compute, times.memory_s[op]) + times.overhead_s
-    assert found.latency_of_held_units_s == pytest.approx(total, rel=1e-9, abs=0)
+    assert found.latency_of_active_units_s == pytest.approx(total, rel=1e-9, abs=0)
     assert total >= found.latency_s * (1 - 1e-9)

@@ -53,7 +53,7 @@ def test_a_flow_grows_with_the_batch():
 
 
 @pytest.mark.parametrize(
-    ("reads", "returns", "elements", "said", "row"),
+    ("reads", "returns", "elements", "message", "row"),
     [
         (((INPUT,), (0,), (0,)), (2,), 6, "net: want what each of 4 ops reads, found 3", None),
         (((INPUT,), (1,), (0,), (0,)), (3,), 6, "b: want to read results of ops above it, in their order", 1),
@@ -68,10 +68,10 @@ def test_a_flow_grows_with_the_batch():
         (FORK.reads, (3,), 5, "net: want an input whose elements are a multiple of the batch", None),
     ],
 )
-def test_a_flow_that_no_table_has_is_refused(reads, returns, elements, said, row):
+def test_a_flow_that_no_table_has_is_refused(reads, returns, elements, message, row):
     with pytest.raises(WorkloadError) as refused:
         Workload.from_ops("net", ROWS, 2, flow=Flow(reads, returns, elements))
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
     assert refused.value.row == row
 
 

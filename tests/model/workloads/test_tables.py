@@ -174,7 +174,7 @@ def test_a_table_may_say_which_op_reads_which_result(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("old", "new", "line", "message"),
     [
         ("[input, relu]", "[relu, input]", 15, "reads: want names of ops above or input, in their order, each once"),
         ("[input, relu]", "[relu, relu]", 15, "reads: want names of ops above or input, in their order, each once"),
@@ -210,14 +210,14 @@ def test_a_table_may_say_which_op_reads_which_result(tmp_path):
         ("batch: 1", "batch: 3", 8, "elements_input: want a whole number from 0 to 2^53, a multiple of the batch"),
     ],
 )
-def test_a_wrong_data_flow_is_refused_with_file_and_line(tmp_path, old, new, line, said):
+def test_a_wrong_data_flow_is_refused_with_file_and_line(tmp_path, old, new, line, message):
     assert FLOWING.count(old) == 1
     file = _file(tmp_path, FLOWING.replace(old, new))
     with pytest.raises(InputError) as refused:
         read_table(file)
     problem = refused.value.problems[0]
     assert (problem.file, problem.line) == (file, line)
-    assert said in problem.message
+    assert message in problem.message
 
 
 def test_constants_are_counted_only_where_the_data_flow_is_known(tmp_path):
@@ -229,7 +229,7 @@ def test_constants_are_counted_only_where_the_data_flow_is_known(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("old", "new", "line", "message"),
     [
         ("batch: 1\n", "", 1, "want the keys name, captured, batch, columns, ops, found name, captured, columns, ops"),
         ("name: net", "name: 5", 1, "name: want a text, found 5"),
@@ -258,14 +258,14 @@ def test_constants_are_counted_only_where_the_data_flow_is_known(tmp_path):
         ("  - [conv1, conv2d", "  - name: [conv1, conv2d", 10, "want a row of 11 columns, found name"),
     ],
 )
-def test_a_wrong_table_is_refused_with_file_and_line(tmp_path, old, new, line, said):
+def test_a_wrong_table_is_refused_with_file_and_line(tmp_path, old, new, line, message):
     assert GOOD.count(old) == 1
     file = _file(tmp_path, GOOD.replace(old, new))
     with pytest.raises(InputError) as refused:
         read_table(file)
     problem = refused.value.problems[0]
     assert (problem.file, problem.line) == (file, line)
-    assert said in problem.message
+    assert message in problem.message
 
 
 def test_every_wrong_row_is_named_at_once(tmp_path):

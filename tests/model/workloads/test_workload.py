@@ -222,7 +222,7 @@ def test_a_dilated_kernel_reaches_further():
 
 
 @pytest.mark.parametrize(
-    ("build", "said"),
+    ("build", "message"),
     [
         (lambda: gemm(0, 1, 1), "m: want a whole number of at least 1, found 0"),
         (lambda: gemm(1, 1.5, 1), "n: want a whole number of at least 1, found 1.5"),
@@ -242,10 +242,10 @@ def test_a_dilated_kernel_reaches_further():
         (lambda: Workload.from_ops("nothing", []), "nothing has no ops"),
     ],
 )
-def test_bad_parameters_are_refused_in_one_sentence(build, said):
+def test_bad_parameters_are_refused_in_one_sentence(build, message):
     with pytest.raises(WorkloadError) as refused:
         build()
-    assert str(refused.value) == said
+    assert str(refused.value) == message
     assert isinstance(refused.value, ValueError)
 
 
@@ -261,7 +261,7 @@ def test_a_batch_that_is_too_large_is_refused_as_such(beyond):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (Op("a", "add", other_ops=-1), "a: want no negative numbers"),
         (Op("a", "add", elements_in=LARGEST + 1), "a: want numbers no larger than 2^53"),
@@ -270,10 +270,10 @@ def test_a_batch_that_is_too_large_is_refused_as_such(beyond):
         (Op("ok", "add"), "ok: want a name that no op above has"),
     ],
 )
-def test_a_row_that_no_network_can_have_is_refused_and_numbered(row, said):
+def test_a_row_that_no_network_can_have_is_refused_and_numbered(row, message):
     with pytest.raises(WorkloadError) as refused:
         Workload.from_ops("net", [Op("ok", "add", elements_in=4), row], batch=2)
-    assert str(refused.value) == said
+    assert str(refused.value) == message
     assert refused.value.row == 1
 
 

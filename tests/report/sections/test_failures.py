@@ -11,7 +11,7 @@ from rooflint_report.sections.failures import (
     Failures,
     Witness,
     broken,
-    mended,
+    fixed,
     ruler_x,
     tried,
     witnesses,
@@ -19,7 +19,7 @@ from rooflint_report.sections.failures import (
 
 
 @pytest.mark.parametrize(
-    ("mends", "reds", "text"),
+    ("fixes", "failing", "text"),
     [
         (25, 27, "25 of 27 failing claims pass"),
         (1, 27, "1 of 27 failing claims passes"),
@@ -30,12 +30,12 @@ from rooflint_report.sections.failures import (
         (1, None, "1 failing claim passes"),
     ],
 )
-def test_what_turns_green(mends, reds, text):
-    assert mended(mends, reds) == text
+def test_what_turns_green(fixes, failing, text):
+    assert fixed(fixes, failing) == text
 
 
 @pytest.mark.parametrize(
-    ("breaks", "mends", "text"),
+    ("breaks", "fixes", "text"),
     [
         (0, 25, "and no other claim fails"),
         (1, 25, "but 1 passing claim fails"),
@@ -43,12 +43,12 @@ def test_what_turns_green(mends, reds, text):
         (3, 0, "and 3 passing claims fail"),
     ],
 )
-def test_what_turns_red(breaks, mends, text):
-    assert broken(breaks, mends) == text
+def test_what_turns_red(breaks, fixes, text):
+    assert broken(breaks, fixes) == text
 
 
 @pytest.mark.parametrize(
-    ("mends", "breaks", "text"),
+    ("fixes", "breaks", "text"),
     [
         (None, None, ""),
         (None, 0, ""),
@@ -56,8 +56,8 @@ def test_what_turns_red(breaks, mends, text):
         (2, 1, "2 failing claims pass but 1 passing claim fails"),
     ],
 )
-def test_a_repair_that_was_not_tried_out_says_nothing(mends, breaks, text):
-    assert tried(mends, breaks) == text
+def test_a_repair_that_was_not_tried_out_says_nothing(fixes, breaks, text):
+    assert tried(fixes, breaks) == text
 
 
 def test_devices_name_a_place_and_claims_without_one_by_their_file():

@@ -43,7 +43,11 @@ def measured_of(*rows, **more):
     """What a run says of these rows."""
     return {
         **{"schema": "rooflint-measured/1", "rows": list(rows), "how": HOW},
-        **{"said": ["3 measurements of 1 device"] if rows else [], "recordings": [recording()] if rows else [], **more},
+        **{
+            "sentences": ["3 measurements of 1 device"] if rows else [],
+            "recordings": [recording()] if rows else [],
+            **more,
+        },
     }
 
 
@@ -172,7 +176,7 @@ def test_text_of_a_recording_stays_text(green):
         "what": bad
     }
     taken = recording(device=bad, machine=bad, command=bad, facts=[{"name": bad, "display": bad}], conditions=bad)
-    page = render_html(green | {"measured": measured_of(one, said=[bad], recordings=[taken])})
+    page = render_html(green | {"measured": measured_of(one, sentences=[bad], recordings=[taken])})
     assert bad not in page
     assert page.count("&lt;script&gt;alert(1)") > 10
 

@@ -38,12 +38,12 @@ def change(text, **more):
 def still():
     """Nothing moved."""
     return {
-        **{"schema": "rooflint-delta/1", "said": NOTHING, "also": [], "changes": [], "moves": []},
+        **{"schema": "rooflint-delta/1", "text": NOTHING, "also": [], "changes": [], "moves": []},
         **{"moved": {"predictions": 0, "devices": 0}, "new": {"label": "the working tree", "commit": None}},
         "old": {"label": "revision main (0123456789ab)", "commit": "0123456789abcdef"},
         "matrix": {"predictions": 18_480, "devices": 2, "networks": [], "precisions": [], "runs": []},
         **{name: {"appeared": [], "vanished": []} for name in ("devices", "points", "networks")},
-        **{"recited": 0, "left_out": []},
+        **{"citations_changed": 0, "left_out": []},
     }
 
 
@@ -58,7 +58,7 @@ def delta(still):
     ]
     facts = [change("memories.gddr6.bus 256 bit → 512 bit"), change("units.a.clock 1 GHz → 2 GHz")]
     also = ["1 device appeared: nvidia/t5"]
-    return still | {"said": SOME, "also": also, "changes": [*facts, file], "moves": moves}
+    return still | {"text": SOME, "also": also, "changes": [*facts, file], "moves": moves}
 
 
 def section(record):
@@ -123,7 +123,7 @@ def test_the_summary_names_the_changes(green, delta):
 
 def test_text_of_the_delta_stays_text(green, delta):
     bad = "<script>alert(1)</script>"
-    nasty = delta | {"said": bad, "also": [bad], "old": {"label": bad, "commit": None}}
+    nasty = delta | {"text": bad, "also": [bad], "old": {"label": bad, "commit": None}}
     nasty["changes"] = [change(bad, source=bad, alone=bad)]
     nasty["moves"] = [shift(bad, bad, 0.5, 2.0, factor=bad, knowledge=[bad], together=bad)]
     record = green | {"delta": nasty}

@@ -34,7 +34,7 @@ def power_of(*loads, **more):
     return {
         **{"schema": "rooflint-power/1", "loads": list(loads), "not_known": [], "caveats": ["voltage is not modelled"]},
         "verdicts": {},
-        **{"said": ["Of the hardest loads of 3 devices and modes: sustains 1"] if loads else [], **more},
+        **{"sentences": ["Of the hardest loads of 3 devices and modes: sustains 1"] if loads else [], **more},
     }
 
 
@@ -143,7 +143,7 @@ def test_text_of_the_power_stays_text(green):
     texts = dict.fromkeys(("unit", "precision", "ratio_display", "ends_display", "exhausting_display"), bad)
     row = load(bad, 0.5, 1.2, 1.5, "undecided", at=bad, left_out=[bad], fitting_clock_display=bad, **texts)
     row["limit"] = {"path": bad, "value": 1.0, "display": bad}
-    nasty = power_of(row, said=[bad], caveats=[bad], not_known=[{"device": bad, "at": bad, "reason": bad}])
+    nasty = power_of(row, sentences=[bad], caveats=[bad], not_known=[{"device": bad, "at": bad, "reason": bad}])
     page = render_html(green | {"power": nasty})
     assert bad not in page
     assert page.count("&lt;script&gt;alert(1)") > 10
@@ -176,19 +176,19 @@ def delta_of(*moved, **more):
     text = "tdp 70 W → 60 W"
     change = {"what": "fact", "text": text, "file": "specs/hardware/nvidia/t4.yaml", "line": 16, "source": ""}
     return {
-        **{"schema": "rooflint-delta/1", "said": "nothing moved", "also": [], "moves": [], "power": list(moved)},
+        **{"schema": "rooflint-delta/1", "text": "nothing moved", "also": [], "moves": [], "power": list(moved)},
         **{"moved": {"predictions": 0, "devices": 0}, "new": {"label": "the working tree", "commit": None}},
         **{"old": {"label": "revision main", "commit": "0123"}},
         "changes": [change | {"alone": "", "devices": [], "moves": [], **REST}],
         "matrix": {"predictions": 0, "devices": 0, "networks": [], "precisions": [], "runs": []},
         **{name: {"appeared": [], "vanished": []} for name in ("devices", "points", "networks")},
-        **{"recited": 0, "left_out": []},
+        **{"citations_changed": 0, "left_out": []},
         **more,
     }
 
 
 def moved_power(old, new, device="nvidia/t4", at=None, alone=()):
-    return {"device": device, "at": at, "old": old, "new": new, "alone": list(alone), "said": ""}
+    return {"device": device, "at": at, "old": old, "new": new, "alone": list(alone), "text": ""}
 
 
 def test_a_moved_power_stands_beside_what_each_change_makes_of_it_alone(green, power):

@@ -37,7 +37,7 @@ def score(family="Turing", regime="all", error=0.094, **more):
     return {
         **{"topic": "matrix products", "precision": "bf16", "family": family, "devices": ["nvidia/t4"]},
         **{"regime": regime, "rows": 1000, "error": error, "error_display": f"{100 * error:.1f} %"},
-        **{"lean_display": "−3.7 %", "roofline_display": "49.8 %", "roofline_lean_display": "−61.9 %"},
+        **{"bias_display": "−3.7 %", "roofline_display": "49.8 %", "roofline_bias_display": "−61.9 %"},
         **{"bound_display": "≤ 10 %, ± 5 %", "outcome": "pass", "file": "golden/silicon/gemm.yaml", "line": 11},
         **more,
     }
@@ -56,7 +56,7 @@ def shape(**more):
 def silicon_evidence(**more):
     """What a run says that decided two regimes of one family."""
     return {
-        **{"schema": "rooflint-silicon/1", "said": ["2 of 2 claims hold"], "how": HOW, "why_not": []},
+        **{"schema": "rooflint-silicon/1", "sentences": ["2 of 2 claims hold"], "how": HOW, "why_not": []},
         **{"claimed": [claim("gemm turing all"), claim("gemm turing large"), claim("gemm peak", bound="")]},
         **{"measurements": "some package 1.0", "scores": [score(), score(regime="> 20 GFLOP", error=0.073)]},
         **{"published": [], "whole": [whole()], "bins": dict(BINS), "densities": [density()], "worst": [shape()]},
@@ -101,7 +101,7 @@ def not_known():
 def undecided(**more):
     """The same claims where the measurements are not installed."""
     nothing = {
-        "said": [],
+        "sentences": [],
         "measurements": None,
         "scores": [],
         "published": [],
@@ -258,7 +258,7 @@ def test_a_family_that_could_not_be_read_again_is_named(green):
 def test_text_that_means_no_good_is_text(green):
     bad = "<script>alert(1)</script>"
     record = silicon_evidence(
-        said=[bad],
+        sentences=[bad],
         densities=[density(name=bad, near_display=bad, device=bad)],
         scores=[score(family=bad, regime=bad, topic=bad, devices=[bad], error_display=bad, bound_display=bad)],
         whole=[whole(obtained=bad, subject=bad)],
@@ -360,12 +360,12 @@ def test_the_evidence_is_read_strictly(tmp_path, green):
     assert view(Page.of(load_evidence(file))).decided
     wrong = copy.deepcopy(record)
     del wrong["silicon"]["densities"][0]["times"][0]["counts"]
-    for broken, said in (
+    for broken, message in (
         (wrong, "silicon.densities[0].times[0].counts is missing"),
         (record | {"silicon": silicon_evidence(schema="rooflint-silicon/9")}, "silicon.schema"),
         (record | {"silicon": silicon_evidence(bins=BINS | {"per_decade": 0})}, "silicon.bins.per_decade"),
         (record | {"silicon": silicon_evidence(densities=[density(times=[column(10**9, 0, 1)])])}, "times[0].x"),
     ):
         file.write_text(json.dumps(broken), encoding="utf-8")
-        with pytest.raises(EvidenceError, match=re.escape(said)):
+        with pytest.raises(EvidenceError, match=re.escape(message)):
             load_evidence(file)

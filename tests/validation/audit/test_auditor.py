@@ -114,8 +114,8 @@ def test_the_labelled_table_is_found_out_cell_by_cell():
     causes = {
         line: (one.is_wrong and one.explanations and one.explanations[0].error) or "" for line, one in found.items()
     }
-    said = {line: (one.is_wrong, causes[line]) for line, one in found.items()}
-    assert said == {line: (row["label"] == "wrong", row["cause"]) for line, row in rows.items()}
+    message = {line: (one.is_wrong, causes[line]) for line, one in found.items()}
+    assert message == {line: (row["label"] == "wrong", row["cause"]) for line, row in rows.items()}
 
 
 #: Classes that no public table has shown us yet, or that only a last resort names; they are tested on their own.

@@ -123,8 +123,8 @@ def errors(**percents):
 
 
 def test_the_summary_lists_falling_and_rising_errors_in_points():
-    said = list(anchors.summary(errors(all=(9.0, 8.7), large=(7.0, 6.0), narrow=(9.0, 9.4))))
-    assert said == ["error falls: on all rows by 0.3 points, above 20 GFLOP by 1.0 points; "
+    message = list(anchors.summary(errors(all=(9.0, 8.7), large=(7.0, 6.0), narrow=(9.0, 9.4))))
+    assert message == ["error falls: on all rows by 0.3 points, above 20 GFLOP by 1.0 points; "
                     "rises: for m up to 16 by 0.4 points"]  # fmt: skip
 
 

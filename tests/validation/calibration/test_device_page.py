@@ -104,20 +104,20 @@ def test_the_page_prints_the_deviations_and_their_weights():
     rows = printed("## Weight of a measurement", "product")
     for name, kind in NAMES.items():
         deviation, products = DEVIATIONS[kind], len(ANCHORS[kind])
-        said = [100 * deviation.machines, 100 * deviation.shapes, products, round(100 * deviation.weight(products))]
-        assert rows[name] == pytest.approx(said)
+        message = [100 * deviation.machines, 100 * deviation.shapes, products, round(100 * deviation.weight(products))]
+        assert rows[name] == pytest.approx(message)
 
 
 def test_the_page_prints_the_benefit_on_each_published_gpu(benefits):
     *rows, _ = printed("## Benefit", "→").values()
     for row, found in zip(rows, benefits.values(), strict=True):
-        said = [100 * one.mape for regime in anchors.REGIME_LABELS for one in found[regime]]
-        assert row == pytest.approx(said, abs=0.06)
+        message = [100 * one.mape for regime in anchors.REGIME_LABELS for one in found[regime]]
+        assert row == pytest.approx(message, abs=0.06)
 
 
 def test_the_page_prints_the_mean_of_the_families(benefits):
-    said = [100 * one for pair in anchors.mean_of_families(benefits).values() for one in pair]
-    assert printed("## Benefit", "→")["mean of the families"] == pytest.approx(said, abs=0.06)
+    message = [100 * one for pair in anchors.mean_of_families(benefits).values() for one in pair]
+    assert printed("## Benefit", "→")["mean of the families"] == pytest.approx(message, abs=0.06)
 
 
 def test_the_page_prints_the_benefit_of_each_figure_by_itself(data, benefits):
@@ -126,5 +126,5 @@ def test_the_page_prints_the_benefit_of_each_figure_by_itself(data, benefits):
     after = {"all three": benefits} | {name: simulated(data, kind) for name, kind in NAMES.items()}
     assert rows["nothing"] == pytest.approx(before, abs=0.02)
     for name, found in after.items():
-        said = [100 * new for _, new in anchors.mean_of_families(found).values()]
-        assert rows[name][:4] == pytest.approx(said, abs=0.02)
+        message = [100 * new for _, new in anchors.mean_of_families(found).values()]
+        assert rows[name][:4] == pytest.approx(message, abs=0.02)

@@ -130,15 +130,15 @@ def told(tmp_path, claims=()):
 def test_a_table_that_no_claim_is_about_is_a_problem(table, tmp_path):
     table()
     assert told(tmp_path, claims_of(tmp_path, "paper-a40 large")) == []
-    (said,) = told(tmp_path, claims_of(tmp_path, "paper-a10"))
-    assert "want 'prediction: published paper-a40'" in said
+    (message,) = told(tmp_path, claims_of(tmp_path, "paper-a10"))
+    assert "want 'prediction: published paper-a40'" in message
 
 
 def test_a_table_of_no_device_and_one_that_cannot_be_read_are_problems(table, tmp_path):
     table(("device: nvidia/a40", "device: nvidia/a41"))
     claims = claims_of(tmp_path, "paper-a40")
-    (said,) = told(tmp_path, claims)
-    assert said.startswith("device: is of a device without spec: ")
+    (message,) = told(tmp_path, claims)
+    assert message.startswith("device: is of a device without spec: ")
     assert [problem.line for problem in problems([tmp_path], Registry(), claims)] == [2]
     table(("[1, 4096, 4096, 64]", "[1, 4096, 64]"))
     assert told(tmp_path, claims) == ["row: want 4 numbers, one a column; found 3"]

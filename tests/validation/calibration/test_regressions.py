@@ -142,11 +142,11 @@ def test_the_answer_names_family_regime_term_and_the_worst_rows_in_80_columns(ro
     assert max(map(len, text.splitlines())) <= 80
     assert "Failed: gemm ada ─" in text
     assert "• regime small (< 1 GFLOP): " in text
-    said = " ".join(text.split())
-    assert "improved; failed: gemm ada good: within" in said
-    assert "term: launch 100 % of the change" in said
-    assert "on nvidia/l40s: measured " in said
-    assert ": launch +5 us" in said
+    message = " ".join(text.split())
+    assert "improved; failed: gemm ada good: within" in message
+    assert "term: launch 100 % of the change" in message
+    assert "on nvidia/l40s: measured " in message
+    assert ": launch +5 us" in message
     record = json.loads(write(answer(found, "HEAD^1", 0.01), "json"))
     assert RegressionsRecord.model_validate(record)
     (failed,) = [one for one in record["families"] if one["failed"]]

@@ -80,9 +80,9 @@ def test_a_table_that_cannot_be_read_is_red_with_its_line(table):
 def test_a_strict_claim_leaves_nothing_open(table):
     text = "device,bf16_tflops\nH100 SXM5,989\nFrobnicator,1\n"
     assert judged(table(text))[0] == 0
-    status, said = judged(table(text, GOLDEN.replace("gpus.csv}", "gpus.csv, strict: true}")))
+    status, message = judged(table(text, GOLDEN.replace("gpus.csv}", "gpus.csv, strict: true}")))
     assert status == 1
-    assert "no spec named 'Frobnicator'" in said
+    assert "no spec named 'Frobnicator'" in message
 
 
 def test_the_projects_own_golden_files_tell_a_dispute_from_an_error(table):

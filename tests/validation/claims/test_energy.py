@@ -133,10 +133,10 @@ def test_a_slip_names_its_line_and_what_should_stand_there(judged, repository, w
 def test_a_broken_file_of_a_configured_root_is_red_whoever_claims_it(tiny):
     tiny.write("specs/memory/hbm9.yaml", MEMORY.replace("4.0 pJ/bit", "4.0 pJ/B"))
     tiny.write("specs/circuits.yaml", "name: Factors\nsources: {}\nfactors: {tensor_core: 1}\n")
-    said = [str(problem) for problem in world.problems(tiny.suite())]
-    assert len(said) == 2
-    assert "want an energy per bit in pJ/bit" in said[0] or "want an energy per bit in pJ/bit" in said[1]
-    assert any("specs/circuits.yaml:3  factors.tensor_core: want [value, source, where]" in one for one in said)
+    message = [str(problem) for problem in world.problems(tiny.suite())]
+    assert len(message) == 2
+    assert "want an energy per bit in pJ/bit" in message[0] or "want an energy per bit in pJ/bit" in message[1]
+    assert any("specs/circuits.yaml:3  factors.tensor_core: want [value, source, where]" in one for one in message)
 
 
 def test_a_proposal_for_an_energy_is_tried_like_any_other(tiny):

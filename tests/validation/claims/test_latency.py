@@ -164,11 +164,11 @@ def test_a_claim_obtains_what_a_prediction_says(verdict, launch):
 
 
 def test_the_roofline_is_what_is_meant_where_nothing_is_said(verdict):
-    plain, said = (
+    plain, message = (
         verdict(f"latency: {H100}, compute: fp16{words}, expect: 1.00 us").obtained
         for words in ("", ", fidelity: roofline")
     )
-    assert plain.value == said.value < predicted_s(H100, "free")
+    assert plain.value == message.value < predicted_s(H100, "free")
 
 
 def test_an_order_on_silicon_holds_or_does_not(verdict):

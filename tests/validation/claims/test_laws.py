@@ -217,8 +217,8 @@ def test_an_honest_device_stays_below(ceiling):
     assert (verdict.outcome, verdict.obtained_display) == ("pass", "holds on 1 device")
 
 
-@pytest.mark.parametrize(("power", "said"), [("25 W", "40 TOP/s/W with 25 W")])
-def test_a_petaop_at_25_watts_is_red_with_both_numbers(acme, ceiling, power, said):
+@pytest.mark.parametrize(("power", "message"), [("25 W", "40 TOP/s/W with 25 W")])
+def test_a_petaop_at_25_watts_is_red_with_both_numbers(acme, ceiling, power, message):
     # 8 × 2 × 31 250 MAC × 2 op/MAC × 1 GHz = 1 POP/s; over 25 W 40 TOP/s/W, where 1 / 0.0385 pJ are 25.97
     acme.edit("specs/architectures/acme/a1.yaml", "int8: [1024 MAC", "int8: [31250 MAC")
     acme.edit(K1, "tdp: [10 W, brief, p. 7]", "tdp: [25 W, brief, p. 7]")
@@ -227,7 +227,7 @@ def test_a_petaop_at_25_watts_is_red_with_both_numbers(acme, ceiling, power, sai
     assert verdict.outcome == "fail"
     assert verdict.obtained_display == "broken by 1 of 1 device"
     text = " ".join(verdict.text().split())
-    assert f"acme/k1 mac_array int8: {said}, where arithmetic alone at 7 nm allows 25.97 TOP/s/W" in text
+    assert f"acme/k1 mac_array int8: {message}, where arithmetic alone at 7 nm allows 25.97 TOP/s/W" in text
 
 
 def test_each_operating_point_has_its_own_power(acme, ceiling):

@@ -89,14 +89,14 @@ def test_what_a_claim_over_recordings_cannot_mean_is_refused(bench, make, line, 
 # ---- `efficiency`
 
 
-def test_efficiency_is_the_best_of_a_recording_over_the_peak(bench, make, said):
+def test_efficiency_is_the_best_of_a_recording_over_the_peak(bench, make, message):
     bench.record(
         make.gemm(20e12, shape=(512, 512, 512)), make.gemm(29.5e12), make.gemm(28e12, shape=(8192, 8192, 8192))
     )
     verdict = bench.verdict("efficiency: gemm int8, expect: 90 % ± 2 %, why: reviewed")
     # 29.5 / 32.768
     assert (verdict.outcome, verdict.obtained_display) == ("pass", "90 %")
-    assert "gemm-int8-synthetic-4096x4096x4096" in said(verdict)
+    assert "gemm-int8-synthetic-4096x4096x4096" in message(verdict)
 
 
 def test_a_new_recording_cannot_hide_behind_an_old_one(bench, make):
@@ -112,11 +112,11 @@ def test_more_words_select_fewer_measurements(bench, make):
     assert bench.verdict(claim).outcome == "pass"
 
 
-def test_a_selection_that_means_nothing_is_red_with_the_names_that_there_are(bench, make, said):
+def test_a_selection_that_means_nothing_is_red_with_the_names_that_there_are(bench, make, message):
     bench.record(make.gemm(29.5e12))
     verdict = bench.verdict("efficiency: gemm fp16, expect: 90 %")
     assert verdict.outcome == "fail"
-    assert "no measurement is called 'gemm fp16' (recorded: gemm-int8-synthetic-4096x4096x4096)" in said(verdict)
+    assert "no measurement is called 'gemm fp16' (recorded: gemm-int8-synthetic-4096x4096x4096)" in message(verdict)
 
 
 def test_streams_are_held_against_the_bandwidth(bench, make):
@@ -125,23 +125,23 @@ def test_streams_are_held_against_the_bandwidth(bench, make):
     assert (verdict.outcome, isclose(verdict.obtained.value, 0.9)) == ("pass", True)
 
 
-def test_an_efficiency_above_one_is_never_clamped_and_names_the_slip(bench, make, said):
+def test_an_efficiency_above_one_is_never_clamped_and_names_the_slip(bench, make, message):
     bench.record(make.gemm(50e12))
     verdict = bench.verdict("efficiency: gemm int8, expect: 90 % ± 2 %, why: reviewed")
     assert verdict.obtained_display == "153 %"
-    assert "a MAC is counted as one op" in said(verdict)
+    assert "a MAC is counted as one op" in message(verdict)
 
 
-def test_a_peak_that_is_twice_too_high_is_named_by_half_the_efficiency(bench, make, said):
+def test_a_peak_that_is_twice_too_high_is_named_by_half_the_efficiency(bench, make, message):
     bench.repository.edit("specs/architectures/acme/a1.yaml", "int8: [1024 MAC", "int8: [2048 MAC")
     bench.record(make.gemm(29.5e12))
     verdict = bench.verdict("efficiency: gemm int8, expect: 90 % ± 2 %, why: reviewed")
     assert verdict.outcome == "fail"
     assert verdict.ratio_text == "1/2"
-    assert "macs_per_clock" in said(verdict)
+    assert "macs_per_clock" in message(verdict)
 
 
-def test_a_wait_has_no_efficiency(bench, make, said):
+def test_a_wait_has_no_efficiency(bench, make, message):
     from rooflint_measure.record import Wait  # noqa: PLC0415
 
     bench.record(make.timed(Wait(wanted_s=1e-3), 1e-3), make.gemm(29.5e12))
@@ -172,17 +172,17 @@ def test_a_wait_alone_has_no_rate(bench, make, refusal):
 # ---- `predicted`
 
 
-def test_a_prediction_is_the_roofline_over_the_measured_time(bench, make, said):
+def test_a_prediction_is_the_roofline_over_the_measured_time(bench, make, message):
     # 6.181 ms / 10 ms
     bench.record(make.network(10e-3))
     verdict = bench.verdict("predicted: network resnet18 b1, expect: 0.618")
     assert verdict.outcome == "pass"
-    assert "6.181 ms by the roofline (compute) / 10 ms measured" in said(verdict)
+    assert "6.181 ms by the roofline (compute) / 10 ms measured" in message(verdict)
 
 
-def test_a_prediction_of_a_network_with_halved_macs_names_them(bench, make, said):
+def test_a_prediction_of_a_network_with_halved_macs_names_them(bench, make, message):
     bench.record(make.network(10e-3, macs=1_814_073_344 // 2))
-    assert "as if a MAC were one op" in said(
+    assert "as if a MAC were one op" in message(
         bench.verdict("predicted: network resnet18, expect: 1.24 ± 5 %, why: seen")
     )
 
@@ -206,5 +206,5 @@ def test_only_a_roofline_that_is_beaten_is_diagnosed(bench, make):
     bench.record(make.gemm(16.384e12))
     assert bench.verdict("predicted: gemm int8, expect: 0.90").causes == ()
     bench.record(make.gemm(50e12))
-    said = " ".join(bench.verdict("predicted: gemm int8, expect: 0.50").text().split())  # however it is wrapped
-    assert "a MAC is counted as one op" in said
+    message = " ".join(bench.verdict("predicted: gemm int8, expect: 0.50").text().split())  # however it is wrapped
+    assert "a MAC is counted as one op" in message

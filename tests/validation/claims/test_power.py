@@ -118,8 +118,8 @@ def test_what_a_product_moves_at_the_least_is_in_the_power(shipped):
     moved = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s, within: 157 W, {PRODUCT}").obtained.value
     assert bare / moved == pytest.approx((0.1625 + 3 / 4096 * 24) / 0.1625)
     # and as much as the source says where it says it: 1 TB/s are 24 W for 658.7 TFLOP/s
-    said = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s, within: 157 W, traffic: 1 TB/s").obtained.value
-    assert bare / said == pytest.approx((0.1625 + 24 / 658.7) / 0.1625)
+    message = shipped.judge(f"{ON_H100}, expect: 658.7 TFLOP/s, within: 157 W, traffic: 1 TB/s").obtained.value
+    assert bare / message == pytest.approx((0.1625 + 24 / 658.7) / 0.1625)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_what_a_product_moves_at_the_least_is_in_the_power(shipped):
     ],
     ids=["tdp", "node", "energy", "rate", "idle"],
 )  # fmt: skip
-def test_a_slip_turns_a_measured_rate_red_and_is_named_with_its_place(shipped, said, file, old, new, named):
+def test_a_slip_turns_a_measured_rate_red_and_is_named_with_its_place(shipped, message, file, old, new, named):
     line = shipped.edit(file, old, new)
     verdict = shipped.judge(f"{ON_H100}, expect: 794.5 TFLOP/s")
     assert verdict.outcome == "fail"
-    text = said(verdict)
+    text = message(verdict)
     assert "the rate" in text
     assert named in text
     assert f"{file}:{line}" in text or named == "add.fp16"
@@ -170,35 +170,35 @@ def test_what_a_measurement_cannot_mean_is_refused_with_its_line(shipped, claim,
 # ---- `power`
 
 
-def test_a_slip_of_the_circuits_factor_turns_a_measured_power_red(shipped, said):
+def test_a_slip_of_the_circuits_factor_turns_a_measured_power_red(shipped, message):
     # a T4 drew 70 W; 8 times the factor of its tensor cores is above the law's window, half of it leaves 70 W within
     claim = f"power: tensor_core fp16, hardware: nvidia/t4, rate: 24 TFLOP/s, expect: 70 W, {PRODUCT}"
     assert shipped.judge(claim).outcome == "pass"
     shipped.edit("specs/circuits.yaml", "tensor_core: [0.85", "tensor_core: [0.10")
     verdict = shipped.judge(claim)
     assert verdict.outcome == "fail"
-    assert "70 W is above the range" in said(verdict)
+    assert "70 W is above the range" in message(verdict)
 
 
-def test_a_power_below_the_lowest_is_red_with_the_lowest(shipped, said):
+def test_a_power_below_the_lowest_is_red_with_the_lowest(shipped, message):
     verdict = shipped.judge("power: tensor_core fp16, hardware: nvidia/t4, rate: 24 TFLOP/s, expect: 30 W")
     assert verdict.outcome == "fail"
     # 36 W idle power + 24 TFLOP/s × 0.25 pJ × 2.5 / 1.8 = 44.3 W
     assert verdict.obtained.value == pytest.approx(36 + 24 * 0.25 * 2.5 / 1.8)
-    assert "30 W is below the range" in said(verdict)
+    assert "30 W is below the range" in message(verdict)
 
 
-def test_a_memory_alone_draws_its_bytes_and_idle_power(shipped, said):
+def test_a_memory_alone_draws_its_bytes_and_idle_power(shipped, message):
     verdict = shipped.judge("power: hbm3, hardware: nvidia/h100-sxm5-80gb, rate: 3 TB/s, expect: 225 W")
     # 145 W + 3 TB/s × 8 bit/B × 3.0 … 3.5 pJ/bit = 217 … 229 W
     assert verdict.outcome == "pass"
     assert verdict.obtained.formula.startswith("217 W … 229 W")
 
 
-def test_a_memory_that_is_not_the_fastest_is_told(shipped, said):
+def test_a_memory_that_is_not_the_fastest_is_told(shipped, message):
     verdict = shipped.judge("power: hbm3, hardware: nvidia/t4, rate: 1 GB/s, expect: 70 W")
     assert verdict.outcome == "fail"
-    assert "want the fastest memory of nvidia/t4, gddr6; found 'hbm3'" in said(verdict)
+    assert "want the fastest memory of nvidia/t4, gddr6; found 'hbm3'" in message(verdict)
 
 
 def test_the_range_is_shown_and_a_power_within_it_is_obtained(shipped):

@@ -48,15 +48,15 @@ def test_laws_hold_whatever_the_shape(m, n, k, device):
 
 def test_a_batch_that_takes_less_time_is_told(registry):
     tried = Setting({1: gemm(64, 256, 256), 2: gemm(32, 256, 256)}, compute="fp16")
-    (said,) = breaches("latency batch", registry.get(T4), tried)
-    assert said.endswith("less time for more samples")
-    assert said.startswith("fp16: ")
+    (message,) = breaches("latency batch", registry.get(T4), tried)
+    assert message.endswith("less time for more samples")
+    assert message.startswith("fp16: ")
 
 
 def test_a_sample_of_many_that_takes_longer_is_told(registry):
     tried = Setting({1: gemm(64, 256, 256), 2: gemm(64, 256, 256 * 9)}, compute="fp16")
-    (said,) = breaches("latency batch", registry.get(T4), tried)
-    assert said.endswith("more time per sample")
+    (message,) = breaches("latency batch", registry.get(T4), tried)
+    assert message.endswith("more time per sample")
 
 
 def test_what_turns_back_from_compute_to_memory_is_told(registry):
@@ -75,8 +75,8 @@ def test_a_peak_in_mac_breaks_the_law_of_the_breakpoint(registry, monkeypatch):
     monkeypatch.setattr(roofline_laws, "estimate", halved)
     # T4: 65.13 TFLOP/s / 320 GB/s = 203.5 op/B; 150 rows of 4096 × 4096 weights are about 140
     tried = Setting({150: gemm(150, 4096, 4096)}, compute="fp16")
-    (said,) = breaches("bound intensity", registry.get(T4), tried)
-    assert "gemm is compute-bound at 139.8 op/B, but the breakpoint is 203.5 op/B" in said
+    (message,) = breaches("bound intensity", registry.get(T4), tried)
+    assert "gemm is compute-bound at 139.8 op/B, but the breakpoint is 203.5 op/B" in message
 
 
 def test_an_overhead_that_only_a_fast_precision_has_breaks_the_law_of_precisions(registry, monkeypatch):
@@ -87,14 +87,16 @@ def test_an_overhead_that_only_a_fast_precision_has_breaks_the_law_of_precisions
     monkeypatch.setattr(roofline_laws, "estimate", late)
     found = breaches("latency precision", registry.get(T4))
     assert found
-    assert all(said.startswith("int8 ") and said.endswith("the faster precision takes longer") for said in found)
+    assert all(
+        message.startswith("int8 ") and message.endswith("the faster precision takes longer") for message in found
+    )
 
 
 def test_a_bandwidth_that_forgets_its_facts_breaks_the_law_of_bandwidth(registry, monkeypatch):
     monkeypatch.setattr(Memory, "bandwidth_bytes_per_s", 320e9)
     found = breaches("memory_time bandwidth", registry.get(T4))
     assert found
-    assert all("memory time" in said and said.endswith("instead of half") for said in found)
+    assert all("memory time" in message and message.endswith("instead of half") for message in found)
 
 
 def test_a_unit_that_forgets_its_clock_breaks_the_law_of_the_clock(registry, monkeypatch):
@@ -105,22 +107,24 @@ def test_a_unit_that_forgets_its_clock_breaks_the_law_of_the_clock(registry, mon
 def test_bytes_that_depend_on_the_clock_break_the_law_of_the_clock(registry, monkeypatch):
     memory_s = Estimate.memory_s.fget
     monkeypatch.setattr(Estimate, "memory_s", property(lambda one: memory_s(one) * one.peak_ops_per_s))
-    assert any(said.endswith("and should not change") for said in breaches("compute_time clock", registry.get(T4)))
+    assert any(
+        message.endswith("and should not change") for message in breaches("compute_time clock", registry.get(T4))
+    )
 
 
 def test_faster_parts_that_take_longer_are_told(registry, monkeypatch):
     kernel_s = Estimate.kernel_s.fget
     monkeypatch.setattr(Estimate, "kernel_s", property(lambda one: kernel_s(one) * one.bandwidth_bytes_per_s**2))
-    assert any(said.endswith("with faster parts") for said in breaches("memory_time bandwidth", registry.get(T4)))
+    assert any(message.endswith("with faster parts") for message in breaches("memory_time bandwidth", registry.get(T4)))
 
 
 def test_a_rate_that_slipped_by_eight_breaks_the_law_of_widths(registry):
     t4 = registry.get(T4)
     rate = t4.facts["units.tensor_core.macs_per_clock.int8"]
     slipped = t4.with_facts({rate.path: rate.with_value(rate.value / 8)})
-    said = breaches("peak width", slipped, Setting({}))
-    assert any(one.startswith("tensor_core: int8 16.28 TOP/s, fp16 65.13 TFLOP/s  ") for one in said)
-    assert all(one.endswith(f"turing-tu104.yaml:{rate.line}") for one in said)
+    message = breaches("peak width", slipped, Setting({}))
+    assert any(one.startswith("tensor_core: int8 16.28 TOP/s, fp16 65.13 TFLOP/s  ") for one in message)
+    assert all(one.endswith(f"turing-tu104.yaml:{rate.line}") for one in message)
 
 
 # ---- what is tried
@@ -153,9 +157,9 @@ def test_a_mode_with_more_power_and_a_lower_peak_is_told(registry):
     slipped = {**orin.operating_points["30w"]}
     slipped["tdp"] = slipped["tdp"].with_value(12.0)
     wrong = replace(orin, operating_points={**orin.operating_points, "30w": slipped})
-    said = breaches("peak mode", wrong, Setting({}))
-    assert any(one.startswith("tensor_core int8: 20.05 TOP/s 30w with 12 W, ") for one in said)
-    assert all(" 15w with 15 W" in one for one in said)
+    message = breaches("peak mode", wrong, Setting({}))
+    assert any(one.startswith("tensor_core int8: 20.05 TOP/s 30w with 12 W, ") for one in message)
+    assert all(" 15w with 15 W" in one for one in message)
 
 
 @pytest.mark.parametrize(("device", "concerned"), [(ORIN, True), (T4, False)])

@@ -95,8 +95,8 @@ def test_csv_has_a_row_for_each_measurement(asked):
 @pytest.mark.parametrize("form", ["text", "json", "csv", "md", "html"])
 def test_every_format_names_every_device(asked, form):
     assert form in FORMATS
-    said = asked("-f", form)
-    assert all(name in said for name in ("h100-sxm5-80gb", "b300-sxm", "t4", "a100-sxm4-80gb"))
+    message = asked("-f", form)
+    assert all(name in message for name in ("h100-sxm5-80gb", "b300-sxm", "t4", "a100-sxm4-80gb"))
 
 
 def test_the_text_fits_eighty_columns_and_breaks_no_device(asked, monkeypatch):

@@ -38,8 +38,8 @@ def run(*arguments: str, command="diff", status: int = 0) -> str:
 
 def test_nothing_moved_is_one_sentence(acme):
     head = git(acme.root, "rev-parse", "HEAD")[:12]
-    said = "nothing moved between revision HEAD {} and the working tree: of 240 predictions, none\n"
-    assert " ".join(run("HEAD").split()) == said.format(f"({head})").strip()
+    message = "nothing moved between revision HEAD {} and the working tree: of 240 predictions, none\n"
+    assert " ".join(run("HEAD").split()) == message.format(f"({head})").strip()
 
 
 def test_without_a_name_it_starts_where_the_branch_left_the_default_one(acme):
@@ -118,8 +118,8 @@ def test_it_is_added_to_the_evidence_of_a_run(acme):
 
 
 def test_a_ledger_is_written_and_compared(acme):
-    said = run("HEAD^", "-o", "old.csv.gz", command="ledger")
-    assert said == "old.csv.gz: 120 predictions, 120 combinations are not supported\n"
+    message = run("HEAD^", "-o", "old.csv.gz", command="ledger")
+    assert message == "old.csv.gz: 120 predictions, 120 combinations are not supported\n"
     found = json.loads(run("old.csv.gz", "-f", "json"))
     assert found["old"]["label"] == "ledger old.csv.gz"
     assert found["changes"] == []

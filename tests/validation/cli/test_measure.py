@@ -107,7 +107,7 @@ def test_a_device_is_known_by_exactly_its_names(name):
 
 
 @pytest.mark.parametrize(
-    ("said", "device"),
+    ("message", "device"),
     [
         ("NVIDIA H200", "nvidia/h200-sxm-141gb"),
         ("NVIDIA H200 NVL", "nvidia/h200-nvl-141gb"),
@@ -115,8 +115,8 @@ def test_a_device_is_known_by_exactly_its_names(name):
         ("NVIDIA A100-SXM4-80GB", "nvidia/a100-sxm4-80gb"),
     ],
 )
-def test_what_drivers_print_of_server_boards_is_their_name(said, device):
-    assert identified(gpu(said), Registry.of(())).id == device
+def test_what_drivers_print_of_server_boards_is_their_name(message, device):
+    assert identified(gpu(message), Registry.of(())).id == device
 
 
 @pytest.mark.parametrize("name", ["Tesla T40", "Tesla", "T4", "NVIDIA H100", "AMD EPYC", "", "nvidia/*"])
@@ -273,7 +273,7 @@ def test_a_wrong_id_is_said_before_anything_is_measured(tmp_path, device):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["gemm", "--device", "gpu"], "--device: want cpu, cuda or cuda:1, found 'gpu'"),
         (["gemm", "-p", "fp31"], "unknown precision 'fp31'"),
@@ -282,8 +282,8 @@ def test_a_wrong_id_is_said_before_anything_is_measured(tmp_path, device):
         (["anchors", "--device", "cpu"], "anchors calibrate silicon, which is for GPUs"),
     ],
 )
-def test_what_cannot_be_measured_is_one_sentence(device, arguments, said):
-    with pytest.raises(RooflintError, match=said) as caught:
+def test_what_cannot_be_measured_is_one_sentence(device, arguments, message):
+    with pytest.raises(RooflintError, match=message) as caught:
         run(*arguments, "--seconds", "0.1")
     assert "\n" not in str(caught.value)
 

@@ -164,7 +164,7 @@ def test_a_calibration_fits_its_schema(repository):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "want BASE HEAD -- COMMAND…, or --base-command and --head-command"),
         (["HEAD", "HEAD"], "want BASE HEAD -- COMMAND…"),
@@ -180,7 +180,7 @@ def test_a_calibration_fits_its_schema(repository):
         (["--base-command", "true", "--head-command", "true"], "true: want seconds on the last line"),
     ],
 )
-def test_what_cannot_be_compared_is_one_sentence(repository, arguments, said):
-    with pytest.raises(RooflintError, match=said) as caught:
+def test_what_cannot_be_compared_is_one_sentence(repository, arguments, message):
+    with pytest.raises(RooflintError, match=message) as caught:
         run(*arguments)
     assert "\n" not in str(caught.value)

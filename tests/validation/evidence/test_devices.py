@@ -41,8 +41,8 @@ def test_the_sentences_are_those_of_the_command(small):
     points = [device, *map(device.at, device.operating_points)]
     verdicts = answer([one for point in points for one in survey(point, energies)]).sections[0]
     found = power_of(small)
-    assert found["said"] == list(verdicts.sentences)
-    assert "undecided 2" in found["said"][0]
+    assert found["sentences"] == list(verdicts.sentences)
+    assert "undecided 2" in found["sentences"][0]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_point_without_an_answer_says_why(small, line, reason):
 def test_a_file_of_energies_that_cannot_be_read_is_a_reason(small):
     small.write("specs/process/7nm.yaml", "mac: [\n")
     found = power_of(small)
-    assert found["loads"] == found["said"] == []
+    assert found["loads"] == found["sentences"] == []
     assert {row["at"] for row in found["not_known"]} == {None, "low"}
     assert all(row["reason"].startswith("specs/process/7nm.yaml:") for row in found["not_known"])
 
@@ -72,7 +72,7 @@ def test_a_file_of_energies_that_cannot_be_read_is_a_reason(small):
 def test_a_repository_without_devices_has_no_loads(repository):
     suite = repository.suite()
     found = power([], suite.registry)
-    assert (found.loads, found.not_known, found.said) == ([], [], [])
+    assert (found.loads, found.not_known, found.sentences) == ([], [], [])
 
 
 def test_every_shipped_device_has_a_load_or_a_reason_at_each_point(shipped_suite):

@@ -9,7 +9,7 @@ from rooflint_report.evidence import plain
 
 CLAIM = "measured: rate <= peak"
 KEYS = {
-    "": "schema said recordings rows how",
+    "": "schema sentences recordings rows how",
     "recordings.0": "device at file machine taken command facts software left_out conditions",
     "rows.0": "device at file line name kind what precision library size best_s best_display median_s median_display"
     " spread_display samples disturbed conditions outcome why rate_display efficiency efficiency_display predicted_s"
@@ -89,7 +89,7 @@ def test_a_recording_that_is_refused_is_not_shown(bench, make):
     bench.claim(CLAIM)
     bench.repository.write("golden/measured/acme/k1/broken.json", "{")
     found = plain(measured(bench.repository.suite()))
-    assert (found["recordings"], found["rows"], found["said"]) == ([], [], [])
+    assert (found["recordings"], found["rows"], found["sentences"]) == ([], [], [])
 
 
 def test_a_recording_without_claims_is_not_shown(bench, make):
@@ -106,6 +106,6 @@ def test_a_suite_without_recordings_says_how_to_make_one(acme):
 def test_the_counts_are_one_sentence(bench, make):
     bench.record(make.gemm(30e12), make.gemm(50e12, shape=(8192, 8192, 8192)))
     bench.claim(CLAIM)
-    assert plain(measured(bench.repository.suite()))["said"] == [
+    assert plain(measured(bench.repository.suite()))["sentences"] == [
         "2 measurements of 1 device: 1 within their bounds, 1 beyond them"
     ]

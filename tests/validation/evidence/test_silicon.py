@@ -65,7 +65,7 @@ def test_the_figures_are_those_of_the_claims(machines, found):
     for one in told["scores"]:
         verdict = verdicts[one["file"], one["line"]]
         assert one["error"] == verdict["obtained"]["value"]
-        error, lean = (one[name].replace(" %", "%").replace("−", "-") for name in ("error_display", "lean_display"))
+        error, lean = (one[name].replace(" %", "%").replace("−", "-") for name in ("error_display", "bias_display"))
         assert verdict["obtained"]["display"] == f"error {error}, bias {lean}"
         assert one["outcome"] == verdict["outcome"]
         assert f" {one['rows']} shapes of {', '.join(one['devices'])}" in verdict["obtained"]["formula"]
@@ -73,14 +73,14 @@ def test_the_figures_are_those_of_the_claims(machines, found):
         "fail" if "narrow" in row["subject"] else "pass" for row in rows[:3]
     ]
     assert told["scores"][0]["rows"] == 200  # a hundred of each device, as the claim asks
-    assert told["said"][0] == "3 of 4 claims about calibrated kernel times hold"
+    assert told["sentences"][0] == "3 of 4 claims about calibrated kernel times hold"
 
 
 def test_the_roofline_is_off_on_the_same_rows(machines, found):
     told, _ = found()
     for one in told["scores"]:
         assert float(one["roofline_display"].split()[0]) > 100 * one["error"]
-        assert one["roofline_lean_display"].startswith("−")  # it is the least that a product can take
+        assert one["roofline_bias_display"].startswith("−")  # it is the least that a product can take
 
 
 def test_bins_hold_every_row_of_every_device_of_the_families_that_were_decided(machines, found):
@@ -165,7 +165,7 @@ def test_where_the_measurements_are_not_installed_only_the_claims_are_told(monke
     monkeypatch.setattr(package, "data_folder", absent)
     topics.measured.cache_clear()
     told, _ = found()
-    assert (told["scores"], told["whole"], told["densities"], told["worst"], told["said"]) == ([], [], [], [], [])
+    assert (told["scores"], told["whole"], told["densities"], told["worst"], told["sentences"]) == ([], [], [], [], [])
     assert told["measurements"] is None
     assert told["why_not"] == ["pyarrow is not installed"]
     assert "tox run -e silicon" in told["how"]
@@ -183,7 +183,7 @@ def test_a_claim_that_fails_without_a_figure_is_counted_as_one_that_does_not_hol
 
     monkeypatch.setattr(topics, "measured", broken)
     told, _ = found()
-    assert told["said"] == ["0 of 4 claims about calibrated kernel times hold"]
+    assert told["sentences"] == ["0 of 4 claims about calibrated kernel times hold"]
     assert told["why_not"][0] == "nvidia/h100-sxm5-80gb: want tables"
     assert (told["scores"], told["densities"]) == ([], [])
 

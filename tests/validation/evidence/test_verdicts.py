@@ -83,9 +83,9 @@ def test_the_day_of_an_excuse_is_kept(claims):
 # ---- repairs
 
 
-def cause(line=14, repair="4096 MAC", mends=4, breaks=0):
+def cause(line=14, repair="4096 MAC", fixes=4, breaks=0):
     place = {"file": "specs/x1.yaml", "line": line, "path": "units.a.clock", "current": "2048 MAC", "repair": repair}
-    return SimpleNamespace(**place, mends=mends, breaks=breaks)
+    return SimpleNamespace(**place, fixes=fixes, breaks=breaks)
 
 
 def red(id, *causes, outcome="fail"):
@@ -100,22 +100,22 @@ def test_a_place_is_listed_once_with_all_claims_that_ask_for_it():
         "path": "units.a.clock",
         "from": "2048 MAC",
         "to": "4096 MAC",
-        "mends": 4,
+        "fixes": 4,
         "breaks": 0,
-        "reds": 2,
+        "failing": 2,
         "ids": ["golden/x1.yaml::a", "golden/x1.yaml::b"],
     }
 
 
 def test_two_repairs_of_one_line_are_two_places():
-    assert [place.to for place in places([red("a", cause(), cause(repair="1024 MAC", mends=1))])] == [
+    assert [place.to for place in places([red("a", cause(), cause(repair="1024 MAC", fixes=1))])] == [
         "4096 MAC",
         "1024 MAC",
     ]
 
 
 def test_what_breaks_nothing_comes_first_then_what_mends_most():
-    rows = [red("a", cause(1, mends=9, breaks=1), cause(2, mends=2), cause(3, mends=5))]
+    rows = [red("a", cause(1, fixes=9, breaks=1), cause(2, fixes=2), cause(3, fixes=5))]
     assert [place.line for place in places(rows)] == [3, 2, 1]
 
 
@@ -125,12 +125,12 @@ def test_only_red_claims_ask_for_repairs(outcome):
 
 
 def test_a_cause_that_was_not_tried_or_has_no_repair_has_no_place():
-    assert places([red("a", cause(mends=None, breaks=None), cause(repair=None))]) == []
+    assert places([red("a", cause(fixes=None, breaks=None), cause(repair=None))]) == []
 
 
 def test_a_sentence_names_numbers_and_place():
-    reds = [red(name, cause()) for name in "abcd"]
-    assert list(sentences(reds)) == [
+    failing = [red(name, cause()) for name in "abcd"]
+    assert list(sentences(failing)) == [
         "A single change fixes 4 of 4 failures and breaks nothing: write "
         "4096 MAC instead of 2048 MAC at specs/x1.yaml:14  units.a.clock"
     ]
@@ -142,7 +142,7 @@ def test_a_run_of_a_part_of_the_claims_is_no_whole_of_what_a_repair_mends():
 
 
 def test_nothing_is_said_of_repairs_that_mend_one_claim_or_break_another():
-    assert list(sentences([red("a", cause(1, mends=1), cause(2, mends=9, breaks=1))])) == []
+    assert list(sentences([red("a", cause(1, fixes=1), cause(2, fixes=9, breaks=1))])) == []
 
 
 def test_three_sentences_are_enough():

@@ -374,10 +374,10 @@ def test_a_precision_that_does_not_exist_is_named(acme, key):
     text = REPLAY.replace("compute: int8", "compute: int8\nstorage: int8").replace(f"{key}: int8", f"{key}: int9")
     acme.write("golden/old.yaml", text)
     try:
-        said = acme.verdicts("golden/old.yaml")["figure-latency-OLD"].reason
+        message = acme.verdicts("golden/old.yaml")["figure-latency-OLD"].reason
     except InputError as error:
-        said = str(error)
-    assert "int9" in said
+        message = str(error)
+    assert "int9" in message
 
 
 def test_a_figure_per_watt_needs_a_power(acme, replayed):

@@ -21,7 +21,7 @@ def test_comments_and_other_sources_move_nothing(acme, diffed):
     acme.edit(X1, "kind: npu", "# what Acme calls it\nkind: npu")
     acme.edit(X1, "pin_rate: [6.4 Gbit/s, brief, p. 3]", "pin_rate: [6.4 Gbit/s, brief, p. 4]")
     found = diffed(acme)
-    assert (found["changes"], found["moves"], found["recited"]) == ([], [], 1)
+    assert (found["changes"], found["moves"], found["citations_changed"]) == ([], [], 1)
 
 
 def test_one_fact_moves_what_rests_on_it_by_its_factor(acme, diffed, of):
@@ -66,8 +66,8 @@ def test_two_facts_are_told_apart_and_multiply(acme, diffed, of):
     found = diffed(acme)
     # ×2 pins' rate, ×4 bus
     assert (of(found)["low"], of(found)["high"]) == (0.125, 0.125)
-    said = "together ×0.125, alone ×0.25 (memories.lpddr5.bus) and ×0.5 (memories.lpddr5.pin_rate)"
-    assert of(found)["together"] == said
+    message = "together ×0.125, alone ×0.25 (memories.lpddr5.bus) and ×0.5 (memories.lpddr5.pin_rate)"
+    assert of(found)["together"] == message
     assert {one["path"]: one["moves"][0]["factor"] for one in found["changes"]} == {
         "memories.lpddr5.bus": "×0.25",
         "memories.lpddr5.pin_rate": "×0.5",
@@ -89,8 +89,8 @@ def test_facts_that_act_only_together_are_said_to(acme, diffed, of):
     acme.edit(X1, "groups: [256,", "groups: [16,")
     found = diffed(acme)
     assert (of(found)["low"], of(found)["high"] > 0.15) == (0.125, True)
-    said = f"together {of(found)['factor']}, alone ×0.125 (memories.lpddr5.pin_rate); the rest is interaction"
-    assert of(found)["together"] == said
+    message = f"together {of(found)['factor']}, alone ×0.125 (memories.lpddr5.pin_rate); the rest is interaction"
+    assert of(found)["together"] == message
 
 
 def test_what_a_device_no_longer_supports_is_no_longer_known(acme, diffed, of):

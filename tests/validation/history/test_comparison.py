@@ -149,8 +149,8 @@ def test_another_tdp_moves_no_prediction_and_the_power_over_it(acme, diffed):
     assert power["new"]["ratio"] == pytest.approx(power["old"]["ratio"] / 2)
     assert power["alone"] == [{"change": 0, "new": power["new"]}]
     assert found["also"] == ["another power over its limit at 1 point, every verdict as before"]
-    assert power["said"] in as_text(Delta.model_validate(found)).replace("\n  ", " ")
-    assert f"- {power['said']}" in as_md(Delta.model_validate(found))
+    assert power["text"] in as_text(Delta.model_validate(found)).replace("\n  ", " ")
+    assert f"- {power['text']}" in as_md(Delta.model_validate(found))
 
 
 def test_another_verdict_is_said_first(acme, diffed):
@@ -159,7 +159,7 @@ def test_another_verdict_is_said_first(acme, diffed):
     (power,) = found["power"]
     assert (power["old"]["verdict"], power["new"]["verdict"]) == ("cannot sustain", "undecided")
     assert found["also"] == ["another power over its limit at 1 point, at 1 with another verdict"]
-    assert power["said"].endswith("of its limit, cannot sustain → undecided")
+    assert power["text"].endswith("of its limit, cannot sustain → undecided")
 
 
 def test_two_changes_of_a_power_stand_each_alone(acme, diffed):
@@ -177,10 +177,10 @@ def test_a_power_without_a_limit_is_no_longer_known(acme, diffed):
     acme.edit(X1, "tdp: [15 W, brief, p. 1]\n", "")
     power = next(one for one in diffed(acme)["power"] if one["at"] is None)
     assert power["new"] is None
-    assert power["said"].endswith("no longer known")
+    assert power["text"].endswith("no longer known")
     back = next(one for one in diffed(acme, None, "HEAD")["power"] if one["at"] is None)
     assert (back["old"], back["new"]) == (None, power["old"])
-    assert back["said"].endswith("newly known")
+    assert back["text"].endswith("newly known")
 
 
 def test_an_energy_moves_the_power_with_its_line_named(acme, diffed, keep):

@@ -72,11 +72,11 @@ def test_a_broken_device_is_left_out_and_named_with_its_revision(acme, git, diff
     git(acme.root, "commit", "-q", "-m", "Broken")
     commit = git(acme.root, "rev-parse", "HEAD")[:12]
     acme.edit(X1, "tdp: 15 W", "tdp: [15 W, brief, p. 1]")
-    mended = diffed(acme, "HEAD")
-    (left_out,) = mended["left_out"]
+    fixed = diffed(acme, "HEAD")
+    (left_out,) = fixed["left_out"]
     assert left_out["side"] == "old"
-    assert left_out["said"].startswith(f"left out: {commit}:{X1}:{line}  tdp: want [value, source, where]")
-    assert mended["devices"]["appeared"] == ["acme/x1"]
+    assert left_out["text"].startswith(f"left out: {commit}:{X1}:{line}  tdp: want [value, source, where]")
+    assert fixed["devices"]["appeared"] == ["acme/x1"]
     broken = diffed(acme, "HEAD^", "HEAD")
     assert [one["side"] for one in broken["left_out"]] == ["new"]
 

@@ -73,7 +73,7 @@ def load(verdict="sustains", ratio="0.50", precision="int4"):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (load(), load("cannot sustain", "1.46"), "int4 0.50 → 1.46 of its limit, sustains → cannot sustain"),
         (load(), load(ratio="0.60"), "int4 0.50 → 0.60 of its limit, sustains"),
@@ -82,8 +82,8 @@ def load(verdict="sustains", ratio="0.50", precision="int4"):
         (load(), None, "int4 0.50 of its limit, sustains, no longer known"),
     ],
 )
-def test_a_power_is_told_on_both_sides(old, new, said):
-    assert power_said("nvidia/t4", old, new) == f"nvidia/t4: tensor_core {said}"
+def test_a_power_is_told_on_both_sides(old, new, message):
+    assert power_said("nvidia/t4", old, new) == f"nvidia/t4: tensor_core {message}"
 
 
 def test_a_power_that_neither_side_knows_is_not_known():
@@ -91,7 +91,7 @@ def test_a_power_that_neither_side_knows_is_not_known():
 
 
 def power(old, new):
-    return records.PowerMoved(device="nvidia/t4", at=None, old=old, new=new, alone=[], said="…")
+    return records.PowerMoved(device="nvidia/t4", at=None, old=old, new=new, alone=[], text="…")
 
 
 def test_what_appeared_vanished_or_was_left_out_is_named():
@@ -99,7 +99,7 @@ def test_what_appeared_vanished_or_was_left_out_is_named():
         "device": records.BothWays(appeared=["a", "b"], vanished=["c"]),
         "network": records.BothWays(appeared=[], vanished=[]),
     }
-    left_out = [records.LeftOut(side="old", said="left out: d.yaml:1  broken")]
+    left_out = [records.LeftOut(side="old", text="left out: d.yaml:1  broken")]
     other = [power(load(), load(ratio="0.60")), power(load(), load("undecided")), power(None, load())]
     assert list(others(names, other, 2, left_out)) == [
         "2 devices appeared: a, b",
@@ -213,10 +213,10 @@ def test_a_point_names_its_mode_and_the_changes_that_move_its_power_alone():
     low, own = (PowerMove(("acme/x1", at), None, None) for at in ("low", ""))
     found = SimpleNamespace(effects=[Effect(CHANGE, (), None, power=(own,)), Effect(CHANGE, (), None, power=(low,))])
     told = module._power(found, low)
-    assert (told.device, told.at, told.said) == ("acme/x1", "low", "acme/x1 at low: not known")
+    assert (told.device, told.at, told.text) == ("acme/x1", "low", "acme/x1 at low: not known")
     assert [one.change for one in told.alone] == [1]
     told = module._power(found, own)
-    assert (told.at, told.said, [one.change for one in told.alone]) == (None, "acme/x1: not known", [0])
+    assert (told.at, told.text, [one.change for one in told.alone]) == (None, "acme/x1: not known", [0])
 
 
 # ---- text and Markdown
@@ -245,15 +245,15 @@ def delta():
         devices=both,
         points=both,
         networks=both,
-        recited=0,
+        citations_changed=0,
         left_out=[],
         changes=[effect],
         moves=[
             moved(together="together ×0.5, alone ×0.25 (a) and ×2 (b)"),
             moved("power_w", "together nothing", factor="", rows=2, knowledge=["2 no longer known"]),
         ],
-        power=[power(load(), None).model_copy(update={"said": "acme/x1: another power"})],
-        said="3 of 20 predictions moved",
+        power=[power(load(), None).model_copy(update={"text": "acme/x1: another power"})],
+        text="3 of 20 predictions moved",
         also=["1 device appeared: acme/x2"],
     )
 
@@ -302,7 +302,7 @@ def test_a_file_has_no_line(delta):
 
 
 def test_long_sentences_are_wrapped_to_80_columns(delta):
-    text = as_text(delta.model_copy(update={"said": "word " * 30}))
+    text = as_text(delta.model_copy(update={"text": "word " * 30}))
     assert max(map(len, text.splitlines()[:2])) <= 80
     assert text.splitlines()[1].startswith("word")
 

@@ -222,9 +222,9 @@ def test_energy_is_counts_times_what_one_stands_for(smi):
     assert source.metered(run, 0.0).joules == pytest.approx(15.3)
 
 
-@pytest.mark.parametrize("said", [{"power": 5, "counter_resolution": 15.3}, {"energy_accumulator": "N/A"}])
-def test_a_counter_in_the_words_of_another_version_gives_way_to_sampled_power(smi, said):
-    smi.amdsmi_get_energy_count = lambda handle: said
+@pytest.mark.parametrize("message", [{"power": 5, "counter_resolution": 15.3}, {"energy_accumulator": "N/A"}])
+def test_a_counter_in_the_words_of_another_version_gives_way_to_sampled_power(smi, message):
+    smi.amdsmi_get_energy_count = lambda handle: message
     assert isinstance(find_amd(0, smi).power(), SampledSource)
 
 

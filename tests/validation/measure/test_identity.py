@@ -190,8 +190,8 @@ def test_the_blas_of_a_library_is_named_with_the_kernels_that_it_chose(pools):
 
 
 def test_what_is_linked_into_torch_is_asked_of_torch(pools, monkeypatch):
-    said = "Math Kernel Library Version 2024.2-Product\n - MKL-DNN v3.12.0 (Git)\n - CPU capability usage: AVX512\n"
-    torch = SimpleNamespace(__config__=SimpleNamespace(show=lambda: said), get_num_threads=lambda: 5)
+    message = "Math Kernel Library Version 2024.2-Product\n - MKL-DNN v3.12.0 (Git)\n - CPU capability usage: AVX512\n"
+    torch = SimpleNamespace(__config__=SimpleNamespace(show=lambda: message), get_num_threads=lambda: 5)
     monkeypatch.setitem(sys.modules, "torch", torch)
     found = identity.blas()
     assert (found["mkl of torch"], found["onednn of torch"], found["kernels of torch"]) == (

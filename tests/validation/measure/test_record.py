@@ -165,18 +165,18 @@ def test_two_machines_differ_in_their_digest():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", r"r\.json:1: want a recording in JSON"),
         ('{"schema": "other"}', r"want a recording \(rooflint-recording/1\); schema: "),
         (None, "cannot be read"),
     ],
 )
-def test_what_is_no_recording_is_refused_with_its_place(tmp_path, text, said):
+def test_what_is_no_recording_is_refused_with_its_place(tmp_path, text, message):
     file = tmp_path / "r.json"
     if text is not None:
         file.write_text(text, encoding="utf-8")
-    with pytest.raises(RecordingError, match=said):
+    with pytest.raises(RecordingError, match=message):
         read(file)
 
 

@@ -151,8 +151,8 @@ def shelf(specs):
 
 
 @pytest.fixture
-def said(shelf):
-    """`said(path, class)`: what that operator makes of a fact of acme/one, at an operating point if one is named.
+def message(shelf):
+    """`message(path, class)`: what that operator makes of a fact of acme/one, at an operating point if one is named.
 
     A class counts where it is the first that gives a value, and where it is a further one.
     """
@@ -224,15 +224,15 @@ FP16, CLOCK, GROUPS = "units.core.macs_per_clock.fp16", "units.core.clock", "uni
         ("digit", "memories.hbm.pin_rate", {"3.3 Gbit/s", "3.1 Gbit/s", "3 Gbit/s"}),  # and not .2
     ],
 )
-def test_a_class_of_slips_makes_these_values_of_a_fact(said, name, path, values):
-    assert said(path, name) == values
+def test_a_class_of_slips_makes_these_values_of_a_fact(message, name, path, values):
+    assert message(path, name) == values
 
 
-def test_a_fact_of_an_operating_point_is_confused_with_what_holds_there(said):
-    assert said(CLOCK, "other-mode", mode="low") == {"1620 MHz"}
-    assert said("tdp", "other-mode", mode="low") == {"300 W", "350 W"}
-    assert said(CLOCK, "other-clock", mode="low") == {"1095 MHz", "1755 MHz", "1700 MHz"}
-    assert said(CLOCK, "digit", mode="low") >= {"810.6 MHz", "810.4 MHz", "180.5 MHz", "810 MHz"}
+def test_a_fact_of_an_operating_point_is_confused_with_what_holds_there(message):
+    assert message(CLOCK, "other-mode", mode="low") == {"1620 MHz"}
+    assert message("tdp", "other-mode", mode="low") == {"300 W", "350 W"}
+    assert message(CLOCK, "other-clock", mode="low") == {"1095 MHz", "1755 MHz", "1700 MHz"}
+    assert message(CLOCK, "digit", mode="low") >= {"810.6 MHz", "810.4 MHz", "180.5 MHz", "810 MHz"}
 
 
 def test_a_value_is_planted_once_under_its_most_telling_class(shelf):

@@ -20,14 +20,15 @@ GOLDEN, SPEC = "golden/x1.yaml", "specs/hardware/acme/x1.yaml"
 def outcome(small):
     """`outcome(path, "200 MHz")`: what becomes of the tiny device when that fact, or that of a mode, says so."""
 
-    def find(path, said, mode=None):
+    def find(path, message, mode=None):
         baseline = Baseline.of(small.suite())
         (group,) = groups(baseline.suite)
         pairs = zip(group.mutants, outcomes(group, baseline), strict=True)
         (found,) = [
             outcome
             for mutant, outcome in pairs
-            if (mutant.fact.path, mutant.mutation.fact.display, group.subject.mode(mutant.fact)) == (path, said, mode)
+            if (mutant.fact.path, mutant.mutation.fact.display, group.subject.mode(mutant.fact))
+            == (path, message, mode)
         ]
         return found
 

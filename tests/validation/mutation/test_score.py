@@ -87,7 +87,7 @@ def test_mutants_are_counted_by_outcome(result):
         "within_digits": 1,
         "uncorroborated": 2,
         "equivalent": 1,
-        "killed_besides": 1,
+        "killed_otherwise": 1,
         "unseen": 3,  # one survivor, one within digits, one uncorroborated
     }
     assert result().score == 2 / 3

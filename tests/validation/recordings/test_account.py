@@ -223,18 +223,18 @@ def test_a_wait_has_no_energy_to_miss(k1):
     ("kind", "load", "is_busy"), [("cpu", 2.4, False), ("cpu", 2.5, False), ("cpu", 2.6, True), ("gpu", 9.0, False)]
 )
 def test_a_cpu_with_more_tasks_than_cores_was_slowed_down(k1, kind, load, is_busy):
-    said = prose(account(recorded(row(GEMM, load=load), kind=kind, count=2), k1), "Conditions")
+    message = prose(account(recorded(row(GEMM, load=load), kind=kind, count=2), k1), "Conditions")
     sentence = f"up to {load} runnable tasks on 2 CPUs: other processes ran, and slowed the measurements down"
-    assert (sentence in said) is is_busy
+    assert (sentence in message) is is_busy
 
 
 def test_a_process_of_its_own_names_its_kernels_and_unset_variables(k1):
     first = row(GEMM, details={"core": "Zen", "unset OPENBLAS_CORETYPE": "Haswell"})
     second = row(GEMM, details={"core": "Zen"})
     third = row(GEMM, details={"unset OPENBLAS_CORETYPE": "Haswell"})
-    said = prose(account(recorded(first, second, third), k1), "Conditions")
+    message = prose(account(recorded(first, second, third), k1), "Conditions")
     ran = "gemm-int8-cublas-1000x2000x4000 ran in a process of its own, on kernels for Zen"
-    assert said[-2:] == (f"{ran} (unset OPENBLAS_CORETYPE of Haswell)", ran)
+    assert message[-2:] == (f"{ran} (unset OPENBLAS_CORETYPE of Haswell)", ran)
 
 
 def test_what_was_left_out_has_its_reason(k1):

@@ -69,8 +69,8 @@ def test_a_revision_that_there_is_not_is_one_sentence_and_leaves_nothing(version
 
 
 def test_the_command_runs_where_the_user_stands(versions):
-    said = r"HEAD~1 has no folder bench; run this from one that both"
-    with pytest.raises(RooflintError, match=said), checkouts(versions.root / "bench", ("HEAD~1", "HEAD")):
+    message = r"HEAD~1 has no folder bench; run this from one that both"
+    with pytest.raises(RooflintError, match=message), checkouts(versions.root / "bench", ("HEAD~1", "HEAD")):
         pass
     assert worktrees(versions.root) == 1
     with checkouts(versions.root / "bench", ("HEAD", "HEAD")) as (base, _):

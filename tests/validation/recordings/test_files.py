@@ -37,17 +37,17 @@ def test_a_recording_of_a_device_without_spec_is_a_problem(honest, make):
     assert "lies in the folder of a device without spec: unknown device 'acme/k9'" in problem
 
 
-def test_a_recording_of_another_machine_is_refused_and_nobody_guesses(honest, make, said):
+def test_a_recording_of_another_machine_is_refused_and_nobody_guesses(honest, make, message):
     honest.record(make.gemm(1e12), device="Synthetic Acme K1 Plus")
     (problem,) = honest.problems()
     assert "was made on 'Synthetic Acme K1 Plus', and the golden file is about 'Synthetic Acme K1'" in problem
     verdict = honest.verdict(CLAIM)
     assert verdict.outcome == "fail"
-    assert "was made on 'Synthetic Acme K1 Plus'" in said(verdict)
+    assert "was made on 'Synthetic Acme K1 Plus'" in message(verdict)
 
 
-def test_a_name_that_no_spec_has_must_be_said_by_the_golden_file(honest, said):
-    text = said(honest.verdict(CLAIM, head=UNSAID))
+def test_a_name_that_no_spec_has_must_be_said_by_the_golden_file(honest, message):
+    text = message(honest.verdict(CLAIM, head=UNSAID))
     assert "was made on 'Synthetic Acme K1', which is not a name of acme/k1; if it is this device" in text
     assert "add 'machine: Synthetic Acme K1'" in text
 
@@ -75,13 +75,13 @@ def test_a_malformed_recording_is_one_sentence_with_its_place(honest, text, says
     assert honest.verdict(CLAIM).outcome == "fail"
 
 
-def test_a_claim_over_recordings_stands_beside_their_folder(honest, said):
+def test_a_claim_over_recordings_stands_beside_their_folder(honest, message):
     honest.repository.write("golden/elsewhere.yaml", honest.repository.read("golden/measured/acme/k1.yaml"))
     (verdict,) = honest.repository.verdicts("golden/elsewhere.yaml").values()
-    assert "a claim over recordings of acme/k1 stands in measured/acme/k1.yaml" in said(verdict)
+    assert "a claim over recordings of acme/k1 stands in measured/acme/k1.yaml" in message(verdict)
 
 
-def test_a_golden_file_about_another_device_than_its_path_is_red(honest, make, said):
+def test_a_golden_file_about_another_device_than_its_path_is_red(honest, make, message):
     specs = honest.repository.read("specs/hardware/acme/k1.yaml")
     honest.repository.write("specs/hardware/acme/k2.yaml", specs)
     honest.record(make.gemm(30e12), folder="golden/measured/acme/k2")
@@ -92,8 +92,8 @@ def test_a_golden_file_about_another_device_than_its_path_is_red(honest, make, s
     )
 
 
-def test_a_claim_without_recordings_says_how_to_make_one(bench, said):
-    text = said(bench.verdict(CLAIM))
+def test_a_claim_without_recordings_says_how_to_make_one(bench, message):
+    text = message(bench.verdict(CLAIM))
     assert "no recording in golden/measured/acme/k1; rooflint measure record writes one" in text
 
 
@@ -124,8 +124,8 @@ def test_a_mode_without_a_claim_of_its_own_is_a_problem(honest, make):
     assert problem.startswith(f"golden/measured/acme/k1/{file.name}:1  no claim at low in golden")
 
 
-def test_a_mode_that_nobody_recorded_is_red(honest, said):
-    text = said(honest.verdict(f"{CLAIM}, at: low"))
+def test_a_mode_that_nobody_recorded_is_red(honest, message):
+    text = message(honest.verdict(f"{CLAIM}, at: low"))
     assert "no recording is of the operating point low (recorded: none)" in text
 
 

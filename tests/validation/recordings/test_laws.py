@@ -24,11 +24,11 @@ def test_a_product_below_the_peak_keeps_the_law(bench, make):
     assert (verdict.outcome, verdict.obtained_display) == ("pass", "holds on 2 of 2 measurements")
 
 
-def test_a_peak_that_a_stopwatch_beats_is_red_with_recording_facts_and_cause(bench, make, said):
+def test_a_peak_that_a_stopwatch_beats_is_red_with_recording_facts_and_cause(bench, make, message):
     file = bench.record(make.gemm(BELOW_PEAK), make.gemm(BEYOND_PEAK, shape=(8192, 8192, 8192)))
     line = bench.repository.line(file.relative_to(bench.repository.root), '"m": 8192')
     verdict = bench.verdict("measured: rate <= peak")
-    text = said(verdict)
+    text = message(verdict)
     assert (verdict.outcome, verdict.obtained_display) == ("fail", "broken by 1 of 2 measurements")
     assert f"golden/measured/acme/k1/{file.name}:{line} gemm-int8-synthetic-8192x8192x8192" in text
     # 50 / 32.768 = 1.526, and the next slip above it is a rate in op that was taken for MAC
@@ -37,12 +37,12 @@ def test_a_peak_that_a_stopwatch_beats_is_red_with_recording_facts_and_cause(ben
     assert "1024 MAC macs_per_clock.int8 (read) specs/architectures/acme/a1.yaml:8" in text
 
 
-def test_a_clock_that_is_too_low_is_named_with_the_recorded_one(bench, make, said):
+def test_a_clock_that_is_too_low_is_named_with_the_recorded_one(bench, make, message):
     # 900 GFLOP/s of 614.4 at 1.2 GHz; at the recorded 1.8 GHz the peak is 921.6
     bench.record(make.gemm(900e9, precision="fp32", clock_hz=1.8e9))
     verdict = bench.verdict("measured: rate <= peak")
     assert verdict.outcome == "fail"
-    assert "the clock is too low: recorded at 1.8 GHz (synthetic), the spec has 1200 MHz" in said(verdict)
+    assert "the clock is too low: recorded at 1.8 GHz (synthetic), the spec has 1200 MHz" in message(verdict)
     assert verdict.causes[0].repair == "1800 MHz"
 
 
@@ -60,18 +60,18 @@ def test_a_slower_recorded_clock_lowers_no_peak(bench, make):
     assert bench.verdict("measured: rate <= peak").outcome == "pass"
 
 
-def test_a_precision_that_the_device_has_not_is_silent(bench, make, said):
+def test_a_precision_that_the_device_has_not_is_silent(bench, make, message):
     bench.record(make.gemm(1e9, precision="fp64"), make.gemm(BELOW_PEAK))
     verdict = bench.verdict("measured: rate <= peak")
     assert verdict.outcome == "pass"
-    assert "1 not applicable, secret.macs_per_clock.fp64 is undisclosed" in said(verdict)
+    assert "1 not applicable, secret.macs_per_clock.fp64 is undisclosed" in message(verdict)
 
 
-def test_a_law_that_finds_nothing_to_look_at_is_red(bench, make, said):
+def test_a_law_that_finds_nothing_to_look_at_is_red(bench, make, message):
     bench.record(make.stream(200e9))
     verdict = bench.verdict("measured: rate <= peak")
     assert verdict.outcome == "fail"
-    assert "no measurement that the law applies to" in said(verdict)
+    assert "no measurement that the law applies to" in message(verdict)
 
 
 def test_only_the_precision_that_is_asked_for_is_looked_at(bench, make):
@@ -109,26 +109,26 @@ def test_a_stream_slower_than_the_memory_keeps_the_law(bench, make):
     assert bench.verdict("measured: bandwidth <= peak").outcome == "pass"
 
 
-def test_a_stream_that_beats_the_memory_is_red(bench, make, said):
+def test_a_stream_that_beats_the_memory_is_red(bench, make, message):
     bench.record(make.stream(400e9, array_bytes=400_000_000))
     verdict = bench.verdict("measured: bandwidth <= peak")
     assert verdict.outcome == "fail"
-    assert "400 GB/s of 256 GB/s" in said(verdict)
-    assert "2 Gbit/s pin_rate (read) specs/hardware/acme/k1.yaml" in said(verdict)
+    assert "400 GB/s of 256 GB/s" in message(verdict)
+    assert "2 Gbit/s pin_rate (read) specs/hardware/acme/k1.yaml" in message(verdict)
 
 
-def test_half_a_bus_is_named(bench, make, said):
+def test_half_a_bus_is_named(bench, make, message):
     bench.repository.edit("specs/hardware/acme/k1.yaml", "pin_rate: [2 Gbit/s", "pin_rate: [1 Gbit/s")
     bench.record(make.stream(230e9))
-    assert "double data rate is missing" in said(bench.verdict("measured: bandwidth <= peak"))
+    assert "double data rate is missing" in message(bench.verdict("measured: bandwidth <= peak"))
 
 
-def test_a_stream_that_a_cache_may_hold_decides_nothing(bench, make, said):
+def test_a_stream_that_a_cache_may_hold_decides_nothing(bench, make, message):
     # 2 × 2 MB, and the L2 holds 4.19 MB
     bench.record(make.stream(900e9, array_bytes=2_000_000))
     verdict = bench.verdict("measured: bandwidth <= peak")
     assert verdict.outcome == "undecided"
-    assert "caches of 4.194 MB may hold data" in said(verdict)
+    assert "caches of 4.194 MB may hold data" in message(verdict)
 
 
 # ---- latency >= roofline
@@ -141,34 +141,34 @@ def test_a_network_slower_than_the_roofline_keeps_the_law(bench, make):
     assert bench.verdict("measured: latency >= roofline").outcome == "pass"
 
 
-def test_what_winograd_and_caches_may_spare_is_exempt_and_said(bench, make, said):
+def test_what_winograd_and_caches_may_spare_is_exempt_and_said(bench, make, message):
     bench.record(make.network(7e-3), make.network(5e-3, batch=1, name="resnet18"))
     verdict = bench.verdict("measured: latency >= roofline")
     assert verdict.outcome == "pass"
-    assert "1 exempt: network-resnet18-fp32-synthetic-b1 (5 ms, where the roofline has 6.181 ms (compute)" in said(
+    assert "1 exempt: network-resnet18-fp32-synthetic-b1 (5 ms, where the roofline has 6.181 ms (compute)" in message(
         verdict
     )
-    assert "Winograd may save multiplications of 3 × 3 convolutions" in said(verdict)
+    assert "Winograd may save multiplications of 3 × 3 convolutions" in message(verdict)
 
 
-def test_what_is_faster_than_any_algorithm_is_red(bench, make, said):
+def test_what_is_faster_than_any_algorithm_is_red(bench, make, message):
     bench.record(make.network(1e-3))
     verdict = bench.verdict("measured: latency >= roofline")
     assert verdict.outcome == "fail"
-    assert "with all allowed savings at least 1.813 ms; beaten by 81.3 %" in said(verdict)
+    assert "with all allowed savings at least 1.813 ms; beaten by 81.3 %" in message(verdict)
 
 
-def test_a_network_without_convolutions_has_no_winograd(bench, make, said):
+def test_a_network_without_convolutions_has_no_winograd(bench, make, message):
     # ViT-B/16: 17.56 GMAC × 2 / 614.4 GFLOP/s = 57 ms, of which its attention and linear layers spare nothing
     bench.record(make.network(30e-3, name="vit_b_16", macs=17_563_828_224))
     assert bench.verdict("measured: latency >= roofline").outcome == "fail"
 
 
-def test_a_network_without_op_table_is_silent(bench, make, said):
+def test_a_network_without_op_table_is_silent(bench, make, message):
     bench.record(make.network(1e-3, name="alexnet"), make.network(7e-3))
     verdict = bench.verdict("measured: latency >= roofline")
     assert verdict.outcome == "pass"
-    assert ": network-alexnet-fp32-synthetic-b1" in said(verdict)
+    assert ": network-alexnet-fp32-synthetic-b1" in message(verdict)
 
 
 # ---- macs = op table
@@ -179,11 +179,11 @@ def test_the_macs_of_the_op_table_are_those_of_the_stopwatch(bench, make):
     assert bench.verdict("measured: macs = op table").obtained_display == "holds on 2 of 2 measurements"
 
 
-def test_macs_that_are_halved_are_named(bench, make, said):
+def test_macs_that_are_halved_are_named(bench, make, message):
     bench.record(make.network(7e-3, macs=1_814_073_344 // 2))
     verdict = bench.verdict("measured: macs = op table")
     assert verdict.outcome == "fail"
-    assert "counts 0.907 GMAC, the op table has 1.814 GMAC, as if a MAC were one op" in said(verdict)
+    assert "counts 0.907 GMAC, the op table has 1.814 GMAC, as if a MAC were one op" in message(verdict)
 
 
 # ---- rate = intensity * bandwidth
@@ -200,11 +200,11 @@ DEEP = {"shape": (16, 16384, 16384)}
         (31.94 * 230e9 * 1.5, "fail", "some of the counted bytes came from a cache"),
     ],
 )
-def test_a_memory_bound_product_keeps_up_with_the_streams(bench, make, said, rate, outcome, why):
+def test_a_memory_bound_product_keeps_up_with_the_streams(bench, make, message, rate, outcome, why):
     bench.record(make.gemm(rate, **DEEP), make.stream(230e9))
     verdict = bench.verdict(f"measured: rate = intensity * bandwidth, within: 20 %, {WHY}")
     assert verdict.outcome == outcome
-    assert why in said(verdict)
+    assert why in message(verdict)
 
 
 def test_a_disturbed_one_that_is_slow_decides_nothing_and_a_fast_one_does(bench, make):
@@ -216,10 +216,10 @@ def test_a_disturbed_one_that_is_slow_decides_nothing_and_a_fast_one_does(bench,
 
 
 @pytest.mark.parametrize("shape", [(4096, 4096, 4096), (40, 16384, 16384)])
-def test_a_product_that_may_not_wait_for_memory_says_nothing_of_bandwidth(bench, make, said, shape):
+def test_a_product_that_may_not_wait_for_memory_says_nothing_of_bandwidth(bench, make, message, shape):
     # 2 × 40 × 16384² op over 270 MB are 80 op/B, 0.62 of the breakpoint: no longer beyond doubt
     bench.record(make.gemm(1e12, shape=shape), make.stream(230e9))
-    assert "no measurement that the law applies to" in said(
+    assert "no measurement that the law applies to" in message(
         bench.verdict(f"measured: rate = intensity * bandwidth, within: 20 %, {WHY}")
     )
 
@@ -237,11 +237,11 @@ def test_a_product_that_may_not_wait_for_memory_says_nothing_of_bandwidth(bench,
         (10.0, 15.0, "fail", "the idle power is subtracted already"),
     ],
 )
-def test_energy_is_power_times_time(bench, make, said, counted, read, outcome, why):
+def test_energy_is_power_times_time(bench, make, message, counted, read, outcome, why):
     bench.record(make.gemm(BELOW_PEAK, energy=make.energy(counted), power_w=(read, read)))
     verdict = bench.verdict(f"measured: energy = power * time, within: 5 %, {WHY}")
     assert verdict.outcome == outcome
-    assert why in said(verdict)
+    assert why in message(verdict)
 
 
 @pytest.mark.parametrize(("step_j", "outcome"), [(0.0, "fail"), (1.0, "pass")])
@@ -258,34 +258,34 @@ def test_an_idle_power_as_high_as_that_at_work_is_noise_where_two_figures_may_di
     assert [bench.verdict(f"{law}, within: {share} %").outcome for share in (3, 5)] == ["fail", "pass"]
 
 
-def test_an_idle_power_above_the_working_one_is_red(bench, make, said):
+def test_an_idle_power_above_the_working_one_is_red(bench, make, message):
     bench.record(make.gemm(BELOW_PEAK, energy=make.energy(10.0, idle_w=12.0), power_w=(10.0,)))
-    assert "the idle power was read while something ran" in said(
+    assert "the idle power was read while something ran" in message(
         bench.verdict(f"measured: energy = power * time, within: 5 %, {WHY}")
     )
 
 
-def test_power_stays_within_the_lower_of_both_limits(bench, make, said):
+def test_power_stays_within_the_lower_of_both_limits(bench, make, message):
     # the spec's TDP is 20 W
     bench.record(make.gemm(BELOW_PEAK, energy=make.energy(15.0), limit_w=18.0))
     assert bench.verdict("measured: power <= limit").outcome == "pass"
     bench.record(make.gemm(BELOW_PEAK, energy=make.energy(19.0), limit_w=18.0))
-    assert "19 W on average, the driver's limit is 18 W" in said(bench.verdict("measured: power <= limit"))
+    assert "19 W on average, the driver's limit is 18 W" in message(bench.verdict("measured: power <= limit"))
 
 
-def test_another_board_shows_by_its_limit(bench, make, said):
+def test_another_board_shows_by_its_limit(bench, make, message):
     bench.record(make.gemm(BELOW_PEAK, energy=make.energy(25.0), limit_w=30.0))
     verdict = bench.verdict("measured: power <= limit")
     assert verdict.outcome == "fail"
-    assert "the driver allows 30 W: another board" in said(verdict)
-    assert "specs/hardware/acme/k1.yaml:9 tdp" in said(verdict)
+    assert "the driver allows 30 W: another board" in message(verdict)
+    assert "specs/hardware/acme/k1.yaml:9 tdp" in message(verdict)
 
 
-def test_power_that_nobody_measured_is_no_zero(bench, make, said):
+def test_power_that_nobody_measured_is_no_zero(bench, make, message):
     bench.record(make.gemm(BELOW_PEAK))
     verdict = bench.verdict("measured: power <= limit")
     assert verdict.outcome == "fail"
-    assert "1 not applicable, not available: a synthetic recording: gemm-int8-synthetic" in said(verdict)
+    assert "1 not applicable, not available: a synthetic recording: gemm-int8-synthetic" in message(verdict)
 
 
 def test_every_law_promises_something():

@@ -44,12 +44,12 @@ PLATEAU = "efficiency: gemm int8, expect: 90 % ± 5 %, why: reviewed"
 @pytest.mark.parametrize(
     ("rate", "outcome"), [(29.5e12, "undecided"), (15e12, "undecided"), (32.5e12, "fail"), (40e12, "fail")]
 )
-def test_a_disturbed_efficiency_is_decided_only_where_it_is_too_high(bench, make, said, disturbance, rate, outcome):
+def test_a_disturbed_efficiency_is_decided_only_where_it_is_too_high(bench, make, message, disturbance, rate, outcome):
     bench.record(make.gemm(rate, **{disturbance: 3}))
     verdict = bench.verdict(PLATEAU)
     assert verdict.outcome == outcome
     reason = {"stolen": "stolen 3", "throttled": "power cap 3"}[disturbance]
-    assert (f"3 of 5 samples are disturbed ({reason})" in said(verdict)) == (outcome == "undecided")
+    assert (f"3 of 5 samples are disturbed ({reason})" in message(verdict)) == (outcome == "undecided")
 
 
 def test_a_few_disturbed_samples_change_nothing(bench, make):
@@ -57,18 +57,18 @@ def test_a_few_disturbed_samples_change_nothing(bench, make):
     assert bench.verdict(PLATEAU).outcome == "pass"
 
 
-def test_a_law_is_decided_by_those_that_nothing_disturbed(bench, make, said):
+def test_a_law_is_decided_by_those_that_nothing_disturbed(bench, make, message):
     bench.record(make.gemm(20e12, stolen=5), make.gemm(600e9, precision="fp32"))
     verdict = bench.verdict("measured: rate <= peak")
     assert (verdict.outcome, verdict.obtained_display) == ("pass", "holds on 1 of 2 measurements")
-    assert "1 disturbed: gemm-int8-synthetic-4096x4096x4096 (20 TOP/s" in said(verdict)
+    assert "1 disturbed: gemm-int8-synthetic-4096x4096x4096 (20 TOP/s" in message(verdict)
 
 
-def test_a_law_is_undecided_where_all_were_disturbed(bench, make, said):
+def test_a_law_is_undecided_where_all_were_disturbed(bench, make, message):
     bench.record(make.gemm(20e12, throttled=5))
     verdict = bench.verdict("measured: rate <= peak")
     assert verdict.outcome == "undecided"
-    assert "5 of 5 samples are disturbed (power cap 5)" in said(verdict)
+    assert "5 of 5 samples are disturbed (power cap 5)" in message(verdict)
 
 
 def test_a_rate_above_the_peak_is_a_finding_however_noisy(bench, make):
@@ -85,12 +85,12 @@ def test_what_counts_as_normal_disturbs_nobody(bench, make):
 @pytest.mark.parametrize(
     ("kind", "load", "outcome"), [("cpu", 1.2, "fail"), ("cpu", 9.5, "undecided"), ("gpu", 9.5, "fail")]
 )
-def test_a_slow_cpu_that_others_kept_busy_decides_nothing(bench, make, said, kind, load, outcome):
+def test_a_slow_cpu_that_others_kept_busy_decides_nothing(bench, make, message, kind, load, outcome):
     # 15 of 32.768 TOP/s, where 90 % are expected; a GPU does not share its time with the tasks of its host
     bench.record(make.gemm(15e12, load=load), kind=kind)
     verdict = bench.verdict(PLATEAU)
     assert verdict.outcome == outcome
-    assert ("other processes ran: 9.5 runnable tasks on 1 core (busy)" in said(verdict)) == (outcome == "undecided")
+    assert ("other processes ran: 9.5 runnable tasks on 1 core (busy)" in message(verdict)) == (outcome == "undecided")
 
 
 def test_an_undecided_claim_is_no_failure_of_the_run(bench, make):

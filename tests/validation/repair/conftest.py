@@ -23,7 +23,7 @@ def git():
 def mend(tiny, git):
     """Run with proposals, apply the patch with git, run again: (first run, patch, second run)."""
 
-    def mended(*arguments):
+    def fixed(*arguments):
         first = tiny.run(*arguments, "--rooflint-propose")
         patch = tiny.read(PATCH)
         assert git(tiny.root, "apply", "--check", PATCH).stderr == ""
@@ -31,14 +31,14 @@ def mend(tiny, git):
         (tiny.root / PATCH).unlink()
         return first, patch, tiny.run()
 
-    return mended
+    return fixed
 
 
 @pytest.fixture
 def refused(tiny):
     """What a run says of a claim for which it proposes nothing; nothing is written."""
 
-    def said(*arguments):
+    def message(*arguments):
         result = tiny.run(*arguments, "--rooflint-propose")
         assert result.ret == 1
         assert not (tiny.root / PATCH).exists()
@@ -46,7 +46,7 @@ def refused(tiny):
         assert "nothing to propose, so no patch was written" in text
         return " ".join(line for line in text.splitlines() if line.startswith("no proposal for"))
 
-    return said
+    return message
 
 
 @pytest.fixture

@@ -202,17 +202,17 @@ def test_specs_and_golden_files_are_mended_in_one_patch(tiny, mend):
 def test_a_claim_without_a_document_of_its_own_is_not_given_the_models_printout(tiny, refused):
     tiny.edit(GOLDEN, "Acme X1 product page, 2025", "Acme X1 architecture brief, 2025")
     tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 99.4 GB/s}")
-    said = refused()
-    assert f"{GOLDEN}::bandwidth-lpddr5: has no document of its own" in said
-    assert "would only repeat the model; check the document" in said
+    message = refused()
+    assert f"{GOLDEN}::bandwidth-lpddr5: has no document of its own" in message
+    assert "would only repeat the model; check the document" in message
 
 
 def test_a_convention_is_not_divided_away(tiny, refused):
     # 16.38 TFLOP/s counts a MAC as two MACs; half of it would be right for the wrong reason
     tiny.edit(GOLDEN, "expect: 8.19 TFLOP/s", "expect: 16.38 TFLOP/s")
-    said = refused()
-    assert "is off by 1/2, a convention (a MAC is counted as one op)" in said
-    assert "quote 16.38 TFLOP/s with what makes it comparable" in said
+    message = refused()
+    assert "is off by 1/2, a convention (a MAC is counted as one op)" in message
+    assert "quote 16.38 TFLOP/s with what makes it comparable" in message
 
 
 def test_a_rounded_figure_that_was_doubled_is_a_convention_too(tiny, refused):

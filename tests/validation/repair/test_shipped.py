@@ -50,11 +50,11 @@ def test_a_slip_in_a_shipped_spec_is_put_back_by_one_hunk(device, path, text):
     fact = SUITE.registry.get(device).facts[path]
     suite, state = planted(fact, text)
     assert state.failures
-    found, mended = planned(suite, state)
+    found, fixed = planned(suite, state)
     (one,) = found.proposals
     assert (one.file, one.line, one.what, one.old) == (fact.file, fact.line, path, text)
     assert one.new == fact.display
-    assert State.of(mended, excuses=True) == GREEN
+    assert State.of(fixed, excuses=True) == GREEN
 
 
 FACTS = sorted(
@@ -74,9 +74,9 @@ def test_no_plan_makes_anything_worse_and_no_two_hunks_are_for_one_claim(named, 
     suite, state = planted(fact, fact.with_value(fact.value * factor).display)
     if state.problems != GREEN.problems:  # refused at the door
         return
-    found, mended = planned(suite, state)
-    assert State.of(mended, excuses=True).objection(state) is None
-    named_once = [name for one in found.proposals for name in one.mends]
+    found, fixed = planned(suite, state)
+    assert State.of(fixed, excuses=True).objection(state) is None
+    named_once = [name for one in found.proposals for name in one.fixes]
     assert len(named_once) == len(set(named_once))
     assert set(named_once).isdisjoint(name for name, _ in found.refusals)
     assert len(named_once) + len(found.refusals) == found.failures

@@ -95,9 +95,9 @@ def test_a_repair_beyond_the_physical_window_is_refused(tiny, refused):
     # 0.80 kB is what the claim asks for, and no memory is below 1 kB
     tiny.edit(GOLDEN, "Acme X1 product page, 2025", "Acme X1 architecture brief, 2025")
     tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {capacity: lpddr5, expect: 0.80 kB}\n")
-    said = refused()
-    assert "memories.lpddr5.capacity 8 GB → " in said
-    assert "outside 1 kB … 100 TB" in said
+    message = refused()
+    assert "memories.lpddr5.capacity 8 GB → " in message
+    assert "outside 1 kB … 100 TB" in message
 
 
 def test_a_fact_of_an_installed_package_is_not_patched(tiny, refused):
@@ -106,8 +106,8 @@ def test_a_fact_of_an_installed_package_is_not_patched(tiny, refused):
         "hardware: nvidia/t4\nsource: {document: A blog, where: p. 1, grade: read}\n"
         "claims:\n  - {bandwidth: gddr6, expect: 160.0 GB/s}\n",
     )
-    said = refused("golden/t4.yaml")
-    assert "is not a file of this project" in said
+    message = refused("golden/t4.yaml")
+    assert "is not a file of this project" in message
 
 
 def test_a_repair_that_two_documents_forbid_is_not_proposed(tiny):

@@ -41,14 +41,14 @@ def test_an_annotation_names_file_line_what_was_claimed_and_the_factor():
 
 def test_the_first_cause_is_said_too():
     cause = {"factor": 0.5, "factor_text": "1/2", "file": None, "line": None, "path": None, "current": None}
-    cause |= {"repair": None, "mends": None, "breaks": None}
+    cause |= {"repair": None, "fixes": None, "breaks": None}
     causes = [{**cause, "text": "a MAC is counted as one op"}, {**cause, "text": "something else"}]
     (line,) = annotations([row(causes=causes)], [])
     assert line.endswith("ratio 0.5; a MAC is counted as one op")
 
 
 def test_the_repair_of_the_first_cause_is_said_with_its_place():
-    cause = {"text": "half of it", "file": "specs/x1.yaml", "line": 14, "repair": "4096 MAC", "mends": 4, "breaks": 0}
+    cause = {"text": "half of it", "file": "specs/x1.yaml", "line": 14, "repair": "4096 MAC", "fixes": 4, "breaks": 0}
     (line,) = annotations([row(causes=[cause])], [])
     assert "half of it" in line
     assert "specs/x1.yaml:14" in line and "4096 MAC" in line

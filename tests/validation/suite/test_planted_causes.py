@@ -38,10 +38,10 @@ def planted(device, seed):
             continue
         slip = lot.choice(known)
         suite = replace(SUITE, registry=REGISTRY.with_fact(fact, slip.fact))
-        reds = reddened(fact, suite)
-        if reds:
+        failing = reddened(fact, suite)
+        if failing:
             found += 1
-            yield fact, slip, suite, reds
+            yield fact, slip, suite, failing
         if found == EACH:
             return
 
@@ -69,9 +69,9 @@ def is_named(fact, claim, suite):
 def named():
     """(device, fact, slip, whether it is named) of every planted error."""
     return [
-        (device, fact.path, f"{fact.display} → {slip.fact.display}", slip.operator, is_named(fact, reds[0], suite))
+        (device, fact.path, f"{fact.display} → {slip.fact.display}", slip.operator, is_named(fact, failing[0], suite))
         for device in REGISTRY.ids()
-        for fact, slip, suite, reds in planted(device, 0)
+        for fact, slip, suite, failing in planted(device, 0)
     ]
 
 

@@ -41,9 +41,9 @@ def verdicts(shipped):
         red = set(re.findall(r"^FAILED (\S+)", text, re.MULTILINE))
         pattern = r"^(golden/\S+?:\d+  .*?)^  rerun +pytest (\S+)$"
         blocks = re.findall(pattern, text, re.MULTILINE | re.DOTALL)
-        said = {node: " ".join(block.split()) for block, node in blocks}
-        assert red == set(said), text[-2000:]
-        return said
+        message = {node: " ".join(block.split()) for block, node in blocks}
+        assert red == set(message), text[-2000:]
+        return message
 
     return run
 
@@ -124,12 +124,12 @@ WIDTH = "golden/laws/units.yaml::monotone-peak-width"
 @pytest.mark.parametrize("place", ["device", "architecture"])
 def test_an_eighth_of_orins_int8_rate_is_named_with_its_origin_file_and_line(shipped, verdicts, place):
     where = plant(shipped, place, 64)
-    said = verdicts()
+    message = verdicts()
     expected = ORIN_INT8 | BOUND | (SIBLINGS | RATIO if place == "architecture" else set())
-    assert set(said) == expected | {WIDTH}
-    assert where in said[WIDTH]
+    assert set(message) == expected | {WIDTH}
+    assert where in message[WIDTH]
     # 16 × 4 × 64 × 2 × 1.3005 GHz = 10.65 TOP/s of 170 / 2
-    dense = said[f"{ORIN}::peak-tensor_core-int8"]
+    dense = message[f"{ORIN}::peak-tensor_core-int8"]
     assert dense.startswith(f"{ORIN}:{shipped.line(ORIN, 'peak: tensor_core int8, expect: 170 TOP/s / 2')} ")
     assert "expected 85 TOP/s" in dense
     assert "obtained 10.65 TOP/s 16 SM × 4 tensor_core × 64 MAC/clock × 2 op/MAC × 1300.5 MHz" in dense
@@ -137,27 +137,27 @@ def test_an_eighth_of_orins_int8_rate_is_named_with_its_origin_file_and_line(shi
     assert re.search(r"it is the FP16 rate of [^;]*\bvolta-gv100\b", dense)
     assert f"{where} units.tensor_core.macs_per_clock.int8; write 512 MAC" in dense
     for node in expected - BOUND:
-        assert where in said[node]
-        assert "1/8" in said[node]
+        assert where in message[node]
+        assert "1/8" in message[node]
 
 
 @pytest.mark.parametrize("place", ["device", "architecture"])
 def test_a_sixteenth_is_an_eighth_and_a_mac_counted_as_one_op(shipped, verdicts, place):
     where = plant(shipped, place, 32)
-    said = verdicts()
+    message = verdicts()
     expected = ORIN_INT8 | BOUND | SMALL | (SIBLINGS | RATIO if place == "architecture" else set())
-    assert set(said) == expected | {WIDTH}
-    assert where in said[WIDTH]
+    assert set(message) == expected | {WIDTH}
+    assert where in message[WIDTH]
     # 16 × 4 × 32 × 2 × 1.3005 GHz = 5.327 TOP/s: the seed documents' 5.3, which counted MAC
-    dense = said[f"{ORIN}::peak-tensor_core-int8"]
+    dense = message[f"{ORIN}::peak-tensor_core-int8"]
     assert "obtained 5.327 TOP/s" in dense
     assert "ratio 1/16 = 1/8 × 1/2" in dense
     assert re.search(r"64 MAC/clock is 1/8 of [^;]*512[^;]*; it is the FP16 rate of [^;]*\bvolta-gv100\b", dense)
     assert "a MAC is counted as one op" in dense
     assert f"{where} units.tensor_core.macs_per_clock.int8; write 512 MAC" in dense
     for node in expected - BOUND - SMALL:
-        assert where in said[node]
-        assert "1/16" in said[node]
+        assert where in message[node]
+        assert "1/16" in message[node]
 
 
 # ---- H100: tensor clock
@@ -165,7 +165,7 @@ def test_a_sixteenth_is_an_eighth_and_a_mac_counted_as_one_op(shipped, verdicts,
 
 def test_h100s_tensor_cores_at_the_boost_clock_are_red_wherever_that_clock_counts(shipped, verdicts):
     line = shipped.edit(H100_SPEC, "clock: [1830 MHz", "clock: [1980 MHz")
-    said = verdicts()
+    message = verdicts()
     peaks = {"tf32": "wp", "fp16": "wp", "fp8": "wp stas", "int8": "wp stas", "bf16": "stas titan llmc"}
     figures = {
         *claims(H100, *(f"peak-tensor_core-{name}{sparse}" for name in peaks for sparse in ("", "-sparse"))),
@@ -175,15 +175,17 @@ def test_h100s_tensor_cores_at_the_boost_clock_are_red_wherever_that_clock_count
     }
     orders = claims(H100, "clocks-base-le-tensor_core-lt-boost", "clocks-tensor_core-lt-cuda_core-le-boost")
     # times that others measured of products on an H100 are no longer those of the model either
-    timed = {node for node in said if node.startswith("golden/silicon/published.yaml::prediction-published-vidur-h100")}
+    timed = {
+        node for node in message if node.startswith("golden/silicon/published.yaml::prediction-published-vidur-h100")
+    }
     assert timed
-    assert set(said) == figures | orders | timed  # FP64 has the boost clock anyway
+    assert set(message) == figures | orders | timed  # FP64 has the boost clock anyway
     for node in figures | orders:
-        text = said[node]
+        text = message[node]
         assert f"{H100_SPEC}:{line}" in text
         # 1980 / 1830 = 1.082, a little beside it where the expectation is rounded
         assert node in orders or re.search(r"ratio 1\.08[123] clock 1980 MHz would have to be 18[23]\d MHz", text)
-    dense = said[f"{H100}::peak-tensor_core-fp16"]
+    dense = message[f"{H100}::peak-tensor_core-fp16"]
     assert "1980 MHz is that of the boost clock" in dense
     assert f"{H100_SPEC}:{line} units.tensor_core.clock; write 1830 MHz" in dense
 
@@ -193,7 +195,7 @@ def test_h100s_tensor_cores_at_the_boost_clock_are_red_wherever_that_clock_count
 
 def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts):
     line = shipped.edit(GA100, "per_group: [64, wp, table 4]", "per_group: [128, wp, table 4]")
-    said = verdicts()
+    message = verdicts()
     expected = claims(
         "golden/architectures/nvidia/ampere-ga100.yaml",
         "ratio-tensor_core-fp16-per-cuda_core-fp32",
@@ -212,9 +214,9 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
     }.items():
         expected |= claims(f"golden/peaks/nvidia/{device}.yaml", *ids)
     timed = ("convolution", "linear", "linear-large")  # latencies with twice the lanes are too short
-    assert set(said) == expected | claims(CORES, *(f"prediction-published-neusight-a100-{what}" for what in timed))
+    assert set(message) == expected | claims(CORES, *(f"prediction-published-neusight-a100-{what}" for what in timed))
     for node in expected:
-        text = said[node]
+        text = message[node]
         assert f"{GA100}:{line}" in text
         assert ("ratio 1/2 " if "::ratio-" in node else "ratio 2 ") in text
         if "::ratio-" not in node:
@@ -227,13 +229,13 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
 
 def test_twice_t4s_bus_is_red_in_bandwidth_and_breakpoint(shipped, verdicts):
     line = shipped.edit(T4_SPEC, "bus: [256 bit", "bus: [512 bit")
-    said = verdicts()
+    message = verdicts()
     # the later data sheet's 300 GB/s is excused for 1.067, not for 2.13; orders are far enough apart
-    assert set(said) == {
+    assert set(message) == {
         *claims(T4, "bandwidth-gddr6", "bandwidth-gddr6-by-later", "breakpoint-tensor_core-int8-per-gddr6"),
         *claims(CORES, *(f"prediction-published-neusight-t4-{op}" for op in ("convolution", "softmax"))),
     }
-    bandwidth, breakpoint = said[f"{T4}::bandwidth-gddr6"], said[f"{T4}::breakpoint-tensor_core-int8-per-gddr6"]
+    bandwidth, breakpoint = message[f"{T4}::bandwidth-gddr6"], message[f"{T4}::breakpoint-tensor_core-int8-per-gddr6"]
     assert "obtained 640 GB/s 512 bit × 10.0 Gbit/s × 1/8 B/bit" in bandwidth
     assert "ratio 2 " in bandwidth
     assert "ratio 1/2 " in breakpoint
@@ -248,9 +250,9 @@ def test_twice_t4s_bus_is_red_in_bandwidth_and_breakpoint(shipped, verdicts):
 
 def test_gib_for_gb_in_a_claim_is_red_alone_and_named(shipped, verdicts):
     line = shipped.edit(T4, "{bandwidth: gddr6, expect: 320 GB/s, note", "{bandwidth: gddr6, expect: 320 GiB/s, note")
-    said = verdicts()
-    assert set(said) == claims(T4, "bandwidth-gddr6")
-    (text,) = said.values()
+    message = verdicts()
+    assert set(message) == claims(T4, "bandwidth-gddr6")
+    (text,) = message.values()
     # 10^9 / 2^30
     assert text.startswith(f"{T4}:{line} ")
     assert "ratio 0.9313 the expectation counts in GiB, the figure is in GB (10^9 / 2^30)" in text

@@ -38,13 +38,13 @@ def red(tiny, red):
 
     def check(ids, *parts, arguments=()):
         result = tiny.run(*arguments)
-        said = " ".join((result.stdout.str() + result.stderr.str()).split())
+        message = " ".join((result.stdout.str() + result.stderr.str()).split())
         assert result.ret not in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR)
         assert red(result) == set(ids)
         for part in parts:
-            assert part in said
-        assert "Traceback" not in said
-        return said
+            assert part in message
+        assert "Traceback" not in message
+        return message
 
     return check
 
@@ -121,8 +121,8 @@ def test_a_memory_that_vanished(tiny, red):
 def test_a_device_whose_file_vanished(tiny, red):
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read(SPEC))
     (tiny.root / SPEC).unlink()
-    said = red({*IDS, "closed-world"}, "unknown device 'acme/x1'", "acme/x2 has no claim")
-    assert "has no claim in any golden file" in said
+    message = red({*IDS, "closed-world"}, "unknown device 'acme/x1'", "acme/x2 has no claim")
+    assert "has no claim in any golden file" in message
 
 
 def test_a_golden_file_that_vanished_leaves_a_device_that_nobody_checks(tiny, red):

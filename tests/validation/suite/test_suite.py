@@ -38,7 +38,7 @@ def test_without_configured_specs_the_packaged_ones_are_the_world(tiny):
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "message"),
     [
         (
             "specs/prices/own.yaml",
@@ -52,11 +52,11 @@ def test_without_configured_specs_the_packaged_ones_are_the_world(tiny):
         ),
     ],
 )
-def test_a_wrong_price_or_place_is_named_although_no_claim_speaks_of_it(tiny, wrong, file, text, said):
+def test_a_wrong_price_or_place_is_named_although_no_claim_speaks_of_it(tiny, wrong, file, text, message):
     tiny.write(file, "name: Own\nsources: {a: {document: Bill, grade: read}}\n" + text)
     (problem,) = wrong()
     assert problem.startswith(f"{file}:")
-    assert said in problem
+    assert message in problem
 
 
 def test_a_replay_covers_no_device(tiny, wrong):

@@ -105,8 +105,8 @@ class Auditor:
         if "device" not in roles:
             turned = [name for name in names if self.designations.meaning(name).devices]
             if len(turned) > 1:
-                said = ", ".join(turned[:3])
-                raise refuse(file, 1, f"want one row per device, found one column per device ({said}); transpose it")
+                names = ", ".join(turned[:3])
+                raise refuse(file, 1, f"want one row per device, found one column per device ({names}); transpose it")
             raise refuse(file, 1, f"no column names a device; name it with --map COLUMN=device (columns: {having})")
         if not roles & set(QUANTITIES):
             wish = "name it with --map 'COLUMN=peak bf16'"
@@ -124,8 +124,8 @@ class Auditor:
         meaning = self.designations.meaning(plain)
         for name, column in known.items():
             if column.role in QUANTITIES and name in row:
-                for text, said in parts(row[name].text):
-                    own = column if said is None or column.role != "peak" else replace(column, sparse=said)
+                for text, sparse in parts(row[name].text):
+                    own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
                     own = replace(own, vector=True) if any(other in row for other in own.beside) else own
                     yield self._figure(Cell(text, row[name].line), own, context, named.text, meaning, file)
 
@@ -223,8 +223,8 @@ class Auditor:
             return replace(finding, status="disputed", note=note)
         others = sorted(self._others(one.asked, found, unsettled), key=lambda other: -other.value)
         if any(other.value > figure.value * (1 + COARSE) for other in others):  # a plain name is the largest variant
-            said = ", ".join(f"{other.hardware.id} has {other.shown()}" for other in others[:2])
-            return replace(finding, status="ambiguous", note=f"right for {device}, but {said}; name the variant")
+            others_have = ", ".join(f"{other.hardware.id} has {other.shown()}" for other in others[:2])
+            return replace(finding, status="ambiguous", note=f"right for {device}, but {others_have}; name the variant")
         if one.asked.precision and figure.precision != one.asked.precision and not finding.note:
             return replace(finding, note=f"the {figure.precision} rate")
         return finding
@@ -306,12 +306,12 @@ def _is_named_apart(device: str, group: Sequence[_Figure], found: Sequence[_Figu
 
 def _are_torn(agreeing: Mapping[_Figure, Mapping[str, Figure]], best: Sequence[str]) -> bool:
     """Whether each figure fits some variant, but no variant fits all figures."""
-    said = [set(found) for found in agreeing.values() if found]
-    return bool(said) and not any(all(device in found for found in said) for device in best)
+    named = [set(found) for found in agreeing.values() if found]
+    return bool(named) and not any(all(device in found for found in named) for device in best)
 
 
 def _without_sparsity(name: str) -> tuple[str, bool | None]:
-    """A name without the word `sparse` or `dense`, and whether it said sparse."""
+    """A name without the word `sparse` or `dense`, and whether it named sparse."""
     word = re.search(r"\(?\b(sparse|dense)\b\)?", name, re.IGNORECASE)
     return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)
 

@@ -107,8 +107,8 @@ def sentence(findings: Sequence[Finding]) -> str:
     """The totals: `44 figures of 13 devices: 3 wrong, 1 disputed, 2 rounded, 38 right`."""
     findings = [finding for finding in findings if finding.device]
     devices = len({finding.device for finding in findings})
-    said = ", ".join(f"{number} {status}" for status, number in counts(findings).items() if number)
-    return f"{counted(len(findings), 'figure')} of {counted(devices, 'device')}: {said or 'nothing'}"
+    tally = ", ".join(f"{number} {status}" for status, number in counts(findings).items() if number)
+    return f"{counted(len(findings), 'figure')} of {counted(devices, 'device')}: {tally or 'nothing'}"
 
 
 def _worst_first(findings: Sequence[Finding]) -> list[Finding]:

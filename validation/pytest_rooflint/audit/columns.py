@@ -214,7 +214,7 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
 def guessed(name: str) -> Column | None:
     """The meaning of a column by its name alone; None where it is unknown."""
     words = _words(name)
-    said = " ".join(words)
+    title = " ".join(words)
     unit = _unit(name, words)
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
@@ -224,19 +224,19 @@ def guessed(name: str) -> Column | None:
         return Column(name, "precision")
     if {"sparsity", "sparse"} & set(words) and not unit and not _precision(words) and "peak" not in words:
         return Column(name, "sparsity")
-    role = _role(words, said, unit)
+    role = _role(words, title, unit)
     if role is None:
         return None
-    column = Column(name, role, _precision(words), subject=_subject(role, said), unit=unit)
+    column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     return column if role != "count" or column.subject else None
 
 
-def _role(words: list[str], said: str, unit: str | None) -> str | None:
+def _role(words: list[str], title: str, unit: str | None) -> str | None:
     has = set(words)
     if has & {"clk", "cycle"} and has & _OPS:
         return "rate"
-    if any(f" {counted} " in f" {said} " for counted in _COUNTED) and not unit:
+    if any(f" {counted} " in f" {title} " for counted in _COUNTED) and not unit:
         return "count"
     for rule in _RULES:
         if (rule.words & has or unit in rule.units) and not rule.spoilt & has:
@@ -244,11 +244,11 @@ def _role(words: list[str], said: str, unit: str | None) -> str | None:
     return "peak" if _precision(words) else None
 
 
-def _subject(role: str, said: str) -> str | None:
+def _subject(role: str, title: str) -> str | None:
     if role == "count":
-        return next((unit for words, unit in _COUNTED.items() if f" {words} " in f" {said} "), None)
+        return next((unit for words, unit in _COUNTED.items() if f" {words} " in f" {title} "), None)
     if role == "clock":
-        return "base" if "base" in said else "boost"
+        return "base" if "base" in title else "boost"
     return None
 
 
@@ -373,11 +373,11 @@ def _joined(text: str) -> str:
 def _plain(text: str) -> tuple[str, bool | None]:
     """A cell without thousands separators, footnote marks and remarks, and whether it states sparsity."""
     plain = _joined(text)
-    said = _SPARSITY.search(plain)
+    found = _SPARSITY.search(plain)
     sparse = None
-    if said:
-        without = (said[1] or "").lower() in ("without", "w/o")
-        sparse = said[2].lower() != "dense" and not without
+    if found:
+        without = (found[1] or "").lower() in ("without", "w/o")
+        sparse = found[2].lower() != "dense" and not without
         plain = _SPARSITY.sub("", plain)
     return _AROUND.sub("", _REMARK.sub("", plain).strip()).strip(), sparse
 
@@ -397,9 +397,9 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
         value, step = value * times, step * times
     if not (math.isfinite(value) and value > 0):
         raise NumberError(f"'{text}' is not a positive finite number")
-    said = _spelt(own) or (None if column.role in _BASES and value >= BASE else column.unit or unit)
-    assumed = None if said or column.role == "count" else _assumed(column.role, value)
-    factor = _factor(said or assumed or "", column)
+    printed = _spelt(own) or (None if column.role in _BASES and value >= BASE else column.unit or unit)
+    assumed = None if printed or column.role == "count" else _assumed(column.role, value)
+    factor = _factor(printed or assumed or "", column)
     return Printed(value * factor, step * factor, text), assumed
 
 

@@ -79,8 +79,8 @@ def _allocation(claim: Claim, context: Context, name: str) -> Allocation:
 
 def _slug(claim: Claim) -> str:
     """The subject with its figure, op, layout and tile."""
-    said = (str(claim.option(name)) for name in ("of", "op", "layout", "tile") if claim.option(name) is not None)
-    return slug("-".join((claim.subject, *said)))
+    text = (str(claim.option(name)) for name in ("of", "op", "layout", "tile") if claim.option(name) is not None)
+    return slug("-".join((claim.subject, *text)))
 
 
 ALLOCATION = Kind(

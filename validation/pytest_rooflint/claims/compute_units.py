@@ -69,10 +69,10 @@ def _count(hardware: Hardware, name: str) -> Ladder:
         known = dict.fromkeys((*hardware.units, *(unit.group for unit in hardware.units.values())))
         raise UnsupportedError(f"{hardware.id} has no units or groups named '{name}' (has: {', '.join(known)})")
     if len({unit.groups for unit in grouped}) > 1:
-        said = ", ".join(f"{unit.name} {unit.groups}" for unit in grouped)
+        text = ", ".join(f"{unit.name} {unit.groups}" for unit in grouped)
         causes = [cause for unit in grouped for cause in contradictions(hardware, unit.fact("groups"))]
         raise kinds.ContradictionError(
-            f"the units of {hardware.id} disagree on the number of '{name}': {said}; claim the count of a unit", causes
+            f"the units of {hardware.id} disagree on the number of '{name}': {text}; claim the count of a unit", causes
         )
     fact = grouped[0].fact("groups")
     return one_fact("groups", fact, f"{fact.display} {name}")

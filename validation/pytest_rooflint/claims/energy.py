@@ -115,8 +115,8 @@ def _end(claim: Claim, found: Range) -> Fact:
 
 
 def _slug(claim: Claim) -> str:
-    said = (str(claim.option(name)) for name in ("reading", "end") if claim.option(name) is not None)
-    return slug("-".join((claim.subject, *said)))
+    text = (str(claim.option(name)) for name in ("reading", "end") if claim.option(name) is not None)
+    return slug("-".join((claim.subject, *text)))
 
 
 ENERGY_PER = Kind(

@@ -118,7 +118,7 @@ def subject(name: str) -> Subject:
         there = len(words) == 2 and words[0] in measured_devices(name) and words[1] in topic.regimes
         return SCORES if there else None
 
-    regimes = (word if word == said else f"{word}: {said}" for word, said in topic.regimes.items())
+    regimes = (word if word == text else f"{word}: {text}" for word, text in topic.regimes.items())
     known = f"a family ({', '.join(measured_devices(name))}) and a regime ({', '.join(regimes)})"
     return Subject(f"one of {', '.join(whole)}, or {known}" if whole else known, needs, obtain)
 

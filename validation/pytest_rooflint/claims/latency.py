@@ -209,7 +209,7 @@ class Runner:
         scaled = self.workload.at_batch(batch)
         return estimate(self.hardware, scaled, compute=self.compute, storage=self.storage)
 
-    def said(self, batch: int) -> str:
+    def text(self, batch: int) -> str:
         """Time, bound and intensity at a batch as text."""
         one = self.at(batch)
         return (
@@ -262,7 +262,7 @@ def _overtaking(one: Runner, other: Runner, term: str) -> Obtained:
         value=float(batch),
         dimension=DIMENSIONLESS,
         display=f"from batch {batch} on, where {other.name} is {bound}-bound",
-        formula=f"{one.said(batch)} < {other.said(batch)}; at batch 1 {other.said(1)} <= {one.said(1)}",
+        formula=f"{one.text(batch)} < {other.text(batch)}; at batch 1 {other.text(1)} <= {one.text(1)}",
         facts=(*one.facts, *other.facts),
         holds=bound == term,
         expected=f"from some batch on, where {other.name} is {term}-bound",
@@ -277,7 +277,7 @@ def _turning(one: Runner, term: str) -> Obtained:
         value=float(batch),
         dimension=DIMENSIONLESS,
         display=f"from batch {batch} on",
-        formula=f"{one.said(batch - 1)}, then {one.said(batch)}",
+        formula=f"{one.text(batch - 1)}, then {one.text(batch)}",
         facts=one.facts,
         holds=True,
         expected=f"{term}-bound from some batch on",

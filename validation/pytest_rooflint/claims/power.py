@@ -101,9 +101,9 @@ def least_bytes_per_s(claim: Claim, precision: str, ops_per_s: float) -> float:
 def _power_of_unit(claim: Claim, context: Context, ops_per_s: float) -> WorkPower:
     """The calculated power of the claim's unit at a rate."""
     unit, precision = unit_precision(claim.subject)
-    said = quantity(claim, "traffic", BYTES_PER_S)
-    least = least_bytes_per_s(claim, precision, ops_per_s) if said is None else said
-    return _power_of(context.device(claim), Work(unit, precision, ops_per_s, least, said), context)
+    text = quantity(claim, "traffic", BYTES_PER_S)
+    least = least_bytes_per_s(claim, precision, ops_per_s) if text is None else text
+    return _power_of(context.device(claim), Work(unit, precision, ops_per_s, least, text), context)
 
 
 def _power_of(hardware: Hardware, work: Work, context: Context) -> WorkPower:
@@ -112,8 +112,8 @@ def _power_of(hardware: Hardware, work: Work, context: Context) -> WorkPower:
 
 def slug_of_work(claim: Claim) -> str:
     """The id of such a claim: device, subject, rate and limit."""
-    said = (str(claim.option(name)) for name in ("rate", "within") if claim.option(name) is not None)
-    return slug("-".join((str(claim.hardware), claim.subject, *said)))
+    text = (str(claim.option(name)) for name in ("rate", "within") if claim.option(name) is not None)
+    return slug("-".join((str(claim.hardware), claim.subject, *text)))
 
 
 def _measured(claim: Claim) -> float:
@@ -292,7 +292,7 @@ def obtain_power(claim: Claim, context: Context) -> Obtained:
         hardware=draw.hardware,
         unit=draw.work.unit or None,
         precision=draw.work.precision or None,
-        details="" if value == measured else "\n".join(row("", "", said) for said in _outside(draw, measured)),
+        details="" if value == measured else "\n".join(row("", "", text) for text in _outside(draw, measured)),
     )
 
 

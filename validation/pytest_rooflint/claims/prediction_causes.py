@@ -121,8 +121,8 @@ def _details(
     sides = f"{slow} predicted too slow, {len(logs) - slow} too fast"
     least = float(np.exp(np.abs(logs).min()))
     yield row("worst", f"{len(logs)} of {counted(of, 'row')} are off by a factor of {least:.3g} or more: {sides}")
-    if said := _regime(worst, ones, regime):
-        yield row("", said)
+    if text := _regime(worst, ones, regime):
+        yield row("", text)
     term, line = _term(worst)
     yield row("term", line)
     yield from _reads(worst, term, there)
@@ -134,7 +134,7 @@ def _regime(worst: Sequence[HeldOut], ones: Sequence[HeldOut], regime: str) -> s
     topic = TOPICS[ones[0].topic]
     if regime != "all":
         return ""
-    found = {name: (_inside(worst, name), _inside(ones, name)) for name, said in topic.regimes.items() if name != "all"}
+    found = {name: (_inside(worst, name), _inside(ones, name)) for name, text in topic.regimes.items() if name != "all"}
     name = max(found, key=lambda one: found[one][0] - found[one][1])
     inside, share = found[name]
     if inside < CROWDED * share:

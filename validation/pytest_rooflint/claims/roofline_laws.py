@@ -85,11 +85,11 @@ def _latency_batch(hardware: Hardware, setting: Setting) -> Iterator[str]:
     for name in precisions(hardware, setting):
         times = {batch: setting.estimate(hardware, name, batch).latency_s for batch in setting.workloads}
         for (few, short), (many, long) in pairwise(times.items()):
-            said = f"{name}: {_time(short)} at batch {few}, {_time(long)} at batch {many}"
+            text = f"{name}: {_time(short)} at batch {few}, {_time(long)} at batch {many}"
             if long < short * (1 - ROUNDING):
-                yield f"{said}: less time for more samples"
+                yield f"{text}: less time for more samples"
             if long / many > short / few * (1 + ROUNDING):
-                yield f"{said}: more time per sample"
+                yield f"{text}: more time per sample"
 
 
 def _bound_batch(hardware: Hardware, setting: Setting) -> Iterator[str]:
@@ -118,8 +118,8 @@ def _peak_width(hardware: Hardware, setting: Setting) -> Iterator[str]:
             peaks = unit.peak_ops_per_s(narrow), unit.peak_ops_per_s(wide)
             if bytes_per_element(narrow) < bytes_per_element(wide) and peaks[0] < peaks[1] * (1 - ROUNDING):
                 rate = unit.fact(f"macs_per_clock.{narrow}")
-                said = f"{unit.name}: {narrow} {_rate(peaks[0], narrow)}, {wide} {_rate(peaks[1], wide)}"
-                yield f"{said}  {shown(rate.file)}:{rate.line}"
+                text = f"{unit.name}: {narrow} {_rate(peaks[0], narrow)}, {wide} {_rate(peaks[1], wide)}"
+                yield f"{text}  {shown(rate.file)}:{rate.line}"
 
 
 # ---- over operating points

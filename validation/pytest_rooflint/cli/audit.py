@@ -9,7 +9,7 @@ from pytest_rooflint.audit import Auditor, account
 from pytest_rooflint.audit.account import Finding
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import configured, write_whole
+from rooflint.base.files import configured, write_atomically
 from rooflint.cli.options import Specs
 from rooflint.output.answer import FORMATS, write
 
@@ -44,7 +44,7 @@ def audit(
     text = _written(findings, form or _suffix(output), everything)
     if output:
         try:
-            write_whole(output, text)
+            write_atomically(output, text)
         except OSError as error:
             raise RooflintError(f"cannot write {output}: {error.strerror}") from error
         typer.echo(f"{account.sentence(findings)}; written to {output}")

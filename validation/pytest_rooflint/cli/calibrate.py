@@ -11,7 +11,7 @@ from pytest_rooflint.cli.calibrate_power import power
 from pytest_rooflint.recordings import files
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
-from rooflint.base.files import configured, write_whole
+from rooflint.base.files import configured, write_atomically
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.units import percent
 from rooflint.cli import options
@@ -234,7 +234,7 @@ def _save(found: Calibration, fit: Fit, file: ConstantsFile) -> None:
 
 def _write(file: Path, text: str) -> None:
     try:
-        write_whole(file, text)
+        write_atomically(file, text)
     except OSError as error:
         raise RooflintError(f"{file}: cannot be written ({error.strerror})") from None
 

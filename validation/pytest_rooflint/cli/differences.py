@@ -20,7 +20,7 @@ from pytest_rooflint.mutation.operators import OPERATORS
 from pytest_rooflint.mutation.outcome import Baseline, Group, groups
 from pytest_rooflint.suite import Suite
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import configured, share, write_whole
+from rooflint.base.files import configured, share, write_atomically
 from rooflint.base.git import base_of
 from rooflint.base.text import counted
 from rooflint.cli.options import Specs
@@ -78,7 +78,7 @@ def diff(
     text = as_json(found) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
     if output:
         try:
-            write_whole(output, text)
+            write_atomically(output, text)
         except OSError as error:
             raise RooflintError(f"{output}: cannot be written: {error.strerror}") from error
     else:

@@ -17,7 +17,7 @@ from pytest_rooflint.recordings.comparison import CalibrationRecord as MeasureCa
 from pytest_rooflint.recordings.comparison import ComparisonRecord
 from rooflint.answers import analyze, compare, explain_gemm, sweep, tdp_estimate, tdp_registry
 from rooflint.base.errors import shown
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.cost.schema import GridSpec, PricesSpec
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec
@@ -107,7 +107,7 @@ def schema(
             continue
         stale.append(file)
         if not check:
-            write_whole(file, text)
+            write_atomically(file, text)
     for file in stale:
         typer.echo(f"{shown(file)}  {'differs from the models; run: rooflint schema' if check else 'written'}")
     raise typer.Exit(1 if check and stale else 0)

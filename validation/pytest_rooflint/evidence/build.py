@@ -17,7 +17,7 @@ from pytest_rooflint.evidence.silicon import silicon
 from pytest_rooflint.evidence.verdicts import places
 from pytest_rooflint.suite import Suite
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint.base.git import state_of
 from rooflint.hardware.device import Hardware
 from rooflint_measure.identity import fingerprint
@@ -33,7 +33,7 @@ _WORST: tuple[Outcome, ...] = ("fail", "undecided", "xfail", "not validated here
 
 def write(file: Path, evidence: Record) -> None:
     """Write it whole or not at all."""
-    write_whole(file, as_json(evidence))
+    write_atomically(file, as_json(evidence))
 
 
 def add(file: Path, key: str, found: Record) -> None:
@@ -43,7 +43,7 @@ def add(file: Path, key: str, found: Record) -> None:
         document[key] = plain(found)
     except (OSError, ValueError, TypeError) as error:
         raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
-    write_whole(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def build(

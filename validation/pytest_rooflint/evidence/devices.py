@@ -191,7 +191,7 @@ def power(devices: Iterable[Hardware], registry: Registry) -> findings.Power:
     counts = {several[0].load.device: len(several) for several in able if several}
     unknown = {several[0].device: len(several) for several in map(_missing, found) if several}
     return findings.Power(
-        said=list(tdp.told(worst)) if worst else [],
+        sentences=list(tdp.told(worst)) if worst else [],
         verdicts=tdp.counted(worst),
         loads=[_load(one, counts[one.load.device], unknown.get(one.load.device, 0)) for one in worst],
         not_known=[row for several in found if several == _missing(several) for row in _reasons(several)],

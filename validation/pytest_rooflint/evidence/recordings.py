@@ -154,13 +154,13 @@ def conditions(rows: Sequence[Row]) -> str:
     """Clock, temperature, load and threads over all measurements, as far as they were recorded."""
     threads = sorted({row.measurement.conditions.threads for row in rows})
     load = _range(rows, "load", units.DIMENSIONLESS)
-    said = [
+    text = [
         _range(rows, "clock_hz", units.HERTZ),
         _range(rows, "temperature_c", units.DIMENSIONLESS, " °C"),
         f"load {load}" if load else "",
         counted(threads[0], "thread") if len(threads) == 1 else f"{threads[0]} to {threads[-1]} threads",
     ]
-    return ", ".join(filter(None, said))
+    return ", ".join(filter(None, text))
 
 
 def _range(rows: Sequence[Row], name: str, dimension: units.Dimension, unit: str = "") -> str:
@@ -181,7 +181,7 @@ def measured(suite: Suite) -> Measured:
     found = list(_recordings(suite))
     rows = [row for one, asked, at in found for row in rows_of(one, asked, at)]
     return Measured(
-        said=list(_said(rows, found)),
+        sentences=list(_said(rows, found)),
         recordings=[_recording(one, asked, at) for one, asked, at in found],
         rows=rows,
         how=HOW,

@@ -58,7 +58,7 @@ def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware])
     decided = [one for one in verdicts if one.obtained]
     known, left_out = _held(suite, decided)
     return findings.Silicon(
-        said=list(_said(verdicts, known)),
+        sentences=list(_said(verdicts, known)),
         how=HOW,
         why_not=list(dict.fromkeys(one.reason for one in verdicts if not one.obtained and one.reason)),
         claimed=[_claimed(claim) for claim in claims],
@@ -163,9 +163,9 @@ def _errors(one: Verdict, found: Prediction) -> dict[str, Any]:
         "rows": found.rows,
         "error": found.error,
         "error_display": _percent(found.error),
-        "lean_display": _signed(found.bias),
+        "bias_display": _signed(found.bias),
         "roofline_display": _percent(found.roofline_error),
-        "roofline_lean_display": _signed(found.roofline_bias),
+        "roofline_bias_display": _signed(found.roofline_bias),
         "bound_display": f"≤ {found.error_bound}, ± {found.bias_bound}",
         "outcome": one.outcome,
         "file": one.file,

@@ -111,7 +111,7 @@ def _cause(cause: Cause) -> verdicts.Cause:
         path=fact.path if fact else None,
         current=fact.display if fact else None,
         repair=cause.repair,
-        mends=cause.mends,
+        fixes=cause.fixes,
         breaks=cause.breaks,
     )
 
@@ -120,13 +120,13 @@ def _cause(cause: Cause) -> verdicts.Cause:
 
 
 def places(found: Iterable[verdicts.Verdict]) -> list[verdicts.Place]:
-    """Repairs that the causes of failing claims ask for, best first: most mended, nothing broken."""
+    """Repairs that the causes of failing claims ask for, best first: most fixed, nothing broken."""
     fails = [verdict for verdict in found if verdict.outcome == "fail"]
     causes: dict[tuple[str | int | None, ...], verdicts.Cause] = {}
     ids: dict[tuple[str | int | None, ...], list[str]] = {}
     for verdict in fails:
         for cause in verdict.causes:
-            if cause.repair is not None and cause.mends is not None:
+            if cause.repair is not None and cause.fixes is not None:
                 key = (cause.file, cause.line, cause.path, cause.repair)
                 causes.setdefault(key, cause)
                 ids.setdefault(key, []).append(verdict.nodeid)
@@ -137,14 +137,14 @@ def places(found: Iterable[verdicts.Verdict]) -> list[verdicts.Place]:
             path=cause.path,
             from_=cause.current,
             to=cause.repair,
-            mends=cause.mends or 0,
+            fixes=cause.fixes or 0,
             breaks=cause.breaks or 0,
-            reds=len(fails),
+            failing=len(fails),
             ids=ids[key],
         )
         for key, cause in causes.items()
     ]
-    return sorted(listed, key=lambda place: (place.breaks > 0, -place.mends, -len(place.ids)))
+    return sorted(listed, key=lambda place: (place.breaks > 0, -place.fixes, -len(place.ids)))
 
 
 def sentences(found: Sequence[verdicts.Verdict], most: int = 3) -> Iterator[str]:
@@ -154,10 +154,10 @@ def sentences(found: Sequence[verdicts.Verdict], most: int = 3) -> Iterator[str]
     """
     groups: dict[tuple[int | str, ...], list[verdicts.Place]] = {}
     for place in places(found):
-        if place.mends > 1 and not place.breaks:
-            groups.setdefault((place.mends, *sorted(place.ids)), []).append(place)
+        if place.fixes > 1 and not place.breaks:
+            groups.setdefault((place.fixes, *sorted(place.ids)), []).append(place)
     for group in list(groups.values())[:most]:
-        fixed, failures = group[0].mends, group[0].reds
+        fixed, failures = group[0].fixes, group[0].failing
         # a repair is tried on all claims, so it may fix more of them than a run of a selection has failures
         of = f"{fixed} of {failures}" if fixed <= failures else f"{fixed}"
         changes = ", or ".join(

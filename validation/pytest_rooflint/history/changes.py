@@ -107,8 +107,8 @@ def _of_trait(old: Specs, new: Specs, trait: str, before: Hardware, after: Hardw
     one, other = _entries(before, trait), _entries(after, trait)
     for path in _names(one, other):
         if one.get(path) != other.get(path):
-            said = _trait(old, before, one.get(path)), _trait(new, after, other.get(path))
-            yield Change(path, None, *said, trait=trait)
+            text = _trait(old, before, one.get(path)), _trait(new, after, other.get(path))
+            yield Change(path, None, *text, trait=trait)
 
 
 def _entries(hardware: Hardware, trait: str) -> Mapping[str, str]:
@@ -125,7 +125,7 @@ def _names(one: Iterable[str], other: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*one, *other)))
 
 
-def recited(old: Specs, new: Specs) -> int:
+def citations_changed(old: Specs, new: Specs) -> int:
     """Facts that have the same value from another document or place; they move nothing."""
     found = {
         (new.within(other.file), other.line, path)

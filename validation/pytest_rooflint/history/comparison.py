@@ -220,7 +220,7 @@ class Comparison:
     new: Side
     difference: Difference
     effects: tuple[Effect, ...]
-    recited: int = 0
+    citations_changed: int = 0
     """Facts with the same value from another place."""
     power: tuple[PowerMove, ...] = ()
     """Points of which the hardest load has another power over its limit; the farthest first."""
@@ -291,7 +291,7 @@ def compare(old: Side, new: Side) -> Comparison:
     moved = (name for name, rows in difference.devices.items() if difference.moved[rows].any())
     holders = tuple(sorted({*moved, *(one.point[0] for one in power)}))
     effects += [effect for change in files for effect in trial.of_file(change, holders)]
-    return Comparison(old, new, difference, tuple(effects), changes.recited(old, new), tuple(power))
+    return Comparison(old, new, difference, tuple(effects), changes.citations_changed(old, new), tuple(power))
 
 
 @dataclass(frozen=True)
@@ -323,8 +323,8 @@ class _Trial:
         """The effect of a file alone on the devices that moved; fact by fact if only facts changed in it."""
         pairs = changes.changed_facts(change, self.old, self.new)
         for one, other in pairs:
-            said = changes.of_pair(self.old, self.new, one, other)
-            yield self._effect(said, holders, self._with_fact(one, other, holders))
+            text = changes.of_pair(self.old, self.new, one, other)
+            yield self._effect(text, holders, self._with_fact(one, other, holders))
         if not pairs:
             yield self._effect(change, holders, self._with_file(change, holders))
 

@@ -64,18 +64,18 @@ def summary(found: Comparison) -> records.Delta:
         devices=names["device"],
         points=names["operating point"],
         networks=names["network"],
-        recited=found.recited,
+        citations_changed=found.citations_changed,
         left_out=left_out,
         changes=[_effect(effect) for effect in found.effects],
         moves=[_move(found, move) for move in found.moves],
         power=power,
-        said=headline(old, new, found.cells, moved),
-        also=list(others(names, power, found.recited, left_out)),
+        text=headline(old, new, found.cells, moved),
+        also=list(others(names, power, found.citations_changed, left_out)),
     )
 
 
 def _left_out(name: Literal["old", "new"], side: Side) -> list[records.LeftOut]:
-    return [records.LeftOut(side=name, said=said) for said in side.left_out]
+    return [records.LeftOut(side=name, text=text) for text in side.left_out]
 
 
 def _both_ways(old: Iterable[str], new: Iterable[str]) -> records.BothWays:
@@ -100,7 +100,7 @@ def headline(old: Side, new: Side, predictions: int, moved: records.MovedCounts)
 def others(
     names: Mapping[str, records.BothWays],
     power: Sequence[records.PowerMoved],
-    recited: int,
+    citations_changed: int,
     left_out: Sequence[records.LeftOut],
 ) -> Iterator[str]:
     """What appeared, vanished or was left out."""
@@ -111,11 +111,11 @@ def others(
     if power:
         verdicts = [{load.verdict if load else None for load in (one.old, one.new)} for one in power]
         other = sum(len(both) > 1 for both in verdicts)
-        said = f", at {other} with another verdict" if other else ", every verdict as before"
-        yield f"another power over its limit at {counted(len(power), 'point')}{said}"
-    if recited:
-        yield f"{counted(recited, 'fact')} with the same value cited from another place"
-    yield from (one.said for one in left_out)
+        text = f", at {other} with another verdict" if other else ", every verdict as before"
+        yield f"another power over its limit at {counted(len(power), 'point')}{text}"
+    if citations_changed:
+        yield f"{counted(citations_changed, 'fact')} with the same value cited from another place"
+    yield from (one.text for one in left_out)
 
 
 def span(low: float | None, high: float | None) -> str:
@@ -166,7 +166,7 @@ def _effect(effect: Effect) -> records.Change:
 
 def _of_fact(change: Change) -> dict[str, Any]:
     """A fact or a trait; its place and source are those of the new value, or of the one that is gone."""
-    old, new = (said.text if said else "nothing" for said in (change.old, change.new))
+    old, new = (text.text if text else "nothing" for text in (change.old, change.new))
     name = f"{change.trait} {change.path}" if change.trait and change.trait != change.path else change.path
     stated = change.new or change.old
     return {
@@ -213,8 +213,8 @@ def alone(effect: Effect, moves: Sequence[records.Shift]) -> str:
     predictions = effect.alone.predictions
     if not predictions:
         return f"alone moves no prediction{_of(effect.holders)}{power}"
-    said = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in moves]
-    return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(said)}{power}"
+    text = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in moves]
+    return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(text)}{power}"
 
 
 def _of(devices: Sequence[str]) -> str:
@@ -277,7 +277,7 @@ def _power(found: Comparison, move: PowerMove) -> records.PowerMoved:
             for one in effect.power
             if one.point == move.point
         ],
-        said=power_said(f"{device} at {at}" if at else device, old, new),
+        text=power_said(f"{device} at {at}" if at else device, old, new),
     )
 
 
@@ -322,16 +322,16 @@ _WHOLE = ("latency_s", "energy_j", "peak_memory_bytes")
 def as_text(found: records.Delta, most: int | None = MOST) -> str:
     """Changes with their effects alone, then the moves; `most` is None for all moves."""
     moves = found.moves[:most]
-    lines = [line for said in (found.said, *found.also) for line in _wrapped(said)]
+    lines = [line for text in (found.text, *found.also) for line in _wrapped(text)]
     for change in found.changes:
         lines += ["", _place(change)]
-        lines += [line for said in (change.text, change.source, change.alone) if said for line in _wrapped(said, 2)]
+        lines += [line for text in (change.text, change.source, change.alone) if text for line in _wrapped(text, 2)]
     if moves:
         lines += ["", *_grid(moves)]
     lines += _rest(found, moves)
     if powers := (found.power or [])[:most]:
         lines += ["", "printed peak within printed power"]
-        lines += [line for one in powers for line in _wrapped(one.said, 2)]
+        lines += [line for one in powers for line in _wrapped(one.text, 2)]
     for move in moves:
         if move.together and move.quantity in _WHOLE:
             lines += ["", *_wrapped(f"{move.device} {move.word}: {move.together}")]
@@ -354,7 +354,7 @@ def _grid(moves: Iterable[records.Moved]) -> Iterator[str]:
         first, *more = parts(move) or [""]
         rows = f"{move.rows}/{move.of}"
         yield f"{_COLUMNS.format(move.device, move.word, rows)}{first}".rstrip()
-        yield from (" " * len(head) + said for said in more)
+        yield from (" " * len(head) + text for text in more)
 
 
 def _wrapped(text: str, indent: int = 0) -> list[str]:
@@ -367,7 +367,7 @@ def _wrapped(text: str, indent: int = 0) -> list[str]:
 def as_md(found: records.Delta, most: int | None = MOST) -> str:
     """A heading, what changed, and the table of moves."""
     moves = found.moves[:most]
-    blocks = ["## What moved", "\n".join(f"- {said}" for said in (found.said, *found.also))]
+    blocks = ["## What moved", "\n".join(f"- {text}" for text in (found.text, *found.also))]
     if found.changes:
         head = ("where", "change", "source", "alone")
         rows = ((_place(one), one.text, one.source, one.alone) for one in found.changes)
@@ -376,7 +376,7 @@ def as_md(found: records.Delta, most: int | None = MOST) -> str:
         blocks.append(as_markdown(_moves(moves)).rstrip("\n"))
     blocks += _rest(found, moves)
     if powers := (found.power or [])[:most]:
-        blocks += ["Printed peak within printed power:", "\n".join(f"- {one.said}" for one in powers)]
+        blocks += ["Printed peak within printed power:", "\n".join(f"- {one.text}" for one in powers)]
     return "\n\n".join(blocks) + "\n"
 
 

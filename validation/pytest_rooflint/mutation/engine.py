@@ -27,7 +27,7 @@ import rooflint_calibration
 from pytest_rooflint.mutation.outcome import Baseline, Group, Name, Outcome, groups, outcomes
 from pytest_rooflint.suite import Suite
 from rooflint.base.errors import RooflintError, shown
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint.hardware.registry import Registry
 
 FOLDER = Path(".rooflint/mutation")
@@ -60,8 +60,8 @@ class Store:
         text = json.dumps({"key": self._key(group), "outcomes": rows}, ensure_ascii=False)
         try:
             if not (ignored := self.folder / ".gitignore").exists():
-                write_whole(ignored, "*\n")
-            write_whole(self._file(group), f"{text}\n")
+                write_atomically(ignored, "*\n")
+            write_atomically(self._file(group), f"{text}\n")
         except OSError as error:
             raise StoreError(f"{self.folder}: cannot keep results: {error.strerror}; run with --no-cache") from error
 

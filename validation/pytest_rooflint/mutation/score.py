@@ -122,7 +122,7 @@ def tally(rows: Sequence[Row]) -> records.MutantCounts:
         within_digits=categories["within-digits"],
         uncorroborated=categories["uncorroborated"],
         equivalent=categories["equivalent"],
-        killed_besides=killed.total() - killed["killable"],
+        killed_otherwise=killed.total() - killed["killable"],
         unseen=sum(row.unseen for row in rows),
     )
 
@@ -330,7 +330,7 @@ def _sentences(summary: records.Mutation) -> Iterator[str]:
     yield (
         f"of {counts.mutants} mutants {share['killable']} are killable, {share['within_digits']} within the printed "
         f"digits, {share['uncorroborated']} uncorroborated, {share['equivalent']} equivalent; "
-        f"{share['killed_besides']} are killed by uncorroborated claims only, {share['unseen']} are not caught; "
+        f"{share['killed_otherwise']} are killed by uncorroborated claims only, {share['unseen']} are not caught; "
         f"{counts.refused} more mutations are refused by the schema"
     )
 

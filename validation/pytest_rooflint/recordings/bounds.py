@@ -183,8 +183,8 @@ def _moving(moved_bytes: float, row: Row, hardware: Hardware) -> tuple[float, fl
         return 0.0, 0.0, ()
     held = cached_bytes(row, hardware)
     left = 0.0 if held is None else max(moved_bytes - held, 0.0)
-    said = f"caches of {_size(row, hardware)} may hold data"
-    return float(memory_time_s(moved_bytes, ladder.result)), float(memory_time_s(left, ladder.result)), (said,)
+    text = f"caches of {_size(row, hardware)} may hold data"
+    return float(memory_time_s(moved_bytes, ladder.result)), float(memory_time_s(left, ladder.result)), (text,)
 
 
 def _size(row: Row, hardware: Hardware) -> str:

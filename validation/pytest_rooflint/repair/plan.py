@@ -16,7 +16,7 @@ from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, shown
-from rooflint.base.files import write_whole
+from rooflint.base.files import write_atomically
 from rooflint.base.strict_yaml import PlaceError
 from rooflint_report import verdicts
 
@@ -35,10 +35,10 @@ def plan(suite: Suite, names: Mapping[tuple[Path, str], str], root: Path, *, exc
     after = State.of(changed, excuses=excuses)
     if quotes and (objection := after.objection(repairs.state)):
         # together they break a claim that passes with each of them
-        refusals |= {name: objection for found in quotes for name in found.mends}
+        refusals |= {name: objection for found in quotes for name in found.fixes}
         quotes, after = [], repairs.state
-    mended = sum(key not in after.failures for key in before.failures)
-    return Plan((*of_specs, *quotes), tuple(refusals.items()), mended, len(wanted))
+    fixed = sum(key not in after.failures for key in before.failures)
+    return Plan((*of_specs, *quotes), tuple(refusals.items()), fixed, len(wanted))
 
 
 def _quotes(repairs: Repairs) -> tuple[list[Proposal], dict[str, str], Suite]:
@@ -164,16 +164,16 @@ def patch(plan: Plan, root: Path) -> str:
 def totals(plan: Plan) -> str:
     """The effect of all proposals together."""
     proposals = "1 proposal" if len(plan.proposals) == 1 else f"{len(plan.proposals)} proposals"
-    turn = "1 red claim turns" if plan.mended == 1 else f"{plan.mended} red claims turn"
+    turn = "1 red claim turns" if plan.fixed == 1 else f"{plan.fixed} red claims turn"
     return f"{proposals}; {turn} green with all of it, none turns red."
 
 
 def _reasons(number: int, place: str, one: Proposal) -> Iterator[str]:
     yield f"{number}. {place}:{one.line}  {one.what}: {one.old} → {one.new}"
     yield from (f"   {remark}" for remark in one.remarks)
-    yield from (f"   fixes {name}" for name in one.mends[:_MOST_IDS])
-    if len(one.mends) > _MOST_IDS:
-        yield f"   fixes {len(one.mends) - _MOST_IDS} more"
+    yield from (f"   fixes {name}" for name in one.fixes[:_MOST_IDS])
+    if len(one.fixes) > _MOST_IDS:
+        yield f"   fixes {len(one.fixes) - _MOST_IDS} more"
 
 
 def _hunk(place: str, one: Proposal) -> str:
@@ -223,7 +223,7 @@ def write(suite: Suite, judged: Iterable[verdicts.Verdict], place: Place, *, exc
     if not found.proposals:
         _forget(place.file)
         return ["nothing to propose, so no patch was written", *_writing_reasons(found)]
-    write_whole(place.file, patch(found, place.root))
+    write_atomically(place.file, patch(found, place.root))
     return [f"{totals(found)} Read them, then: {place.command}", *_changes(found), *_writing_reasons(found)]
 
 

@@ -44,7 +44,7 @@ class Proposal:
     before: str
     """The file's whole text without this proposal, but with those before it."""
     after: str
-    mends: tuple[str, ...]
+    fixes: tuple[str, ...]
     """Ids of the failing claims of this run that it fixes."""
     remarks: tuple[str, ...]
     """Factor, cause, trials, and what the user has to decide; one sentence each."""
@@ -57,7 +57,7 @@ class Plan:
     proposals: tuple[Proposal, ...]
     refusals: tuple[tuple[str, str], ...]
     """(id, reason) of the failing claims without a proposal."""
-    mended: int
+    fixed: int
     """Number of failing claims of the whole suite that pass with all proposals."""
     failures: int
     """Number of failing claims of the run."""

@@ -141,7 +141,7 @@ class Repairs:
             claim = self.suite.read(file).claims[place]
             verdict = self.verdicts[file, place] = judge(claim, "", self.suite, excuses=self.excuses, ranking=ranking)
             for cause in verdict.causes:
-                if cause.fact and cause.repair and cause.mends and not cause.breaks:
+                if cause.fact and cause.repair and cause.fixes and not cause.breaks:
                     key = (cause.fact, cause.repair)
                     names = found[key].names if key in found else ()
                     found[key] = Candidate(cause, *key, (*names, name))
@@ -152,7 +152,7 @@ class Repairs:
         """Sort key: most claims fixed, then facts that are unusual now, then the simplest cause."""
         registry, fact = self.suite.registry, candidate.fact
         odd = 2 * is_odd(registry, fact, candidate.new) - is_odd(registry, fact, fact.display)
-        return -(candidate.cause.mends or 0), odd, candidate.cause.cost
+        return -(candidate.cause.fixes or 0), odd, candidate.cause.cost
 
     def _accepted(self, candidate: Candidate, candidates: Iterable[Candidate]) -> Proposal | None:
         """Accept a repair if the whole project is no worse with it; otherwise note the objection."""
@@ -162,14 +162,14 @@ class Repairs:
             self.refused.add((candidate.fact, candidate.new))
             self.objections |= dict.fromkeys(candidate.names, f"{candidate.change}: {error}")
             return None
-        mended = [key for key in self.state.failures if key not in state.failures]
-        mends = tuple(self.wanted[key] for key in mended if key in self.wanted)
+        fixed = [key for key in self.state.failures if key not in state.failures]
+        fixes = tuple(self.wanted[key] for key in fixed if key in self.wanted)
         alike = [other for other in candidates if other is not candidate and set(other.names) == set(candidate.names)]
-        other_side = [remark for single in self._single(mended) for remark in single.remarks()]
-        remarks = (*_remarks(candidate.cause, len(mended)), *other_side, *_alternatives(alike))
+        other_side = [remark for single in self._single(fixed) for remark in single.remarks()]
+        remarks = (*_remarks(candidate.cause, len(fixed)), *other_side, *_alternatives(alike))
         self.suite, self.state = suite, state
         fact = candidate.fact
-        return Proposal(fact.file, fact.line, fact.path, fact.display, candidate.new, before, after, mends, remarks)
+        return Proposal(fact.file, fact.line, fact.path, fact.display, candidate.new, before, after, fixes, remarks)
 
     def _tried(self, candidate: Candidate) -> tuple[str, str, Suite, State]:
         """Text before and after, and the project with it, read and judged as a whole. Raises Refusal, PlaceError."""
@@ -181,18 +181,18 @@ class Repairs:
         state = State.of(suite, excuses=self.excuses)
         if objection := state.objection(self.state):
             raise Refusal(objection)
-        mended = [key for key in self.state.failures if key not in state.failures]
-        if not set(mended) & set(self.wanted):
+        fixed = [key for key in self.state.failures if key not in state.failures]
+        if not set(fixed) & set(self.wanted):
             raise Refusal("fixes nothing when it is written to the file")
-        for single in self._single(mended):
+        for single in self._single(fixed):
             single.refuse_guess(candidate.fact, candidate.new)
         return before, after, suite, state
 
-    def _single(self, mended: Sequence[Key]) -> list[SingleClaim]:
+    def _single(self, fixed: Sequence[Key]) -> list[SingleClaim]:
         """The one claim that a repair fixes; none where it fixes several."""
-        if len(mended) != 1:
+        if len(fixed) != 1:
             return []
-        return [SingleClaim(self.suite, self.verdicts[mended[0]], mended[0], excuses=self.excuses)]
+        return [SingleClaim(self.suite, self.verdicts[fixed[0]], fixed[0], excuses=self.excuses)]
 
 
 def place_of(text: str, fact: Fact) -> tuple[str | int, ...]:
@@ -211,9 +211,9 @@ def place_of(text: str, fact: Fact) -> tuple[str | int, ...]:
     raise PlaceError(f"{fact.path} is not written where it was read")
 
 
-def _remarks(cause: Cause, mended: int) -> Iterator[str]:
+def _remarks(cause: Cause, fixed: int) -> Iterator[str]:
     yield f"factor {cause.factor_text}: {cause.text}"
-    turn = "1 red claim turns" if mended == 1 else f"{mended} red claims turn"
+    turn = "1 red claim turns" if fixed == 1 else f"{fixed} red claims turn"
     yield f"tried on every claim: {turn} green, none turns red"
 
 

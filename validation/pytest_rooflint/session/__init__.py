@@ -320,8 +320,10 @@ class Run:
             terminalreporter.write_line(
                 f"{count} of {len(self.briefs)} claims are uncorroborated: no second document backs them"
             )
-        if said := expect.loose_summary(sum(one.loose for one in self.briefs), sum(one.stale for one in self.briefs)):
-            terminalreporter.write_line(said)
+        if summary := expect.loose_summary(
+            sum(one.loose for one in self.briefs), sum(one.stale for one in self.briefs)
+        ):
+            terminalreporter.write_line(summary)
         for line in self.results.repairs() if self.found else ():
             terminalreporter.write_line(line, bold=True)
         for line in self.proposed:

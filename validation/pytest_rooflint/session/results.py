@@ -104,8 +104,8 @@ def _claim(one: Verdict) -> str:
 
 
 def _cause(cause: Cause) -> str:
-    mend = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
-    return f"; {cause.text}{mend}"
+    fix = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
+    return f"; {cause.text}{fix}"
 
 
 def _problem(problem: Mapping[str, Any]) -> str:

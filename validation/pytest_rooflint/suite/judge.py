@@ -225,21 +225,21 @@ class Trial:
             if len(self._effects) >= MOST_TRIALS:
                 return cause
             self._effects[key] = self._effect(cause.fact, cause.repaired)
-        mends, breaks = self._effects[key]
-        return replace(cause, mends=mends, breaks=breaks)
+        fixes, breaks = self._effects[key]
+        return replace(cause, fixes=fixes, breaks=breaks)
 
     def _effect(self, fact: Fact, repaired: Fact) -> tuple[int, int]:
         """Number of claims that the repair fixes, and number that it breaks."""
         held = set(self.suite.registry.holders(fact))
         changed = replace(self.suite, registry=self.suite.registry.with_fact(fact, repaired))
-        mends = breaks = 0
+        fixes = breaks = 0
         for claim in self.suite.claims():
             if claim.is_replay or not _concerns(claim, held, self.suite, fact):
                 continue
             before, after = self._failed(claim), self._fails(claim, changed)
-            mends += before and not after
+            fixes += before and not after
             breaks += after and not before
-        return mends, breaks
+        return fixes, breaks
 
     def _failed(self, claim: Claim) -> bool:
         key = f"{claim.file}::{claim.id}"

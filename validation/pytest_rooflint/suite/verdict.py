@@ -141,8 +141,8 @@ class Verdict:
             expectation = self.claim.expectation
             agrees = expectation and self.obtained and expectation.holds(self.obtained.value)
             explained = agrees or (self.obtained and self.obtained.details)
-            said = "" if explained else "unexplained by any known convention or fact"
-            return [line_of("ratio", str(self.ratio_text), said)]
+            text = "" if explained else "unexplained by any known convention or fact"
+            return [line_of("ratio", str(self.ratio_text), text)]
         first = self.causes[0]
         return self._cause_lines("ratio", first.factor_text if first.parts else str(self.ratio_text))
 
@@ -222,6 +222,6 @@ def _repair(cause: Cause) -> list[str]:
 
 def _tried(cause: Cause) -> str:
     """How the other claims fared when the repair was tried."""
-    if cause.mends is None:
+    if cause.fixes is None:
         return ""
-    return f" (fixes {counted(cause.mends, 'failure')}, breaks {cause.breaks or 'nothing'})"
+    return f" (fixes {counted(cause.fixes, 'failure')}, breaks {cause.breaks or 'nothing'})"
