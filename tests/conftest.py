@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.device import Hardware
@@ -18,6 +19,10 @@ from rooflint.workloads.tables import load_workload
 from rooflint.workloads.workload import Workload
 
 pytest_plugins = ["pytester"]
+
+# a slow or busy machine is no bug
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 class Specs:

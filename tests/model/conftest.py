@@ -7,15 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.tables import Grid, Prices
 from rooflint.hardware.registry import Registry
-
-settings.register_profile("model", deadline=None)  # a slow runner is no bug
-settings.load_profile("model")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import published
 from rooflint_calibration.evaluation import Score, score
-from rooflint_calibration.package import FAMILIES, PUBLISHED, devices, family_of
+from rooflint_calibration.package import FAMILIES, PUBLISHED, devices, family_of, require
 from rooflint_calibration.published import RAN, Given, Published
 from rooflint_calibration.rows import Mask, Rows, together
 from rooflint_calibration.topics import TOPICS, measured_devices
@@ -151,7 +151,10 @@ def calibrate(fit: Fit, progress: Progress = lambda what: None) -> Calibration:
 
 
 def fitted(steps: Sequence[Step], start: Constants) -> Constants:
-    """Step by step, the constants that minimise the soft L1 loss of ln(predicted / measured); all others stay."""
+    """Step by step, the constants that minimise the soft L1 loss of ln(predicted / measured); all others stay.
+
+    Raises NotInstalledError.
+    """
     for step in steps:
         if step.samples:
             start = _solved(step, start)
@@ -159,6 +162,7 @@ def fitted(steps: Sequence[Step], start: Constants) -> Constants:
 
 
 def _solved(step: Step, start: Constants) -> Constants:
+    require("scipy")
     from scipy.optimize import least_squares  # noqa: PLC0415  # of an extra
 
     group = getattr(start, step.group)

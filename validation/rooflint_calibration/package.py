@@ -73,11 +73,16 @@ class NotInstalledError(RooflintError):
     """The measurements, or a library that reads them, are not installed."""
 
 
-def data_folder() -> Path:
-    """The folder with one folder per measured device. Raises NotInstalledError."""
-    for module in ("pyarrow", "scipy"):
+def require(*modules: str) -> None:
+    """Raise NotInstalledError for the first of some modules of the extra that is not installed."""
+    for module in modules:
         if find_spec(module) is None:
             raise NotInstalledError(f"{module} is not installed; {EXTRA}")
+
+
+def data_folder() -> Path:
+    """The folder with one folder per measured device. Raises NotInstalledError."""
+    require("pyarrow", "scipy")
     try:
         found = version(NAME)
     except PackageNotFoundError:

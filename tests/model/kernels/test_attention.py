@@ -1,4 +1,4 @@
-"""Attention, prefill and decode: against their slow twins, by hand, and the laws that they keep on every GPU."""
+"""Attention on whole sequences: against its slow twin, by hand, and the laws that it keeps on every GPU."""
 
 from dataclasses import replace
 
@@ -10,45 +10,20 @@ from hypothesis import strategies as st
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels import attention as prefill
-from rooflint.kernels import decode
 from rooflint.kernels.attention import Attention, score_clocks, sequences
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.decode import Decode
 
 from .conftest import CHIPS
-from .slow_attention import slow_decode_s, slow_prefill_s
+from .sequences import ANY_CHIP, RESOURCES, ROUNDING, SHAPE, shape, work
+from .slow_attention import slow_prefill_s
 
 CONSTANTS = constants_file(Registry()).constants
-ROUNDING = 1e-12  # of sums and powers taken in another order
-RESOURCES = ("sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w", "special_functions")
-ANY_CHIP = st.sampled_from(sorted(CHIPS)).map(CHIPS.get)
-TOKENS = st.integers(1, 2**17) | st.sampled_from([2**power for power in range(18)])
-WIDTHS = st.sampled_from([64, 72, 80, 128, 192, 256])
-SHAPE = st.tuples(st.integers(1, 2048), st.integers(1, 16), st.integers(1, 96), TOKENS, WIDTHS)
-"""Batch, heads that share keys, heads of keys, tokens, width."""
-
-
-def shape(batch, group, kv_heads, tokens, width):
-    return sequences(batch, group * kv_heads, kv_heads, tokens, width)
-
-
-def work(kernel, sizes, *, warm=False):
-    return kernel.work(*shape(*sizes), copies=1.0 if warm else np.inf)
 
 
 def prefill_s(sizes, chip, *, warm=False, causal=True, append_bytes=0.0):
     kernel = Attention(causal=causal, append_bytes=append_bytes)
     (found,) = kernel.predict(work(kernel, sizes, warm=warm), chip, CONSTANTS)
     return found
-
-
-def decode_s(sizes, chip, *, warm=False, cache_bytes=2.0):
-    kernel = Decode(cache_bytes=cache_bytes)
-    (found,) = kernel.predict(work(kernel, sizes, warm=warm), chip, CONSTANTS)
-    return found
-
-
-BOTH = pytest.mark.parametrize("seconds", [prefill_s, decode_s], ids=["prefill", "decode"])
 
 
 # --------------------------------------------------------------------------------------------------------------- shapes
@@ -86,12 +61,6 @@ def test_prefill_moves_queries_keys_values_and_output_and_appends_to_the_cache()
     sizes = sequences(1, 16, 4, 100, 64)
     assert prefill.bytes_moved(sizes, element_bytes=2, append_bytes=0) == once
     assert prefill.bytes_moved(sizes, element_bytes=2, append_bytes=2) == once + 2 * 4 * 64 * 100 * 4
-
-
-def test_decode_reads_the_cache_once():
-    # K and V 2 · 8 · 1024 · 128 elements of 1 B, Q and the output 2 · 64 · 128 of 2 B
-    sizes = sequences(1, 64, 8, 1024, 128)
-    assert decode.bytes_moved(sizes, cache_bytes=1) == 2 * 8 * 1024 * 128 + 2 * 64 * 128 * 2
 
 
 @pytest.mark.parametrize("tokens", [128, 256, 4096])
@@ -135,12 +104,33 @@ def test_a_kernel_near_the_rated_power_is_slowed():
     assert 1.1 < together / np.maximum(alone, powered) < 2 ** (1 / CONSTANTS.products.overlap)
 
 
-def test_a_long_cache_of_one_head_is_split():
-    chip = CHIPS["nvidia/h100-sxm5-80gb"]
-    long = shape(1, 8, 1, 131072, 128)
-    parts = [decode.part_s(long, split, chip, CONSTANTS)[0] for split in decode.SPLITS]
-    assert parts[0] > 10 * parts[-1]
-    assert decode.reduction_s(long, 1, chip, CONSTANTS) == 0
+def test_terms_of_a_sequence_add_up_and_its_exponentials_are_one_of_them():
+    kernel, chip = Attention(causal=True), CHIPS["nvidia/l40s"]
+    some = kernel.work([1, 8], 8, 8, [100, 4096], 64)
+    terms = kernel.terms(some, chip, CONSTANTS)
+    assert np.sum(list(terms.values()), axis=0) == pytest.approx(kernel.predict(some, chip, CONSTANTS), rel=1e-12)
+    assert list(terms) == ["main loop", "softmax", "fill", "power", "memory", "launch"]
+    assert all((seconds > 0).all() for seconds in terms.values())
+    # one block after the other: 64 MAC twice of 512 a clock at what units attain, beside one exponential of 16 a clock
+    products = 2 * 64 / (chip.macs_per_clock * CONSTANTS.prefill.matrix_efficiency)
+    assert terms["softmax"] / terms["main loop"] == pytest.approx([1 / 16 / products] * 2)
+    assert terms["launch"].tolist() == [CONSTANTS.prefill.launch_clocks / chip.clock_hz] * 2
+
+
+def test_the_roofline_of_a_sequence_is_its_tensors_or_all_its_macs_at_peak():
+    kernel, chip, sizes = Attention(), CHIPS["nvidia/l40s"], (2, 32, 8, 4096, 128)
+    assert kernel.floor_s(kernel.work(*sizes), chip) == pytest.approx(
+        2 * 2 * 32 * 4096**2 * 128 / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+    )
+    narrow = replace(chip, bandwidth_bytes_per_s=1.0)
+    assert kernel.floor_s(kernel.work(*sizes), narrow) == 2 * (2 * 32 + 2 * 8) * 4096 * 128 * 2
+
+
+def test_errors_are_known_of_prefill_into_a_cache_and_of_encoders():
+    kernels = [Attention(causal=True, append_bytes=2.0), Attention(), Attention(causal=True), Attention("fp16")]
+    assert [one.topic for one in kernels] == ["prefill", "encoder", None, None]
+    said = "attention was measured in bf16; its constants are used unchanged in fp16"
+    assert [one.caveats for one in kernels] == [(), (), (), (said,)]
 
 
 # ----------------------------------------------------------------------------------------------------------- slow twins
@@ -155,38 +145,28 @@ def test_prefill_equals_its_slow_twin(sizes, chip, causal, append_bytes, warm):
     assert prefill_s(sizes, chip, causal=causal, append_bytes=append_bytes, warm=warm) == pytest.approx(slow, rel=1e-10)
 
 
-@given(SHAPE, ANY_CHIP, st.sampled_from([1.0, 2.0]), st.booleans())
-def test_decode_equals_its_slow_twin(sizes, chip, cache_bytes, warm):
-    batch, group, kv_heads, tokens, width = sizes
-    slow = slow_decode_s(batch, group * kv_heads, kv_heads, tokens, width, chip, CONSTANTS, cache_bytes, warm)
-    assert decode_s(sizes, chip, cache_bytes=cache_bytes, warm=warm) == pytest.approx(slow, rel=1e-10)
-
-
 # ----------------------------------------------------------------------------------------------------------------- laws
 
 
-@BOTH
 @given(sizes=SHAPE, which=st.sampled_from([0, 1, 3]), more=st.integers(1, 512), chip=ANY_CHIP, warm=st.booleans())
-def test_more_samples_heads_or_tokens_take_no_less(seconds, sizes, which, more, chip, warm):
+def test_more_samples_heads_or_tokens_take_no_less(sizes, which, more, chip, warm):
     larger = list(sizes)
     larger[which] += more
-    assert seconds(larger, chip, warm=warm) >= seconds(sizes, chip, warm=warm) * (1 - ROUNDING)
+    assert prefill_s(larger, chip, warm=warm) >= prefill_s(sizes, chip, warm=warm) * (1 - ROUNDING)
 
 
-@BOTH
 @given(sizes=SHAPE, more=st.integers(1, 64), chip=ANY_CHIP)
-def test_more_heads_of_their_own_keys_take_no_less(seconds, sizes, more, chip):
+def test_more_heads_of_their_own_keys_take_no_less(sizes, more, chip):
     larger = list(sizes)
     larger[2] += more
-    assert seconds(larger, chip) >= seconds(sizes, chip) * (1 - ROUNDING)
+    assert prefill_s(larger, chip) >= prefill_s(sizes, chip) * (1 - ROUNDING)
 
 
-@BOTH
 @pytest.mark.parametrize("resource", RESOURCES)
 @given(sizes=SHAPE, chip=ANY_CHIP, factor=st.floats(1.0, 4.0), warm=st.booleans())
-def test_more_of_a_resource_takes_no_longer(seconds, resource, sizes, chip, factor, warm):
+def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, factor, warm):
     better = replace(chip, **{resource: getattr(chip, resource) * factor})
-    assert seconds(sizes, better, warm=warm) <= seconds(sizes, chip, warm=warm) * (1 + ROUNDING)
+    assert prefill_s(sizes, better, warm=warm) <= prefill_s(sizes, chip, warm=warm) * (1 + ROUNDING)
 
 
 @given(SHAPE, ANY_CHIP, st.booleans(), st.sampled_from([0.0, 2.0]))
@@ -196,24 +176,11 @@ def test_no_prefill_beats_the_roofline(sizes, chip, causal, append_bytes):
     assert kernel.predict(alone, chip, CONSTANTS) >= kernel.floor_s(alone, chip)
 
 
-@given(SHAPE, ANY_CHIP, st.sampled_from([1.0, 2.0]))
-def test_no_decode_beats_the_roofline(sizes, chip, cache_bytes):
-    kernel = Decode(cache_bytes=cache_bytes)
-    alone = work(kernel, sizes)
-    assert kernel.predict(alone, chip, CONSTANTS) >= kernel.floor_s(alone, chip)
-
-
-@BOTH
 @given(sizes=SHAPE, chip=ANY_CHIP)
-def test_tensors_that_were_touched_just_before_take_no_longer(seconds, sizes, chip):
-    assert seconds(sizes, chip, warm=True) <= seconds(sizes, chip) * (1 + ROUNDING)
+def test_tensors_that_were_touched_just_before_take_no_longer(sizes, chip):
+    assert prefill_s(sizes, chip, warm=True) <= prefill_s(sizes, chip) * (1 + ROUNDING)
 
 
 @given(SHAPE, ANY_CHIP)
 def test_a_sequence_that_sees_all_of_itself_takes_no_less_than_a_causal_one(sizes, chip):
     assert prefill_s(sizes, chip, causal=False) >= prefill_s(sizes, chip) * (1 - ROUNDING)
-
-
-@given(SHAPE, ANY_CHIP)
-def test_a_narrower_cache_takes_no_longer(sizes, chip):
-    assert decode_s(sizes, chip, cache_bytes=1) <= decode_s(sizes, chip, cache_bytes=2) * (1 + ROUNDING)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.dispatch import RESOURCES, KernelTimes, with_more
+from rooflint.kernels.dispatch import KernelTimes
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import miss_share, shapes
@@ -174,11 +174,3 @@ def test_a_small_grid_with_a_long_k_is_cut():
     best, *_ = breakdowns(case("nvidia/a100-sxm4-80gb", 64, 64, 65536))
     assert best.split > 1
     assert best.reduction_s > 0
-
-
-def test_twice_of_what_binds_helps_most():
-    one = case("nvidia/h100-sxm5-80gb", 8, 16384, 16384)
-    found = dict(with_more(one, 2.0))
-    assert set(found) == set(RESOURCES)
-    assert min(found, key=found.get) == "bandwidth_bytes_per_s"
-    assert found["bandwidth_bytes_per_s"] < 0.6 * one.seconds.item()

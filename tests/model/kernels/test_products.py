@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rooflint.hardware.registry import Registry
 from rooflint.kernels import gemm
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.dispatch import KernelError, kernel_for
-from rooflint.kernels.products import Fp8Gemm, Gemm, constants_in_fp8
+from rooflint.kernels.products import Fp8Gemm, constants_in_fp8
 from rooflint.kernels.shapes import shapes
 
 from .conftest import chips
@@ -94,30 +93,6 @@ def test_many_shapes_are_timed_as_each_by_itself():
     rows, kernel = np.array([1, 64, 65, 4096]), Fp8Gemm()
     together = kernel.predict(kernel.work(rows, 4096, 512), H100, CONSTANTS)
     assert together == pytest.approx([seconds((one, 4096, 512), H100) for one in rows])
-
-
-def test_each_precision_has_the_model_that_was_measured_in_it():
-    on_cores = chips("fp32")["nvidia/v100-pcie-32gb"]
-    assert kernel_for("gemm", "bf16", H100).topic == "gemm"
-    assert kernel_for("gemm", "fp8", H100).topic == "fp8_tensor"
-    assert kernel_for("gemm", "fp8", H100, scale="block").topic == "fp8_block"
-    assert kernel_for("gemm", "fp8", H100, carried=True) == Gemm("fp8")
-    assert kernel_for("gemm", "fp32", on_cores).topic == "fp32"
-    assert kernel_for("gemm", "int8", H100).topic is None
-
-
-@pytest.mark.parametrize(
-    ("op", "options", "message"),
-    [
-        ("gemv", {}, "op: want one of gemm, .*, found 'gemv'"),
-        ("gemm", {"scale": "tensor"}, r"gemm in bf16 has no option 'scale' \(known: none\)"),
-    ],
-)
-def test_what_no_model_has_is_refused(op, options, message):
-    with pytest.raises(KernelError, match=message):
-        kernel_for(op, "bf16", H100, **options)
-    with pytest.raises(KernelError, match="scale: want one of tensor, block, found 'row'"):
-        kernel_for("gemm", "fp8", H100, scale="row")
 
 
 # ------------------------------------------------------------------------------------------------------------ slow twin

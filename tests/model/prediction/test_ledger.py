@@ -114,7 +114,7 @@ def test_the_same_specs_give_the_same_bytes():
 # ---- the slow twin: read everything anew, ask for one prediction as a user does
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sampled_from(LEDGER.keys))
 def test_a_row_is_what_predict_says_when_everything_is_read_anew(key):
     registry = Registry()

@@ -1,7 +1,7 @@
 """Prediction: the identities that its figures obey on every device, and what it says where something is not known."""
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
@@ -40,7 +40,7 @@ ABLE = [(device, compute) for device in REGISTRY.ids() for compute in PRECISIONS
 questions = st.tuples(
     st.sampled_from(ABLE), st.sampled_from([1, 3, 16]), st.booleans(), st.sampled_from(["stream", FREE])
 )
-lawful = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+lawful = settings(max_examples=60)
 
 
 def asked(question):

@@ -43,7 +43,7 @@ def test_a_machine_like_all_others_keeps_what_they_share():
     assert found.dram_efficiency == pytest.approx(CONSTANTS.products.dram_efficiency)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.sampled_from(["nvidia/h100-sxm5-80gb", "nvidia/l40s"]),
     st.floats(0.8, 1.1),

@@ -11,7 +11,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import OPS_GROUPS, CoreConstants, constants_file, names, read
-from rooflint_calibration import fits
+from rooflint_calibration import fits, package
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.fits import (
     Calibration,
@@ -26,7 +26,7 @@ from rooflint_calibration.fits import (
     rewritten,
     scores,
 )
-from rooflint_calibration.package import FAMILIES
+from rooflint_calibration.package import FAMILIES, NotInstalledError
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
@@ -57,6 +57,12 @@ def test_a_share_never_exceeds_one():
     fast = Sample("gemm", "ada", np.ones(3), lambda one: 0.5 * WORK / WORK * one.cores.fma_efficiency)
     found = fitted([Step("cores", ["fma_efficiency"], [fast], {}, ["fma_efficiency"])], START)
     assert 0.99 < found.cores.fma_efficiency <= 1
+
+
+def test_a_fit_without_the_library_that_solves_it_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(package, "find_spec", lambda name: None)
+    with pytest.raises(NotInstalledError, match=r"^scipy is not installed; pip install 'rooflint\[silicon\]'$"):
+        fitted([Step("products", ["start_clocks"], [sample(1234.0)], {})], START)
 
 
 def test_a_step_without_samples_changes_nothing():

@@ -9,7 +9,6 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.kernel import beside
 from rooflint.kernels.network import CALIBRATED, MODELS
 from rooflint_calibration.evaluation import uncalibrated_gpus, uncalibrated_ops
 from rooflint_calibration.topics import TOPICS
@@ -59,14 +58,6 @@ def test_the_main_loop_is_called_what_binds_it(device, sizes, called):
 def test_to_fill_a_block_is_a_term_of_its_own(topic):
     chip, sizes = chip_of(REGISTRY.get("nvidia/l40s"), "bf16", LAUNCHES), np.array([[1.0, 8, 8, 128, 128]])
     assert TOPICS[topic].terms(sizes, chip, CONSTANTS)["fill"] > 0
-
-
-def test_of_two_beside_each_other_the_shorter_one_counts_for_what_it_adds():
-    # 3 beside 4 take √(9 + 16) = 5: the 4 is whole, and the 3 adds 1, of which a third part is a third
-    one, other = {"a": np.array([1.0]), "b": np.array([2.0])}, {"c": np.array([4.0])}
-    found = beside(one, other, np.array([5.0]))
-    assert {name: seconds.item() for name, seconds in found.items()} == pytest.approx({"a": 1 / 3, "b": 2 / 3, "c": 4})
-    assert beside(other, one, np.array([5.0]))["c"].item() == 4
 
 
 def test_ops_whose_constants_were_fitted_to_others_are_named():

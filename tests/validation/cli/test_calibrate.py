@@ -19,7 +19,7 @@ from rooflint.kernels.constants import constants_file, read
 from rooflint_calibration import fits, package
 from rooflint_calibration.evaluation import Score
 from rooflint_calibration.fits import Calibration, Fold
-from rooflint_calibration.package import FAMILIES, devices
+from rooflint_calibration.package import FAMILIES, NotInstalledError, devices
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
 
@@ -148,6 +148,12 @@ def test_without_a_check_the_file_of_cores_is_written(slow_specs):
     assert constants_file(Registry([slow_specs, PACKAGED])).constants.cores.fma_efficiency == pytest.approx(
         SHIPPED.constants.cores.fma_efficiency, rel=0.02
     )
+
+
+def test_without_the_library_that_fits_it_is_said_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(package, "find_spec", lambda name: None)
+    with pytest.raises(NotInstalledError, match=r"^scipy is not installed; pip install 'rooflint\[silicon\]'$"):
+        CliRunner().invoke(app, ["cores", "--golden", str(GOLDEN), "--check"], catch_exceptions=False)
 
 
 # ---- `rooflint calibrate attention`
