@@ -263,7 +263,7 @@ class PowerMoved(Record):
 class Delta(Record):
     """What moved between two states of the specs."""
 
-    schema_: Literal["rooflint-delta/1"] = "rooflint-delta/1"
+    schema_: Literal["rooflint-delta/2"] = "rooflint-delta/2"
     old: Compared
     new: Compared
     matrix: Matrix

@@ -14,7 +14,7 @@ from rooflint_report.differences import Delta, Mutation
 from rooflint_report.findings import Measured, Power, Silicon
 from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
 
-SCHEMA: Literal["rooflint-evidence/1"] = "rooflint-evidence/1"
+SCHEMA: Literal["rooflint-evidence/2"] = "rooflint-evidence/2"
 
 
 class EvidenceError(Exception):
@@ -278,7 +278,7 @@ class Replay(Record):
 class Evidence(Record):
     """Everything about a run."""
 
-    schema_: Literal["rooflint-evidence/1"]
+    schema_: Literal["rooflint-evidence/2"]
     run: Run
     machine: dict[str, str | int | None]
     """system, release, machine, cpu, cores, python."""

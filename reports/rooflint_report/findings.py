@@ -62,7 +62,7 @@ class PowerNotKnown(Record):
 class Power(Record):
     """Whether devices sustain their printed peak within their printed power."""
 
-    schema_: Literal["rooflint-power/1"] = "rooflint-power/1"
+    schema_: Literal["rooflint-power/2"] = "rooflint-power/2"
     sentences: list[str]
     """The counts, in sentences."""
     verdicts: dict[Sustains, int]
@@ -147,7 +147,7 @@ class MeasuredRow(Record):
 class Measured(Record):
     """Every measurement of the recordings below golden/measured, beside what the model predicts."""
 
-    schema_: Literal["rooflint-measured/1"] = "rooflint-measured/1"
+    schema_: Literal["rooflint-measured/2"] = "rooflint-measured/2"
     sentences: list[str]
     recordings: list[TakenRecording]
     rows: list[MeasuredRow]
@@ -309,7 +309,7 @@ class SiliconNotKnown(Record):
 class Silicon(Record):
     """Calibrated kernel times beside measurements that their constants have not seen."""
 
-    schema_: Literal["rooflint-silicon/1"] = "rooflint-silicon/1"
+    schema_: Literal["rooflint-silicon/2"] = "rooflint-silicon/2"
     sentences: list[str]
     how: str
     """How to have these claims decided."""

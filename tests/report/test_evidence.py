@@ -74,8 +74,8 @@ def test_malformed_json_is_refused(refusal, text):
 
 
 def test_another_schema_version_is_refused_before_all_else(refusal):
-    sentence = refusal('{"schema": "rooflint-evidence/2", "rows": []}')
-    assert sentence == "schema 'rooflint-evidence/2' cannot be read here, want 'rooflint-evidence/1'"
+    sentence = refusal('{"schema": "rooflint-evidence/3", "rows": []}')
+    assert sentence == "schema 'rooflint-evidence/3' cannot be read here, want 'rooflint-evidence/2'"
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "3"])

@@ -121,7 +121,7 @@ class KernelRecord(Strict):
 class AnalyzeRecord(DeviceRecord, RunRecord, Record):
     """`rooflint analyze NETWORK DEVICE -f json`."""
 
-    schema_: Annotated[Literal["rooflint.analyze/1"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.analyze/2"], Field(alias="schema")]
     network: str
     batch_efficiency: float | None
     power_efficiency_ops_per_j: float | None

@@ -240,7 +240,7 @@ class KernelValuesRecord(Strict):
 class CompareRecord(RunRecord, Record):
     """`rooflint compare NETWORK -f json`."""
 
-    schema_: Annotated[Literal["rooflint.compare/1"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.compare/2"], Field(alias="schema")]
     network: str
     devices: list[DeviceRecord | RefusedRecord]
     winners: dict[Literal["energy", "latency", "throughput", "memory", "balance"], list[str]]

@@ -45,7 +45,7 @@ class RefusedNetworkRecord(RefusedRecord):
 class ModelsRecord(RunRecord, Record):
     """`rooflint models DEVICE NETWORK… -f json`."""
 
-    schema_: Annotated[Literal["rooflint.models/1"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.models/2"], Field(alias="schema")]
     device: str
     networks: list[NetworkRecord | RefusedNetworkRecord]
     not_captured: list[str]
@@ -180,7 +180,7 @@ class PairRecord(Strict):
 class SweepRecord(Record):
     """`rooflint sweep NETWORK -f json`."""
 
-    schema_: Annotated[Literal["rooflint.sweep/1"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.sweep/2"], Field(alias="schema")]
     network: str
     storage: str | None
     """Null where it is the precision of the arithmetic."""

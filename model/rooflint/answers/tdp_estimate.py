@@ -73,7 +73,7 @@ class TdpComparisonRecord(Strict):
 class TdpEstimateRecord(Record):
     """`rooflint tdp estimate -f json`."""
 
-    schema_: Annotated[Literal["rooflint.energy.tdp/1"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.energy.tdp/2"], Field(alias="schema")]
     hold: Literal["alus", "width"]
     estimates: list[TdpCaseRecord]
     """What was asked for, at every count of ALUs and every clock."""

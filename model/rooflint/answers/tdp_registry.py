@@ -94,7 +94,7 @@ class NotKnownRecord(Strict):
 class TdpRegistryRecord(Record):
     """`rooflint tdp registry -f json`."""
 
-    schema_: Annotated[Literal["rooflint.tdp.registry/1"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.tdp.registry/2"], Field(alias="schema")]
     precision: str | None
     unit: str | None
     verdicts: dict[Verdict, int]

@@ -55,7 +55,7 @@ def test_text_fits_eighty_columns(question):
 def test_json_has_its_schema_and_csv_has_the_same_rows(question):
     found = asked(*question)
     TdpEstimateRecord.model_validate_json(json.dumps(found))
-    assert found["schema"] == "rooflint.energy.tdp/1"
+    assert found["schema"] == "rooflint.energy.tdp/2"
     rows = list(csv.DictReader(io.StringIO(run(*question, "-f", "csv"))))
     assert tuple(rows[0]) == LISTING
     powers = [row["power_w"] for row in found["estimates"]]
@@ -227,7 +227,7 @@ def test_json_is_what_its_schema_says(question):
     assert "NaN" not in text
     assert "Infinity" not in text
     found = TdpRegistryRecord.model_validate_json(text)
-    assert found.schema_ == "rooflint.tdp.registry/1"
+    assert found.schema_ == "rooflint.tdp.registry/2"
     assert sum(found.verdicts.values()) == len(found.loads)
 
 
@@ -248,7 +248,7 @@ def test_other_formats_hold_the_verdict(form):
 def test_the_suffix_of_a_file_names_the_format(tmp_path):
     file = tmp_path / "t4.json"
     run_of_commands_tdp_registry("nvidia/t4", "-o", str(file))
-    assert json.loads(file.read_text(encoding="utf-8"))["schema"] == "rooflint.tdp.registry/1"
+    assert json.loads(file.read_text(encoding="utf-8"))["schema"] == "rooflint.tdp.registry/2"
 
 
 # ---- what is said

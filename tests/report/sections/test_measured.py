@@ -42,7 +42,7 @@ def recording(**more):
 def measured_of(*rows, **more):
     """What a run says of these rows."""
     return {
-        **{"schema": "rooflint-measured/1", "rows": list(rows), "how": HOW},
+        **{"schema": "rooflint-measured/2", "rows": list(rows), "how": HOW},
         **{
             "sentences": ["3 measurements of 1 device"] if rows else [],
             "recordings": [recording()] if rows else [],
@@ -198,7 +198,7 @@ def test_the_summary_has_one_sentence(green, measured):
 
 def test_another_schema_is_refused(tmp_path, green, measured):
     file = tmp_path / "evidence.json"
-    file.write_text(json.dumps(green | {"measured": measured | {"schema": "rooflint-measured/2"}}), encoding="utf-8")
+    file.write_text(json.dumps(green | {"measured": measured | {"schema": "rooflint-measured/3"}}), encoding="utf-8")
     with pytest.raises(EvidenceError, match=r"measured\.schema"):
         load_evidence(file)
 

@@ -38,7 +38,7 @@ def change(text, **more):
 def still():
     """Nothing moved."""
     return {
-        **{"schema": "rooflint-delta/1", "text": NOTHING, "also": [], "changes": [], "moves": []},
+        **{"schema": "rooflint-delta/2", "text": NOTHING, "also": [], "changes": [], "moves": []},
         **{"moved": {"predictions": 0, "devices": 0}, "new": {"label": "the working tree", "commit": None}},
         "old": {"label": "revision main (0123456789ab)", "commit": "0123456789abcdef"},
         "matrix": {"predictions": 18_480, "devices": 2, "networks": [], "precisions": [], "runs": []},

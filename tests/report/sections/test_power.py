@@ -32,7 +32,7 @@ def load(device, low, typical, high, verdict, **more):
 def power_of(*loads, **more):
     """What a run says of these loads."""
     return {
-        **{"schema": "rooflint-power/1", "loads": list(loads), "not_known": [], "caveats": ["voltage is not modelled"]},
+        **{"schema": "rooflint-power/2", "loads": list(loads), "not_known": [], "caveats": ["voltage is not modelled"]},
         "verdicts": {},
         **{"sentences": ["Of the hardest loads of 3 devices and modes: sustains 1"] if loads else [], **more},
     }
@@ -176,7 +176,7 @@ def delta_of(*moved, **more):
     text = "tdp 70 W → 60 W"
     change = {"what": "fact", "text": text, "file": "specs/hardware/nvidia/t4.yaml", "line": 16, "source": ""}
     return {
-        **{"schema": "rooflint-delta/1", "text": "nothing moved", "also": [], "moves": [], "power": list(moved)},
+        **{"schema": "rooflint-delta/2", "text": "nothing moved", "also": [], "moves": [], "power": list(moved)},
         **{"moved": {"predictions": 0, "devices": 0}, "new": {"label": "the working tree", "commit": None}},
         **{"old": {"label": "revision main", "commit": "0123"}},
         "changes": [change | {"alone": "", "devices": [], "moves": [], **REST}],

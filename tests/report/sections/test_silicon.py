@@ -56,7 +56,7 @@ def shape(**more):
 def silicon_evidence(**more):
     """What a run says that decided two regimes of one family."""
     return {
-        **{"schema": "rooflint-silicon/1", "sentences": ["2 of 2 claims hold"], "how": HOW, "why_not": []},
+        **{"schema": "rooflint-silicon/2", "sentences": ["2 of 2 claims hold"], "how": HOW, "why_not": []},
         **{"claimed": [claim("gemm turing all"), claim("gemm turing large"), claim("gemm peak", bound="")]},
         **{"measurements": "some package 1.0", "scores": [score(), score(regime="> 20 GFLOP", error=0.073)]},
         **{"published": [], "whole": [whole()], "bins": dict(BINS), "densities": [density()], "worst": [shape()]},

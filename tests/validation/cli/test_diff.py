@@ -75,7 +75,7 @@ def test_markdown_has_what_changed_and_the_moves(acme):
 
 def test_the_suffix_of_the_file_names_the_format(acme):
     assert run("HEAD^", "-o", "out/moved.json") == ""
-    assert json.loads(acme.read("out/moved.json"))["schema"] == "rooflint-delta/1"
+    assert json.loads(acme.read("out/moved.json"))["schema"] == "rooflint-delta/2"
     run("HEAD^", "-o", "out/moved.md")
     assert acme.read("out/moved.md") == run("HEAD^", "-f", "md")
     with pytest.raises(RooflintError, match=r"moved\.xlsx: want a file that ends in \.txt, \.json, \.md, or --format"):
@@ -109,7 +109,7 @@ def test_another_folder_of_specs_may_be_named(acme):
 
 
 def test_it_is_added_to_the_evidence_of_a_run(acme):
-    acme.write("evidence.json", '{"schema": "rooflint-evidence/1"}')
+    acme.write("evidence.json", '{"schema": "rooflint-evidence/2"}')
     run("HEAD^", "--evidence", "evidence.json")
     found = json.loads(acme.read("evidence.json"))
     assert found["delta"]["moved"]["devices"] == 1

@@ -16,7 +16,7 @@ def power_of(repository):
 
 def test_a_run_says_it_of_each_device_at_each_point(tiny):
     found = tiny.evidence("-k", "count")["power"]
-    assert found["schema"] == "rooflint-power/1"
+    assert found["schema"] == "rooflint-power/2"
     assert [(load["device"], load["at"]) for load in found["loads"]] == [("acme/x1", "low"), ("acme/x1", None)]
     assert found["not_known"] == []
     assert sum(found["verdicts"].values()) == 2

@@ -34,7 +34,7 @@ def test_the_keys_are_those_of_the_schema(bench, make):
     bench.record(make.gemm(30e12))
     bench.claim(CLAIM)
     found = plain(measured(bench.repository.suite()))
-    assert found["schema"] == "rooflint-measured/1"
+    assert found["schema"] == "rooflint-measured/2"
     assert set(found) == set(KEYS[""].split())
     assert set(found["recordings"][0]) == set(KEYS["recordings.0"].split())
     assert set(found["rows"][0]) == set(KEYS["rows.0"].split())
