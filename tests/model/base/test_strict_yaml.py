@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.base.errors import InputError, Problem, shown
+from rooflint.base.errors import InputError, Problem
 from rooflint.base.strict_yaml import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -352,27 +352,6 @@ def test_any_text_is_data_or_an_input_error(text):
 def test_plain_yaml_is_read_as_the_reference_reads_it(data):
     text = yaml.safe_dump(data)
     assert read(text) == yaml.safe_load(text)
-
-
-# --------------------------------------------------------------------------------------------- how a problem is printed
-
-
-def test_a_problem_is_one_line_with_the_file_as_the_reader_sees_it(tmp_path, monkeypatch):
-    (tmp_path / "specs").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert str(Problem(tmp_path / "specs" / "one.yaml", 4, "is empty")) == "specs/one.yaml:4  is empty"
-    monkeypatch.chdir(tmp_path / "specs")
-    assert shown(tmp_path / "specs" / "one.yaml") == "one.yaml"
-    assert shown(tmp_path / "other.yaml") == (tmp_path / "other.yaml").as_posix()
-
-
-def test_an_error_says_its_problems_by_file_and_line():
-    one, two, three = (
-        Problem(Path(f"/nowhere/{name}.yaml"), line, "no") for name, line in (("b", 1), ("a", 9), ("a", 2))
-    )
-    error = InputError([one, two, three])
-    assert error.problems == (three, two, one)
-    assert str(error) == "/nowhere/a.yaml:2  no\n/nowhere/a.yaml:9  no\n/nowhere/b.yaml:1  no"
 
 
 # ---- One value of a YAML text changed, and not a character around it

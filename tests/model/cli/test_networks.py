@@ -98,19 +98,6 @@ def test_without_devices_one_of_each_kind_is_compared():
     assert [row["kind"] for row in found["devices"]] == ["cpu", "gpu", "tpu", "kpu"]
 
 
-def test_the_figures_are_those_of_the_model():
-    (row,) = asked("compare", "resnet18", "-d", "nvidia/t4", "-p", "fp16")["devices"]
-    found = prediction("nvidia/t4", "fp16")
-    assert row["latency_s"] == found.latency_s
-    assert row["energy"]["batch_j"] == found.energy_j
-    assert sum(term["energy_j"] for term in row["energy"]["terms"]) == pytest.approx(found.energy_j, rel=1e-12, abs=0)
-    assert row["memory"]["peak_bytes"] == found.peak_bytes
-    assert row["units"] == [
-        {"kind": one.kind, "active": one.active, "total": one.total, "share_of_latency": one.of_latency}
-        for one in found.unit_shares
-    ]
-
-
 @pytest.mark.parametrize("spelling", ["INT8", "Int8", "int8"])
 def test_a_precision_is_read_in_any_case(spelling):
     assert asked("compare", "resnet18", "-p", spelling)["compute"] == "int8"

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import parse_quantity
-from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
+from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.diagnosis.diagnose import CANDIDATES, MAX_CAUSES, candidates, diagnose, shortlist
 from rooflint.hardware.registry import Registry
 
@@ -361,56 +360,6 @@ def test_a_cause_that_is_much_less_simple_is_left_out():
 
 def test_at_most_three_causes_are_shown():
     assert len(shortlist([tried(str(number), 1.0) for number in range(9)])) == MAX_CAUSES == 3
-
-
-# --------------------------------------------------------------------------------------------------------------- ratios
-
-
-@pytest.mark.parametrize(
-    ("ratio", "text"),
-    [
-        *((1.0, "1"), (2.0, "2"), (1000.0, "1000"), (0.125, "1/8"), (0.75, "3/4"), (1 / 3, "1/3"), (2 / 3, "2/3")),
-        *((1.98 / 1.83, "1.082"), (0.931322574615, "0.9313"), (1 / 132, "0.007576"), (1.5, "3/2"), (0.2, "1/5")),
-        *((8192.0, "8192"), (0.0, "0.0"), (math.inf, "inf"), (math.nan, "nan"), (-2.0, "-2.0")),
-    ],
-)
-def test_a_ratio_is_a_small_fraction_where_it_is_one(ratio, text):
-    assert ratio_text(ratio) == text
-
-
-def test_a_ratio_is_a_fraction_within_its_tolerance():
-    # 85.229568 / 8 TOP/s against 85 ± 0.25: 0.12534, and 1/8 lies between 0.12497 and 0.12571
-    allowed = span(10.653696e12, 85e12, 0.25e12)
-    assert ratio_text(allowed.middle, allowed) == "1/8"
-    assert ratio_text(allowed.middle) == "0.1253"
-
-
-@given(st.integers(1, 8), st.integers(1, 8))
-def test_n_over_d_is_written_so(above, below):
-    assert ratio_text(above / below) == str(Fraction(above, below))
-
-
-@given(st.integers(1, 4096), st.integers(0, 8))
-def test_multiples_and_power_of_two_shares_are_written_so(multiple, power):
-    assert ratio_text(float(multiple)) == str(multiple)
-    assert ratio_text(1 / 2**power) == str(Fraction(1, 2**power))
-
-
-@given(st.floats(1e-6, 1e6))
-def test_a_ratio_is_read_back_within_four_digits(ratio):
-    assert float(Fraction(ratio_text(ratio))) == pytest.approx(ratio, rel=5.1e-4)
-
-
-@given(st.floats(1e-3, 1e3), st.floats(1, 1.2), st.floats(1e-3, 1e3))
-def test_what_is_left_of_a_ratio_once_a_factor_is_taken_out(low, width, factor):
-    whole = Span(low, low * width)
-    rest = whole.without(factor)
-    assert rest.middle * factor == pytest.approx(whole.middle)
-    assert rest.holds(whole.middle / factor)
-    assert whole.holds(low)
-    assert whole.holds(low * width)
-    assert not whole.holds(low * 0.999)
-    assert not whole.holds(low * width * 1.001)
 
 
 # ---- the expectation is somebody else's figure

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rooflint.output.answer import Answer
-from rooflint.output.columns import broken, shortened
 from rooflint.output.sections import (
     Bar,
     Bars,
@@ -131,37 +130,6 @@ def test_an_escape_in_a_name_is_no_escape():
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "[31mred  line" in text
-
-
-@pytest.mark.parametrize(
-    ("text", "width", "want"),
-    [
-        ("reaches 12.5 TOP/s here", 12, ["reaches", "12.5 TOP/s", "here"]),
-        ("nvidia/jetson-agx-orin-64gb", 12, ["nvidia/", "jetson-agx-", "orin-64gb"]),
-        ("features.denselayer24.conv1", 16, ["features.", "denselayer24.", "conv1"]),
-        ("tpu-v4 and hailo-8", 8, ["tpu-v4", "and", "hailo-8"]),
-        ("", 5, [""]),
-        ("日本語の名前", 5, ["日本", "語の", "名前"]),
-    ],
-)
-def test_text_breaks_where_a_reader_would(text, width, want):
-    assert broken(text, width) == want
-
-
-@pytest.mark.parametrize(
-    ("text", "want"),
-    [
-        ("nvidia/h100-sxm5-80gb at 30w", "h100-sxm5-80gb at 30w"),
-        ("stillwater/kpu-t256", "kpu-t256"),
-        ("apple/m1", "m1"),
-        ("TOP/s", "TOP/s"),
-        ("op/B", "op/B"),
-        ("images/s", "images/s"),
-        ("170 TOP/s / 2", "170 TOP/s / 2"),
-    ],
-)
-def test_ids_shorten_and_units_do_not(text, want):
-    assert shortened(text) == want
 
 
 # ------------------------------------------------------------------------------------------------------------ pictures

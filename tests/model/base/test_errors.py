@@ -1,0 +1,31 @@
+"""Problems that a user can repair: where they are, how the place is written, and in what order they come."""
+
+from pathlib import Path
+
+from rooflint.base.errors import InputError, Problem, RooflintError, refuse, shown
+
+
+def test_a_problem_is_one_line_with_the_file_as_the_reader_sees_it(tmp_path, monkeypatch):
+    (tmp_path / "specs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert str(Problem(tmp_path / "specs" / "one.yaml", 4, "is empty")) == "specs/one.yaml:4  is empty"
+    monkeypatch.chdir(tmp_path / "specs")
+    assert shown(tmp_path / "specs" / "one.yaml") == "one.yaml"
+    assert shown(tmp_path / "other.yaml") == (tmp_path / "other.yaml").as_posix()
+
+
+def test_an_error_says_its_problems_by_file_and_line():
+    one, two, three = (
+        Problem(Path(f"/nowhere/{name}.yaml"), line, "no") for name, line in (("b", 1), ("a", 9), ("a", 2))
+    )
+    error = InputError([one, two, three])
+    assert error.problems == (three, two, one)
+    assert str(error) == "/nowhere/a.yaml:2  no\n/nowhere/a.yaml:9  no\n/nowhere/b.yaml:1  no"
+
+
+def test_a_refusal_is_the_error_for_a_single_problem():
+    error = refuse(Path("/nowhere/a.yaml"), 3, "is empty")
+    assert isinstance(error, InputError)
+    assert isinstance(error, RooflintError)
+    assert error.problems == (Problem(Path("/nowhere/a.yaml"), 3, "is empty"),)
+    assert str(error) == "/nowhere/a.yaml:3  is empty"
