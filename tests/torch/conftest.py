@@ -1,4 +1,8 @@
-"""How many of torchvision's networks are captured: one of each kind, or all with `--every-network`."""
+"""How many of torchvision's networks are captured: one of each kind, or all with `--every-network`; torch's counter."""
+
+import warnings
+
+import pytest
 
 
 def pytest_addoption(parser):
@@ -20,3 +24,21 @@ def pytest_generate_tests(metafunc):
 def pytest_terminal_summary(terminalreporter, config):
     if not config.getoption("every_network", default=False):
         terminalreporter.write_line("captured one network of each kind; pytest tests/torch --every-network takes all")
+
+
+@pytest.fixture
+def flops():
+    """`flops(module, shape)`: torch's own count; on the meta device, because on the CPU it misses attention."""
+    import torch  # noqa: PLC0415  # which only these tests need
+    from torch.utils.flop_counter import FlopCounterMode  # noqa: PLC0415
+
+    def counted(module, shape):
+        with torch.no_grad(), warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
+            warnings.simplefilter("ignore")
+            module(torch.empty(shape, device="meta"))
+        return counter.get_total_flops()
+
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    yield counted
+    torch.backends.mha.set_fastpath_enabled(before)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from rooflint.workloads.capture import torchvision_networks
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.torchvision_networks import (
     FAMILIES,
@@ -23,7 +24,7 @@ from rooflint.workloads.capture.torchvision_networks import (
 )
 from rooflint.workloads.capture.write import write_torchvision
 from rooflint.workloads.ops import NMS_RIVALS
-from rooflint.workloads.tables import read_table
+from rooflint.workloads.tables import load_workload, read_table, workload_ids
 from rooflint.workloads.workload import footprint
 
 ONE_OF_EACH = (
@@ -44,12 +45,55 @@ ONE_OF_EACH = (
     "swin_v2_t",
 )
 
+INPUT_SHAPE = (1, 3, 224, 224)
+COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]
+
 captured = cache(capture_torchvision)
 
 
 def row(network, name):
     (found,) = [row for row in captured(network).rows() if row.name == name]
     return found
+
+
+# ----------------------------------------------------------------------------------------------------- committed tables
+
+
+@pytest.mark.parametrize("network", COMMITTED)
+def test_a_fresh_capture_equals_the_committed_table_row_by_row(network):
+    assert list(capture_torchvision(network).rows()) == list(load_workload(f"torchvision/{network}").rows())
+
+
+@pytest.mark.parametrize("network", COMMITTED)
+def test_a_capture_at_another_batch_is_the_table_scaled_to_it(network):
+    fresh = capture_torchvision(network, (3, *INPUT_SHAPE[1:]))
+    assert list(fresh.rows()) == list(load_workload(f"torchvision/{network}").at_batch(3).rows())
+
+
+@pytest.mark.parametrize("network", COMMITTED)
+def test_a_fresh_capture_has_the_data_flow_of_the_committed_table(network):
+    assert capture_torchvision(network) == load_workload(f"torchvision/{network}")
+    assert (
+        capture_torchvision(network, (3, 3, 224, 224)).flow == load_workload(f"torchvision/{network}").at_batch(3).flow
+    )
+
+
+@pytest.mark.parametrize("network", COMMITTED)
+def test_multiply_accumulates_agree_with_torchvisions_own_figure(network):
+    # weights.meta["_ops"] is printed in GMAC with three decimals, for the crop that the weights were trained on
+    printed = {
+        weights.meta["_ops"]
+        for weights in import_torchvision().models.get_model_weights(network)
+        if weights.transforms.keywords["crop_size"] == INPUT_SHAPE[-1]
+    }
+    assert printed == {round(load_workload(f"torchvision/{network}").total_macs / 1e9, 3)}
+
+
+@pytest.mark.parametrize("network", COMMITTED)
+def test_twice_the_multiply_accumulates_is_what_torch_counts_on_the_meta_device(network, flops):
+    with torch.device("meta"):
+        module = import_torchvision().models.get_model(network, weights=None).eval()
+    assert 2 * load_workload(f"torchvision/{network}").total_macs == flops(module, INPUT_SHAPE)
 
 
 # ---------------------------------------------------------------------------------------------------------- hand counts
@@ -245,3 +289,41 @@ def test_a_name_that_torchvision_does_not_know_is_refused():
 def test_a_vision_transformer_wants_whole_patches():
     with pytest.raises(CaptureError, match=r"^torchvision/vit_b_16 is not made for \(225, 225\): "):
         capture_torchvision("vit_b_16", (1, 3, 225, 225))
+
+
+@pytest.mark.parametrize("network", ["densenet121", "fcn_resnet50", "vit_b_32"])
+def test_weights_are_as_many_as_torchvision_prints(network):
+    assert footprint(capture_torchvision(network)).weight_elements == printed(network)
+
+
+@pytest.mark.parametrize(("network", "read"), [("retinanet_resnet50_fpn", 1.7), ("raft_small", 10)])
+def test_weights_that_run_several_times_are_as_many_as_torchvision_prints(network, read):
+    # heads on five levels, twelve updates; anchors and grids of positions are constants as well, of 2 % at most
+    table = capture_torchvision(network)
+    assert printed(network) <= footprint(table).weight_elements <= 1.02 * printed(network)
+    assert table.elements_weight.sum() > read * printed(network)
+
+
+def printed(network):
+    """torchvision's parameters, and two running means for each channel of a batch norm."""
+    module = build(network, input_shape(network))
+    norms = sum(part.num_features for part in module.modules() if isinstance(part, torch.nn.BatchNorm2d))
+    weights = next(iter(import_torchvision().models.get_model_weights(network)))
+    return weights.meta["num_params"] + 2 * norms
+
+
+# --------------------------------------------------------------------------------------------------- torchvision import
+
+
+def test_another_error_of_the_import_is_not_hidden(monkeypatch):
+    def broken(name):
+        raise RuntimeError("operator torchvision::other does not exist")
+
+    monkeypatch.setattr(torchvision_networks.importlib, "import_module", broken)
+    with pytest.raises(RuntimeError, match="torchvision::other"):
+        import_torchvision.__wrapped__()
+
+
+def test_where_torchvision_imports_nothing_is_defined(monkeypatch):
+    monkeypatch.setattr(torchvision_networks, "_definitions", lambda: pytest.fail("defined a schema"))
+    assert import_torchvision.__wrapped__() is import_torchvision()

@@ -9,6 +9,7 @@ from torch import nn
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.trace import capture
 from rooflint.workloads.capture.user_model import capture_factory, capture_program
+from rooflint.workloads.flow import INPUT
 from rooflint.workloads.workload import WorkloadError
 
 NETS = """
@@ -163,6 +164,17 @@ def test_what_torch_cannot_follow_is_said_in_one_line_and_nothing_is_printed(net
     assert capfd.readouterr() == ("", "")
 
 
+def test_several_inputs_are_one(tmp_path, monkeypatch):
+    (tmp_path / "two_inputs.py").write_text(
+        "import torch\n\nclass Two(torch.nn.Module):\n    def forward(self, a, b):\n        return a.relu() + b\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    table = capture_factory("two_inputs:Two", [(2, 5), (2, 5)])
+    assert (table.flow.elements_input, table.flow.reads) == (20, ((INPUT,), (INPUT, 0)))
+    assert table.at_batch(4).flow.elements_input == 40
+
+
 # ------------------------------------------------------------------------------------------------------- saved programs
 
 
@@ -226,3 +238,13 @@ def test_a_file_that_is_no_program_is_refused_in_one_sentence(tmp_path, capfd):
             capture_program(file)
         assert "\n" not in str(error.value)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_saved_program_keeps_its_data_flow(tmp_path):
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True)).eval()
+    batch = torch.export.Dim("batch", min=1, max=64)
+    program = torch.export.export(module, (torch.empty(2, 3, 8, 8),), dynamic_shapes=({0: batch},))
+    torch.export.save(program, tmp_path / "net.pt2")
+    table = capture_program(tmp_path / "net.pt2")
+    assert table.flow == capture(module, (2, 3, 8, 8)).flow
+    assert len(table.fused()) == 1
