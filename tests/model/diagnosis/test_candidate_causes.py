@@ -358,3 +358,21 @@ def test_counts_and_clocks_have_substitutes_and_sizes_have_none(family):
         ("another clock", "is computed with the clock of acme/small, 900 MHz, instead of 1000 MHz", 0.9e9, 2.1),
     ]
     assert said(family, family.big, "bandwidth (hbm)") == []
+
+
+# ---- what is not plausible, and what is not known
+
+
+@pytest.mark.parametrize(("wrong_hz", "right_hz", "named"), [(1e9, 2.9e9, True), (1e9, 3.2e9, False),
+                                                            (1.5e9, 0.6e9, True), (1.5e9, 0.45e9, False)])  # fmt: skip
+def test_a_clock_is_not_taken_for_one_of_another_size(family, wrong_hz, right_hz, named):
+    # a slow clock may stand for one that is up to three times as fast, and a fast one for a third of it
+    case = family.peak(family.planted(CLOCK, wrong_hz), 98.304e12 * right_hz / 1.5e9)
+    assert any(cause.fact.path == CLOCK for cause in candidate_causes(case, case.span)) is named
+
+
+def test_without_a_registry_a_rate_is_nobodys(family):
+    case = replace(family.peak(family.planted(INT8, 64)), registry=None)
+    assert told(rates(case, case.span, 1.0)) == [
+        (2.2, "1/8", "macs_per_clock 64 is 1/8 of the 512 that this peak needs", "512 MAC")
+    ]
