@@ -11,7 +11,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import PRECISIONS, bytes_per_element
 from rooflint.hardware.device import UndisclosedError, UnsupportedError, working_units
 from rooflint.hardware.registry import Registry
-from rooflint.mapping.allocate import allocate, chip_bytes, issued, operand_bytes, operands_per_mac
+from rooflint.mapping.allocate import allocate, chip_bytes, issued, operand_bytes, operands_per_mac, tile_menu
 from rooflint.mapping.allocation import Allocation, Part, Pool, UnitArray, lines, output_tiles
 from rooflint.mapping.allocation import products as blocks_products
 from rooflint.workloads.ops import Op
@@ -403,3 +403,9 @@ def test_an_op_takes_whole_instructions(rows, macs, others):
     ]
     found = issued(Workload.from_ops("one", ops), macs, others)
     assert found.tolist() == [math.ceil(side**3 / macs) + math.ceil(other / others) for side, other in rows]
+
+
+def test_accumulators_of_a_tile_have_four_bytes_and_eight_in_fp64():
+    # 256 × 128 of 4 B are the 128 KiB that a tile may take
+    assert tile_menu("tensor_core", "int8")[0] == tile_menu("tensor_core", "fp32")[0] == (256, 128)
+    assert tile_menu("tensor_core", "fp64")[0] == tile_menu("simd", "fp64")[0] == (128, 128)

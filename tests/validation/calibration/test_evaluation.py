@@ -13,6 +13,14 @@ seconds = st.floats(1e-7, 10)
 rows = st.lists(st.tuples(seconds, seconds), min_size=1, max_size=50)
 
 
+def test_a_score_is_the_mean_error_and_the_geometric_mean_of_predicted_over_measured():
+    # twice and half as long: errors of 100 % and 50 %, and no bias
+    found = evaluation.score(np.array([2.0, 1.0]), np.array([1.0, 2.0]))
+    assert (found.rows, found.mape) == (2, 0.75)
+    assert abs(found.bias) < 1e-12
+    assert str(evaluation.Score(7, 0.1011, 0.0042)) == "10.1 % (+0.4)"
+
+
 def cells(columns):
     return {(one.x, one.y + number): count for one in columns for number, count in enumerate(one.counts) if count}
 
