@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from pytest_rooflint.golden import read
+from pytest_rooflint.suite.judge import judge
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED
 
@@ -49,3 +51,18 @@ def shipped(repository):
 
     repository.judge = verdict
     return repository
+
+
+@pytest.fixture
+def verdict(tmp_path, shipped_suite):
+    """The verdict on one claim of the shipped devices."""
+
+    def judged(line):
+        file = tmp_path / "silicon.yaml"
+        file.write_text(
+            f"source: {{document: Some tables, where: all, grade: read}}\nclaims:\n  - {{{line}}}\n", encoding="utf-8"
+        )
+        (claim,) = read.load(file).claims
+        return judge(claim, "", shipped_suite)
+
+    return judged

@@ -1,6 +1,12 @@
 """Where recordings lie and whose they are: what is of another device, malformed or without a claim is refused."""
 
+import re
+
 import pytest
+
+from pytest_rooflint.recordings.files import identified
+from rooflint.hardware.registry import Registry
+from rooflint_measure.record import Machine
 
 CLAIM = "measured: rate <= peak"
 UNSAID = "hardware: acme/k1\nsource: {document: D, where: p. 1, grade: estimate}\nclaims:\n"
@@ -153,3 +159,58 @@ def test_claims_over_recordings_run_like_any_other(tiny, make):
     )
     result = tiny.run("golden", "-q")
     result.assert_outcomes(passed=10, skipped=1)
+
+
+# ---- which device a machine is
+
+
+def gpu(name) -> Machine:
+    return Machine(device=name, kind="gpu", count=1)
+
+
+@pytest.mark.parametrize("name", ["Tesla T4", "nvidia/t4", "TESLA  T4", "NVIDIA T4 PCIe 16GB"])
+def test_a_device_is_known_by_exactly_its_names(name):
+    assert identified(gpu(name), Registry.of(())).id == "nvidia/t4"
+
+
+@pytest.mark.parametrize(
+    ("message", "device"),
+    [
+        ("NVIDIA H200", "nvidia/h200-sxm-141gb"),
+        ("NVIDIA H200 NVL", "nvidia/h200-nvl-141gb"),
+        ("NVIDIA H100 80GB HBM3", "nvidia/h100-sxm5-80gb"),
+        ("NVIDIA A100-SXM4-80GB", "nvidia/a100-sxm4-80gb"),
+    ],
+)
+def test_what_drivers_print_of_server_boards_is_their_name(message, device):
+    assert identified(gpu(message), Registry.of(())).id == device
+
+
+@pytest.mark.parametrize("name", ["Tesla T40", "Tesla", "T4", "NVIDIA H100", "AMD EPYC", "", "nvidia/*"])
+def test_a_name_that_is_only_near_is_no_device(name):
+    assert identified(gpu(name), Registry.of(())) is None
+
+
+def test_a_slice_of_a_cpu_is_not_the_cpu():
+    # an EPYC 9654 has 96 cores; two of them reach a forty-eighth of its peak
+    def cpu(count, **facts):
+        return identified(Machine(device="EPYC 9654", kind="cpu", count=count, facts=facts), Registry.of(()))
+
+    assert cpu(96).id == cpu(192, cores=96).id == "amd/epyc-9654"
+    assert cpu(2) is None
+    assert cpu(2, cores=2) is None
+
+
+def test_a_slice_is_known_by_its_count_and_name(small):
+    text = re.sub(r"^name: .*$", 'name: "2 × Acme X"', small.read("specs/hardware/acme/x1.yaml"), flags=re.M)
+    small.write("specs/hardware/acme/slice.yaml", text)
+    registry = Registry.of((small.root / "specs",))
+    assert identified(Machine(device="Acme X", kind="cpu", count=2), registry).id == "acme/slice"
+    assert identified(Machine(device="Acme X", kind="cpu", count=4), registry) is None
+
+
+def test_a_name_that_two_devices_answer_to_is_none_of_them(small):
+    text = small.read("specs/hardware/acme/x1.yaml")
+    for name in ("y1", "y2"):
+        small.write(f"specs/hardware/acme/{name}.yaml", re.sub(r"^name: .*$", "name: Acme Twin", text, flags=re.M))
+    assert identified(gpu("Acme Twin"), Registry.of((small.root / "specs",))) is None

@@ -1,8 +1,10 @@
-"""GitHub annotations: workflow commands that GitHub reads as they were meant, the worst ten first."""
+"""GitHub annotations as workflow commands, the worst ten first; and what else a run writes."""
 
 import json
 import math
+import re
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -107,3 +109,67 @@ def test_signs_that_github_reads_are_escaped():
     assert line.count("\n") == line.count("\r") == 0
     assert line.startswith("::error file=golden/a%2Cb%3Ac%25.yaml,line=4,title=latency a%3A b%2C c::")
     assert "first%0Asecond%0D100 %25" in line
+
+
+# ---- in a run
+
+
+def test_junit_carries_expected_obtained_ratio_unit_and_source(halved):
+    halved.run("--junitxml=junit.xml")
+    cases = {case.get("name"): case for case in ElementTree.parse(halved.root / "junit.xml").iter("testcase")}
+    properties = {
+        name: {entry.get("name"): entry.get("value") for entry in case.iter("property")} for name, case in cases.items()
+    }
+    assert properties["peak-mac_array-int8"] == {
+        "expected": "32.8 TOP/s",
+        "obtained": "16.38 TOP/s",
+        "ratio": "0.499512",  # 16.384 / 32.8
+        "unit": "TOP/s",
+        "source": "Acme X1 product page, 2025, specifications (read)",
+        "corroborated": "false",
+    }
+    assert properties["bandwidth-lpddr5"]["ratio"] == "1"
+    assert "ratio     1/2" in cases["peak-mac_array-int8"].find("failure").text
+    assert cases["bandwidth-lpddr5"].find("failure") is None
+    assert len(cases) == 9 and "closed-world" in cases
+
+
+def annotated(result):
+    return [line for line in result.outlines if line.startswith("::error")]
+
+
+def test_red_claims_annotate_their_yaml_lines_on_github(halved, monkeypatch):
+    assert annotated(halved.run()) == []
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    lines = annotated(halved.run())
+    assert len(lines) == 4
+    place = "::error file=golden/x1.yaml,line=4,title=peak mac_array int8 of acme/x1::expected 32.8 TOP/s"
+    assert any(line.startswith(place) for line in lines)
+
+
+def test_the_worst_ten_come_first_on_github(tiny, monkeypatch):
+    # 4 cores claimed as 5, 6, … 16 by as many documents: the farther from 4 the worse
+    sources = "".join(f"  s{n}: {{document: Sheet {n}, grade: read}}\n" for n in range(5, 17))
+    claims = "".join(f"  - {{count: core, expect: {n}, source: s{n}}}\n" for n in range(5, 17))
+    tiny.write("golden/y.yaml", f"hardware: acme/x1\nsources:\n{sources}claims:\n{claims}")
+    tiny.write("golden/z.yaml", "claims: [\n")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    lines = annotated(tiny.run())
+    assert len(lines) == 10
+    assert lines[0].startswith("::error file=golden/z.yaml,line=2,")
+    # claims begin in line 16 with 5 cores, so 16 cores stand in line 27
+    assert [int(re.search(r"line=(\d+)", line)[1]) for line in lines[1:]] == list(range(27, 18, -1))
+
+
+def test_a_green_run_annotates_nothing(tiny, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert annotated(tiny.run()) == []
+
+
+def test_a_place_where_evidence_cannot_be_written_is_named_without_a_traceback(tiny):
+    (tiny.root / "evidence.json").mkdir()
+    result = tiny.run("--rooflint-evidence=evidence.json")
+    message = result.stdout.str() + result.stderr.str()
+    assert result.ret != 0
+    assert "evidence.json" in message
+    assert "Traceback" not in message and "INTERNALERROR" not in message

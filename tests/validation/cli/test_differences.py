@@ -1,7 +1,8 @@
-"""`rooflint mutate`: score, floor, formats, and what it refuses."""
+"""`rooflint diff`, `rooflint ledger`, `rooflint mutate`: what they print and write, and which status they give."""
 
 import json
 import re
+import subprocess
 
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,158 @@ from typer.testing import CliRunner
 from pytest_rooflint.cli.differences import app
 from pytest_rooflint.mutation.score import percent
 from rooflint.base.errors import RooflintError
+
+X1 = "specs/hardware/acme/x1.yaml"
+
+
+def git(root, *arguments: str) -> str:
+    command = ["git", "-C", str(root), "-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    return subprocess.run([*command, *arguments], capture_output=True, encoding="utf-8", check=True).stdout.strip()
+
+
+@pytest.fixture
+def acme(small):
+    """The tiny repository under git, at its second commit, which made the memory twice as fast."""
+    git(small.root, "init", "-q", "-b", "main")
+    git(small.root, "add", "-A")
+    git(small.root, "commit", "-q", "-m", "Acme X1")
+    small.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    git(small.root, "commit", "-q", "-am", "Twice as fast")
+    return small
+
+
+def run(*arguments: str, command="diff", status: int = 0) -> str:
+    result = CliRunner().invoke(app, [command, *arguments])
+    if isinstance(result.exception, RooflintError):
+        raise result.exception
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def test_nothing_moved_is_one_sentence(acme):
+    head = git(acme.root, "rev-parse", "HEAD")[:12]
+    message = "nothing moved between revision HEAD {} and the working tree: of 240 predictions, none\n"
+    assert " ".join(run("HEAD").split()) == message.format(f"({head})").strip()
+
+
+def test_without_a_name_it_starts_where_the_branch_left_the_default_one(acme):
+    # main: one, two; a branch from one with another clock
+    git(acme.root, "checkout", "-q", "-b", "side", "HEAD^")
+    acme.edit(X1, "clock: [1000 MHz", "clock: [900 MHz")
+    git(acme.root, "commit", "-q", "-am", "Slower clock")
+    found = json.loads(run("--format", "json"))
+    assert found["old"]["commit"] == git(acme.root, "rev-parse", "main^")
+    assert [one["path"] for one in found["changes"]] == ["units.mac_array.clock"]
+    git(acme.root, "checkout", "-q", "main")
+    assert run().startswith("nothing moved")
+    git(acme.root, "branch", "-q", "-m", "trunk")
+    assert run().startswith("nothing moved")  # no branch that is called like a default one: HEAD
+
+
+def test_the_text_names_the_fact_with_line_source_and_factor_in_80_columns(acme):
+    text = run("HEAD^")
+    assert max(map(len, text.splitlines())) <= 80
+    assert f"{X1}:{acme.line(X1, '12.8')}\n  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s\n" in text
+    assert "  Acme X1 architecture brief, 2025, p. 3 (read)\n" in text
+    assert "alone moves" in text
+    assert "acme/x1                           latency" in text
+
+
+def test_markdown_has_what_changed_and_the_moves(acme):
+    text = run("HEAD^", "HEAD", "--format", "md")
+    assert text.startswith("## What moved\n\n- ")
+    assert "| where | change | source | alone |" in text
+    assert f"| {X1}:{acme.line(X1, '12.8')} | memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s |" in text
+    assert "| device | quantity | moved | of | factor | together |" in text
+
+
+def test_the_suffix_of_the_file_names_the_format(acme):
+    assert run("HEAD^", "-o", "out/moved.json") == ""
+    assert json.loads(acme.read("out/moved.json"))["schema"] == "rooflint-delta/2"
+    run("HEAD^", "-o", "out/moved.md")
+    assert acme.read("out/moved.md") == run("HEAD^", "-f", "md")
+    with pytest.raises(RooflintError, match=r"moved\.xlsx: want a file that ends in \.txt, \.json, \.md, or --format"):
+        run("HEAD^", "-o", "moved.xlsx")
+    with pytest.raises(RooflintError, match=r"specs/x\.md: cannot be written|hardware: cannot be written"):
+        run("HEAD^", "-f", "md", "-o", "specs/hardware")
+
+
+def test_it_fails_only_where_it_is_asked_to(acme):
+    run("HEAD^", status=0)
+    run("HEAD^", "--fail-over", "1.5", status=1)
+    run("HEAD^", "--fail-over", "1000", status=0)
+    run("HEAD", "--fail-over", "1", status=0)
+    run("HEAD", "HEAD^", "--fail-over", "1.5", status=1)  # upwards as well as downwards
+
+
+def test_many_moves_are_cut_unless_all_are_asked_for(acme, monkeypatch):
+    monkeypatch.setattr("pytest_rooflint.history.summary.MOST", 1)
+    assert "more (--all)" in run("HEAD^")
+    assert "more (--all)" in run("HEAD^", "-f", "md")
+    assert "more (--all)" not in run("HEAD^", "--all")
+
+
+def test_another_folder_of_specs_may_be_named(acme):
+    acme.write("other/hardware/acme/x9.yaml", acme.read(X1).replace("Acme X1", "Acme X9"))
+    git(acme.root, "add", "-A")
+    git(acme.root, "commit", "-q", "-m", "More")
+    acme.edit("other/hardware/acme/x9.yaml", "12.8 Gbit/s", "6.4 Gbit/s")
+    found = json.loads(run("HEAD", "--specs", "other", "-f", "json"))
+    assert {one["device"] for one in found["moves"]} == {"acme/x9"}
+
+
+def test_it_is_added_to_the_evidence_of_a_run(acme):
+    acme.write("evidence.json", '{"schema": "rooflint-evidence/2"}')
+    run("HEAD^", "--evidence", "evidence.json")
+    found = json.loads(acme.read("evidence.json"))
+    assert found["delta"]["moved"]["devices"] == 1
+    with pytest.raises(RooflintError, match=r"nowhere\.json: want the evidence of a run to add to: "):
+        run("HEAD^", "--evidence", "nowhere.json")
+
+
+def test_a_ledger_is_written_and_compared(acme):
+    message = run("HEAD^", "-o", "old.csv.gz", command="ledger")
+    assert message == "old.csv.gz: 120 predictions, 120 combinations are not supported\n"
+    found = json.loads(run("old.csv.gz", "-f", "json"))
+    assert found["old"]["label"] == "ledger old.csv.gz"
+    assert found["changes"] == []
+    assert any(one["quantity"] == "latency_s" for one in found["moves"])
+    run("-o", "new.csv.gz", command="ledger")
+    assert run("new.csv.gz").startswith("nothing moved")
+
+
+def test_a_ledger_that_cannot_be_is_one_sentence(acme):
+    with pytest.raises(RooflintError, match=r"old\.txt: want a file that ends in \.csv\.gz"):
+        run("-o", "old.txt", command="ledger")
+    acme.write("bad.csv.gz", "no gzip")
+    with pytest.raises(RooflintError, match=r"bad\.csv\.gz:1  want a ledger, which is CSV in gzip"):
+        run("bad.csv.gz")
+    with pytest.raises(RooflintError, match=r"nowhere\.csv\.gz:1  want a ledger"):
+        run("nowhere.csv.gz")
+
+
+def test_check_puts_what_moved_into_evidence_and_report_also_when_all_is_green(acme):
+    git(acme.root, "checkout", "-q", "HEAD^")
+    acme.edit(X1, "capacity: [8 GB", "capacity: [16 GB")
+    acme.edit(X1, "process: [7 nm", "process: [5 nm")
+    result = acme.script("rooflint", "check", "--against", "HEAD", "--report")
+    assert result.returncode == 0, result.stdout + result.stderr
+    found = json.loads(acme.read("reports/out/evidence.json"))
+    assert {one["path"] for one in found["delta"]["changes"]} == {"memories.lpddr5.capacity", "process"}
+    assert "What moved since" in acme.read("reports/out/report.html")
+    assert "moved" in acme.read("reports/out/summary.md")
+
+
+def test_check_against_a_revision_that_does_not_exist_is_red_and_says_so(acme):
+    git(acme.root, "checkout", "-q", "HEAD^")
+    result = acme.script("rooflint", "check", "--against", "nowhere")
+    assert result.returncode == 2
+    assert "'nowhere' is not a revision, a folder of specs or a ledger" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# ---- `rooflint mutate`
+
 
 GOLDEN, SPEC = "golden/x1.yaml", "specs/hardware/acme/x1.yaml"
 BREAKPOINT = "  - {breakpoint: mac_array int8 / lpddr5, expect: 32.8 TOP/s / 102.4 GB/s}\n"

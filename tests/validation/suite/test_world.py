@@ -1,0 +1,154 @@
+"""The closed world: what a suite lacks as a whole is red, whatever a run selects."""
+
+import pytest
+
+from pytest_rooflint.suite import Suite, world
+
+HEAD = "hardware: acme/x1\nsource: {document: Product page, where: specifications, grade: read}\nclaims:\n"
+
+
+@pytest.fixture
+def wrong(tiny):
+    """Problems of the world, as `file:line  message`."""
+    return lambda: [str(problem) for problem in world.problems(tiny.suite())]
+
+
+def test_the_tiny_world_is_closed(wrong):
+    assert wrong() == []
+
+
+def test_a_device_without_claims_is_named(tiny, wrong):
+    tiny.write("specs/hardware/acme/x2.yaml", tiny.read("specs/hardware/acme/x1.yaml"))
+    (problem,) = wrong()
+    assert problem.startswith("specs/hardware/acme/x2.yaml:1  acme/x2 has no claim in any golden file")
+
+
+def test_only_devices_of_the_configured_specs_need_claims(tiny, wrong):
+    # the packaged devices are there to be spoken of, not to be covered
+    assert "nvidia/t4" in tiny.suite().registry.files
+    assert wrong() == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        (
+            "specs/prices/own.yaml",
+            "devices:\n  acme/x1:\n    purchase:\n      - {price: [30 USD/h, a, p. 1], date: 2025-01-01}\n",
+            "devices.acme/x1.purchase.0.price: want a price of one device in USD such as 12500 USD, found '30 USD/h'",
+        ),
+        (
+            "specs/grid/own.yaml",
+            "places:\n  here:\n    name: Here\n    carbon:\n      - {intensity: [0.4 g/kWh, a, p. 1], year: 2025}\n",
+            "places.here.carbon.0.intensity: '0.4 g/kWh' is 0.4 g/kWh, outside 0.5 g/kWh … 1500 g/kWh",
+        ),
+    ],
+)
+def test_a_wrong_price_or_place_is_named_although_no_claim_speaks_of_it(tiny, wrong, file, text, message):
+    tiny.write(file, "name: Own\nsources: {a: {document: Bill, grade: read}}\n" + text)
+    (problem,) = wrong()
+    assert problem.startswith(f"{file}:")
+    assert message in problem
+
+
+def test_a_replay_covers_no_device(tiny, wrong):
+    tiny.write(
+        "golden/x1.yaml",
+        "source: {document: A log, grade: read}\nsources: {log: {document: A log, grade: read}}\ncompute: int8\n"
+        "hardware: acme/x1\n"
+        "given: {OLD: {hardware: acme/x1, unit: mac_array, peak: [1 TOP/s, log, here]}}\n"
+        "claims:\n  - {figure: peak OLD, expect: 1.00 TOP/s}\n",
+    )
+    (problem,) = wrong()
+    assert "acme/x1 has no claim" in problem
+
+
+def test_a_claim_of_an_order_is_not_a_claim_of_its_devices(tiny, wrong):
+    tiny.write(
+        "golden/x1.yaml",
+        "workload: {mlp: [64, 64]}\ncompute: int8\nsource: {document: D, grade: read}\n"
+        "claims:\n  - {latency: acme/x1 < acme/x1@low}\n",
+    )
+    (problem,) = wrong()
+    assert "acme/x1 has no claim" in problem
+
+
+def test_a_spec_that_cannot_be_read_is_named_with_its_lines(tiny, wrong):
+    tiny.edit("specs/hardware/acme/x1.yaml", "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
+    tiny.edit("specs/hardware/acme/x1.yaml", "bus: [128 bit, brief", "bus: [128 bit, ds")
+    assert [problem.split("  ")[0] for problem in wrong()] == ["specs/hardware/acme/x1.yaml:7"]
+    tiny.edit("specs/hardware/acme/x1.yaml", "tdp: 15 W", "tdp: [15 W, brief, p. 1]")
+    (problem,) = wrong()
+    assert problem.startswith("specs/hardware/acme/x1.yaml:17  memories.lpddr5.bus: unknown source 'ds'")
+
+
+def test_a_device_of_a_vanished_architecture_is_named(tiny, wrong):
+    tiny.edit("specs/hardware/acme/x1.yaml", "kind: npu", "kind: npu\narchitecture: acme/a9")
+    (problem,) = wrong()
+    assert problem.startswith("specs/hardware/acme/x1.yaml:3  unknown architecture 'acme/a9'")
+
+
+@pytest.mark.parametrize("name", ["X2.yaml", "x 2.yaml", "x1.yml"])
+def test_a_spec_file_whose_name_is_no_id_or_a_second_one_is_a_problem(tiny, wrong, name):
+    tiny.write(f"specs/hardware/acme/{name}", tiny.read("specs/hardware/acme/x1.yaml"))
+    problems = wrong()
+    assert any("id" in problem for problem in problems)
+
+
+def test_an_architecture_that_cannot_be_read_is_a_problem_even_if_no_device_uses_it(tiny, wrong):
+    tiny.write("specs/architectures/acme/a1.yaml", "name: [\n")
+    (problem,) = wrong()
+    assert problem.startswith("specs/architectures/acme/a1.yaml:")
+
+
+@pytest.mark.parametrize("claims", ["", "not a golden file\n", "claims: []\n"])
+def test_a_world_without_a_claim_is_one_problem(tiny, wrong, claims):
+    (tiny.root / "golden/x1.yaml").unlink()
+    if claims:
+        tiny.write("golden/other.yaml", claims)
+    (problem,) = wrong()
+    assert "no claim was found below golden" in problem
+
+
+def test_a_golden_folder_that_is_not_there_holds_no_claim(tiny):
+    suite = Suite.of([tiny.root / "goldn"], [tiny.root / "specs"])
+    (problem,) = world.problems(suite)
+    assert "no claim was found below goldn" in str(problem)
+
+
+def test_the_same_claim_in_two_files_is_named_with_both_places(tiny, wrong):
+    head = tiny.read("golden/x1.yaml").split("  - {peak")[0]
+    tiny.write("golden/y.yaml", f"{head}  - {{count: core, expect: 4}}\n")
+    (problem,) = wrong()
+    assert problem.startswith("golden/y.yaml:4  'count-core' of acme/x1 is claimed twice from the same document")
+    assert "(also golden/x1.yaml:9)" in problem
+    tiny.edit("golden/y.yaml", "product page", "brochure")
+    assert wrong() == []
+
+
+def test_one_figure_from_two_documents_is_two_claims(tiny, wrong):
+    tiny.write("golden/y.yaml", HEAD.replace("Product page", "Brochure") + "  - {count: core, expect: 4}\n")
+    assert wrong() == []
+
+
+def test_the_same_claim_about_a_workload_in_two_files_is_a_double_too(tiny, wrong):
+    text = (
+        "workload: {mlp: [64, 64]}\nsource: {document: A paper, where: table 2, grade: read}\n"
+        "claims:\n  - {flops: macs, expect: 4096 MAC}\n"
+    )
+    tiny.write("golden/one.yaml", text)
+    tiny.write("golden/two.yaml", text)
+    (problem,) = wrong()
+    assert problem.startswith("golden/two.yaml:4  'flops-macs'")
+
+
+def test_a_broken_file_hides_no_other_claim(tiny, wrong):
+    tiny.write("golden/broken.yaml", "claims: [\n")
+    assert wrong() == []  # it is a red item of its own
+
+
+def test_a_packaged_device_may_be_claimed_next_to_own_ones(tiny):
+    tiny.write("golden/t4.yaml", HEAD.replace("acme/x1", "nvidia/t4") + "  - {count: SM, expect: 40}\n")
+    (verdict,) = tiny.verdicts("golden/t4.yaml").values()
+    assert verdict.outcome == "pass"
+    assert world.problems(tiny.suite()) == []
