@@ -1,5 +1,7 @@
 """Charts on logarithmic axes: figures of axes are those of the model, and labels do not touch."""
 
+import math
+import re
 from itertools import combinations, pairwise
 
 import pytest
@@ -74,6 +76,18 @@ def test_a_narrow_chart_has_letters_where_a_wide_one_has_names():
     wide, narrow = drawings([Line("acme/x1", "A", [(1.0, 1.0), (2.0, 2.0)], "")], [], Scale("x"), Scale("y"))
     assert [label.text for label in wide.labels] == ["x1"]
     assert [label.text for label in narrow.labels] == ["A"]
+
+
+@pytest.mark.parametrize("series", range(1, 5))
+def test_shapes_have_the_area_of_the_circle_and_stand_around_their_point(series):
+    (_, left, top), *steps = re.findall(r"([Mlhv])(-?[\d.]+)(?: (-?[\d.]+))?", shape(series, 100.0, 200.0, 50.0))
+    corners = [(float(left), float(top))]
+    for letter, first, second in steps:
+        across, down = (0.0, float(first)) if letter == "v" else (float(first), float(second or 0))
+        corners.append((corners[-1][0] + across, corners[-1][1] + down))
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise([*corners, corners[0]])) / 2
+    assert abs(area) == pytest.approx(math.pi * 50**2, rel=1e-2)
+    assert [sum(axis) / len(corners) for axis in zip(*corners, strict=True)] == pytest.approx([100, 200], abs=0.2)
 
 
 @pytest.mark.parametrize("series", range(5))
