@@ -8,20 +8,10 @@ from pydantic import Field
 
 from rooflint.answers.insights import caveats, energy_bar, latency_bar, roof_of
 from rooflint.answers.record import Bound, DeviceRecord, RunRecord, device_fields, run_fields, run_text
+from rooflint.base import units
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
-from rooflint.base.units import (
-    BYTES,
-    BYTES_PER_S,
-    JOULES,
-    OPS_PER_J,
-    OPS_PER_S,
-    SECONDS,
-    WATTS,
-    format_number,
-    format_quantity,
-    percent,
-)
+from rooflint.base.units import format_number, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.kernels.gemm import Breakdown
 from rooflint.kernels.network import MODELS, ModelName, SiliconEstimate, rests_on
@@ -75,7 +65,7 @@ def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
     return (
         _name(times.run, ops),
         f"{m:.0f} × {n:.0f} × {k:.0f}{f', {groups:.0f} times' if groups > 1 else ''}",
-        format_quantity(float(times.kernel_s[ops[0]]), SECONDS),
+        format_quantity(float(times.kernel_s[ops[0]]), units.SECONDS),
         winograd or tile,
         _longer(times, ops[0]) if winograd else one.bound,
     )
@@ -178,20 +168,20 @@ def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) 
 
 def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, str, str]]:
     flop = rate_unit(found.compute)
-    yield "batch latency", format_quantity(found.latency_s, SECONDS), f"{len(found.run)} kernels"
+    yield "batch latency", format_quantity(found.latency_s, units.SECONDS), f"{len(found.run)} kernels"
     if found.has("allocation") and not found.silicon:
         slower = found.latency_of_active_units_s
         text = f"{slower / found.latency_s:.3g} × as long: idle slots of waves and padding count"
-        yield "with active units only", format_quantity(slower, SECONDS), text
+        yield "with active units only", format_quantity(slower, units.SECONDS), text
     yield "throughput", per_second(found.throughput_per_s), f"batch {found.batch}"
     if single and single.batch != found.batch:
         efficiency = batch_efficiency(single, found)
         yield "batch efficiency", percent(efficiency), f"throughput over {found.batch} × that of batch {single.batch}"
-    peak = format_quantity(found.peak_ops_per_s, OPS_PER_S, unit=flop)
-    attained = format_quantity(found.attained_ops_per_s, OPS_PER_S, unit=flop)
+    peak = format_quantity(found.peak_ops_per_s, units.OPS_PER_S, unit=flop)
+    attained = format_quantity(found.attained_ops_per_s, units.OPS_PER_S, unit=flop)
     yield "attained", attained, f"{percent(found.compute_efficiency)} of {peak}"
-    bandwidth = format_quantity(found.bandwidth_bytes_per_s, BYTES_PER_S)
-    moved = format_quantity(found.attained_bytes_per_s, BYTES_PER_S)
+    bandwidth = format_quantity(found.bandwidth_bytes_per_s, units.BYTES_PER_S)
+    moved = format_quantity(found.attained_bytes_per_s, units.BYTES_PER_S)
     yield "bandwidth", moved, f"{percent(found.bandwidth_efficiency)} of {bandwidth}"
     side = "right" if found.intensity_ops_per_byte > found.breakpoint_ops_per_byte else "left"
     breakpoint_ = f"{side} of the breakpoint at {found.breakpoint_ops_per_byte:.4g}"
@@ -209,8 +199,8 @@ def _kernel_models(found: Prediction, times: SiliconEstimate) -> Iterator[tuple[
             continue
         seconds, plain = float(times.kernel_s[rows].sum()), float(times.roofline_s[rows].sum())
         longer = f"{float(times.work_s[rows].sum()) / plain:.3g}" if plain else UNKNOWN
-        share = percent(seconds / found.latency_s)
-        yield model, str(int(rows.sum())), format_quantity(seconds, SECONDS), share, longer, rests_on(times, model)
+        shown, share = format_quantity(seconds, units.SECONDS), percent(seconds / found.latency_s)
+        yield model, str(int(rows.sum())), shown, share, longer, rests_on(times, model)
 
 
 def _units(found: Prediction) -> Iterator[tuple[str, str, str]]:
@@ -230,13 +220,14 @@ def _energy(one: Contender) -> Iterator[Section]:
     found = one.prediction
     if not found.has("energy"):
         return
-    ends = " … ".join(format_quantity(end / found.batch, JOULES) for end in found.energy.ends_j)
-    product = format_quantity(power_efficiency_ops_per_j(found), OPS_PER_J)
+    ends = " … ".join(format_quantity(end / found.batch, units.JOULES) for end in found.energy.ends_j)
+    each = format_quantity(found.energy_per_sample_j, units.JOULES)
+    product = format_quantity(power_efficiency_ops_per_j(found), units.OPS_PER_J)
     rows = [
-        ("per inference", format_quantity(found.energy_per_sample_j, JOULES), f"{ends} over the range of the sources"),
-        ("per batch", format_quantity(found.energy_j, JOULES), f"{found.batch} inferences"),
-        ("power", format_quantity(found.power_w, WATTS), _of_limit(found)),
-        ("efficiency", format_quantity(found.ops_per_j, OPS_PER_J), "attained ops per joule"),
+        ("per inference", each, f"{ends} over the range of the sources"),
+        ("per batch", format_quantity(found.energy_j, units.JOULES), f"{found.batch} inferences"),
+        ("power", format_quantity(found.power_w, units.WATTS), _of_limit(found)),
+        ("efficiency", format_quantity(found.ops_per_j, units.OPS_PER_J), "attained ops per joule"),
         (
             "zone",
             zone(found.compute_efficiency),
@@ -260,11 +251,11 @@ def _of_limit(found: Prediction) -> str:
 def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
     for term in found.energy.terms:
         each = term.each
-        shown = WATTS if term.unit == "s" else JOULES
+        shown = units.WATTS if term.unit == "s" else units.JOULES
         ends = list(dict.fromkeys((each.low, each.high)))
         yield (
             term.name,
-            format_quantity(term.total_j / found.batch, JOULES),
+            format_quantity(term.total_j / found.batch, units.JOULES),
             f"{term.counts.sum() / found.batch:.4g} {term.unit}",
             format_quantity(each.typical, shown),
             " … ".join(format_quantity(end, shown) for end in ends) if len(ends) > 1 else "",
@@ -274,9 +265,9 @@ def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
 
 
 def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
-    yield "peak", format_quantity(found.peak_bytes, BYTES), "weights and peak activations"
-    yield "activations", format_quantity(found.activation_bytes, BYTES), f"at {found.footprint.peak_op}"
-    yield "weights", format_quantity(found.weight_bytes, BYTES), "read once per batch"
+    yield "peak", format_quantity(found.peak_bytes, units.BYTES), "weights and peak activations"
+    yield "activations", format_quantity(found.activation_bytes, units.BYTES), f"at {found.footprint.peak_op}"
+    yield "weights", format_quantity(found.weight_bytes, units.BYTES), "read once per batch"
     memory = found.hardware.main_memory()
     if found.fits is not None:
         share = found.peak_bytes / memory.capacity_bytes
@@ -297,11 +288,11 @@ def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
     alike: dict[tuple[str, ...], list[int]] = {}
     for op in np.argsort(-seconds, kind="stable").tolist():
         how = (allocation.display(op), allocation.reason(op)) if allocation else (UNKNOWN, "")
-        key = (str(found.run.kinds[op]), format_quantity(float(seconds[op]), SECONDS), found.bounds[op], *how)
+        key = (str(found.run.kinds[op]), format_quantity(float(seconds[op]), units.SECONDS), found.bounds[op], *how)
         alike.setdefault(key, []).append(op)
-    for (kind, shown_s, bound, units, why), ops in list(alike.items())[:most]:
+    for (kind, shown_s, bound, held, why), ops in list(alike.items())[:most]:
         share = float(seconds[ops].sum()) / found.latency_s
-        yield _name(found.run, ops, kind), shown_s, percent(share), bound, units, why
+        yield _name(found.run, ops, kind), shown_s, percent(share), bound, held, why
 
 
 def _rooflines(one: Contender) -> Rooflines:

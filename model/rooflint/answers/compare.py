@@ -6,17 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rooflint.answers.insights import (
-    Explanation,
-    Metric,
-    caveats,
-    energy_bar,
-    explain,
-    insights,
-    latency_bar,
-    point_of,
-    roof_of,
-)
+from rooflint.answers import insights
+from rooflint.answers.insights import Explanation, Metric
 from rooflint.answers.record import DeviceRecord, RefusedRecord, RunRecord, device_record, listing, run_fields, run_text
 from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
@@ -32,8 +23,8 @@ def breakdown(able: Sequence[Contender]) -> Iterator[Section]:
     known = tuple(one for one in able if one.prediction.has("energy"))
     if known:
         note = "per inference; the parts add up to the whole"
-        yield Bars("Energy by cause", tuple(energy_bar(one) for one in known), note)
-    yield Bars("Latency by bottleneck", tuple(latency_bar(one) for one in able))
+        yield Bars("Energy by cause", tuple(insights.energy_bar(one) for one in known), note)
+    yield Bars("Latency by bottleneck", tuple(insights.latency_bar(one) for one in able))
     yield _memory(able)
     yield _bottlenecks(able)
     yield _rooflines(able)
@@ -63,7 +54,7 @@ def _bottlenecks(able: Sequence[Contender]) -> Grid:
 
 def _rooflines(able: Sequence[Contender]) -> Rooflines:
     """Each device's roof, and the network below it."""
-    roofs, points = tuple(map(roof_of, able)), tuple(point_of(one.short, one) for one in able)
+    roofs, points = tuple(map(insights.roof_of, able)), tuple(insights.point_of(one.short, one) for one in able)
     note = "the whole network; launch overhead and mixed bounds keep it below its roof"
     return Rooflines("Roofline", roofs, points, note)
 
@@ -144,7 +135,6 @@ def _best(found: Comparison, by: str) -> tuple[str, str]:
 
 
 def _figure(one: Contender, by: str) -> str:
-    """The winning figure of a device."""
     if by == BALANCE:
         return " × ".join(shown(one.prediction, name) for name in ("energy", "latency"))
     return shown(one.prediction, by)
@@ -271,7 +261,7 @@ class Question:
 
 def answer(found: Comparison, question: Question) -> Answer:
     """The answer to all options of the command."""
-    told = explain(*question.explained, question.metric) if question.explained else None
+    told = insights.explain(*question.explained, question.metric) if question.explained else None
     heat = kernel_map(found.able, question.metric) if question.level == "subgraph" else None
     record = _record(found, question, told, heat)
     if question.explained and told:
@@ -312,8 +302,8 @@ def _record(found: Comparison, question: Question, told: Explanation | None, hea
         winners={by: [one.label for one in found.among(meeting).leaders(by)] for by in WINS},
         winners_without_launches={by: one.label for by, one in flips(found, found.without_launches).items()},
         winners_at_roofline={by: one.label for by, one in flips(found, found.at_roofline).items()},
-        insights=list(insights(found)) if len(found.contenders) > 1 or found.able else [],
-        caveats=list(caveats(found.contenders)),
+        insights=list(insights.insights(found)) if len(found.contenders) > 1 or found.able else [],
+        caveats=list(insights.caveats(found.contenders)),
         **asked,
     )
 
@@ -370,5 +360,5 @@ def _explained(one: Contender, two: Contender, told: Explanation) -> Iterator[Se
     yield Prose(f"Why {two.short} differs from {one.short} in {told.metric}", told.sentences)
     if told.bars:
         yield Bars("Side by side", told.bars)
-    if doubts := caveats((one, two)):
+    if doubts := insights.caveats((one, two)):
         yield Prose("Limitations", doubts)

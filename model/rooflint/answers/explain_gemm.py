@@ -283,7 +283,6 @@ def _fact(fact: Fact) -> GemmFactRecord:
 
 
 def _listing(question: DeviceKernel, ones: Sequence[Breakdown]) -> Table:
-    """A row for each tile and split."""
     asked: tuple[Cell, ...] = (question.hardware.label, question.kernel.precision, *_sizes(question))
     return Table(LISTING, tuple((*asked, *dict(_kernel(one)).values()) for one in ones))
 

@@ -8,18 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from rooflint.base.units import (
-    BYTES,
-    BYTES_PER_S,
-    HERTZ,
-    JOULES,
-    OPS_PER_S,
-    SECONDS,
-    WATTS,
-    Dimension,
-    format_quantity,
-    percent,
-)
+from rooflint.base import units
+from rooflint.base.units import format_quantity, percent
 from rooflint.energy.terms import Term
 from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.kernel import FITTED_IN
@@ -160,7 +150,6 @@ def _parts(one: Contender) -> str:
 
 
 def _leads(found: Comparison) -> Iterator[str]:
-    """How far the winners lead, and the trade-off between them."""
     frugal, fast = found.winner("energy"), found.winner("latency")
     if frugal and frugal is fast:
         yield f"{fast.short} wins both energy and latency: no trade-off between these devices"
@@ -202,7 +191,9 @@ def _overlap(one: Contender, two: Contender) -> str:
     ranges = [tuple(end / each.prediction.batch for end in each.prediction.energy.ends_j) for each in (one, two)]
     if ranges[0][1] < ranges[1][0]:
         return ""
-    shown = " and ".join(f"{format_quantity(low, JOULES)} … {format_quantity(high, JOULES)}" for low, high in ranges)
+    shown = " and ".join(
+        f"{format_quantity(low, units.JOULES)} … {format_quantity(high, units.JOULES)}" for low, high in ranges
+    )
     return f", but their published ranges overlap ({shown})"
 
 
@@ -223,7 +214,6 @@ def _largest_term(one: Contender) -> str:
 
 
 def _counted(able: Sequence[Contender]) -> Iterator[str]:
-    """Flags of many devices, as counts."""
     flags = [flag.name for one in able for flag in red_flags(one.prediction)]
     for name in dict.fromkeys(flags):
         yield f"{flags.count(name)} of {len(able)} devices have the red flag '{name}'; see rooflint analyze"
@@ -261,7 +251,7 @@ def explain(one: Contender, two: Contender, metric: str) -> Explanation:
 def _energy(one: Contender, two: Contender) -> Explanation:
     mine, theirs = one.prediction.energy_per_sample_j, two.prediction.energy_per_sample_j
     bars = tuple(energy_bar(each) for each in (one, two))
-    first = _first(one, two, mine, theirs, JOULES, "energy")
+    first = _first(one, two, mine, theirs, units.JOULES, "energy")
     terms = sorted(_energy_differences(one, two), key=lambda pair: -abs(pair[0]))
     whole = theirs - mine
     large = [(difference, sentence) for difference, sentence in terms if whole and abs(difference / whole) > SMALL]
@@ -276,10 +266,10 @@ def energy_bar(one: Contender) -> Bar:
     """The terms of one inference. [J]"""
     found = one.prediction
     parts = (
-        Part(term.name, term.total_j / found.batch, format_quantity(term.total_j / found.batch, JOULES))
+        Part(term.name, term.total_j / found.batch, format_quantity(term.total_j / found.batch, units.JOULES))
         for term in found.energy.terms
     )
-    return Bar(one.short, tuple(parts), format_quantity(found.energy_per_sample_j, JOULES))
+    return Bar(one.short, tuple(parts), format_quantity(found.energy_per_sample_j, units.JOULES))
 
 
 def _energy_differences(one: Contender, two: Contender) -> Iterator[tuple[float, str]]:
@@ -304,10 +294,10 @@ def _told(who: Contender, term: Term | None) -> str:
         return f"not known for {who.short}" if left_out else f"{who.short} has no such term"
     counts, each = float(term.counts.sum()) / who.prediction.batch, term.each.typical
     if term.unit == "s":
-        product = f"{format_quantity(each, WATTS)} × {format_quantity(counts, SECONDS)}"
+        product = f"{format_quantity(each, units.WATTS)} × {format_quantity(counts, units.SECONDS)}"
     else:
-        product = f"{_many(counts, term.unit)} × {format_quantity(each, JOULES)}"
-    return f"{who.short} {format_quantity(_per_sample_j(who, term), JOULES)} ({product})"
+        product = f"{_many(counts, term.unit)} × {format_quantity(each, units.JOULES)}"
+    return f"{who.short} {format_quantity(_per_sample_j(who, term), units.JOULES)} ({product})"
 
 
 def _power(one: Contender, two: Contender) -> Iterator[str]:
@@ -320,7 +310,7 @@ def _power(one: Contender, two: Contender) -> Iterator[str]:
 
 def _latency(one: Contender, two: Contender) -> Explanation:
     mine, theirs = one.prediction, two.prediction
-    first = _first(one, two, mine.latency_s, theirs.latency_s, SECONDS, "time")
+    first = _first(one, two, mine.latency_s, theirs.latency_s, units.SECONDS, "time")
     waits = tuple(f"{each.short}: {_waits(each.prediction)}" for each in (one, two))
     bars = tuple(latency_bar(each) for each in (one, two))
     return Explanation("latency", (first, *waits, *_what_if(one, two)), bars)
@@ -329,8 +319,8 @@ def _latency(one: Contender, two: Contender) -> Explanation:
 def latency_bar(one: Contender) -> Bar:
     """Latency of a batch by bottleneck. [s]"""
     shares = one.prediction.shares.items()
-    parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in shares)
-    return Bar(one.short, parts, format_quantity(one.prediction.latency_s, SECONDS))
+    parts = tuple(Part(name, seconds, format_quantity(seconds, units.SECONDS)) for name, seconds in shares)
+    return Bar(one.short, parts, format_quantity(one.prediction.latency_s, units.SECONDS))
 
 
 def roof_of(one: Contender) -> Roof:
@@ -345,7 +335,7 @@ def point_of(label: str, one: Contender) -> Point:
 
 def _waits(found: Prediction) -> str:
     """Latency by bottleneck, and how many kernels are memory-bound."""
-    parts = [f"{name} {format_quantity(seconds, SECONDS)}" for name, seconds in found.shares.items() if seconds]
+    parts = [f"{name} {format_quantity(seconds, units.SECONDS)}" for name, seconds in found.shares.items() if seconds]
     memory = int((found.times.compute_s < found.times.memory_s).sum())
     where = f"{found.intensity_ops_per_byte:.3g} op/B, breakpoint {found.breakpoint_ops_per_byte:.3g}"
     kernels = f"{memory} of {len(found.run)} kernels are memory-bound"
@@ -361,7 +351,7 @@ def _what_if(one: Contender, two: Contender) -> Iterator[str]:
     moved = [(name, shown, seconds - theirs.latency_s) for name, shown, seconds in _exchanges(mine, theirs)]
     for name, shown, change in sorted(moved, key=lambda entry: -abs(entry[2])):
         if change:
-            seconds = format_quantity(theirs.latency_s + change, SECONDS)
+            seconds = format_quantity(theirs.latency_s + change, units.SECONDS)
             told = f"with the {name} of {one.short} ({shown}) {two.short} would take {seconds}"
             yield f"{told}: {_closed(change / gap)}"
 
@@ -379,25 +369,25 @@ def _exchanges(mine: Prediction, theirs: Prediction) -> Iterator[tuple[str, str,
         yield from _exchanged_chips(mine, theirs.silicon)
         return
     times, peak, bandwidth = theirs.times, mine.peak_ops_per_s, mine.bandwidth_bytes_per_s
-    yield "peak", format_quantity(peak, OPS_PER_S), replace(times, peak_ops_per_s=peak).latency_s
+    yield "peak", format_quantity(peak, units.OPS_PER_S), replace(times, peak_ops_per_s=peak).latency_s
     moved = replace(times, bandwidth_bytes_per_s=bandwidth)
-    yield "bandwidth", format_quantity(bandwidth, BYTES_PER_S), moved.latency_s
+    yield "bandwidth", format_quantity(bandwidth, units.BYTES_PER_S), moved.latency_s
     overhead = mine.times.overhead_s
-    yield "launch overhead", format_quantity(overhead, SECONDS), replace(times, overhead_s=overhead).latency_s
+    yield "launch overhead", format_quantity(overhead, units.SECONDS), replace(times, overhead_s=overhead).latency_s
 
 
 def _exchanged_chips(mine: Prediction, theirs: SiliconEstimate) -> Iterator[tuple[str, str, float]]:
     """The same on silicon, where the chip has more figures; of a device at the roofline only its bandwidth."""
     bandwidth = mine.bandwidth_bytes_per_s
     wider = replace(theirs.chip, bandwidth_bytes_per_s=bandwidth)
-    yield "bandwidth", format_quantity(bandwidth, BYTES_PER_S), theirs.on(wider).latency_s
+    yield "bandwidth", format_quantity(bandwidth, units.BYTES_PER_S), theirs.on(wider).latency_s
     if not mine.silicon:
         return
     chip = mine.silicon.chip
-    units = {name: getattr(chip, name) for name in ("sms", "macs_per_clock", "clock_hz", "asynchronous")}
-    text = f"{chip.sms:g} × {chip.macs_per_clock:g} MAC at {format_quantity(chip.clock_hz, HERTZ)}"
-    yield "SMs", text, theirs.on(replace(theirs.chip, **units)).latency_s
-    shown = format_quantity(chip.tdp_w, WATTS)
+    exchanged = {name: getattr(chip, name) for name in ("sms", "macs_per_clock", "clock_hz", "asynchronous")}
+    text = f"{chip.sms:g} × {chip.macs_per_clock:g} MAC at {format_quantity(chip.clock_hz, units.HERTZ)}"
+    yield "SMs", text, theirs.on(replace(theirs.chip, **exchanged)).latency_s
+    shown = format_quantity(chip.tdp_w, units.WATTS)
     yield "rated power", shown, theirs.on(replace(theirs.chip, tdp_w=chip.tdp_w)).latency_s
 
 
@@ -436,7 +426,6 @@ def _utilization(one: Contender, two: Contender) -> Explanation:
 
 
 def _longest(found: Prediction, most: int = 3) -> Iterator[str]:
-    """How the kernels that take longest lie on the units."""
     order = sorted(range(len(found.run)), key=lambda op: -found.times.kernel_s[op])
     for op in order[:most]:
         share = found.times.kernel_s[op] / found.latency_s
@@ -447,7 +436,7 @@ def _longest(found: Prediction, most: int = 3) -> Iterator[str]:
 # ---- words
 
 
-def _first(one: Contender, two: Contender, mine: float, theirs: float, dimension: Dimension, what: str) -> str:
+def _first(one: Contender, two: Contender, mine: float, theirs: float, dimension: units.Dimension, what: str) -> str:
     """`t4 takes 3.2 × the energy of l4: 48.9 mJ vs 15.3 mJ`."""
     ours, others = format_quantity(mine, dimension), format_quantity(theirs, dimension)
     ratio = theirs / mine
@@ -465,4 +454,4 @@ def _many(count: float, unit: str) -> str:
 
 
 def _bytes(value: float) -> str:
-    return format_quantity(value, BYTES)
+    return format_quantity(value, units.BYTES)

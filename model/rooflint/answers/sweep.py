@@ -303,7 +303,6 @@ def _best(able: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Grid:
 
 
 def _pairing(able: Sequence[BatchSweep]) -> Grid:
-    """The best combination at each batch."""
     batches = [found.batch for found in able[0].predictions]
     rows = tuple((str(batch), *(_lead(able, batch, by) for by in PAIRS)) for batch in batches)
     note = "×: lead over the next; balance: energy × latency"
@@ -336,7 +335,6 @@ def _rows(one: BatchSweep) -> Iterator[tuple[str, ...]]:
 
 
 def _note(one: BatchSweep) -> str:
-    """Limits of memory and power over its batches."""
     small = [str(found.batch) for found in one.predictions if found.fits is False]
     hot = [found for found in one.predictions if any(flag.name == "power" for flag in red_flags(found))]
     notes = [f"✗ does not fit in memory: batch {', '.join(small)}"] if small else []

@@ -204,7 +204,6 @@ def _row(one: TdpEstimate, asked: TdpEstimate) -> tuple[str, ...]:
 
 
 def _bar(name: str, one: TdpEstimate) -> Bar:
-    """A bar of two parts: the arithmetic, and the rest of the estimate."""
     bare = min(one.arithmetic_w, one.power_w)
     rest = one.power_w - bare
     parts = Part("arithmetic", bare, _watts(bare)), Part("the rest of the estimate", rest, _watts(rest))

@@ -5,17 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rooflint.base import units
 from rooflint.base.facts import Fact, Grade
 from rooflint.base.text import UNKNOWN
-from rooflint.base.units import (
-    HERTZ,
-    JOULES_PER_BYTE,
-    JOULES_PER_OP,
-    OPS_PER_MAC,
-    WATTS,
-    format_number,
-    format_quantity,
-)
+from rooflint.base.units import format_number, format_quantity
 from rooflint.energy.power import VERDICTS, PowerCheck, PowerTerm, UnknownPower, Verdict
 from rooflint.hardware.device import UnsupportedError, working_units
 from rooflint.hardware.schema import Strict
@@ -112,7 +105,6 @@ LISTING = (
 
 
 def _listed(one: SustainedRecord | NotKnownRecord) -> dict[str, Cell]:
-    """A row of such a list: figures, or the reason why there are none."""
     if isinstance(one, NotKnownRecord):
         return {**dict.fromkeys(LISTING), **dict(one), "not_known": one.reason}
     return dict(one) | {"left_out": "; ".join(one.left_out) or None, "not_known": None}
@@ -124,7 +116,6 @@ def counted(found: Sequence[PowerCheck]) -> dict[Verdict, int]:
 
 
 def _record(one: PowerCheck | UnknownPower) -> SustainedRecord | NotKnownRecord:
-    """Everything that is known of one load, or why there is no verdict."""
     load = one.load
     if isinstance(one, UnknownPower):
         return NotKnownRecord.from_object(
@@ -171,13 +162,13 @@ def _source(fact: Fact) -> PowerSourceRecord:
 
 # ---- one device
 
-EACH = {"op": JOULES_PER_OP, "B": JOULES_PER_BYTE, "s": WATTS}
+EACH = {"op": units.JOULES_PER_OP, "B": units.JOULES_PER_BYTE, "s": units.WATTS}
 """In what the cost of an event is written."""
 
 
 def watts(value: float) -> str:
     """`123 W`."""
-    return format_quantity(value, WATTS, digits=3)
+    return format_quantity(value, units.WATTS, digits=3)
 
 
 def ratio_shown(ratio: float) -> str:
@@ -199,16 +190,14 @@ def fitting_clock(one: PowerCheck) -> str:
     """The clock at which the typical power is the limit, `1.26 GHz`; its own if that fits, a dash if none does."""
     if one.ratio <= 1:
         return "nominal"
-    return UNKNOWN if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, HERTZ, digits=3)
+    return UNKNOWN if one.fitting_clock_hz is None else format_quantity(one.fitting_clock_hz, units.HERTZ, digits=3)
 
 
 def _figures(one: PowerCheck) -> tuple[str, ...]:
-    """Typical power, its ratio to the limit, the ends of that, and the verdict."""
     return watts(one.typical_w), ratio_shown(one.ratio), ends(one), one.verdict
 
 
 def _interval(one: PowerCheck | PowerTerm) -> tuple[str, ...]:
-    """The lowest, the typical and the highest power."""
     return watts(one.low_w), watts(one.typical_w), watts(one.high_w)
 
 
@@ -228,7 +217,6 @@ def _interval_bar(label: str, one: PowerCheck) -> Bar:
 
 
 def _detail(found: Sequence[PowerCheck]) -> Iterator[Section]:
-    """Of one device at one point, whose loads those are."""
     worst = hardest(found)
     name = f"{worst.load.unit} {worst.load.precision}"
     yield _loads(found)
@@ -283,14 +271,14 @@ def _sensitivity(one: PowerCheck) -> Iterator[str]:
     yield (
         f"Compute alone reaches {watts(one.limit_w)} at {format_number(per_op, 3)} pJ/op, "
         f"{format_number(per_mac, 3)} pJ/MAC; typical: {format_number(one.j_per_op * 1e12, 3)} pJ/op, "
-        f"{format_number(one.j_per_op * OPS_PER_MAC * 1e12, 3)} pJ/MAC"
+        f"{format_number(one.j_per_op * units.OPS_PER_MAC * 1e12, 3)} pJ/MAC"
     )
     if one.clock_share is None or one.fitting_clock_hz is None:
         yield "The typical power fits at no clock: memory and idle power alone reach the limit"
         return
     yield (
-        f"The typical power equals the limit at {format_quantity(one.fitting_clock_hz, HERTZ, digits=3)}, "
-        f"{one.clock_share:.2f} of its clock of {format_quantity(_clock_hz(one), HERTZ, digits=4)}; "
+        f"The typical power equals the limit at {format_quantity(one.fitting_clock_hz, units.HERTZ, digits=3)}, "
+        f"{one.clock_share:.2f} of its clock of {format_quantity(_clock_hz(one), units.HERTZ, digits=4)}; "
         "power scales with the clock here; a lower voltage would save more"
     )
 
@@ -365,7 +353,6 @@ def _sections(
 
 
 def _said(one: PowerCheck) -> str:
-    """The verdict in a sentence."""
     subject = f"{one.load.unit} {one.load.precision} of {one.load.device}"
     return (
         f"{subject}: {one.verdict} at its peak; typically {watts(one.typical_w)} of {watts(one.limit_w)}, "

@@ -36,7 +36,7 @@ def gemm(
         Path | None, typer.Option(help="Calibration of your machine, written by rooflint calibrate device --save.")
     ] = None,
     at: options.Mode = "",
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:

@@ -76,7 +76,6 @@ def list_devices(
 
 
 def _overview(found: list[Hardware], wanted: str) -> Table:
-    """For people."""
     rows = []
     for one in found:
         peak = _best(one, wanted) or ("undisclosed" if one.undisclosed else UNKNOWN)
@@ -104,7 +103,6 @@ def _best(hardware: Hardware, wanted: str) -> Best | None:
 
 
 def _peaks(hardware: Hardware) -> Iterator[Best]:
-    """In each precision that of the units that a network runs on."""
     for precision in dict.fromkeys(name for unit in hardware.units.values() for name in unit.precisions):
         try:
             ladders = [unit.derivation(precision) for unit in working_units(hardware, precision)]

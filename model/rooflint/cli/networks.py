@@ -44,7 +44,7 @@ def analyze_command(
     years: Annotated[float, typer.Option(help="Service life of a purchased device, in years.", min=0.1)] = 4.0,
     load: Annotated[float, typer.Option(help="Share of the time that the device is busy.", min=0.01, max=1.0)] = 1.0,
     shape: options.Shape = "",
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
@@ -100,7 +100,7 @@ def compare_command(
         int | None, typer.Option(help="Show only this many, after --sort (by default energy).", min=1)
     ] = None,
     shape: options.Shape = "",
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
@@ -160,7 +160,7 @@ def models_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
@@ -197,7 +197,7 @@ def sweep_command(
     fidelity: options.Fidelity = "roofline",
     require: Annotated[str, typer.Option(help="Bounds that the best batch must meet, such as latency<10ms.")] = "",
     shape: options.Shape = "",
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:

@@ -33,7 +33,6 @@ Fidelity = Annotated[
     str, typer.Option("--fidelity", help="roofline, or silicon: calibrated kernel times, for GPUs that have the facts.")
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; its suffix sets the format.")]
-Form = Annotated[str, typer.Option("--format", "-f", help="text, json, csv, md or html.")]
 Shape = Annotated[str, typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224.")]
 
 

@@ -55,7 +55,7 @@ def estimate_command(
     compare_precisions: Spelt = False,
     compare_circuits: Spelt = False,
     compare_processes: Spelt = False,
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
@@ -79,7 +79,7 @@ def registry_command(
     modes: Annotated[bool, typer.Option("--modes", help="Also at every operating point.")] = False,
     precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision (case-insensitive).")] = "",
     unit: Annotated[str, typer.Option(help="Only loads of this unit, such as tensor_core.")] = "",
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:

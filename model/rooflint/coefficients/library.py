@@ -3,7 +3,7 @@
     Coefficients(registry).process("4 nm").energy("op", "fp32").typical     # J/op
     Coefficients(registry).memory("hbm3").energy("device").high             # J/B
     Coefficients(registry).events("gpu").energy("instruction").typical      # J
-    Coefficients(registry).idle_share("gpu", "context").high                # of TDP
+    Coefficients(registry).events("gpu").idle_share("context").high         # of TDP
     Coefficients(registry).launch_overhead(hardware, "graph")               # s
 
 Names are exact. Nothing is interpolated between nodes: logic, SRAM and DRAM scale each in its own way, and the readings
@@ -11,7 +11,7 @@ of a node are what was published for that node.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +27,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.hardware.spec_files import flatten, read_spec
 
 E = TypeVar("E", bound=schema.EnergySpec)
+N = TypeVar("N", bound=str)
 
 #: Folders of a root, and files in it, with the shape of each.
 SECTIONS: Mapping[str, type[schema.EnergySpec]] = MappingProxyType(
@@ -99,10 +100,14 @@ class MemoryEnergy:
 
 def scope_of(text: str) -> schema.Scope:
     """The scope of that name. Raises UnknownCoefficientError."""
-    for scope in schema.PARTS:
-        if scope == text:
-            return scope
-    raise UnknownCoefficientError(f"unknown scope '{text}' (known: {', '.join(schema.PARTS)})")
+    return _one_of(schema.PARTS, text, "scope")
+
+
+def _one_of(known: Collection[N], text: str, what: str) -> N:
+    for name in known:
+        if name == text:
+            return name
+    raise UnknownCoefficientError(f"unknown {what} '{text}' (known: {', '.join(known)})")
 
 
 @dataclass(frozen=True)
@@ -202,18 +207,10 @@ class LaunchOverheads:
         return next((vendors for name, vendors in self.spec.launches.items() if name == kind), {})
 
     def _launch(self, kind: str, vendor: str, mode: str) -> schema.LaunchSpec | None:
-        return self._vendors(kind).get(vendor, {}).get(mode_of(mode))
+        return self._vendors(kind).get(vendor, {}).get(_one_of(MODES, mode, "launch mode"))
 
     def _reading(self, kind: str, vendor: str, mode: str, name: str) -> Reading:
         return reading_of(name, self.facts, f"launches.{kind}.{vendor}.{mode}.readings.{name}")
-
-
-def mode_of(text: str) -> schema.Mode:
-    """The mode of that name. Raises UnknownCoefficientError."""
-    for mode in MODES:
-        if mode == text:
-            return mode
-    raise UnknownCoefficientError(f"unknown launch mode '{text}' (known: {', '.join(MODES)})")
 
 
 # ---- Files of all roots
@@ -274,13 +271,6 @@ class Coefficients:
         """Energies of control of processors of that kind, `gpu`. Raises UnknownCoefficientError or InputError."""
         return Events(kind, *self._read(self._file("events", kind), schema.EventsSpec))
 
-    def idle_share(self, kind: str, state: str | None = None) -> Range:
-        """Idle power over TDP of processors of that kind, in a state or in any. [1]
-
-        Raises UnknownCoefficientError or InputError.
-        """
-        return self.events(kind).idle_share(state)
-
     def launches(self) -> LaunchOverheads:
         """The launch overheads of the first root that has the file. Raises UnknownCoefficientError or InputError."""
         return LaunchOverheads(*self._read(self._single("launches"), schema.LaunchesSpec))
@@ -290,7 +280,7 @@ class Coefficients:
 
         Raises UnknownCoefficientError for an unknown mode, or InputError.
         """
-        name, vendor = mode_of(mode), hardware.id.partition("/")[0]
+        name, vendor = _one_of(MODES, mode, "launch mode"), hardware.id.partition("/")[0]
         if fact := hardware.facts.get("launch_overhead"):
             return Range(f"{hardware.id} launch", (Reading("own", fact, fact, fact),))
         return self.launches().overhead(hardware.kind, vendor, name)
@@ -329,14 +319,13 @@ def _near(name: str, files: Mapping[str, Path]) -> str:
     """The two nodes around an unknown one, or memories that are spelt like it."""
     size = size_of(name)
     if size is not None and all(size_of(other) for other in files):
-        near = sorted(sorted(files, key=lambda other: abs((size_of(other) or 0) - size))[:2], key=_length)
+        near = sorted(
+            sorted(files, key=lambda other: abs((size_of(other) or 0) - size))[:2],
+            key=lambda other: size_of(other) or 0,
+        )
     else:
         near = difflib.get_close_matches(name.lower(), files, n=3, cutoff=0.5)
     return f"; nearest: {', '.join(near)}" if near else f" (known: {', '.join(files) or 'none'})"
-
-
-def _length(name: str) -> float:
-    return size_of(name) or 0.0
 
 
 def launch_overhead(hardware: Hardware, coefficients: Coefficients, launch: str) -> Coefficient | None:

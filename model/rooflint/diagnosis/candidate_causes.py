@@ -217,7 +217,6 @@ def _like(case: Case, fact: Fact) -> list[Fact]:
 
 
 def _own_clocks(case: Case, fact: Fact) -> list[Fact]:
-    """Other clocks of the same device."""
     known = _clock_facts(case.hardware) if case.hardware else []
     return [other for other in known if (other.file, other.line) != (fact.file, fact.line)]
 
@@ -231,7 +230,6 @@ def _siblings(case: Case, fact: Fact) -> list[Fact]:
 
 
 def _architectures(registry: Registry) -> Iterator[tuple[str, Facts]]:
-    """Facts of every architecture that can be read."""
     for name in readable(lambda: registry.architecture_files):
         try:
             yield name, registry.architecture(name).facts
@@ -327,7 +325,6 @@ def _distance(precision: str, wanted: str, *, same: bool) -> float:
 
 
 def _is_alike(one: str | None, two: str | None) -> bool:
-    """Whether rates of two precisions are taken for one another."""
     return one == two or any({one, two} <= family for family in FAMILIES)
 
 

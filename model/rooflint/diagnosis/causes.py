@@ -131,10 +131,8 @@ def conventions(case: Case) -> list[Cause]:
             Cause(PREFIX, 1e3, 2.0),
             Cause(PREFIX, 1e-3, 2.0),
         ]
-    memory = [factor for factor in case.ladder.factors if factor.name in ("bus", "bandwidth", "capacity")]
-    if memory:
-        of_bytes = _byte_conventions(case.ladder.result, double_rate="pin_rate" in names)
-        causes += of_bytes
+    if names & {"bus", "bandwidth", "capacity"}:
+        causes += _byte_conventions(case.ladder.result, double_rate="pin_rate" in names)
     return causes
 
 

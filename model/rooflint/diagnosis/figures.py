@@ -8,34 +8,23 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from rooflint.base import units
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS, rate_unit
-from rooflint.base.units import (
-    BYTES,
-    BYTES_PER_S,
-    DIMENSIONLESS,
-    HERTZ,
-    OPS,
-    OPS_PER_MAC,
-    OPS_PER_S,
-    WATTS,
-    Dimension,
-    format_number,
-    format_quantity,
-)
+from rooflint.base.units import format_number, format_quantity
 from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
 
 #: Quantities by the word that names them, with what they are measured in.
-QUANTITIES: dict[str, Dimension] = {
-    "peak": OPS_PER_S,
-    "bandwidth": BYTES_PER_S,
-    "capacity": BYTES,
-    "tdp": WATTS,
-    "count": DIMENSIONLESS,
-    "bus": BYTES,
-    "clock": HERTZ,
-    "rate": OPS,
+QUANTITIES: dict[str, units.Dimension] = {
+    "peak": units.OPS_PER_S,
+    "bandwidth": units.BYTES_PER_S,
+    "capacity": units.BYTES,
+    "tdp": units.WATTS,
+    "count": units.DIMENSIONLESS,
+    "bus": units.BYTES,
+    "clock": units.HERTZ,
+    "rate": units.OPS,
 }
 
 #: Circuits that multiply whole matrices; the others are lanes of scalars.
@@ -82,16 +71,16 @@ class Figure:
         return tuple(fact for ladder in self.ladders for fact in ladder.facts)
 
     @property
-    def dimension(self) -> Dimension:
+    def dimension(self) -> units.Dimension:
         """What it is measured in."""
         return QUANTITIES[self.quantity]
 
     @property
     def is_matrix(self) -> bool:
         """Whether it is a rate of units that multiply matrices."""
-        units = self.hardware.units
+        known = self.hardware.units
         named = str(self.unit).split(" + ")
-        return all(name in units and units[name].circuit in MATRIX_CIRCUITS for name in named)
+        return all(name in known and known[name].circuit in MATRIX_CIRCUITS for name in named)
 
     def shown(self, value: float | None = None) -> str:
         """A value of this quantity for a reader."""
@@ -344,8 +333,8 @@ def _binary(power: int, cost: float) -> Iterator[Distortion]:
 #: The errors of known factor that a quantity invites.
 DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
     "peak": (
-        Distortion("MAC for op", "counts a MAC as one op", 1 / OPS_PER_MAC, 1.3),
-        Distortion("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.7),
+        Distortion("MAC for op", "counts a MAC as one op", 1 / units.OPS_PER_MAC, 1.3),
+        Distortion("op counted twice", "doubles a rate that is in op already", units.OPS_PER_MAC, 1.7),
         *_binary(4, 1.2),
         *_PREFIXES,
         *_SEVERAL,
@@ -372,8 +361,8 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
         Distortion("data rate", "is half of it", 0.5, 2.1),
     ),
     "rate": (
-        Distortion("MAC for op", "is in MAC, not in op", 1 / OPS_PER_MAC, 1.3),
-        Distortion("op counted twice", "doubles a rate that is in op already", OPS_PER_MAC, 1.5),
+        Distortion("MAC for op", "is in MAC, not in op", 1 / units.OPS_PER_MAC, 1.3),
+        Distortion("op counted twice", "doubles a rate that is in op already", units.OPS_PER_MAC, 1.5),
         *_POWERS,
     ),
 }

@@ -158,7 +158,6 @@ class Identifier:
                     yield Explanation(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Explanation]:
-        """Wrong figures that are known to circulate."""
         for figure in self.refuted.get(device, ()):
             same = (figure.quantity, figure.precision, figure.part) == (asked.quantity, asked.precision, asked.part)
             if same and figure.sparse == bool(asked.sparse):
@@ -166,7 +165,6 @@ class Identifier:
                 yield Explanation("known error", text, figure.value, KNOWN, figure)
 
     def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Explanation]:
-        """Other figures of the same device."""
         own = set(map(id, fitting))
         for figure in self.of(device):
             if id(figure) not in own and (known := _relation(asked, figure)):
@@ -195,7 +193,6 @@ class Identifier:
                 yield Explanation("another rate", text, figure.value / 2, 1.6, figure)
 
     def _foreign(self, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Explanation]:
-        """The same figure of devices that are not meant."""
         own = self.registry.get(device)
         for other in self._readable:
             distance = _distance(own, other)
@@ -438,7 +435,6 @@ def _reach(printed: Printed, one: Explanation, near: float) -> float:
 
 
 def _is_round(value: float) -> bool:
-    """Whether a number has two significant digits at most."""
     return math.isclose(value, float(f"{value:.1e}"), rel_tol=1e-6)
 
 

@@ -110,15 +110,15 @@ def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
     rated = power_limit(hardware)
     if rated is None:
         raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
-    share = of_range(_idle_share(hardware.kind, coefficients))
+    share = of_range(_idle_share(coefficients.events(hardware.kind)))
     return share.times(of_fact(rated, "rated power"), f"{share.basis}, of {rated.display} rated power").as_estimate()
 
 
-def _idle_share(kind: str, coefficients: Coefficients) -> Range:
+def _idle_share(events: Events) -> Range:
     try:
-        return coefficients.idle_share(kind, "context")
+        return events.idle_share("context")
     except UnknownCoefficientError:
-        return coefficients.idle_share(kind)
+        return events.idle_share()
 
 
 def power_limit(hardware: Hardware) -> Fact | None:

@@ -314,7 +314,6 @@ def _known(*parts: tuple[str, Callable[[], PowerTerm]]) -> tuple[list[PowerTerm]
 
 
 def _uncounted(units: Iterable[ComputeUnit]) -> Iterator[str]:
-    """What is not counted of these units, in sentences."""
     names = [unit.name for unit in units if unit.circuit not in ARRAYS]
     if names:
         yield f"the instructions of each lane of {' + '.join(names)} are not counted"
@@ -329,14 +328,12 @@ def _compute(load: Load, energies: Energies) -> Iterator[PowerTerm]:
 
 
 def _arithmetic_power(node: NodeEnergies, precision: str, ops_per_s: float, prefix: str = "") -> PowerTerm:
-    """The circuits of ops at a rate, without anything around them."""
     return PowerTerm(f"{prefix}arithmetic", "compute", ops_per_s, "op", node.arithmetic(precision))
 
 
 def _datapath_power(
     node: NodeEnergies, unit: ComputeUnit, precision: str, ops_per_s: float, prefix: str = ""
 ) -> PowerTerm:
-    """Registers, local wires and clocks of a unit at a rate."""
     each = node.datapath(precision, unit.circuit or "standard_cell")
     return PowerTerm(f"{prefix}datapath", "compute", ops_per_s, "op", each)
 
@@ -348,7 +345,6 @@ def _memory_power(hardware: Hardware, energies: Energies) -> PowerTerm:
 
 
 def _idle_power(hardware: Hardware, energies: Energies) -> PowerTerm:
-    """What the device takes when it is ready and does nothing."""
     return PowerTerm("idle power", "static", 1.0, "s", idle_w(hardware, energies.coefficients))
 
 

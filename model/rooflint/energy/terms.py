@@ -135,7 +135,7 @@ def energy_of(
     except UnknownCoefficientError as error:
         left_out.append(f"control of the architecture is not counted: {error}")
     try:
-        terms.append(_static(model, latency_s))
+        terms.append(Term("idle power", "static", latency_s, "s", idle_w(hardware, energies.coefficients)))
     except (EnergyError, UnknownCoefficientError) as error:
         left_out.append(f"idle power is not counted: {error}")
     return Energy(tuple(terms), tuple(left_out))
@@ -157,11 +157,6 @@ def _memory(model: EnergyModel, work: Workload, inside: NDArray[np.float64]) -> 
     if hardware.traits.is_cores:
         operands = operand_bytes(work, storage, operands_per_mac(model.unit, model.compute))
         yield Term("L1", "memory", operands, "B", model.node.sram(CORE_ARRAY))
-
-
-def _static(model: EnergyModel, latency_s: NDArray[np.float64]) -> Term:
-    """Idle power over the latency."""
-    return Term("idle power", "static", latency_s, "s", idle_w(model.hardware, model.energies.coefficients))
 
 
 def control_terms(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> list[Term]:

@@ -178,7 +178,6 @@ def _tells(word: str) -> bool:
 
 
 def _matches(given: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | None]:
-    """Whether the words mean a device, and the part of it that they name."""
     left = list(_without(given, required(hardware.id)))
     if len(left) == len(given):
         return False, None
@@ -203,7 +202,6 @@ def _without(given: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _fits(word: str, hardware: Hardware) -> bool:
-    """Whether a form factor or a memory size is this device's own."""
     own = words(hardware.id)
     if _FORM.fullmatch(word):
         having = [form for form in own if _FORM.fullmatch(form)]

@@ -314,7 +314,6 @@ def _replaced(hardware: Hardware, fact: Fact, other: Fact) -> Hardware:
 
 
 def _with_words(name: str, names: Iterable[str]) -> list[str]:
-    """Ids that have all the words of a name, in any order."""
     words = set(re.findall(r"[a-z0-9]+", name.lower()))
     return [other for other in names if words and words <= set(re.findall(r"[a-z0-9]+", other))]
 
@@ -359,7 +358,8 @@ class LayeredFiles(Generic[S]):
     @memoised
     def read(self, file: Path) -> FactFile[S]:
         """A file with its facts. Raises InputError with everything that is wrong with it."""
-        document, spec = read_spec(file, self.model, self._texts.get(file.resolve()))
+        texts = {path.resolve(): text for path, text in self.registry.texts.items()}
+        document, spec = read_spec(file, self.model, texts.get(file.resolve()))
         found = FactFile(spec, document, flatten(spec, document))
         if wrong := list(self.problems(found)):
             raise InputError(wrong)
@@ -369,7 +369,3 @@ class LayeredFiles(Generic[S]):
         """The files of each root, first root first. Raises InputError."""
         for root in self.registry.roots:
             yield [self.read(file) for file in self.files(root)]
-
-    @property
-    def _texts(self) -> dict[Path, str]:
-        return {file.resolve(): text for file, text in self.registry.texts.items()}

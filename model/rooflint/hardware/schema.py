@@ -10,25 +10,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from rooflint.base import units
 from rooflint.base.facts import Grade
 from rooflint.base.precision import PRECISIONS
-from rooflint.base.units import (
-    BYTES,
-    BYTES_PER_S,
-    DIMENSIONLESS,
-    HERTZ,
-    METRES,
-    NAMES,
-    OPS,
-    OPS_PER_MAC,
-    SECONDS,
-    WATTS,
-    Dimension,
-    Quantity,
-    UnitError,
-    format_quantity,
-    parse_quantity,
-)
+from rooflint.base.units import Quantity, UnitError, format_quantity, parse_quantity
 from rooflint.hardware.device import KINDS
 
 CIRCUITS = Literal[
@@ -59,7 +44,7 @@ class FactKind:
     """Unit and window of a kind of fact."""
 
     what: str
-    dimension: Dimension
+    dimension: units.Dimension
     low: float
     high: float
     example: str
@@ -94,12 +79,12 @@ class FactKind:
 
     def _checked(self, quantity: Quantity) -> Quantity:
         text = quantity.text
-        bare = self.dimension == DIMENSIONLESS and " " in text
+        bare = self.dimension == units.DIMENSIONLESS and " " in text
         if quantity.dimension != self.dimension or bare or (self.unit and not self._spelt(text)):
             raise self._error(f"want {self._expected()}, found '{text}'")
         if quantity.value <= 0:
             raise self._error(f"want a value above zero, found '{text}'")
-        scale = OPS_PER_MAC if self.unit == "MAC" else 1.0
+        scale = units.OPS_PER_MAC if self.unit == "MAC" else 1.0
         value = quantity.value / scale
         if self.whole and value != int(value):
             raise self._error(f"want a whole number, found '{text}'")
@@ -108,7 +93,7 @@ class FactKind:
                 f"'{text}' is {self._show(value)}, outside {self._show(self.low)} … {self._show(self.high)};"
                 " wrong unit or prefix?"
             )
-        return Quantity(value, DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
+        return Quantity(value, units.DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
 
     def _spelt(self, text: str) -> bool:
         """MAC and bit take no prefix here, nor does pJ/bit; bit/s does."""
@@ -116,9 +101,9 @@ class FactKind:
         return text.endswith(unit if "/" in unit and not self.shown else f" {unit}")
 
     def _expected(self) -> str:
-        if self.dimension == DIMENSIONLESS:
+        if self.dimension == units.DIMENSIONLESS:
             return f"{self.what} such as {self.example}"
-        return f"{self.what} in {self.unit or NAMES[self.dimension]} such as {self.example}"
+        return f"{self.what} in {self.unit or units.NAMES[self.dimension]} such as {self.example}"
 
     def _show(self, value: float) -> str:
         if self.unit == "MAC":
@@ -158,18 +143,18 @@ def fact_of(kind: FactKind) -> Any:
     return Annotated[RawFact, BeforeValidator(kind.read), WithJsonSchema(schema)]
 
 
-Count = fact_of(FactKind("a count", DIMENSIONLESS, 1, 1e7, "132", whole=True))
-Year = fact_of(FactKind("a year", DIMENSIONLESS, 1990, 2100, "2022", whole=True))
-SparsityFactor = fact_of(FactKind("a factor", DIMENSIONLESS, 1, 16, "2"))
-Clock = fact_of(FactKind("a clock", HERTZ, 1e6, 2e10, "1830 MHz"))
-Macs = fact_of(FactKind("MAC per clock of one unit", OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
-Power = fact_of(FactKind("a power", WATTS, 1e-2, 1e5, "700 W"))
-Length = fact_of(FactKind("a process node", METRES, 1e-10, 1e-6, "4 nm"))
-Capacity = fact_of(FactKind("a capacity", BYTES, 1e3, 1e14, "80 GB"))
-Width = fact_of(FactKind("a bus width", BYTES, 1, 1e5, "5120 bit", unit="bit"))
-PinRate = fact_of(FactKind("a rate per pin", BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
-Bandwidth = fact_of(FactKind("a bandwidth", BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
-Duration = fact_of(FactKind("a duration", SECONDS, 1e-10, 1, "5 us"))
+Count = fact_of(FactKind("a count", units.DIMENSIONLESS, 1, 1e7, "132", whole=True))
+Year = fact_of(FactKind("a year", units.DIMENSIONLESS, 1990, 2100, "2022", whole=True))
+SparsityFactor = fact_of(FactKind("a factor", units.DIMENSIONLESS, 1, 16, "2"))
+Clock = fact_of(FactKind("a clock", units.HERTZ, 1e6, 2e10, "1830 MHz"))
+Macs = fact_of(FactKind("MAC per clock of one unit", units.OPS, 1e-3, 1e7, "512 MAC", unit="MAC"))
+Power = fact_of(FactKind("a power", units.WATTS, 1e-2, 1e5, "700 W"))
+Length = fact_of(FactKind("a process node", units.METRES, 1e-10, 1e-6, "4 nm"))
+Capacity = fact_of(FactKind("a capacity", units.BYTES, 1e3, 1e14, "80 GB"))
+Width = fact_of(FactKind("a bus width", units.BYTES, 1, 1e5, "5120 bit", unit="bit"))
+PinRate = fact_of(FactKind("a rate per pin", units.BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
+Bandwidth = fact_of(FactKind("a bandwidth", units.BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
+Duration = fact_of(FactKind("a duration", units.SECONDS, 1e-10, 1, "5 us"))
 
 
 def _precision(name: str) -> str:

@@ -57,7 +57,6 @@ def incomplete(hardware: Hardware, declared: set[str], document: Document) -> It
 
 
 def _too_many_groups(hardware: Hardware) -> Iterator[Problem]:
-    """Units with more groups than the silicon has."""
     for name, unit in hardware.units.items():
         full, groups = hardware.full_groups(unit.group), unit.facts.get("groups")
         if full and groups and groups.value > full.result:
@@ -69,7 +68,6 @@ def _too_many_groups(hardware: Hardware) -> Iterator[Problem]:
 
 
 def _unknown_groups(hardware: Hardware) -> Iterator[Problem]:
-    """Facts of a group that no unit is grouped in."""
     known = dict.fromkeys(unit.group for unit in hardware.units.values())
     for path, fact in hardware.facts.items():
         section, _, group = path.partition(".")
@@ -87,7 +85,6 @@ def empty(declared: set[str], hardware: Hardware, document: Document) -> Iterato
 
 
 def _covers(path: str, whole: str) -> bool:
-    """Whether a dotted path is, or is above, another one."""
     return f"{whole}.".startswith(f"{path}.")
 
 

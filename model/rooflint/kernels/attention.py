@@ -159,11 +159,6 @@ def computed_s(shapes: Sequences, chip: Chip, constants: Constants, *, causal: b
     return overlapped(within, powered, constants.products.overlap)
 
 
-def launch_s(chip: Chip, constants: Prefill) -> float:
-    """Of the op, beside its work. [s]"""
-    return constants.launch_clocks * chip.clock_s
-
-
 def ops(shapes: Sequences, *, causal: bool = True) -> Numbers:
     """Work as published: 4 · batch · heads · tokens² · width / 2 of a causal sequence. [op]"""
     return OPS_PER_MAC * macs(shapes, causal=causal)
@@ -210,7 +205,7 @@ class Attention(Kernel):
         """One kernel."""
         computed = computed_s(work.sizes, chip, constants, causal=self.causal)
         streamed = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
-        floor = np.full((1, len(computed)), launch_s(chip, constants.prefill))
+        floor = np.full((1, len(computed)), stream.launch_s(chip, constants.prefill))
         return Times(computed, streamed, np.hypot(computed, streamed), floor)
 
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:

@@ -15,7 +15,6 @@ from rooflint.kernels import stream
 from rooflint.kernels.attention import Sequences, carried_over, score_clocks, sequences
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
-from rooflint.kernels.constants import Decode as DecodeConstants
 from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers, l2_bytes_per_s
 
@@ -73,11 +72,6 @@ def work_s(shapes: Sequences, streamed_s: Numbers, chip: Chip, constants: Consta
     return least
 
 
-def launch_s(chip: Chip, constants: DecodeConstants) -> float:
-    """Of the op, beside its work. [s]"""
-    return constants.launch_clocks * chip.clock_s
-
-
 @dataclass(frozen=True)
 class Decode(Kernel):
     """Attention of one new token on a cache; Q and the output are bf16, whatever the cache stores."""
@@ -112,7 +106,7 @@ class Decode(Kernel):
         """All parts of the cache, and what combines them."""
         streamed = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
         alone = work_s(work.sizes, np.zeros_like(streamed), chip, constants)
-        floor = np.full((1, len(streamed)), launch_s(chip, constants.decode))
+        floor = np.full((1, len(streamed)), stream.launch_s(chip, constants.decode))
         return Times(alone, streamed, work_s(work.sizes, streamed, chip, constants), floor)
 
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
@@ -126,7 +120,7 @@ class Decode(Kernel):
         best = np.argmin(np.hypot(parts, memory) + sums, axis=0), np.arange(len(memory))
         compute = {"main loop": loops[best], "fill": parts[best] - loops[best]}
         overlapped = beside(compute, {"memory": memory}, np.hypot(parts[best], memory))
-        launch = np.full(len(memory), launch_s(chip, constants.decode))
+        launch = np.full(len(memory), stream.launch_s(chip, constants.decode))
         return {**overlapped, "reduction": sums[best], "launch": launch}
 
     def floor_s(self, work: Work, chip: Chip) -> Numbers:

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rooflint.base.errors import refuse
+from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.hardware.schema import Duration, FactKind, PrecisionName, SourcedSpec, Strict, Text, fact_of
 from rooflint.hardware.spec_files import flatten, read_spec
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, ConstantsFile, Products
+from rooflint.kernels.constants import Constants, ConstantsFile
 
 Share = fact_of(FactKind("a share", DIMENSIONLESS, 0.01, 1, "0.84"))
 Factor = fact_of(FactKind("a factor", DIMENSIONLESS, 0.01, 100, "0.97"))
@@ -59,27 +59,21 @@ class Own:
     """Share of the bandwidth that a stream attains. [1]"""
 
     def of(self, chip: Chip, constants: Constants) -> tuple[Chip, Constants]:
-        """The chip and the constants with these in the places of those of products; all others stay."""
-        chip, products = self._of_products(chip, constants.products)
-        return chip, replace(constants, products=products)
-
-    def _of_products(self, chip: Chip, constants: Products) -> tuple[Chip, Products]:
-        """The chip and the constants with these in their places.
+        """The chip and the constants with these in the places of those of products; all others stay.
 
         A large product waits for its matrix units or for their power, and one figure cannot tell which: so what an op
         draws falls by as much as the units are faster. But no unit is faster than its rate: what is beyond is of power
         alone, and no latency comes below the roofline.
         """
+        products = constants.products
         if self.matrix_factor is not None:
-            attained = min(constants.matrix_efficiency * self.matrix_factor, 1.0)
-            constants = replace(
-                constants, matrix_efficiency=attained, energy_pj=constants.energy_pj / self.matrix_factor
-            )
+            attained = min(products.matrix_efficiency * self.matrix_factor, 1.0)
+            products = replace(products, matrix_efficiency=attained, energy_pj=products.energy_pj / self.matrix_factor)
         if self.dram_efficiency is not None:
-            constants = replace(constants, dram_efficiency=self.dram_efficiency)
+            products = replace(products, dram_efficiency=self.dram_efficiency)
         if self.launch_s is not None:  # all of it, so nothing is left to start with
-            chip, constants = replace(chip, graph_launch_s=self.launch_s), replace(constants, start_clocks=0.0)
-        return chip, constants
+            chip, products = replace(chip, graph_launch_s=self.launch_s), replace(products, start_clocks=0.0)
+        return chip, replace(constants, products=products)
 
 
 @dataclass(frozen=True)
@@ -105,20 +99,17 @@ def calibration(file: Path, hardware: str, chip: Chip, constants: ConstantsFile)
     """
     document, spec = read_spec(file, DeviceCalibrationSpec)
     if spec.hardware != hardware:
-        raise refuse(
-            file, document.line(("hardware",)), f"hardware: want {hardware}, which was asked for, found {spec.hardware}"
-        )
+        message = f"hardware: want {hardware}, which was asked for, found {spec.hardware}"
+        raise InputError([document.problem(("hardware",), message)])
     fit, corrected = constants.fit(), spec.corrects
     if (corrected.package, corrected.day) != (fit.package, fit.day):
         wanted = f"{fit.package} of {fit.day}, which are installed, found {corrected.package} of {corrected.day}"
-        raise refuse(
-            file, document.line(("corrects",)), f"corrects: want constants of {wanted}; run rooflint calibrate device"
-        )
+        message = f"corrects: want constants of {wanted}; run rooflint calibrate device"
+        raise InputError([document.problem(("corrects",), message)])
     if chip.cores is not None:
-        raise refuse(
-            file,
-            document.line(("precision",)),
+        message = (
             f"precision: want a product on matrix units, where {spec.precision} was measured, "
-            "found one on CUDA cores, to which it does not apply; omit the calibration",
+            "found one on CUDA cores, to which it does not apply; omit the calibration"
         )
+        raise InputError([document.problem(("precision",), message)])
     return Calibration(spec, file, flatten(spec, document))

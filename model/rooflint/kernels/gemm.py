@@ -4,7 +4,7 @@ Everything but the launch overlaps as (compute^p + memory^p)^(1/p). docs/method-
 does on GPUs that the constants were not fitted on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -107,13 +107,10 @@ def work_s(
 ) -> Numbers:
     """Time of each product without its launch, whose bytes take so long by themselves. [s]"""
     found = np.empty(len(shapes))
-    for rows in _blocks(shapes):
+    for start in range(0, len(shapes), BLOCK):
+        rows = slice(start, start + BLOCK)
         found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, element_bytes, menu)
     return found
-
-
-def _blocks(shapes: Shapes) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, len(shapes), BLOCK))
 
 
 def _block_s(

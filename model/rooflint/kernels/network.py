@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -160,18 +160,9 @@ class SiliconEstimate(Estimate):
 
     def on(self, chip: Chip) -> "SiliconEstimate":
         """The same run on another chip, launched in the same way."""
-        plain = Estimate(
-            self.hardware,
-            self.workload,
-            self.compute,
-            self.storage,
-            peak_ops_per_s(chip),
-            chip.bandwidth_bytes_per_s,
-            self.ops,
-            self.bytes_moved,
-            self.overhead_s,
-        )
-        return on_silicon(plain, self.run, chip, self.shared, self.launch_gap_s)
+        plain = Estimate(**{field.name: getattr(self, field.name) for field in fields(Estimate)})
+        roof = replace(plain, peak_ops_per_s=peak_ops_per_s(chip), bandwidth_bytes_per_s=chip.bandwidth_bytes_per_s)
+        return on_silicon(roof, self.run, chip, self.shared, self.launch_gap_s)
 
 
 def on_silicon(
@@ -192,26 +183,19 @@ def on_silicon(
         streamed[some.ops] = np.maximum(times.memory_s, moved)
         together[some.ops] = np.maximum(times.together_s, np.maximum(least, moved))
         launched[some.ops] = times.launch_s(launch_gap_s)
+    same = {field.name: getattr(plain, field.name) for field in fields(Estimate)}
     return SiliconEstimate(
-        plain.hardware,
-        plain.workload,
-        plain.compute,
-        plain.storage,
-        plain.peak_ops_per_s,
-        plain.bandwidth_bytes_per_s,
-        plain.ops,
-        plain.bytes_moved,
-        0.0 if launch_gap_s is None else launch_gap_s,
-        run,
-        chip,
-        shared,
-        launch_gap_s,
-        models_of(run),
-        rows,
-        alone,
-        streamed,
-        together,
-        launched,
+        **same | {"overhead_s": launch_gap_s or 0.0},
+        run=run,
+        chip=chip,
+        shared=shared,
+        launch_gap_s=launch_gap_s,
+        models=models_of(run),
+        rows=rows,
+        alone_s=alone,
+        streamed_s=streamed,
+        together_s=together,
+        launched_s=launched,
     )
 
 
@@ -276,7 +260,6 @@ OWN_WIDTH = ("fp8_tensor", "fp8_block")
 
 
 def _is_plain(window: tuple[int, ...]) -> bool:
-    """Whether a window is known and not dilated, so that its op is a convolution of `Sizes`."""
     return bool(window) and Window(*window).dilation == 1
 
 

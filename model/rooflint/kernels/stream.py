@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rooflint.base.precision import bytes_per_element
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Constants, Decode, Prefill
 from rooflint.kernels.constants import Stream as Ramp
 from rooflint.kernels.kernel import Kernel, Terms, Times, Work
 from rooflint.kernels.shapes import Numbers, columns_of, memory_s, miss_share
@@ -34,8 +34,8 @@ def bytes_s(bytes_moved: Numbers, chip: Chip, constants: Ramp, *, warm: bool) ->
     return memory_s(bytes_moved, miss, chip, constants)
 
 
-def launch_s(chip: Chip, constants: Ramp) -> float:
-    """From one kernel of a graph to the next, beside its bytes. [s]"""
+def launch_s(chip: Chip, constants: Ramp | Prefill | Decode) -> float:
+    """From one kernel of a graph to the next, beside its work. [s]"""
     return constants.launch_clocks * chip.clock_s
 
 

@@ -117,7 +117,6 @@ def _laid(
 
 
 def _in_threads(hardware: Hardware, unit: ComputeUnit) -> bool:
-    """Whether the unit sits in groups that schedule warps."""
     warps = f"resident_warps.{unit.group}" in hardware.facts
     return warps or (hardware.traits.is_threaded and unit.circuit in ("tensor_core", "cuda_core"))
 
@@ -210,12 +209,10 @@ def _all(work: Workload) -> Rows:
 
 
 def _halves(work: Workload) -> tuple[Rows, Rows]:
-    """The products and the other ops."""
     return np.flatnonzero(is_product(work)), np.flatnonzero(~is_product(work))
 
 
 def _in_lines(work: Workload, ops: Rows, length: int, noun: str, array: UnitArray) -> Part:
-    """Ops whose outputs are cut in their order in memory."""
     return Part(ops, lines(work.elements_out[ops], length, noun), array)
 
 

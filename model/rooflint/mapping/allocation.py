@@ -270,12 +270,10 @@ class Allocation:
         return f"{blocks} in {waves} waves of {part.array.slots}, {self.last_units[op]} {part.array.name} in the last"
 
     def _place(self, op: int) -> tuple[Part, int]:
-        """The part that an op is in, and its row there."""
         part = next(part for part in self.parts if op in part.ops)
         return part, int(np.flatnonzero(part.ops == op)[0])
 
     def _each(self, column: Callable[[Part], Any], dtype: Any = np.int64) -> NDArray[Any]:
-        """A column that each part fills for its ops."""
         table = np.empty(len(self), dtype=dtype)
         for part in self.parts:
             table[part.ops] = column(part)

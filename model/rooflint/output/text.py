@@ -17,30 +17,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from rooflint.base.log_axis import LogAxis, drawable
+from rooflint.output import sections
 from rooflint.output.columns import GLUE, Styles, broken, columns, fitted, paragraph, plain
-from rooflint.output.sections import (
-    Bar,
-    Bars,
-    Curves,
-    Grid,
-    Heat,
-    Page,
-    Point,
-    Prose,
-    Roof,
-    Rooflines,
-    Table,
-    bars_table,
-    cell_text,
-    curves_table,
-    heat_table,
-    heaviest,
-    parts_of,
-    points_table,
-    roofs_table,
-    share_text,
-    with_unit,
-)
+from rooflint.output.sections import Bar, Bars, Curves, Grid, Heat, Page, Point, Prose, Roof, Rooflines, Table
 
 NARROWEST, WIDEST = 80, 120
 """A narrower terminal would have to break figures; in a wider one lines are long to read. [columns]"""
@@ -96,7 +75,7 @@ def table_text(table: Table) -> str:
         numeric = all(isinstance(row[position], int | float) for row in table.rows)
         grid.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in table.rows:
-        grid.add_row(*(Text(cell_text(cell).replace("\n", " ")) for cell in row))
+        grid.add_row(*(Text(sections.cell_text(cell).replace("\n", " ")) for cell in row))
     console = Console(highlight=False)
     if Measurement.get(console, console.options.update(max_width=ANY_WIDTH), grid).maximum > console.width:
         grid.padding = (0, 1, 0, 0)
@@ -144,7 +123,7 @@ class Axis:
 
 def chart(lines: Iterable[Line], letters: Iterable[Letter], x: Axis, y: Axis, width: int) -> Text:
     """The drawing with its axes, in that many columns."""
-    ticks = {_row(y, tick): with_unit(tick, y.unit) for tick in y.scale.ticks(ROWS // 3)}
+    ticks = {_row(y, tick): sections.with_unit(tick, y.unit) for tick in y.scale.ticks(ROWS // 3)}
     margin = max(map(cell_len, ticks.values()), default=0)
     columns = width - margin - 2
     drawing = Text.from_ansi(_drawing(lines, letters, x, y, columns))
@@ -180,7 +159,6 @@ def _drawing(lines: Iterable[Line], letters: Iterable[Letter], x: Axis, y: Axis,
 
 
 def _placed(letters: Iterable[Letter], x: Axis, y: Axis, columns: int) -> dict[tuple[int, int], Letter]:
-    """Letters by column and row."""
     placed: dict[tuple[int, int], Letter] = {}
     for letter in letters:
         if _drawable(letter.x, letter.y):
@@ -209,7 +187,7 @@ def _below(x: Axis, columns: int) -> Iterator[str]:
     """The line of the axis, the figures under it, and its name."""
     line, figures, end = ["─"] * columns, "", -1
     for tick in x.scale.ticks(columns // 10):
-        text, place = with_unit(tick, x.unit), _place(x, tick, columns, 2)
+        text, place = sections.with_unit(tick, x.unit), _place(x, tick, columns, 2)
         start = max(min(place - cell_len(text) // 2, columns - cell_len(text)), 0)
         if start > end:
             line[place], figures = "┬", figures.ljust(start) + text
@@ -228,7 +206,7 @@ LONGEST_LABEL = 24
 
 def bars_text(section: Bars, width: int) -> Iterator[RenderableType]:
     """The bars, then their figures, which are the legend, too."""
-    fills = {name: FILLS[number % len(FILLS)] for number, name in enumerate(parts_of(section))}
+    fills = {name: FILLS[number % len(FILLS)] for number, name in enumerate(sections.parts_of(section))}
     labels = _labels(section)
     beside = max((cell_len(line) for lines in labels for line in lines), default=0)
     whole = max((cell_len(plain(bar.shown)) for bar in section.bars), default=0)
@@ -238,7 +216,7 @@ def bars_text(section: Bars, width: int) -> Iterator[RenderableType]:
         drawn = _drawn(bar, fills, longest, width - beside - whole - 4)
         yield text.append_text(drawn).append(f"  {plain(bar.shown)}", "bold")
     yield Text("")
-    yield from fitted(_with_fills(bars_table(section), fills), width)
+    yield from fitted(_with_fills(sections.bars_table(section), fills), width)
 
 
 def _labels(section: Bars) -> list[list[str]]:
@@ -282,7 +260,7 @@ HEAT_COLOURS = ("", "", "", "yellow", "red")
 def heat_text(section: Heat, width: int) -> Iterator[RenderableType]:
     """The map and what its signs mean."""
     levels = _levels(section)
-    table = heat_table(section, BEST + "{}")
+    table = sections.heat_table(section, BEST + "{}")
     rows = [
         (str(name), *(f"{cell}{GLUE}{SHADES[level]}" for cell, level in zip(cells, levels[number], strict=True)))
         for number, (name, *cells) in enumerate(table.rows)
@@ -325,14 +303,14 @@ SHOWN = 16
 
 def roofline_text(section: Rooflines, width: int) -> Iterator[RenderableType]:
     """Capitals are roofs; small letters are points, of their roof where there are several."""
-    points = heaviest(section)
+    points = sections.heaviest(section)
     signs = _signs(section, points)
     yield _chart(section, points, signs, width)
     several = len(section.roofs) > 1
-    roofs = roofs_table(section)
+    roofs = sections.roofs_table(section)
     yield from fitted(_signed(roofs, string.ascii_uppercase) if several else roofs, width)
     yield Text("")
-    yield from fitted(_signed(points_table(section, points[:SHOWN]), signs), width)
+    yield from fitted(_signed(sections.points_table(section, points[:SHOWN]), signs), width)
     yield from _left_out(points, width)
 
 
@@ -345,7 +323,6 @@ def _signs(section: Rooflines, points: Sequence[Point]) -> Sequence[str]:
 
 
 def _signed(table: Table, signs: Iterable[str]) -> Table:
-    """With a column of letters in front."""
     rows = [(sign, *row) for sign, row in zip(signs, table.rows, strict=False)]
     return replace(table, columns=("", *table.columns), rows=tuple(rows))
 
@@ -356,7 +333,7 @@ def _left_out(points: Sequence[Point], width: int) -> Iterator[RenderableType]:
         sum(not _drawable(point.intensity_ops_per_byte, point.attained_ops_per_s) for point in points),
     )
     if rest:
-        share = share_text(sum(point.weight for point in rest), sum(point.weight for point in points))
+        share = sections.share_text(sum(point.weight for point in rest), sum(point.weight for point in points))
         yield paragraph(f"{len(rest)} more points, together {share} of the latency; other formats list them all", width)
     if hidden:
         yield paragraph(f"{hidden} of {len(points)} points are zero, and have no place on these axes", width)
@@ -403,7 +380,7 @@ def _roof(roof: Roof, x: LogAxis, y: LogAxis) -> list[tuple[float, float]]:
 def curves_text(section: Curves, width: int) -> Iterator[RenderableType]:
     """Capitals name the curves, in the drawing and in the table."""
     yield _curves_drawing(section, width)
-    table = curves_table(section)
+    table = sections.curves_table(section)
     first, *heads = table.columns
     named = [f"{sign}{GLUE}{head}" for sign, head in zip(_curves_signs(section), heads, strict=True)]
     yield from fitted(replace(table, columns=(first, *named)), width)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Self
+from typing import Self, TypeVar
 
 from rooflint.base import units
 from rooflint.base.errors import RooflintError
@@ -20,6 +20,8 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError, working_units
 from rooflint.prediction.predict import ROOFLINE, NotKnownError, Prediction, Setting, predict
 from rooflint.workloads.workload import Workload
+
+T = TypeVar("T")
 
 
 class CriterionError(RooflintError):
@@ -202,9 +204,7 @@ class Comparison:
 
     def leaders(self, by: str) -> tuple[Contender, ...]:
         """The best by a criterion or by balance, and all that equal it; none where it is known of no device."""
-        known = [(score, one) for one in self.able if (score := score_of(one.prediction, by)) is not None]
-        best = min((score for score, _ in known), default=0.0)
-        return tuple(one for score, one in known if math.isclose(score, best, rel_tol=1e-9))
+        return tuple(least((score_of(one.prediction, by), one) for one in self.able))
 
     def winner(self, by: str) -> Contender | None:
         """The one that leads alone; None in a tie, and where it is known of no device."""
@@ -269,6 +269,13 @@ def score_of(prediction: Prediction, by: str) -> float | None:
         return prediction.energy_per_sample_j * prediction.latency_s
     value = CRITERIA[by].of(prediction)
     return value if value is None or CRITERIA[by].less_is_better else -value
+
+
+def least(scored: Iterable[tuple[float | None, T]]) -> list[T]:
+    """What has the least score, and all that equal it; a score of None does not count."""
+    known = [(score, one) for score, one in scored if score is not None]
+    best = min((score for score, _ in known), default=0.0)
+    return [one for score, one in known if math.isclose(score, best, rel_tol=1e-9)]
 
 
 def flips(found: Comparison, otherwise: Comparison | None) -> Mapping[str, Contender]:

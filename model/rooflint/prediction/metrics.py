@@ -53,7 +53,6 @@ def red_flags(prediction: Prediction) -> Iterator[Flag]:
 
 
 def _of_units(prediction: Prediction) -> Iterator[Flag]:
-    """Idle units, and the additional time of idle slots and padding."""
     idle = 1 - prediction.utilization
     if idle > MOST_IDLE_UNITS:
         yield Flag("idle units", idle, f"{percent(idle)} of the units hold no work ({prediction.units} do)")

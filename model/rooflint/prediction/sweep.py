@@ -1,13 +1,12 @@
 """Batch sweeps: one network on one device over batches, the batch that suits it, and where devices change places."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
-from rooflint.prediction.comparison import Contender, Requirement, contend, score_of
+from rooflint.prediction.comparison import Contender, Requirement, contend, least, score_of
 from rooflint.prediction.metrics import batch_efficiency
 from rooflint.prediction.predict import Prediction, Setting
 from rooflint.workloads.workload import Workload
@@ -102,10 +101,7 @@ def _swept(
 
 def leader(sweeps: Sequence[BatchSweep], batch: int, by: str) -> BatchSweep | None:
     """The best of them at a batch by a criterion or by balance; None in a tie and where it is known of none."""
-    at_batch = [(found, one) for one in sweeps if (found := one.at(batch))]
-    scored = [(score, one) for found, one in at_batch if (score := score_of(found, by)) is not None]
-    best = min((score for score, _ in scored), default=0.0)
-    first = [one for score, one in scored if math.isclose(score, best, rel_tol=1e-9)]
+    first = least((score_of(found, by), one) for one in sweeps if (found := one.at(batch)))
     return first[0] if len(first) == 1 else None
 
 

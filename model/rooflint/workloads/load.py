@@ -179,7 +179,6 @@ def _program(file: Path, folder: Path, fresh: bool) -> Workload:
 
 
 def _captured(source: str | Path, shapes: Shapes = ()) -> Workload:
-    """The table of a saved program or of what a factory makes."""
     from rooflint.workloads.capture import user_model  # noqa: PLC0415  # torch only where it is needed
 
     return (

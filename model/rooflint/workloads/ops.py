@@ -314,16 +314,11 @@ def _convolution(arguments: Arguments, out: Tensor) -> Cost:
     return _conv_transpose(arguments, out) if arguments.get("transposed") else _conv(arguments, out)
 
 
-@_formula("addmm")
+@_formula("addmm", "baddbmm")
 def _addmm(arguments: Arguments, out: Tensor) -> Cost:
-    """A matrix product that starts at a bias."""
-    return _matmul({"self": arguments["mat1"], "mat2": arguments["mat2"]}, out)
-
-
-@_formula("baddbmm")
-def _baddbmm(arguments: Arguments, out: Tensor) -> Cost:
-    """A stack of matrix products that start at a bias."""
-    return _matmul({"self": arguments["batch1"], "mat2": arguments["batch2"]}, out)
+    """One product (mat1, mat2) or a stack of them (batch1, batch2) that starts at a bias."""
+    operand = "batch" if "batch1" in arguments else "mat"
+    return _matmul({"self": arguments[f"{operand}1"], "mat2": arguments[f"{operand}2"]}, out)
 
 
 @_formula("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")

@@ -136,7 +136,6 @@ def _row_problems(document: Document) -> Iterator[Problem]:
 
 
 def _flow_problems(document: Document) -> Iterator[Problem]:
-    """Problems of the data flow of a table whose rows are valid."""
     data = document.data
     if not _has_flow(data):
         return

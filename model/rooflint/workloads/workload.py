@@ -163,23 +163,16 @@ class Workload:
         def scaled(column: Counts, where: NDArray[np.bool_] | bool = True) -> Counts:
             return np.where(where, column // self.batch * samples, column)
 
-        return type(self)(
-            name=self.name,
+        return replace(
+            self,
             batch=samples,
-            op_names=self.op_names,
-            kinds=self.kinds,
             macs=scaled(self.macs),
             other_ops=scaled(self.other_ops),
             elements_in=scaled(self.elements_in),
-            elements_weight=self.elements_weight,
             elements_out=scaled(self.elements_out),
             m=scaled(self.m, self.gets_rows),
-            n=self.n,
-            k=self.k,
             groups=scaled(self.groups, ~self.gets_rows),
-            windows=self.windows,
             flow=self.flow and self.flow.scaled(samples, self.batch),
-            stacks_rows=self.stacks_rows,
         )
 
     def _most_samples(self) -> int:

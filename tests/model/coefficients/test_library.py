@@ -304,7 +304,7 @@ def test_the_facts_of_an_event_are_in_reach(events):
 
 def test_idle_power_is_a_share_of_tdp_in_a_state(events, energies):
     # 50 and 60 W of 300 with a context, 30 W without
-    spread = energies.read().idle_share("gpu", "context")
+    spread = energies.read().events("gpu").idle_share("context")
     assert (spread.low, spread.typical, spread.high) == pytest.approx((1 / 6, 11 / 60, 0.2))
     assert spread.dimension == DIMENSIONLESS
     assert events.idle_share().low == pytest.approx(0.1)

@@ -129,11 +129,11 @@ def test_every_kind_whose_control_is_modelled_has_its_events():
 def test_idle_power_is_known_by_state_of_all_kinds_but_one():
     # of an NPU nobody printed any
     with pytest.raises(UnknownCoefficientError, match=r"no idle power of the kind npu is known in any state"):
-        SHIPPED.idle_share("npu")
-    bare, held = SHIPPED.idle_share("gpu", "no_context"), SHIPPED.idle_share("gpu", "context")
+        SHIPPED.events("npu").idle_share()
+    bare, held = SHIPPED.events("gpu").idle_share("no_context"), SHIPPED.events("gpu").idle_share("context")
     assert bare.high < held.low
     assert 0.15 < held.typical < 0.25
-    assert SHIPPED.idle_share("cpu", "no_load").high < 0.25
+    assert SHIPPED.events("cpu").idle_share("no_load").high < 0.25
 
 
 def test_a_device_of_our_own_idles_as_the_share_of_its_kind_says():
@@ -150,7 +150,7 @@ def test_a_device_of_our_own_idles_as_the_share_of_its_kind_says():
     ):
         hardware = SHIPPED.registry.get(device)
         share = hardware.facts["powers.idle"].value / hardware.facts["tdp"].value
-        assert share == pytest.approx(SHIPPED.idle_share(hardware.kind).only(name).high)
+        assert share == pytest.approx(SHIPPED.events(hardware.kind).idle_share().only(name).high)
 
 
 def test_a_gpu_is_launched_faster_the_less_the_host_does():

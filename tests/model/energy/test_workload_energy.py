@@ -89,7 +89,7 @@ def test_idle_power_is_that_of_the_device_or_a_share_of_what_it_is_rated_for():
     # H100 SXM5: 145 W with a context; A100: 142.5 of 700 W of an H100 is the typical share, of 400 W 81.4
     measured = idle_w(REGISTRY.get("nvidia/h100-sxm5-80gb"), COEFFICIENTS)
     assert (measured.low, measured.typical, measured.high) == (145, 145, 145)
-    share = COEFFICIENTS.idle_share("gpu", "context")
+    share = COEFFICIENTS.events("gpu").idle_share("context")
     shared = idle_w(REGISTRY.get("nvidia/a100-sxm4-80gb"), COEFFICIENTS)
     assert shared.typical == near(400 * share.typical)
     assert (shared.low, shared.high) == (near(400 * share.low), near(400 * share.high))

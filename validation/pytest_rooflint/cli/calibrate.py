@@ -65,7 +65,7 @@ def device(
         str, typer.Option("--precision", "-p", help="bf16 or fp16; by default the first in the recording.")
     ] = "",
     save: Annotated[Path | None, typer.Option(help="YAML for rooflint explain gemm --calibration.")] = None,
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
@@ -259,7 +259,7 @@ def regressions(
         float, typer.Option(help="Share of a family's rows that may regress.", min=0, max=1)
     ] = REGRESSION_TOLERANCE,
     rows: Annotated[int, typer.Option(help="Rows of each regime of each device.", min=1)] = ROWS,
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
 ) -> None:
     """List measured rows that a revision predicts well and this tree predicts badly; status 1 if a family fails.

@@ -344,7 +344,7 @@ def _factor(value: float) -> str:
 
 
 def power(
-    form: options.Form = "",
+    form: options.Format = "",
     output: options.Output = None,
     golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
     specs: Specs = None,

@@ -124,7 +124,6 @@ def _read(node: Any, data: set[Any], op: str) -> tuple[int, int]:
 
 
 def _operands(node: Any) -> list[Any]:
-    """What an op reads."""
     written = _written_into(node)
     unread = written if op_name(node) in WRITES or written in node.kwargs.values() else None
     return [source for source in node.all_input_nodes if source is not unread]
@@ -139,7 +138,6 @@ def _kept_elements(constants: set[Any]) -> int:
 
 
 def _returned(program: Any) -> list[Any]:
-    """What the network gives back to its caller."""
     names = set(program.graph_signature.user_outputs)
     return [node for node in program.graph.output_node().all_input_nodes if node.name in names]
 
@@ -258,7 +256,6 @@ def _base(node: Any) -> Any:
 
 
 def _views(base: Any) -> set[Any]:
-    """A tensor and all that look at it."""
     found, new = {base}, [base]
     while new:
         looking = new.pop()
