@@ -14,12 +14,10 @@ from rooflint.output.sections import (
     Bar,
     Bars,
     Curves,
-    Grid,
     Heat,
     Page,
     Part,
     Point,
-    Prose,
     Roof,
     Rooflines,
 )
@@ -78,17 +76,9 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], strong: Sequen
     }
 
 
-def _prose(section: Prose) -> list[str]:
-    """Sentences in which a number stays with its unit."""
-    return [_glued(sentence) for sentence in section.sentences]
-
-
 def _glued(text: str) -> str:
+    """A text in which a number stays with its unit."""
     return _NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
-
-
-def _grid(section: Grid) -> Mapping[str, Any]:
-    return _table(section.table.columns, section.table.rows, section.strong)
 
 
 # ---- bars
@@ -166,52 +156,29 @@ def _rooflines(section: Rooflines) -> Mapping[str, Any]:
     several = len(section.roofs) > 1
     points = sorted(section.points, key=lambda point: -point.weight)
     numbers = {roof.name: number for number, roof in enumerate(section.roofs)}
-    lines = _roofs(section)
+    letters = _letters(len(section.roofs))
+    lines = list(map(_roof, section.roofs, letters))
     marks = [_mark(point, points, numbers, several) for point in points]
     return {
         "charts": drawings(lines, marks, Scale("intensity", "op/B", prefixed=False), Scale("attained", "OP/s")),
         "named": False,
-        "legend": list(zip(_letters(len(lines)), [_glued(line.title) for line in lines], strict=True)),
+        "legend": list(zip(letters, [_glued(line.title) for line in lines], strict=True)),
         "hidden": sum(not (drawable(p.intensity_ops_per_byte) and drawable(p.attained_ops_per_s)) for p in points),
         "count": len(points),
         "table": _points_table(points, several),
     }
 
 
-def _ridge(roof: Roof) -> float:
-    return roof.peak_ops_per_s / roof.bandwidth_bytes_per_s if roof.bandwidth_bytes_per_s else math.inf
-
-
-def _roofs(section: Rooflines) -> list[Line]:
-    letters = _letters(len(section.roofs))
-    return [
-        Line(roof.name, letter, _around_knee(roof), _roof_title(roof), _knee(roof))
-        for roof, letter in zip(section.roofs, letters, strict=True)
-    ]
-
-
-def _around_knee(roof: Roof) -> list[tuple[float, float]]:
-    """What the axes have to show of a roof: a bit of its slope and of its plateau."""
-    ridge, peak = _ridge(roof), roof.peak_ops_per_s
-    return [(ridge / 4, peak / 4), (ridge, peak), (ridge * 2, peak)] if _knee(roof) else []
-
-
-def _knee(roof: Roof) -> tuple[float, float, str] | None:
-    ridge = _ridge(roof)
-    if not drawable(ridge) or not drawable(roof.peak_ops_per_s):
-        return None
-    return ridge, roof.peak_ops_per_s, f"ridge {format_quantity(ridge, OPS_PER_BYTE)}"
-
-
-def _roof_title(roof: Roof) -> str:
-    ridge = _ridge(roof)
-    figures = [
-        format_quantity(roof.peak_ops_per_s, OPS_PER_S),
-        format_quantity(roof.bandwidth_bytes_per_s, BYTES_PER_S),
-    ]
-    if drawable(ridge):
-        figures.append(f"ridge {format_quantity(ridge, OPS_PER_BYTE)}")
-    return f"{roof.name}: {', '.join(figures)}"
+def _roof(roof: Roof, letter: str) -> Line:
+    """A roof, with its knee where that has a place on logarithmic axes."""
+    peak, bandwidth = roof.peak_ops_per_s, roof.bandwidth_bytes_per_s
+    ridge = peak / bandwidth if bandwidth else math.inf
+    title = f"{roof.name}: {format_quantity(peak, OPS_PER_S)}, {format_quantity(bandwidth, BYTES_PER_S)}"
+    if not drawable(ridge):
+        return Line(roof.name, letter, [], title)
+    knee = f"ridge {format_quantity(ridge, OPS_PER_BYTE)}"
+    places = [(ridge / 4, peak / 4), (ridge, peak), (ridge * 2, peak)]  # a bit of its slope and of its plateau
+    return Line(roof.name, letter, places, f"{title}, {knee}", (ridge, peak, knee))
 
 
 def _mark(point: Point, points: Sequence[Point], numbers: Mapping[str, int], several: bool) -> Mark:
@@ -275,8 +242,8 @@ def _curves_table(section: Curves, x: Scale, y: Scale) -> Mapping[str, Any]:
 
 
 _VIEWS: dict[str, Callable[[Any], Any]] = {
-    "prose": _prose,
-    "grid": _grid,
+    "prose": lambda prose: list(map(_glued, prose.sentences)),
+    "grid": lambda grid: _table(grid.table.columns, grid.table.rows, grid.strong),
     "bars": _bars,
     "heat": _heat,
     "rooflines": _rooflines,

@@ -260,7 +260,10 @@ def _inner_labels(frame: _Frame, lines: Sequence[Line], marks: Sequence[Mark], m
     """Of a lone roof's knee, and of the heaviest points where one has room beside, above or below."""
     named = [mark for mark in marks if mark.label]
     taken = [_around(frame, mark) for mark in marks] + [box for line in lines for box in _along(frame.places(line))]
-    labels = [_knee_label(frame, *lines[0].knee)] if len(lines) == 1 and lines[0].knee else []
+    labels = []
+    if len(lines) == 1 and lines[0].knee:  # at the foot of its drop
+        knee_x, _ = frame.at(lines[0].knee[:2])
+        labels.append(Label(round(knee_x - 5, 1), frame.y.start - 7, lines[0].knee[2], "end"))
     taken += [_box(label.x - LETTER_WIDTH * len(label.text), label.y, label.text) for label in labels]
     room = most
     for mark in sorted(named, key=lambda mark: -mark.size):
@@ -268,12 +271,6 @@ def _inner_labels(frame: _Frame, lines: Sequence[Line], marks: Sequence[Mark], m
             labels.append(label)
             room -= 1
     return labels
-
-
-def _knee_label(frame: _Frame, x: float, y: float, text: str) -> Label:
-    """At the foot of its drop."""
-    a, _ = frame.at((x, y))
-    return Label(round(a - 5, 1), frame.y.start - 7, text, "end")
 
 
 def _around(frame: _Frame, mark: Mark) -> _Box:

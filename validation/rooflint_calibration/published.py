@@ -126,7 +126,6 @@ class Published:
         return np.asarray(self.seconds >= self.spec.from_us * 1e-6)
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(self.seconds)
 
 
@@ -285,5 +284,4 @@ def _products(table: Published) -> Shapes:
 
 
 def _convolutions(table: Published) -> convolution.Sizes:
-    """The sizes of a table of convolutions."""
     return convolution.convolution(**{name: column for name, column in table.sizes.items() if name != RAN})

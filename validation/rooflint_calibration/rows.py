@@ -46,7 +46,6 @@ class Rows:
         return np.asarray(self.sizes[:, self.columns.index(column)])
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(self.seconds)
 
     @property
@@ -69,12 +68,12 @@ class Rows:
         columns = np.concatenate([self.sizes.T, np.zeros((6 - self.sizes.shape[1], len(self)))])
         return hashed(*(columns[::2] * 2.0**20 + columns[1::2]))
 
-    def without(self, wrong: Mapping[str, Mask]) -> "Rows":
-        """The rows that no reason applies to; each row is counted under its first."""
+    def without(self, wrong: Mapping[str, Mask | bool]) -> "Rows":
+        """The rows that no reason applies to; each row is counted under its first. True applies to all."""
         left, dropped = np.ones(len(self), bool), dict(self.dropped)
         for why, rows in wrong.items():
             dropped[why] = dropped.get(why, 0) + int((rows & left).sum())
-            left &= ~rows
+            left &= np.logical_not(rows)
         return replace(self.only(left), dropped=dropped)
 
     def label(self, row: int) -> str:
@@ -129,27 +128,22 @@ class Table:
 def read(data: Path, device: str, table: Table) -> Rows:
     """The best time of each row of the op. Raises RooflintError if there is none."""
     folder, dropped = data / folder_of(device), Counter[str]()
-    found = [_kept(file, table, dropped) for file in sorted(folder.glob(table.pattern))]
-    sizes = np.concatenate([one for one, _ in found]) if found else np.empty((0, len(table.sizes)))
-    if not len(sizes):
+    found = [_of_file(file, device, table) for file in sorted(folder.glob(table.pattern))]
+    if not any(map(len, found)):
         raise RooflintError(f"{folder}: want rows in {table.pattern}, found none")
-    seconds = np.concatenate([one for _, one in found])
-    kept, which = np.unique(sizes, axis=0, return_inverse=True)
+    for one in found:
+        dropped.update(one.dropped)
+    kept, which = np.unique(np.concatenate([one.sizes for one in found]), axis=0, return_inverse=True)
     best = np.full(len(kept), np.inf)
-    np.minimum.at(best, which.ravel(), seconds)
+    np.minimum.at(best, which.ravel(), np.concatenate([one.seconds for one in found]))
     return Rows(device, table.columns, kept, best, dict(dropped))
 
 
-def _kept(file: Path, table: Table, dropped: Counter[str]) -> tuple[Numbers, Numbers]:
-    """Sizes and seconds of the rows of a file that are the op."""
+def _of_file(file: Path, device: str, table: Table) -> Rows:
+    """The rows of a file that are the op."""
     columns = _columns(file, table)
-    left = np.ones(len(columns["latency"]), bool)
-    for why, rows in table.why_not(columns, file).items():
-        mask = np.broadcast_to(np.asarray(rows, bool), left.shape)
-        dropped[why] += int((mask & left).sum())
-        left &= ~mask
     sizes = np.stack([np.asarray(columns[name], float) for name in table.sizes], axis=1)
-    return sizes[left], columns["latency"][left] * 1e-3
+    return Rows(device, table.columns, sizes, columns["latency"] * 1e-3).without(table.why_not(columns, file))
 
 
 def _columns(file: Path, table: Table) -> dict[str, Any]:

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
+from rooflint.base.log_axis import LogAxis, drawable
 from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published
 from rooflint_report.sections.coverage import blind_spots
 from rooflint_report.sections.section import Page, tally
 from rooflint_report.verdicts import Verdict
+
+AXIS_WIDTH = 120
+"""[px]"""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,6 @@ def _ladder(unit: str, at: str | None, peaks: list[Peak]) -> Ladder:
 
 
 def _most_common(factors: list[Factor]) -> tuple[Factor, int]:
-    """Find the factor that occurs most often, and say how often."""
     best = max(factors, key=factors.count)
     return best, factors.count(best)
 
@@ -181,24 +184,17 @@ class Sheet:
         return [file for file in dict.fromkeys(files) if file and file != device.file]
 
 
-@dataclass(frozen=True)
-class DecadeAxis:
-    """Whole powers of ten from `low` to `high` over `width` pixels; the same axis for every device."""
-
-    low: int
-    high: int
-    width: int = 120
+class DecadeAxis(LogAxis):
+    """Whole powers of ten; the same axis for every device."""
 
     def x(self, value: float | None) -> int | None:
         """Pixel of a positive value, None where there is none."""
-        if value is None or not 0 < value < math.inf:
-            return None
-        return round(self.width * (math.log10(value) - self.low) / (self.high - self.low))
+        return None if value is None or not drawable(value) else round(AXIS_WIDTH * self.share(value))
 
 
 def decade_axis(values: Iterable[float | None]) -> DecadeAxis:
     """Find the narrowest whole decades that hold all positive values."""
-    logs = [math.log10(v) for v in values if v is not None and 0 < v < math.inf]
+    logs = [math.log10(v) for v in values if v is not None and drawable(v)]
     low = math.floor(min(logs, default=0.0))
     return DecadeAxis(low, max(math.ceil(max(logs, default=1.0)), low + 1))
 

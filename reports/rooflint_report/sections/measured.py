@@ -118,7 +118,11 @@ def _against(rows: Sequence[MeasuredRow]) -> Plot | None:
 def _over_size(rows: Sequence[MeasuredRow]) -> Plot | None:
     """Efficiency of products over their size."""
     several = len({row.library for row in rows if row.size}) > 1
-    points = _points(rows, lambda row: _series(row, several), lambda row: (row.size or 0.0, _percent(row)))
+    points = _points(
+        rows,
+        lambda row: f"{row.precision} {row.library}" if several else str(row.precision),
+        lambda row: (row.size or 0.0, _percent(row)),
+    )
     sizes = [mark.x for mark in points.marks]
     lines = [
         Line(name, name, _best_of_each((mark.x, mark.y) for mark in points.marks if mark.series == number), name)
@@ -191,10 +195,6 @@ def _percent(row: MeasuredRow) -> float:
 
 def _precision(row: MeasuredRow) -> str:
     return row.precision or STREAMS
-
-
-def _series(row: MeasuredRow, several: bool) -> str:
-    return f"{row.precision} {row.library}" if several else str(row.precision)
 
 
 def _title(row: MeasuredRow) -> str:

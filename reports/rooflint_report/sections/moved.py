@@ -15,8 +15,8 @@ MOST = 400
 OCTAVES = 2.0
 """From the middle of the scale to its ends: a quarter and four times."""
 
-WIDTH, HEIGHT = 120, 12
-"""Of the drawing of a range of factors."""
+WIDTH = 120
+"""Of the drawing of a range of factors. [px]"""
 
 _LEAST = 3.0
 """Width of a range that would be too narrow to see."""

@@ -47,8 +47,14 @@ def view(page: Page) -> Slack | None:
 
 def slack_of(verdicts: list[Verdict]) -> Slack:
     """Arrange the claims of a run; exact ones have no slack to speak of."""
-    passing = [v for v in verdicts if v.outcome == "pass" and v.slack is not None and not _is_exact(v)]
-    loose = sorted((v for v in verdicts if v.tolerance and v.tolerance.loose), key=_loosest_first)
+    passing = [
+        v
+        for v in verdicts
+        if v.outcome == "pass" and v.slack is not None and v.tolerance and v.tolerance.kind != "exact"
+    ]
+    loose = sorted(
+        (v for v in verdicts if v.tolerance and v.tolerance.loose), key=lambda v: (not _is_stale(v), -width(v))
+    )
     return Slack(
         bars=_bars([min(max(v.slack or 0.0, 0.0), 1.0) for v in passing]),
         nearest=sorted(passing, key=lambda v: v.slack or 0.0)[:IN_SIGHT],
@@ -66,16 +72,8 @@ def width(verdict: Verdict) -> float:
     return max(expected.high / expected.value - 1, 1 - expected.low / expected.value)
 
 
-def _is_exact(verdict: Verdict) -> bool:
-    return verdict.tolerance is None or verdict.tolerance.kind == "exact"
-
-
 def _is_stale(verdict: Verdict) -> bool:
     return verdict.tolerance is not None and verdict.tolerance.stale is not None
-
-
-def _loosest_first(verdict: Verdict) -> tuple[bool, float]:
-    return not _is_stale(verdict), -width(verdict)
 
 
 def _bars(slacks: list[float]) -> list[Bar]:

@@ -45,9 +45,14 @@ class Gpu(ABC):
         """The driver and its version, as far as known."""
         return {}
 
+    @abstractmethod
+    def throttle(self) -> tuple[str, ...] | Unavailable:
+        """What holds the clock back just now, set limits included."""
+
     def reasons(self) -> tuple[str, ...]:
         """What holds the clock back just now without having been set; none where the driver does not report it."""
-        return ()
+        found = self.throttle()
+        return () if isinstance(found, Unavailable) else tuple(one for one in found if one not in CHOSEN)
 
     def violations(self) -> dict[str, int]:
         """Counters of what held the clock back, as far as they can be read from sample to sample."""
@@ -83,6 +88,10 @@ class UnreadableGpu(Gpu):
         )
 
     def power(self) -> Unavailable:
+        """The reason."""
+        return self.reason
+
+    def throttle(self) -> Unavailable:
         """The reason."""
         return self.reason
 
@@ -134,8 +143,10 @@ class NvidiaGpu(Gpu):
         found = {
             "board part": self._value("BoardPartNumber"),
             "vbios": self._value("VbiosVersion"),
-            "compute capability": self._value("CudaComputeCapability", then=_version),
-            "memory MiB": self._value("MemoryInfo", then=_mib),
+            "compute capability": self._value(
+                "CudaComputeCapability", then=lambda numbers: ".".join(map(str, numbers))
+            ),
+            "memory MiB": self._value("MemoryInfo", then=lambda memory: int(memory.total) >> 20),
             "power limit W": self._value("EnforcedPowerLimit", then=_watts),
             "default power limit W": self._value("PowerManagementDefaultLimit", then=_watts),
             "max SM clock MHz": self._value("MaxClockInfo", SM),
@@ -164,14 +175,9 @@ class NvidiaGpu(Gpu):
             temperature_c=self._number("Temperature", 0),
             power_w=self._number("PowerUsage", scale=MILLI),
             power_limit_w=self._number("EnforcedPowerLimit", scale=MILLI),
-            throttle=self._throttle(),
+            throttle=self.throttle(),
             load=load,
         )
-
-    def reasons(self) -> tuple[str, ...]:
-        """What holds the clock back just now without having been set; none where the driver does not report it."""
-        found = self._throttle()
-        return () if isinstance(found, Unavailable) else tuple(one for one in found if one not in CHOSEN)
 
     def violations(self) -> dict[str, int]:
         """Time for which power and heat held the clock back since the driver was loaded, as far as counted. [ns]"""
@@ -188,7 +194,8 @@ class NvidiaGpu(Gpu):
             return power_w
         return SampledSource("nvml power", lambda: _or_lost(self._number("PowerUsage", scale=MILLI)))
 
-    def _throttle(self) -> tuple[str, ...] | Unavailable:
+    def throttle(self) -> tuple[str, ...] | Unavailable:
+        """The clocks event reasons."""
         bits = self._device("CurrentClocksEventReasons")
         if isinstance(bits, Unavailable):  # the name that it had before 2023
             bits = self._device("CurrentClocksThrottleReasons")
@@ -206,12 +213,10 @@ class NvidiaGpu(Gpu):
         return self._call(f"nvmlDeviceGet{what}", self.handle, *arguments)
 
     def _call(self, function: str, *arguments: Any) -> Any:
-        """The answer, or Unavailable with the driver's message."""
-        ask = getattr(self.nvml, function, None)
-        if ask is None:
+        if not hasattr(self.nvml, function):
             return Unavailable(reason=f"this nvidia-ml-py has no {function}")
         try:
-            return ask(*arguments)
+            return getattr(self.nvml, function)(*arguments)
         except self.nvml.NVMLError as error:
             return Unavailable(reason=f"NVML: {function}: {error}")
 
@@ -244,14 +249,6 @@ def _handle(nvml: Any, index: int, visible: str | None) -> Any:
     if names[index].isdecimal():
         return nvml.nvmlDeviceGetHandleByIndex(int(names[index]))
     return nvml.nvmlDeviceGetHandleByUUID(names[index])
-
-
-def _version(numbers: tuple[int, int]) -> str:
-    return ".".join(map(str, numbers))
-
-
-def _mib(memory: Any) -> int:
-    return int(memory.total) >> 20
 
 
 def _watts(milliwatts: int) -> float:
@@ -318,14 +315,9 @@ class AmdGpu(Gpu):
             temperature_c=self._temperature_c(),
             power_w=self._power_w(),
             power_limit_w=Unavailable(reason="AMD SMI gives the limit in watts or in microwatts, by its version"),
-            throttle=self._throttle(),
+            throttle=self.throttle(),
             load=load,
         )
-
-    def reasons(self) -> tuple[str, ...]:
-        """What holds the clock back just now; none where the driver does not report it."""
-        found = self._throttle()
-        return () if isinstance(found, Unavailable) else found
 
     def power(self) -> CounterSource | SampledSource | Unavailable:
         """The energy counter; else the power, sampled."""
@@ -366,7 +358,8 @@ class AmdGpu(Gpu):
         found = self._call("amdsmi_get_temp_metric", self.handle, *arguments)
         return found if isinstance(found, Unavailable) else float(found)
 
-    def _throttle(self) -> tuple[str, ...] | Unavailable:
+    def throttle(self) -> tuple[str, ...] | Unavailable:
+        """The active violations."""
         found = self._call("amdsmi_get_violation_status", self.handle)
         if isinstance(found, Unavailable):
             return found
@@ -380,11 +373,10 @@ class AmdGpu(Gpu):
         return Unavailable(reason=f"AMD SMI: {function} returned no {field}") if value in MISSING else value
 
     def _call(self, function: str, *arguments: Any) -> Any:
-        ask = getattr(self.smi, function, None)
-        if ask is None:
+        if not hasattr(self.smi, function):
             return Unavailable(reason=f"this amdsmi has no {function}")
         try:
-            return ask(*arguments)
+            return getattr(self.smi, function)(*arguments)
         except self.smi.AmdSmiException as error:
             return Unavailable(reason=f"AMD SMI: {function}: {error}")
 

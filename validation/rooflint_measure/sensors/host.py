@@ -105,13 +105,9 @@ def _hwmon(root: Path) -> list[int]:
 
 
 def _zones(root: Path) -> list[int]:
-    zones = [zone for zone in (root / "sys/class/thermal").glob("thermal_zone*") if _is_of_processor(zone)]
+    kinds = {zone: read_text(zone / "type") or "" for zone in (root / "sys/class/thermal").glob("thermal_zone*")}
+    zones = [zone for zone, kind in kinds.items() if kind.replace("-", "_").startswith(("cpu", *SENSORS))]
     return [value for zone in zones if (value := read_int(zone / "temp")) is not None]
-
-
-def _is_of_processor(zone: Path) -> bool:
-    kind = (read_text(zone / "type") or "").replace("-", "_")
-    return kind.startswith(("cpu", *SENSORS))
 
 
 # ---- Time that others had

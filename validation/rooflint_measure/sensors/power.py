@@ -125,7 +125,6 @@ class CounterSource(PowerSource):
         return (last_j - first_j) / (last_s - first_s)
 
     def _measured(self, run: Callable[[], int]) -> Run:
-        """The difference of the counter."""
         begin_s, begin_j = self._clock(), self._read_j()
         calls = run()
         end_s, end_j = self._clock(), self._read_j()
@@ -209,7 +208,6 @@ class SampledSource(PowerSource):
         self._read_w, self._interval_s = read_w, interval_s
 
     def _measured(self, run: Callable[[], int]) -> Run:
-        """The integral."""
         with Samples(self._read_w, self._clock, self._interval_s) as samples:
             calls = run()
         if samples.lost:

@@ -95,16 +95,13 @@ class EventClock:
         return self._between(call, 1)
 
     def _between(self, call: Call, calls: int) -> float:
-        begin, end = self._event(), self._event()
+        begin, end = (self.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         for _ in repeat(None, calls):
             call()
         end.record()
         end.synchronize()
         return float(begin.elapsed_time(end)) / 1e3  # milliseconds
-
-    def _event(self) -> Any:
-        return self.cuda.Event(enable_timing=True)
 
 
 @dataclass(frozen=True)

@@ -59,14 +59,11 @@ class Search:
     """Every shape that was tried, with its rate. [op/s]"""
 
     rate: Rate
-    multiple: int = 64
-    """All sizes are multiples of it, so that tiles and vectors are full."""
     rates: dict[Shape, float] = field(default_factory=dict)
 
-    def try_shape(self, shape: Shape) -> float:
-        """Its best rate so far, after one more trial; 0 where there is none. [op/s]"""
+    def try_shape(self, shape: Shape) -> None:
+        """One more trial; the best of a shape counts, or 0 where it does not run."""
         self.rates[shape] = max(self.rate(shape) or 0.0, self.rates.get(shape, 0.0))
-        return self.rates[shape]
 
     @property
     def best(self) -> Shape:
@@ -82,8 +79,9 @@ def search(rate: Rate, first: int, last: int, multiple: int = 64) -> Search:
     """Squares in powers of two up to the last, then neighbours of the best until none is faster.
 
     A neighbour that is faster by more than 1 % is the new best; the search ends where the two best agree within that.
+    The sides of neighbours are multiples of `multiple`, so that tiles and vectors are full.
     """
-    found = Search(rate, multiple)
+    found = Search(rate)
     size = first
     while size <= last:
         found.try_shape((size, size, size))
@@ -147,7 +145,7 @@ def probe(kernel: Kernel, clock: Clock | None = None) -> float:
             call()
             took_s = _best(call, clock, PROBE_S)
         except (RuntimeError, NotImplementedError, TypeError, AttributeError, ValueError) as error:
-            raise NotMeasuredError(_reason(error)) from error
+            raise NotMeasuredError(first_line(error)) from error
         rate = OPS_PER_MAC * size**3 / took_s
         if took_s > PROBE_S:
             break
@@ -241,7 +239,7 @@ def _together(kernel: Kernel, pairs: Iterable[tuple[str, Shape]]) -> Iterator[tu
             return
 
 
-def _reason(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """The first line of a library's message, which may be long."""
     text = str(error).strip().split("\n")[0]
     return (text[:160] or type(error).__name__).rstrip(". ")

@@ -10,7 +10,7 @@ from typing import Any
 from rooflint_measure.record import Measurement, Network, Unavailable
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
-from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak, clock_of
+from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak, clock_of, first_line
 from rooflint_measure.stopwatches.products import SEED, import_torch
 from rooflint_measure.stopwatches.timing import Plan, measure
 
@@ -108,7 +108,7 @@ def prepared(module: Callable[[], Any], shape: tuple[int, ...], setting: Setting
         call()
         return graphed(call, torch.cuda) if setting.graph else call
     except Exception as error:  # a compiler, a backend and a driver each raise their own
-        raise NotMeasuredError(_first_line(error)) from error
+        raise NotMeasuredError(f"{type(error).__name__}: {first_line(error)}") from error
 
 
 def _inference(run: Callable[[Any], object], draw: Any) -> Call:
@@ -144,8 +144,3 @@ def _flusher(cache_bytes: int, device: str) -> Call:
     """Reads and writes twice as much as the cache of a device holds."""
     much = import_torch().ones(2 * cache_bytes // 4, device=device)
     return lambda: much.add_(1.0)
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return f"{type(error).__name__}: {lines[0][:160]}".rstrip(". ")

@@ -44,10 +44,10 @@ def measured(
     """NumPy's peak in that precision. Raises NotMeasuredError with the last line of the process."""
     unset = {name: os.environ[name] for name in OVERRIDES if name in os.environ}
     request = Request(precision=precision, plan=plan or Plan(), search_s=search_s, energy_s=energy_s, unset=unset)
-    command, longest_s = [sys.executable, "-m", "rooflint_measure.stopwatches.numpy_process"], limit_s(request)
+    longest_s = SPARE_S + 2 * (search_s + request.plan.limit_s + energy_s)
     try:
         done = subprocess.run(
-            command,
+            [sys.executable, "-m", "rooflint_measure.stopwatches.numpy_process"],
             input=request.model_dump_json(),
             env=environment(os.environ, threads),
             capture_output=True,
@@ -64,11 +64,6 @@ def measured(
         return Measurement.model_validate_json(done.stdout)
     except ValueError:
         raise NotMeasuredError("the process that loads it printed something besides its measurement") from None
-
-
-def limit_s(request: Request) -> float:
-    """Longest time that such a process may take. [s]"""
-    return SPARE_S + 2 * (request.search_s + request.plan.limit_s + request.energy_s)
 
 
 def environment(given: Mapping[str, str], threads: int = 0) -> dict[str, str]:
@@ -102,11 +97,5 @@ def answer(request: Request, watching: Observer) -> Measurement:
     return found.model_copy(update={"details": {**found.details, "core": corename() or "not known", **unset}})
 
 
-def main() -> None:
-    """Read a request, write a measurement."""
-    request = Request.model_validate_json(sys.stdin.read())
-    sys.stdout.write(answer(request, observer("cpu")).model_dump_json())
-
-
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(answer(Request.model_validate_json(sys.stdin.read()), observer("cpu")).model_dump_json())
