@@ -13,7 +13,7 @@ from rooflint_measure.stopwatches import gemm
 from rooflint_measure.stopwatches.clocks import Call, HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.products import Kernel, Shape, kernels
-from rooflint_measure.stopwatches.timing import Plan, take, take_in_turn
+from rooflint_measure.stopwatches.timing import Plan, take_in_turn
 
 LOOK = Plan(sample_s=0.003, samples=12, warm_up_s=0.003, limit_s=0.3, least=3)
 FINAL = Plan(sample_s=0.003, samples=150, warm_up_s=0.05, limit_s=20.0, least=20)
@@ -42,7 +42,7 @@ def swept(some: list[Kernel]) -> list[tuple[str, Shape, Call]]:
     for kernel in some:
         for name, make in kernel.calls.items():
             for shape in shapes():
-                rate = _work(shape) / take(make(shape), plan=LOOK).best_s
+                rate = _work(shape) / take_in_turn([make(shape)], plan=LOOK)[0].best_s
                 found.append((rate, f"{kernel.library} {name}", shape, make))
     found.sort(key=lambda one: -one[0])
     return [(name, shape, make(shape)) for _, name, shape, make in found[:KEPT]]

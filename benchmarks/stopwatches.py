@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
-from rooflint_measure.stopwatches.timing import Plan, take
+from rooflint_measure.stopwatches.timing import Plan, take_in_turn
 
 LENGTHS_S = (20e-6, 1e-3)
 FOLDER, LENGTH = "STOPWATCHES_FOLDER", "STOPWATCHES_LENGTH_S"
@@ -77,7 +77,7 @@ SHORT = Plan(sample_s=1e-3, samples=500)
 def ours(length_s: float, plan: Plan | None = None) -> Said:
     """Reports the least sample."""
     wait = Wait(length_s)
-    samples = take(wait.call, plan=plan or Plan())
+    (samples,) = take_in_turn([wait.call], plan=plan or Plan())
     waited_s = last(wait.waited_ns, len(samples.seconds), samples.calls)
     return Said(list(samples.seconds), waited_s, samples.best_s)
 

@@ -5,7 +5,7 @@ each figure moves from the shared value only as far as its products can tell the
 the three figures is how much the errors on published rows of a GPU fall.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -233,22 +233,17 @@ REGIME_LABELS: Mapping[str, str] = {
 """Regimes in a sentence."""
 
 
-def benefit(
-    device: str,
-    data: Path,
-    registry: Registry,
-    file: ConstantsFile,
-    anchors_of: Callable[[Rows], Rows] = of_published,
-) -> Benefit:
+def benefit(device: str, data: Path, registry: Registry, file: ConstantsFile, anchors: Rows | None = None) -> Benefit:
     """On all rows of a published device, by constants fitted without its family. Raises RooflintError.
 
-    `anchors_of` returns the anchors for the published rows: by default those among them.
+    The anchors are those among the published rows unless others are given.
     """
     topic = TOPICS["gemm"]
     chip = topic.chip(registry, device)
     measured = topic.read(data, device, chip)
     before = Setting(chip, file.without(family_of(device)), topic.precision)
-    times = [one.predicted_s(measured) for one in (before, before.with_(own_figures(anchors_of(measured), before)))]
+    own = own_figures(of_published(measured) if anchors is None else anchors, before)
+    times = [one.predicted_s(measured) for one in (before, before.with_(own))]
     found = {}
     for regime in topic.regimes:
         rows = topic.inside(regime, measured.sizes)

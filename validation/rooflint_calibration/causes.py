@@ -104,7 +104,6 @@ def likeness(case: KernelTimes, ones: Sequence[Breakdown], measured_s: float) ->
 
 
 def _changes(case: KernelTimes, ones: Sequence[Breakdown], *, slower: bool) -> Iterator[Likeness]:
-    """Changes that make a kernel slower than predicted, or faster."""
     yield from _slower(case, ones) if slower else _faster(case)
     for name, seconds in with_more(case, 0.5 if slower else 2.0):
         if name in TRIED:

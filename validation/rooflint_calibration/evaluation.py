@@ -173,8 +173,7 @@ def ratio_density(measured_s: Numbers, predicted_s: Numbers) -> list[Column]:
 
 
 def _bins(values: Numbers, per_decade: int) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = np.floor(np.log10(values) * per_decade).astype(np.int64)
-    return found
+    return np.asarray(np.floor(np.log10(values) * per_decade), np.int64)
 
 
 def _columns(x: NDArray[np.int64], y: NDArray[np.int64]) -> list[Column]:

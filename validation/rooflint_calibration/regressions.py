@@ -345,9 +345,8 @@ def answer(found: Comparison, base: str, tolerance: float, between: Sequence[Cha
 def _record(found: Comparison, one: Family, tolerance: float) -> FamilyRecord:
     regressions = found.regressions.get((one.topic, one.family), ())
     before, now = (int((one.off(side) <= GOOD).sum()) for side in (one.old_s, one.new_s))
-    return FamilyRecord(
-        topic=one.topic,
-        family=one.family,
+    return FamilyRecord.from_object(
+        one,
         rows=len(one.seconds),
         good_before=before,
         good_now=now,

@@ -136,10 +136,6 @@ def product_regime(regime: str, products: Shapes) -> Mask:
     return _by_size(regime, OPS_PER_MAC * products.macs / 1e9, 20, 1, narrow=products.m <= 16)
 
 
-def _products(regime: str, columns: Columns, _options: Mapping[str, Any]) -> Mask:
-    return product_regime(regime, shapes(columns["m"], columns["n"], columns["k"]))
-
-
 def _sequences(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:
     sizes = attention.Sequences(*columns.values())
     gflop = attention.ops(sizes, causal=options.get("causal", False)) / 1e9
@@ -151,17 +147,18 @@ def _caches(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:
     return _by_size(regime, model.bytes_moved(model.work(**columns)) / 1e6, 300, 10)
 
 
-def _streams(regime: str, columns: Columns, _options: Mapping[str, Any]) -> Mask:
-    return _by_size(regime, 3 * columns["m"] * columns["k"], 1e8, 1e6)
-
-
 def _by_size(regime: str, size: Numbers, large: float, small: float, **others: Mask) -> Mask:
     masks = {"all": np.ones(len(size), bool), "large": size > large, "small": size < small, **others}
     return masks[regime]
 
 
 _REGIMES: Mapping[str, Callable[[str, Columns, Mapping[str, Any]], Mask]] = MappingProxyType(
-    {"gemm": _products, "attention": _sequences, "decode": _caches, "quantise": _streams}
+    {
+        "gemm": lambda regime, row, _: product_regime(regime, shapes(row["m"], row["n"], row["k"])),
+        "attention": _sequences,
+        "decode": _caches,
+        "quantise": lambda regime, row, _: _by_size(regime, 3 * row["m"] * row["k"], 1e8, 1e6),
+    }
 )
 
 

@@ -7,12 +7,6 @@ from rooflint_report.evidence import Problem
 from rooflint_report.sections.section import Page, counted
 from rooflint_report.verdicts import Place, Verdict
 
-MOST_LINES = 16
-"""Details of a failing verdict that its card shows."""
-
-WITH_FACTS = 50
-"""Cards that list the facts of a device that has a sheet of its own."""
-
 RULER_WIDTH = 240
 _RULER_OCTAVES = 6
 
@@ -33,8 +27,10 @@ class Failures:
     places: list[tuple[Place, list[Witness]]]
     problems: list[Problem]
     fails: list[tuple[str, Verdict]]
-    most_lines: int = MOST_LINES
-    with_facts: int = WITH_FACTS
+    most_lines: int = 16
+    """Details of a failing verdict that its card shows."""
+    with_facts: int = 50
+    """Cards that list the facts of a device that has a sheet of its own."""
 
     @property
     def count(self) -> int:

@@ -103,7 +103,6 @@ def _bench(found: Measured, device: str, at: str | None) -> Bench:
 
 
 def _against(rows: Sequence[MeasuredRow]) -> Plot | None:
-    """Measured over predicted time; on the diagonal the model is right."""
     points = _points(rows, _precision, lambda row: (row.predicted_s or 0.0, row.best_s))
     times = [time for mark in points.marks for time in (mark.x, mark.y)]
     return points.plot(
@@ -116,7 +115,6 @@ def _against(rows: Sequence[MeasuredRow]) -> Plot | None:
 
 
 def _over_size(rows: Sequence[MeasuredRow]) -> Plot | None:
-    """Efficiency of products over their size."""
     several = len({row.library for row in rows if row.size}) > 1
     points = _points(
         rows,

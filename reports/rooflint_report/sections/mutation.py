@@ -11,15 +11,6 @@ from rooflint_report.sections.section import Page
 WORST = 12
 """Devices and architectures that are in sight; the rest is folded."""
 
-#: Parts of a bar: CSS class, what it counts.
-PARTS = {
-    "killed": "killed",
-    "besides": "killed by uncorroborated claims only",
-    "lost": "survived",
-    "unseen": "unseen",
-    "same": "equivalent",
-}
-
 
 @dataclass(frozen=True)
 class View:
@@ -30,10 +21,17 @@ class View:
     others: list[MutatedSubject]
     unseen: list[MutatedFact]
     """Facts of which something goes unseen, those of which most does first."""
-    names: ClassVar[Mapping[str, str]] = PARTS
+    names: ClassVar[Mapping[str, str]] = {
+        "killed": "killed",
+        "besides": "killed by uncorroborated claims only",
+        "lost": "survived",
+        "unseen": "unseen",
+        "same": "equivalent",
+    }
+    """What the parts of a bar count, by CSS class."""
 
-    @staticmethod
-    def parts(counts: MutantCounts) -> list[tuple[str, str, int]]:
+    @classmethod
+    def parts(cls, counts: MutantCounts) -> list[tuple[str, str, int]]:
         """The stacked bar of some mutants: (CSS class, what, how many), without what does not occur."""
         numbers = {
             "killed": counts.killed,
@@ -42,7 +40,7 @@ class View:
             "unseen": counts.unseen - counts.survived,
             "same": counts.equivalent,
         }
-        return [(name, PARTS[name], number) for name, number in numbers.items() if number > 0]
+        return [(name, cls.names[name], number) for name, number in numbers.items() if number > 0]
 
 
 def view(page: Page) -> View:

@@ -35,8 +35,6 @@ CIRCLE = "m-4 0a4 4 0 1 1 8 0a4 4 0 1 1-8 0z"
 SHAPES = {"sustains": CIRCLE, "cannot sustain": "m-5 0l5-5 5 5-5 5z", "undecided": CIRCLE}
 """The same as paths, from the middle of the shape."""
 
-CLASSES = {"sustains": "can", "cannot sustain": "not", "undecided": "may"}
-
 
 @dataclass(frozen=True)
 class MovedPower:
@@ -73,7 +71,7 @@ class Powers:
     """None where the run was not compared with an earlier state."""
 
     marks: ClassVar[Mapping[str, str]] = MARKS
-    classes: ClassVar[Mapping[str, str]] = CLASSES
+    classes: ClassVar[Mapping[str, str]] = {"sustains": "can", "cannot sustain": "not", "undecided": "may"}
 
     @property
     def limit_x(self) -> float:

@@ -12,7 +12,7 @@ from rooflint_measure.sensors import cpu
 from rooflint_measure.sensors.gpu import UnreadableGpu, find_gpu, find_nvidia
 from rooflint_measure.sensors.host import Disturbance, HostWatch
 from rooflint_measure.sensors.observer import CpuObserver, GpuObserver, observer
-from rooflint_measure.stopwatches.timing import Plan, take
+from rooflint_measure.stopwatches.timing import Plan, take_in_turn
 
 
 def test_this_machine_has_the_same_fingerprint_twice():
@@ -38,7 +38,7 @@ def test_a_cpu_without_counters_has_no_power_and_a_reason(tmp_path, monkeypatch)
 
 
 def test_the_watch_of_an_observer_serves_the_loop_of_the_stopwatches():
-    samples = take(lambda: sum(range(100)), plan=Plan(1e-4, 3, 1e-4), watch=observer().watch())
+    (samples,) = take_in_turn([lambda: sum(range(100))], plan=Plan(1e-4, 3, 1e-4), watch=observer().watch())
     assert len(samples.seconds) == 3
 
 

@@ -15,7 +15,6 @@ from rooflint_measure.stopwatches.timing import (
     bias,
     measure,
     measured_wait,
-    take,
     take_in_turn,
 )
 
@@ -49,14 +48,14 @@ PLAN = Plan(sample_s=0.02, samples=4, warm_up_s=0.1, limit_s=100.0)
 
 
 def test_a_short_call_is_repeated_until_it_fills_a_sample():
-    samples = take(print, clock=FakeClock(1e-4), plan=PLAN)
+    (samples,) = take_in_turn([print], clock=FakeClock(1e-4), plan=PLAN)
     assert samples.calls * 1e-4 >= PLAN.sample_s
     assert samples.seconds == (1e-4,) * 4
 
 
 def test_the_warm_up_is_kept_apart():
     # 1 s for the first call, then 0.05 s a call: two more until 0.1 s are full, none of them counts
-    samples = take(print, clock=FakeClock(1.0, 0.05), plan=Plan(0.02, 3, 1.1, 100.0))
+    (samples,) = take_in_turn([print], clock=FakeClock(1.0, 0.05), plan=Plan(0.02, 3, 1.1, 100.0))
     assert samples.warm_up_s == (1.0, 0.05, 0.05)
     assert samples.seconds == (0.05,) * 3
 
@@ -70,7 +69,7 @@ def test_calls_are_taken_in_turn_and_the_turn_is_reversed():
 
 def test_what_the_watch_sees_stands_beside_the_sample():
     watch = FakeWatch(Disturbance(0.0), Disturbance(0.5, 0.25, ("hw_thermal",)), Disturbance(0.0), Disturbance(0.0))
-    samples = take(print, clock=FakeClock(0.05), plan=PLAN, watch=watch)
+    (samples,) = take_in_turn([print], clock=FakeClock(0.05), plan=PLAN, watch=watch)
     assert samples.stolen_s == (0.0, 0.5, 0.0, 0.0)
     assert samples.throttled == {1: ("hw_thermal",)}
     assert samples.disturbed == (1,)
@@ -78,14 +77,14 @@ def test_what_the_watch_sees_stands_beside_the_sample():
 
 def test_where_nobody_says_what_was_stolen_none_is_written():
     watch = FakeWatch(Disturbance(0.0, 0.1), Disturbance(None, 0.2), Disturbance(0.0, 0.3), Disturbance(0.0, 0.4))
-    samples = take(print, clock=FakeClock(0.05), plan=PLAN, watch=watch)
+    (samples,) = take_in_turn([print], clock=FakeClock(0.05), plan=PLAN, watch=watch)
     assert samples.stolen_s is None
     assert samples.queued_s == (0.1, 0.2, 0.3, 0.4)
 
 
 def test_a_slow_call_ends_at_the_limit_but_not_before_the_least():
     # a limit that is over at once: five samples all the same
-    samples = take(print, clock=FakeClock(0.05), plan=Plan(0.02, 50, 0.05, 0.0, 5))
+    (samples,) = take_in_turn([print], clock=FakeClock(0.05), plan=Plan(0.02, 50, 0.05, 0.0, 5))
     assert len(samples.seconds) == 5
 
 

@@ -132,7 +132,7 @@ def _benefit(device: Hardware, precision: str, products: Rows, known: Registry) 
         return None, f"no {precision} products of {device.label} are published; --published shows other GPUs"
     try:
         data = package.data_folder()
-        return anchors.benefit(device.id, data, known, constants_file(known), lambda published: products), ""
+        return anchors.benefit(device.id, data, known, constants_file(known), products), ""
     except package.NotInstalledError as error:
         return None, f"published products of {device.label} cannot be read: {error}"
 

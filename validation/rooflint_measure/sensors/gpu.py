@@ -96,6 +96,19 @@ class UnreadableGpu(Gpu):
         return self.reason
 
 
+Read = Callable[[], float | Unavailable]
+
+
+def _source(library: str, read_j: Read, read_w: Read, unit_j: Callable[[], float]) -> PowerSource | Unavailable:
+    """The energy counter where there is one, with its unit; else the power, sampled."""
+    if not isinstance(read_j(), Unavailable):
+        return CounterSource(f"{library} energy counter", lambda: _or_lost(read_j()), unit_j=unit_j())
+    power_w = read_w()
+    if isinstance(power_w, Unavailable):
+        return power_w
+    return SampledSource(f"{library} power", lambda: _or_lost(read_w()))
+
+
 def _or_lost(found: float | Unavailable) -> float:
     if isinstance(found, Unavailable):
         raise PowerLost(f"{found.reason}; the device answered before")
@@ -184,15 +197,10 @@ class NvidiaGpu(Gpu):
         found = {name: self._device("ViolationStatus", policy) for policy, name in POLICIES.items()}
         return {name: int(one.violationTime) for name, one in found.items() if not isinstance(one, Unavailable)}
 
-    def power(self) -> CounterSource | SampledSource | Unavailable:
+    def power(self) -> PowerSource | Unavailable:
         """The energy counter, which Volta and later have; else the power, sampled."""
-        counted, power_w = self._number("TotalEnergyConsumption"), self._number("PowerUsage")
-        if not isinstance(counted, Unavailable):
-            read_j = partial(self._number, "TotalEnergyConsumption", scale=MILLI)
-            return CounterSource("nvml energy counter", lambda: _or_lost(read_j()), unit_j=MILLI)
-        if isinstance(power_w, Unavailable):
-            return power_w
-        return SampledSource("nvml power", lambda: _or_lost(self._number("PowerUsage", scale=MILLI)))
+        read_j, read_w = (partial(self._number, what, scale=MILLI) for what in ("TotalEnergyConsumption", "PowerUsage"))
+        return _source("nvml", read_j, read_w, lambda: MILLI)
 
     def throttle(self) -> tuple[str, ...] | Unavailable:
         """The clocks event reasons."""
@@ -319,16 +327,13 @@ class AmdGpu(Gpu):
             load=load,
         )
 
-    def power(self) -> CounterSource | SampledSource | Unavailable:
+    def power(self) -> PowerSource | Unavailable:
         """The energy counter; else the power, sampled."""
-        counted = self._energy_j()
-        if not isinstance(counted, Unavailable):
-            unit_j = float(self._field("amdsmi_get_energy_count", "counter_resolution")) * MICRO
-            return CounterSource("amdsmi energy counter", lambda: _or_lost(self._energy_j()), unit_j=unit_j)
-        power_w = self._power_w()
-        if isinstance(power_w, Unavailable):
-            return power_w
-        return SampledSource("amdsmi power", lambda: _or_lost(self._power_w()))
+
+        def unit_j() -> float:
+            return float(self._field("amdsmi_get_energy_count", "counter_resolution")) * MICRO
+
+        return _source("amdsmi", self._energy_j, self._power_w, unit_j)
 
     def _energy_j(self) -> float | Unavailable:
         """Counts times what one stands for, which the library gives in microjoules. [J]"""

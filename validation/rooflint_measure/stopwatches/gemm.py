@@ -175,17 +175,16 @@ def peak(kernel: Kernel, clock: Clock | None = None, search_s: float = SEARCH_S)
 
 
 def measured(
-    kernel: Kernel, *, observer: Observer, plan: Plan | None = None, energy_s: float = 0.0, found: Peak | None = None
+    kernel: Kernel, *, observer: Observer, found: Peak, plan: Plan | None = None, energy_s: float = 0.0
 ) -> Measurement:
-    """A measurement of the peak: `found`, or else what a search finds. Raises NotMeasuredError."""
-    best = found or peak(kernel)
-    details = {**kernel.details, "call": best.call_name, "shapes_looked_at": best.shapes_tried}
+    """A measurement of the peak that was found."""
+    details = {**kernel.details, "call": found.call_name, "shapes_looked_at": found.shapes_tried}
     return measure(
-        best.subject,
-        best.call,
+        found.subject,
+        found.call,
         observer=observer,
         plan=plan,
-        clock=best.clock,
+        clock=found.clock,
         energy_s=energy_s,
         details=details,
     )

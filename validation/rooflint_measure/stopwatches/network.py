@@ -49,16 +49,8 @@ def measured(
 ) -> Measurement:
     """An inference of a network on random input of that shape, batch first.
 
-    Args:
-        name: of the network, in the recording.
-        module: makes it; it is put into eval mode, and its weights are as it makes them.
-        shape: of its input, at the batch of the setting.
-        macs: of one inference of the whole batch. [MAC]
-        setting: how it is run.
-        observer: of the machine.
-        plan: how long to measure.
-        reference: the peak product that is timed in turn.
-        energy_s: length of a metered run, 0 for none. [s]
+    `module` makes the network, which is put into eval mode and keeps its weights; `macs` are of the whole batch [MAC];
+    `reference` is timed in turn; a metered run of `energy_s` follows, 0 for none [s].
 
     Raises NotMeasuredError where this machine cannot run it so.
     """

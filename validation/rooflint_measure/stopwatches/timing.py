@@ -95,11 +95,6 @@ class _Timed:
         return max(self.clock.seconds(self.call, self.calls), LEAST_S)
 
 
-def take(call: Call, *, clock: Clock | None = None, plan: Plan | None = None, watch: Watch | None = None) -> Samples:
-    """Samples of one call."""
-    return take_in_turn([call], clock=clock, plan=plan, watch=watch)[0]
-
-
 def take_in_turn(
     calls: list[Call], *, clock: Clock | None = None, plan: Plan | None = None, watch: Watch | None = None
 ) -> list[Samples]:
