@@ -100,7 +100,7 @@ def prepared(module: Callable[[], Any], shape: tuple[int, ...], setting: Setting
         call()
         return graphed(call, torch.cuda) if setting.graph else call
     except Exception as error:  # a compiler, a backend and a driver each raise their own
-        raise NotMeasuredError(f"{type(error).__name__}: {first_line(error)}") from error
+        raise NotMeasuredError(_first_line(error)) from error
 
 
 def _inference(run: Callable[[Any], object], draw: Any) -> Call:
@@ -136,3 +136,7 @@ def _flusher(cache_bytes: int, device: str) -> Call:
     """Reads and writes twice as much as the cache of a device holds."""
     much = import_torch().ones(2 * cache_bytes // 4, device=device)
     return lambda: much.add_(1.0)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {first_line(error)}"
