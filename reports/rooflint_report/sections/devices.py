@@ -12,9 +12,6 @@ from rooflint_report.sections.coverage import blind_spots
 from rooflint_report.sections.section import Page, tally
 from rooflint_report.verdicts import Verdict
 
-AXIS_WIDTH = 120
-"""[px]"""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -184,12 +181,15 @@ class Sheet:
         return [file for file in dict.fromkeys(files) if file and file != device.file]
 
 
+@dataclass(frozen=True)
 class DecadeAxis(LogAxis):
-    """Whole powers of ten; the same axis for every device."""
+    """Whole powers of ten over `width` pixels; the same axis for every device."""
+
+    width: int = 120
 
     def x(self, value: float | None) -> int | None:
         """Pixel of a positive value, None where there is none."""
-        return None if value is None or not drawable(value) else round(AXIS_WIDTH * self.share(value))
+        return None if value is None or not drawable(value) else round(self.width * self.share(value))
 
 
 def decade_axis(values: Iterable[float | None]) -> DecadeAxis:
