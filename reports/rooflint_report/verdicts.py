@@ -1,6 +1,6 @@
 """Verdicts as typed records, and what all records of the evidence share."""
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,11 @@ class Record(BaseModel):
         use_attribute_docstrings=True,
         alias_generator=lambda name: name.removesuffix("_"),
     )
+
+    @classmethod
+    def from_object(cls, found: object, **more: Any) -> Self:
+        """Fields that are not given are the attributes of the same names. Raises ValidationError."""
+        return cls(**{name: getattr(found, name) for name in cls.model_fields if name not in more}, **more)
 
 
 class Source(Record):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.units import OPS_PER_S, format_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +84,8 @@ def tensor_bytes(elements: Any, name: str) -> Any:
 def rate_unit(name: str) -> str:
     """How a peak of this precision is printed: floating-point rates in FLOP/s, the others in OP/s."""
     return "FLOP/s" if precision(name).floating else "OP/s"
+
+
+def format_rate(ops_per_s: float, name: str, *, digits: int = 4) -> str:
+    """`989.4 TFLOP/s` or `1.979 POP/s`, by the precision of the arithmetic."""
+    return format_quantity(ops_per_s, OPS_PER_S, digits=digits, unit=rate_unit(name))

@@ -56,7 +56,7 @@ def test_the_mean_is_geometric_and_the_worst_are_named(measured):
     error = error_of(found)
     assert error.mean == pytest.approx(math.sqrt(found[0].ratio * found[1].ratio))
     assert (error.least, error.most) == tuple(sorted(found, key=lambda row: row.ratio))
-    assert (error.within, error.rows) == (2, 2)
+    assert (error.within, error.measurements) == (2, 2)
     assert list(errors(found)) == ["matrix units", "memory"]
 
 

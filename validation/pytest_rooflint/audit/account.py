@@ -151,7 +151,6 @@ def _error(explanations: Sequence[Explanation]) -> str:
 
 
 def _derived(finding: Finding) -> str:
-    """The derivation and the device, or the document that prints it."""
     figure = finding.expected
     assert figure is not None
     return f"printed by {figure.printed}" if figure.printed else f"{figure.formula}  ({figure.hardware.id})"
@@ -170,7 +169,6 @@ def _unknown(findings: Sequence[Finding]) -> str:
 
 
 def _unchecked(findings: Sequence[Finding]) -> Iterator[str]:
-    """Reasons why figures were not checked, with their number."""
     notes = Counter(finding.note for finding in findings if finding.status == "not checked")
     for position, (note, number) in enumerate(notes.items()):
         yield line_of("unchecked" if not position else "", f"{note} ({number})" if number > 1 else note)
@@ -259,7 +257,6 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
 
 def _rule(finding: Finding) -> str:
-    """The class of error of a wrong figure, the status of any other."""
     return finding.explanations[0].error if finding.is_wrong and finding.explanations else finding.status
 
 

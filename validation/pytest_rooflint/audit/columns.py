@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -56,19 +56,12 @@ UNIT_WORDS = {word: unit for unit, words in _UNIT_SPELLINGS.items() for word in 
 
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
 _COUNTED = {
-    "cuda cores": "cuda_core",
-    "shading units": "cuda_core",
-    "shaders": "cuda_core",
+    **dict.fromkeys(("cuda cores", "shading units", "shaders"), "cuda_core"),
     "stream processors": "stream_processor",
     "tensor cores": "tensor_core",
     "matrix cores": "matrix_core",
-    "streaming multiprocessors": "SM",
-    "multiprocessors": "SM",
-    "sms": "SM",
-    "sm": "SM",
-    "compute units": "CU",
-    "cus": "CU",
-    "cu": "CU",
+    **dict.fromkeys(("streaming multiprocessors", "multiprocessors", "sms", "sm"), "SM"),
+    **dict.fromkeys(("compute units", "cus", "cu"), "CU"),
 }
 _BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
@@ -76,24 +69,8 @@ _CACHES = frozenset({"l1", "l2", "l3", "cache", "shared", "register"})
 _LINKS = frozenset({"nvlink", "pcie", "interconnect", "network", "link", "ici"})
 _PER = frozenset({"per", "efficiency", "w"})
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
-_ASIDE = frozenset(
-    [
-        "price",
-        "cost",
-        "usd",
-        "year",
-        "date",
-        "release",
-        "launch",
-        "url",
-        "source",
-        "commit",
-        "line",
-        "id",
-        "rank",
-        "note",
-    ]
-)
+_MARKET = frozenset({"price", "cost", "usd", "year", "date", "release", "launch"})
+_ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +144,13 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
     return {name: column for name, column in found.items() if column and column.role != "ignore"}
 
 
-def _beside(found: Iterable[Column | None]) -> Iterable[Column]:
+def _beside(found: Iterable[Column | None]) -> Iterator[Column]:
     """Plain peaks that the table has beside those of tensor cores in the same precision."""
     peaks = [column for column in found if column and column.role == "peak"]
-    tensor = {one.precision: tuple(other.name for other in peaks if _is_tensor(other, one)) for one in peaks}
-    plain = [one for one in peaks if one.vector is None]
-    return [replace(one, beside=tensor[one.precision]) for one in plain if tensor[one.precision]]
-
-
-def _is_tensor(column: Column, other: Column) -> bool:
-    return column.vector is False and column.precision == other.precision
+    for one in peaks:
+        tensor = (other.name for other in peaks if other.vector is False and other.precision == one.precision)
+        if one.vector is None and (beside := tuple(tensor)):
+            yield replace(one, beside=beside)
 
 
 def mapped(name: str, text: str, counted: Set[str] = frozenset()) -> Column:
@@ -264,7 +238,7 @@ def _words(name: str) -> list[str]:
 
 def is_about_nothing(name: str) -> bool:
     """Whether a column is about something that specs do not have, such as a price or a date."""
-    return bool(_ASIDE & set(_words(name)))
+    return bool((_MARKET | _ORIGIN) & set(_words(name)))
 
 
 def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:

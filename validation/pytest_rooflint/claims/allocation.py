@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.golden.kinds import WORKLOAD, Claim, ClaimError, Context, Kind, Obtained, check_precisions, slug
+from pytest_rooflint.golden.kinds import WORKLOAD, Claim, ClaimError, Context, Kind, Obtained, check_precisions, slug_of
 from pytest_rooflint.golden.replay import FIGURES, op_of
 from rooflint.base.precision import precision
 from rooflint.base.units import DIMENSIONLESS
@@ -77,12 +77,6 @@ def _allocation(claim: Claim, context: Context, name: str) -> Allocation:
     )
 
 
-def _slug(claim: Claim) -> str:
-    """The subject with its figure, op, layout and tile."""
-    text = (str(claim.option(name)) for name in ("of", "op", "layout", "tile") if claim.option(name) is not None)
-    return slug("-".join((claim.subject, *text)))
-
-
 ALLOCATION = Kind(
     "allocation",
     "share of a device's units that are active on the ops of a workload, or an order of devices by it",
@@ -92,7 +86,7 @@ ALLOCATION = Kind(
     scopes=(),
     inferred=True,
     check=check_allocation,
-    slug=_slug,
+    slug=lambda claim: slug_of(claim, "of", "op", "layout", "tile"),
     options={
         **WORKLOAD,
         "compute": {"type": "string", "description": "precision of the arithmetic"},

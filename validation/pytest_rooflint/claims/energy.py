@@ -7,7 +7,7 @@ energy_per: hbm2 device               of an access to a kind of memory, by scope
 import re
 from dataclasses import dataclass
 
-from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug_of
 from rooflint.base import units
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.precision import precision
@@ -114,11 +114,6 @@ def _end(claim: Claim, found: Range) -> Fact:
     return fact
 
 
-def _slug(claim: Claim) -> str:
-    text = (str(claim.option(name)) for name in ("reading", "end") if claim.option(name) is not None)
-    return slug("-".join((claim.subject, *text)))
-
-
 ENERGY_PER = Kind(
     "energy_per",
     "energy of an operation, an array or a wire of a process node, or of an access to a kind of memory",
@@ -126,7 +121,7 @@ ENERGY_PER = Kind(
     scopes=(),
     modes=False,
     check=check_energy_per,
-    slug=_slug,
+    slug=lambda claim: slug_of(claim, "reading", "end"),
     options={
         "reading": {"type": "string", "description": "which reading, where documents disagree"},
         "end": {"enum": list(_ENDS), "description": "which value of a range; typical by default"},

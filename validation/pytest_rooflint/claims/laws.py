@@ -21,7 +21,7 @@ from pytest_rooflint.golden.kinds import (
     check_precisions,
     slug,
 )
-from rooflint.base.errors import InputError, RooflintError
+from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted, some
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_J, format_quantity
@@ -58,14 +58,7 @@ def check_devices(claim: Claim) -> None:
 
 def matching_devices(claim: Claim, context: Context) -> list[Hardware]:
     """Devices of the suite that match the claim's glob; an invalid spec fails elsewhere."""
-    found = []
-    for name in context.devices():
-        try:
-            if fnmatchcase(name, claim.option("devices", ALL)):
-                found.append(context.registry.get(name))
-        except InputError:
-            continue
-    return found
+    return [one for one in context.readable() if fnmatchcase(one.id, claim.option("devices", ALL))]
 
 
 def tested(
@@ -233,7 +226,6 @@ def obtain_tops_per_w(claim: Claim, context: Context) -> Obtained:
 
 
 def _test(mode: Hardware, wanted: str | None, energies: Energies, found: Tested) -> None:
-    """Test each unit of a device in each precision."""
     limit = next((fact for path in LIMITS if (fact := mode.facts.get(path))), None)
     if limit is None:
         found.skip("no rated power", mode.id)

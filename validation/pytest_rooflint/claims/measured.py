@@ -15,7 +15,7 @@ from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings
 from pytest_rooflint.recordings.row import DESPITE, Row, check_despite, farthest, selected, words
 from rooflint.base import units
 from rooflint.base.facts import Factor, Ladder
-from rooflint.base.precision import rate_unit
+from rooflint.base.precision import format_rate
 from rooflint.base.text import counted, some
 from rooflint.diagnosis.causes import Cause
 from rooflint.hardware.device import Hardware
@@ -58,8 +58,6 @@ def _within(claim: Claim) -> float:
 
 
 def _asked(claim: Claim, context: Context) -> LawContext:
-    """What a law may ask for, from the claim and the suite."""
-
     def network(name: str, batch: int) -> Workload:
         return context.workload(replace(claim, workload={"network": f"torchvision/{name}", "batch": batch}))
 
@@ -177,7 +175,7 @@ def reached(row: Row, hardware: Hardware) -> Reached:
     of = best_rate(row.measurement, hardware)
     if row.precision:
         rate = row.measurement.ops_per_s or 0.0
-        return Reached(row, rate, units.format_quantity(rate, units.OPS_PER_S, unit=rate_unit(row.precision)), of)
+        return Reached(row, rate, format_rate(rate, row.precision), of)
     rate = row.measurement.bytes_per_s or 0.0
     return Reached(row, rate, units.format_quantity(rate, units.BYTES_PER_S), of)
 
@@ -210,7 +208,6 @@ def obtain_efficiency(claim: Claim, context: Context) -> Obtained:
 
 
 def _best_of_each(several: Iterable[Reached]) -> list[Reached]:
-    """The highest share of each recording."""
     found: dict[object, Reached] = {}
     for one in several:
         key = one.row.recorded.file

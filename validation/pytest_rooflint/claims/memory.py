@@ -1,7 +1,7 @@
 """Claims about memories and storage: bandwidth, capacity, and the bits of an element."""
 
 from pytest_rooflint.claims.obtained import one_fact, per_part, product
-from pytest_rooflint.golden.kinds import PER, Claim, Context, Kind, Obtained
+from pytest_rooflint.golden.kinds import PER, Claim, Context, Kind, Obtained, check_precision
 from rooflint.base.precision import precision
 from rooflint.base.units import BYTES, BYTES_PER_S, format_number
 
@@ -32,11 +32,6 @@ CAPACITY = Kind("capacity", "the size of a memory or a cache", obtain_capacity, 
 # ---- `bits: mxfp6`
 
 
-def check_bits(claim: Claim) -> None:
-    """Refuse what is not a precision."""
-    precision(claim.subject)
-
-
 def obtain_bits(claim: Claim, context: Context) -> Obtained:  # noqa: ARG001
     """The bits of an element and its share of the scale, by the table of precisions. [B]"""
     form = precision(claim.subject)
@@ -55,7 +50,7 @@ BITS = Kind(
     "storage of an element of a precision, its share of a block's scale included",
     obtain_bits,
     BYTES,
-    check=check_bits,
+    check=check_precision,
     modes=False,
     foreign=True,
     scopes=(),

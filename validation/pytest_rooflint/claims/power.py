@@ -6,9 +6,9 @@ from typing import Any
 
 from pytest_rooflint.claims.obtained import one_fact, product
 from pytest_rooflint.golden.expect import ExpectationError, parse_expectation
-from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug, unit_precision
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug, slug_of, unit_precision
 from rooflint.base.facts import Fact, Ladder
-from rooflint.base.precision import bytes_per_element, rate_unit
+from rooflint.base.precision import bytes_per_element, format_rate
 from rooflint.base.text import row
 from rooflint.base.units import BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, WATTS, Dimension, format_quantity, measure
 from rooflint.coefficients.library import Coefficients
@@ -99,7 +99,6 @@ def least_bytes_per_s(claim: Claim, precision: str, ops_per_s: float) -> float:
 
 
 def _power_of_unit(claim: Claim, context: Context, ops_per_s: float) -> WorkPower:
-    """The calculated power of the claim's unit at a rate."""
     unit, precision = unit_precision(claim.subject)
     text = quantity(claim, "traffic", BYTES_PER_S)
     least = least_bytes_per_s(claim, precision, ops_per_s) if text is None else text
@@ -112,8 +111,7 @@ def _power_of(hardware: Hardware, work: Work, context: Context) -> WorkPower:
 
 def slug_of_work(claim: Claim) -> str:
     """The id of such a claim: device, subject, rate and limit."""
-    text = (str(claim.option(name)) for name in ("rate", "within") if claim.option(name) is not None)
-    return slug("-".join((str(claim.hardware), claim.subject, *text)))
+    return slug(f"{claim.hardware}-{slug_of(claim, 'rate', 'within')}")
 
 
 def _measured(claim: Claim) -> float:
@@ -198,7 +196,7 @@ def _bound(claim: Claim, context: Context) -> Bound:
 
 def _formula(claim: Claim, bound: Bound, attained: float, precision: str) -> str:
     rates = (attained, bound.peak.result, bound.powered_ops_per_s)
-    had, peak, powered = (_rate(rate, precision) for rate in rates)
+    had, peak, powered = (format_rate(rate, precision) for rate in rates)
     held = f" (held to {claim.option('within')})" if claim.option("within") else ""
     return f"min({had} measured, {peak} dense peak, {powered} at the lowest power of {_watts(bound.limit_w)}{held})"
 
@@ -214,7 +212,7 @@ def _relevant_facts(bound: Bound, attained: float) -> tuple[Fact, ...]:
 
 def _contradiction(bound: Bound, attained: float, precision: str) -> str:
     """The contradiction in a sentence; the verdict lists its facts below."""
-    had = _rate(attained, precision)
+    had = format_rate(attained, precision)
     if attained > bound.peak.result:
         return f"{had} is above the dense peak: the rate or a factor of the peak is wrong"
     parts = " + ".join(f"{_watts(power.low_w)} {power.name}" for power in bound.draw.low_parts())
@@ -222,10 +220,6 @@ def _contradiction(bound: Bound, attained: float, precision: str) -> str:
         f"{had} takes at least {parts} = {_watts(bound.draw.low_w)} of {_watts(bound.limit_w)}: "
         "the rate, one of these energies or the limit is wrong"
     )
-
-
-def _rate(ops_per_s: float, precision: str) -> str:
-    return format_quantity(ops_per_s, OPS_PER_S, unit=rate_unit(precision))
 
 
 SUSTAINED = Kind(
@@ -297,7 +291,6 @@ def obtain_power(claim: Claim, context: Context) -> Obtained:
 
 
 def _outside(draw: WorkPower, measured_w: float) -> Iterator[str]:
-    """Why a power may lie outside its range."""
     if measured_w < draw.low_w:
         yield f"{_watts(measured_w)} is below the range: an energy or the rate is too high"
     else:

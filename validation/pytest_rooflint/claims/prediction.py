@@ -135,7 +135,6 @@ def _rows(table: Published, regime: str) -> Mask:
 
 
 def _worst(table: Published, predicted_s: Numbers, rows: Mask) -> list[str]:
-    """The rows with the largest errors, with their lines."""
     ratio = predicted_s / table.seconds
     off = np.where(rows, np.abs(np.log(ratio)), -1.0)
     farthest = np.argsort(-off, kind="stable")[: min(WORST, int(rows.sum()))].tolist()

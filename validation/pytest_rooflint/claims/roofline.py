@@ -4,7 +4,6 @@ from pytest_rooflint.claims.obtained import quotient
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
-from rooflint.base.precision import precision
 from rooflint.base.units import OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number
 from rooflint.hardware.device import Hardware
 from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
@@ -41,11 +40,6 @@ FLOPS = Kind(
 # ---- `intensity: fp32`: of a workload that is stored in that precision
 
 
-def check_intensity(claim: Claim) -> None:
-    """Refuse an unknown precision."""
-    precision(claim.subject)
-
-
 def obtain_intensity(claim: Claim, context: Context) -> Obtained:
     """Ops over bytes. [op/B]"""
     workload = context.workload(claim)
@@ -63,7 +57,7 @@ INTENSITY = Kind(
     OPS_PER_BYTE,
     scopes=(),
     modes=False,
-    check=check_intensity,
+    check=kinds.check_precision,
     options=kinds.WORKLOAD,
 )
 

@@ -11,8 +11,8 @@ from itertools import pairwise, permutations
 import numpy as np
 
 from rooflint.base.errors import RooflintError, shown
-from rooflint.base.precision import bytes_per_element, rate_unit
-from rooflint.base.units import OPS_PER_S, SECONDS, format_number, format_quantity
+from rooflint.base.precision import bytes_per_element, format_rate
+from rooflint.base.units import SECONDS, format_number, format_quantity
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.roofline import Estimate, breakpoint_ops_per_byte, estimate
 from rooflint.workloads.workload import Workload
@@ -118,7 +118,7 @@ def _peak_width(hardware: Hardware, setting: Setting) -> Iterator[str]:
             peaks = unit.peak_ops_per_s(narrow), unit.peak_ops_per_s(wide)
             if bytes_per_element(narrow) < bytes_per_element(wide) and peaks[0] < peaks[1] * (1 - ROUNDING):
                 rate = unit.fact(f"macs_per_clock.{narrow}")
-                text = f"{unit.name}: {narrow} {_rate(peaks[0], narrow)}, {wide} {_rate(peaks[1], wide)}"
+                text = f"{unit.name}: {narrow} {format_rate(peaks[0], narrow)}, {wide} {format_rate(peaks[1], wide)}"
                 yield f"{text}  {shown(rate.file)}:{rate.line}"
 
 
@@ -151,7 +151,7 @@ def _peak(hardware: Hardware, unit: str, precision: str) -> float:
 
 
 def _in_mode(hardware: Hardware, ops_per_s: float, precision: str) -> str:
-    return f"{_rate(ops_per_s, precision)} {hardware.mode or 'as rated'} with {hardware.facts['tdp'].display}"
+    return f"{format_rate(ops_per_s, precision)} {hardware.mode or 'as rated'} with {hardware.facts['tdp'].display}"
 
 
 # ---- over clocks and bandwidths
@@ -169,7 +169,6 @@ def _compute_time_clock(hardware: Hardware, setting: Setting) -> Iterator[str]:
 
 
 def _doubled(hardware: Hardware, which: Callable[[str], bool]) -> Hardware:
-    """The device with some facts doubled."""
     facts = {path: fact.with_value(2 * fact.value) for path, fact in hardware.facts.items() if which(path)}
     return hardware.with_facts(facts)
 
@@ -212,10 +211,6 @@ def _bound_intensity(hardware: Hardware, setting: Setting) -> Iterator[str]:
 
 def _time(seconds: float) -> str:
     return format_quantity(float(seconds), SECONDS, digits=6)
-
-
-def _rate(ops_per_s: float, precision: str) -> str:
-    return format_quantity(ops_per_s, OPS_PER_S, unit=rate_unit(precision))
 
 
 #: Laws by quantity and variable.

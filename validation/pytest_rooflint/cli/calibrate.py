@@ -202,7 +202,6 @@ def score_table(found: Calibration, labels: tuple[str, ...]) -> Table:
 def _finish(
     fit: Fit, found: Calibration, file: ConstantsFile, labels: tuple[str, ...], form: str, *, check: bool, save: bool
 ) -> None:
-    """Print the scores; then compare the constants with the committed ones, or write them."""
     typer.echo(write(score_table(found, labels), form), nl=False)
     for note in fit.notes:
         typer.echo(note, err=True)

@@ -15,9 +15,9 @@ from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import brief
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured
-from rooflint.base.precision import rate_unit
+from rooflint.base.precision import format_rate
 from rooflint.base.text import counted
-from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS, format_number, format_quantity
+from rooflint.base.units import BYTES_PER_S, WATTS, format_number, format_quantity
 from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.energy.power import ARRAYS, WorkPower
@@ -80,7 +80,7 @@ class Error:
     least: Row
     most: Row
     within: int
-    rows: int
+    measurements: int
 
 
 def rows(suite: Suite) -> list[Row]:
@@ -161,18 +161,14 @@ class PowerCalibrationRecord(Record):
 
 
 def _record(row: Row) -> MeasuredPowerRecord:
-    return MeasuredPowerRecord(
+    return MeasuredPowerRecord.from_object(
+        row,
         device=str(row.claim.hardware),
         subject=row.claim.subject,
-        group=row.group,
         ran=row.claim.option("ran"),
-        events_per_s=row.events_per_s,
-        measured_w=row.measured_w,
         low_w=row.draw.low_w,
         typical_w=row.draw.typical_w,
         high_w=row.draw.high_w,
-        ratio=row.ratio,
-        within=row.within,
         outside=row.outside or None,
         document=row.source.document,
         where=row.source.where,
@@ -183,12 +179,8 @@ def _record(row: Row) -> MeasuredPowerRecord:
 
 
 def _error_record(one: Error) -> ErrorRecord:
-    return ErrorRecord(
-        geometric_mean=one.mean,
-        least_ratio=one.least.ratio,
-        greatest_ratio=one.most.ratio,
-        within=one.within,
-        measurements=one.rows,
+    return ErrorRecord.from_object(
+        one, geometric_mean=one.mean, least_ratio=one.least.ratio, greatest_ratio=one.most.ratio
     )
 
 
@@ -253,7 +245,7 @@ def _from_to(one: Error) -> str:
 
 
 def _count(one: Error) -> str:
-    return counted(one.rows, "measurement")
+    return counted(one.measurements, "measurement")
 
 
 def _powers(found: Sequence[Row]) -> Grid:
@@ -329,7 +321,7 @@ def _ends(row: Row) -> str:
 def _rate(row: Row, digits: int) -> str:
     if row.moves:
         return format_quantity(row.events_per_s, BYTES_PER_S, digits=digits)
-    return format_quantity(row.events_per_s, OPS_PER_S, digits=digits, unit=rate_unit(row.draw.work.precision))
+    return format_rate(row.events_per_s, row.draw.work.precision, digits=digits)
 
 
 def _watts(value: float) -> str:

@@ -57,7 +57,7 @@ def build(
     exit_status: int,
 ) -> Evidence:
     """The document."""
-    hardware = list(_readable(suite))
+    hardware = list(suite.readable())
     verdicts = sorted(verdicts, key=lambda one: (one.file, one.line, one.id))  # workers report in any order
     problems = sorted(problems, key=lambda problem: (str(problem["file"]), problem["line"] or 0, problem["what"]))
     return Evidence(
@@ -94,14 +94,6 @@ def _run(started: datetime.datetime, duration_s: float, command: str, exit_statu
         },
         ci={name: os.environ[name] for name in GITHUB if name in os.environ} or None,
     )
-
-
-def _readable(suite: Suite) -> Iterator[Hardware]:
-    for name in suite.devices():
-        try:
-            yield suite.registry.get(name)
-        except RooflintError:
-            continue  # a red closed world names it
 
 
 def _counts(verdicts: Sequence[Verdict], problems: Sequence[object], hardware: Sequence[Hardware]) -> Counts:

@@ -6,8 +6,8 @@ from typing import Any
 from rooflint.answers import tdp_registry as tdp
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.facts import Fact, Ladder, weakest
-from rooflint.base.precision import rate_unit
-from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
+from rooflint.base.precision import format_rate
+from rooflint.base.units import BYTES_PER_S, format_quantity
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.energy.power import PowerCheck, UnknownPower, survey
@@ -25,7 +25,7 @@ class _Keys:
 
     def of(self, fact: Fact) -> str:
         source = fact.source
-        entry = evidence.Document(document=source.document, grade=source.grade, url=source.url)
+        entry = evidence.Document.from_object(source)
         key, count = source.key, 2
         while key in self.documents and self.documents[key] != entry:
             key, count = f"{source.key}{count}", count + 1
@@ -44,17 +44,11 @@ def device(hardware: Hardware, verdicts: Sequence[Verdict]) -> evidence.Device:
     shown_already = {factor.path for factors in derived for factor in factors}
     rest = [_fact(fact, keys) for path, fact in hardware.facts.items() if path not in shown_already]
     points = [_operating_point(hardware, mode, keys) for mode in hardware.operating_points]
-    return evidence.Device(
-        id=hardware.id,
-        name=hardware.name,
-        kind=hardware.kind,
-        architecture=hardware.architecture,
-        scope=hardware.scope,
-        die=hardware.die,
+    return evidence.Device.from_object(
+        hardware,
         process=_display(hardware, "process"),
         tdp=_display(hardware, "tdp"),
         launched=int(hardware.facts["launched"].value) if "launched" in hardware.facts else None,
-        notes=hardware.notes,
         file=shown(hardware.file),
         sources=keys.documents,
         peaks=peaks,
@@ -82,13 +76,13 @@ def _peak(unit: ComputeUnit, precision: str, verdicts: Sequence[Verdict], keys: 
     ladder = unit.derivation(precision)
     sparse = None
     if f"sparsity.{precision}" in unit.facts:
-        sparse = format_quantity(unit.derivation(precision, sparse=True).result, OPS_PER_S, unit=rate_unit(precision))
+        sparse = format_rate(unit.derivation(precision, sparse=True).result, precision)
     return evidence.Peak(
         unit=unit.name,
         precision=precision,
         at=None,
         value=ladder.result,
-        display=format_quantity(ladder.result, OPS_PER_S, unit=rate_unit(precision)),
+        display=format_rate(ladder.result, precision),
         sparse_display=sparse,
         formula=ladder.formula,
         factors=_factors(ladder, keys),
@@ -132,7 +126,6 @@ _CITED = ("path", "source", "grade", "where", "file", "line")
 
 
 def _cited(fact: Fact, keys: _Keys) -> dict[str, Any]:
-    """Where a fact stands, and which document says it."""
     found = (fact.path, keys.of(fact), fact.source.grade, fact.where, shown(fact.file), fact.line)
     return dict(zip(_CITED, found, strict=True))
 
@@ -144,18 +137,12 @@ def _fact(fact: Fact, keys: _Keys) -> evidence.Fact:
 def _published(one: Verdict) -> evidence.Published:
     expected = one.expected
     source = expected.source if expected else None
-    return evidence.Published(
+    return evidence.Published.from_object(
+        one,
         display=(expected.text if expected else "") + (f" per {one.per}" if one.per else ""),
         document=source.document if source else None,
         grade=source.grade if source else None,
         where=source.where if source else None,
-        sparse=one.sparse,
-        kind=one.kind,
-        outcome=one.outcome,
-        corroborated=one.corroborated,
-        ratio=one.ratio,
-        file=one.file,
-        line=one.line,
     )
 
 
@@ -168,7 +155,7 @@ def _operating_point(hardware: Hardware, mode: str, keys: _Keys) -> evidence.Ope
             evidence.PointPeak(
                 unit=unit.name,
                 precision=precision,
-                display=format_quantity(unit.peak_ops_per_s(precision), OPS_PER_S, unit=rate_unit(precision)),
+                display=format_rate(unit.peak_ops_per_s(precision), precision),
             )
             for unit in there.units.values()
             for precision in _derivable(unit)
@@ -223,24 +210,17 @@ def limit(one: PowerCheck) -> findings.PowerLimit:
 
 
 def _load(one: PowerCheck, known: int, unknown: int) -> findings.PowerLoad:
-    """The hardest of the known loads, with the numbers of known and unknown loads."""
-    return findings.PowerLoad(
+    return findings.PowerLoad.from_object(
+        one,
         device=one.load.hardware.id,
         at=one.load.hardware.mode,
         unit=one.load.unit,
         precision=one.load.precision,
         limit=limit(one),
         typical_display=tdp.watts(one.typical_w),
-        low_ratio=one.low_ratio,
-        ratio=one.ratio,
-        high_ratio=one.high_ratio,
         ratio_display=tdp.ratio_shown(one.ratio),
         ends_display=tdp.ends(one),
-        verdict=one.verdict,
-        left_out=list(one.left_out),
-        exhausting_j_per_op=one.exhausting_j_per_op,
         exhausting_display=tdp.at_the_limit(one),
-        fitting_clock_hz=one.fitting_clock_hz,
         fitting_clock_display=tdp.fitting_clock(one),
         known=known,
         unknown=unknown,

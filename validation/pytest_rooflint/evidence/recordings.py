@@ -104,7 +104,6 @@ def _reached(row: Row, asked: LawContext) -> dict[str, Any]:
 
 
 def _predicted(row: Row, asked: LawContext) -> dict[str, Any]:
-    """The time predicted by the roofline, and its share of the measured time."""
     found = _bounds(row, asked)
     ratio = found.roofline_s / row.measurement.samples.best_s if found else None
     return {
@@ -127,14 +126,8 @@ def _power(row: Row) -> dict[str, Any]:
     """Mean power and energy of a call, idle power included; a missing measurement is a reason, never zero."""
     energy = row.measurement.energy
     if isinstance(energy, Unavailable):
-        return {
-            "power_w": None,
-            "idle_w": None,
-            "power_display": str(energy),
-            "idle_display": "—",
-            "energy_display": "—",
-            "per_w_display": "—",
-        }
+        unknown = dict.fromkeys(("idle_display", "energy_display", "per_w_display"), "—")
+        return {"power_w": None, "idle_w": None, "power_display": str(energy), **unknown}
     ops = row.measurement.ops
     per_w = format_quantity(ops / energy.call_j, units.OPS_PER_J) if ops and energy.call_j else "—"
     return {

@@ -9,8 +9,8 @@ from pytest_rooflint.golden.replay import Assumed, subject_of, uses
 from pytest_rooflint.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
-from rooflint.base.precision import bytes_per_element, rate_unit
-from rooflint.base.units import OPS_PER_MAC, OPS_PER_S, format_quantity
+from rooflint.base.precision import bytes_per_element, format_rate
+from rooflint.base.units import OPS_PER_MAC, format_quantity
 from rooflint.coefficients.library import Coefficients
 from rooflint.diagnosis.causes import ratio_text
 from rooflint.energy.model import Energies
@@ -66,7 +66,7 @@ def _path_of_factor(assumed: Assumed, parameter: str, precision: str) -> str:
 def _beside(
     assumed: Assumed, what: str, taken: str, sourced: str | None, factor: float | None, fact: Fact | None = None
 ) -> Assumption:
-    source = Source(document=fact.source.document, where=fact.where, grade=fact.source.grade) if fact else None
+    source = Source.from_object(fact.source, where=fact.where) if fact else None
     return Assumption(
         what=what,
         assumed=taken,
@@ -100,9 +100,8 @@ def _conventions(assumed: Assumed, precision: str, storage: str) -> Iterator[Ass
 def _peak_row(assumed: Assumed, precision: str, parts: list[str]) -> Assumption:
     peak, fact = assumed.peak_ops_per_s(precision), assumed.typed_peak
     documented, meant = assumed.sourced_peak(precision), assumed.precision(precision)
-    taken = fact.display if fact else format_quantity(peak, OPS_PER_S, unit=rate_unit(precision))
-    sourced = format_quantity(documented, OPS_PER_S, unit=rate_unit(meant))
-    row = _beside(assumed, "peak", taken, sourced, peak / documented)
+    taken = fact.display if fact else format_rate(peak, precision)
+    row = _beside(assumed, "peak", taken, format_rate(documented, meant), peak / documented)
     return row.model_copy(update={"what": f"peak {assumed.spec.unit} {meant}", "parts": parts})
 
 

@@ -3,7 +3,7 @@
 Where the measurements are not installed, it lists the claims and says how to have them decided.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_rooflint.claims.prediction import parts
@@ -123,7 +123,6 @@ def _claimed(claim: Claim) -> findings.SiliconClaim:
 
 
 def _scores(decided: Sequence[Verdict]) -> Iterator[findings.SiliconScore]:
-    """Errors by topic, family and regime, on the rows that decided the claims."""
     order = list(TOPICS)
     found = [(one, one.prediction) for one in decided if one.prediction and one.prediction.family]
     for one, prediction in sorted(found, key=lambda pair: order.index(pair[1].topic)):
@@ -139,20 +138,15 @@ def _scores(decided: Sequence[Verdict]) -> Iterator[findings.SiliconScore]:
 
 
 def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[findings.SiliconPublished]:
-    """Errors on published tables, on the rows that the claims were decided on."""
     for one in decided:
         prediction = one.prediction
         if prediction and prediction.table:
             spec = published.find(prediction.table, suite.golden_roots).spec
             regimes = STREAM if spec.op in published.STREAMS else PRODUCT
-            yield findings.SiliconPublished(
+            yield findings.SiliconPublished.from_object(
+                spec,
                 table=prediction.table,
-                title=spec.title,
-                device=spec.device,
-                op=spec.op,
-                precision=spec.precision,
                 document=spec.source.document,
-                timing=spec.timing,
                 regime=regimes[prediction.regime],
                 **_errors(one, prediction),
             )
@@ -195,13 +189,13 @@ def _density(one: HeldOut, family: str, suite: Suite) -> findings.SiliconDensity
         family=package.NAMES[family],
         rows=len(one.rows),
         near_display=_percent(_near(one), 0),
-        times=list(map(_column, evaluation.time_density(measured_s, predicted_s))),
-        ratios=list(map(_column, evaluation.ratio_density(measured_s, predicted_s))),
+        times=_columns(evaluation.time_density(measured_s, predicted_s)),
+        ratios=_columns(evaluation.ratio_density(measured_s, predicted_s)),
     )
 
 
-def _column(column: evaluation.Column) -> findings.SiliconColumn:
-    return findings.SiliconColumn(x=column.x, y=column.y, counts=list(column.counts))
+def _columns(found: Iterable[evaluation.Column]) -> list[findings.SiliconColumn]:
+    return [findings.SiliconColumn.from_object(column) for column in found]
 
 
 def _near(one: HeldOut) -> float:

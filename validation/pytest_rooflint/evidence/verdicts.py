@@ -13,10 +13,9 @@ from rooflint_report import verdicts
 def record(verdict: Verdict, duration_s: float | None = None) -> verdicts.Verdict:
     """The verdict as a typed record."""
     claim, obtained = verdict.claim, verdict.obtained
-    return verdicts.Verdict(
+    return verdicts.Verdict.from_object(
+        verdict,
         id=claim.id,
-        nodeid=verdict.nodeid,
-        outcome=verdict.outcome,
         kind=claim.kind,
         subject=claim.subject,
         hardware=claim.hardware,
@@ -28,24 +27,17 @@ def record(verdict: Verdict, duration_s: float | None = None) -> verdicts.Verdic
         sum=bool(obtained and len(obtained.terms) > 1),
         per=claim.option("per"),
         at=claim.mode_of(claim.hardware or ""),
-        headline=verdict.headline,
         file=shown(claim.file),
         line=claim.line,
         note=claim.note,
-        reason=verdict.reason,
         until=claim.xfail.until.isoformat() if claim.xfail else None,
-        corroborated=verdict.corroborated,
         replay=claim.is_replay,
         expected=_expected(verdict),
         tolerance=_tolerance(verdict),
         obtained=_obtained(verdict),
         prediction=obtained.prediction if obtained else None,
-        ratio=verdict.ratio,
-        ratio_text=verdict.ratio_text,
-        slack=verdict.slack,
         facts=[_fact(fact) for fact in dict.fromkeys(verdict.facts)],
         causes=[_cause(cause) for cause in verdict.causes],
-        rerun=verdict.rerun,
         duration_s=duration_s,
     )
 
@@ -58,7 +50,7 @@ def _expected(verdict: Verdict) -> verdicts.Expected:
         low=expectation.low if expectation else None,
         high=expectation.high if expectation else None,
         display=verdict.expected_display,
-        source=verdicts.Source(document=source.document, where=source.where, grade=source.grade) if source else None,
+        source=verdicts.Source.from_object(source) if source else None,
     )
 
 
@@ -72,7 +64,7 @@ def _tolerance(verdict: Verdict) -> verdicts.Tolerance | None:
         why=verdict.claim.why,
         printed=(expectation.digits or expectation).tolerance_text,
         loose=verdict.loose,
-        stale=verdicts.Stale(text=stale.text, write=stale.write) if stale else None,
+        stale=verdicts.Stale.from_object(stale) if stale else None,
     )
 
 
@@ -89,30 +81,18 @@ def _obtained(verdict: Verdict) -> verdicts.Obtained | None:
 
 
 def _fact(fact: Fact) -> verdicts.Involved:
-    return verdicts.Involved(
-        path=fact.path,
-        display=fact.display,
-        grade=fact.source.grade,
-        document=fact.source.document,
-        where=fact.where,
-        file=shown(fact.file),
-        line=fact.line,
-    )
+    source = fact.source
+    return verdicts.Involved.from_object(fact, grade=source.grade, document=source.document, file=shown(fact.file))
 
 
 def _cause(cause: Cause) -> verdicts.Cause:
     fact = cause.fact
-    return verdicts.Cause(
-        text=cause.text,
-        factor=cause.factor,
-        factor_text=cause.factor_text,
+    return verdicts.Cause.from_object(
+        cause,
         file=shown(fact.file) if fact else None,
         line=fact.line if fact else None,
         path=fact.path if fact else None,
         current=fact.display if fact else None,
-        repair=cause.repair,
-        fixes=cause.fixes,
-        breaks=cause.breaks,
     )
 
 

@@ -62,7 +62,7 @@ class CountedPower:
 def read_nodes(text: str) -> dict[str, float]:
     """`1.2 pJ/op at 3 nm, 1.3 pJ/op at 4 nm` → {"3nm": 1.2e-12, "4nm": 1.3e-12}. Raises ValueError."""
     matches = [_NODE.fullmatch(part) for part in text.split(", ")]
-    found = {f"{match['node']}nm": _energy_j(match["energy"]) for match in matches if match}
+    found = {f"{match['node']}nm": _quantity(match["energy"], JOULES_PER_OP).value for match in matches if match}
     if len(found) != len(matches):
         raise ValueError(f"want each node once, such as '1.2 pJ/op at 3 nm, 1.3 pJ/op at 4 nm'; found '{text}'")
     return found
@@ -71,13 +71,6 @@ def read_nodes(text: str) -> dict[str, float]:
 def nodes_quantity(text: str) -> Quantity:
     """The energies of several nodes as one parameter; its value is that of the first."""
     return Quantity(next(iter(read_nodes(text).values())), JOULES_PER_OP, text)
-
-
-def _energy_j(text: str) -> float:
-    read = parse_expectation(text)
-    if read.dimension != JOULES_PER_OP:
-        raise ExpectationError(f"want a value {measure(JOULES_PER_OP)}, found '{text}'")
-    return read.value
 
 
 # ---- energy and small kernels

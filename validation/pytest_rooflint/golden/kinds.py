@@ -18,7 +18,7 @@ from pytest_rooflint.golden.expect import Expectation
 from pytest_rooflint.golden.schema import GoldenSpec
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Grade, Ladder
-from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, precision, rate_unit
+from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, format_rate, precision
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import OPS_PER_S, Dimension, format_quantity
 from rooflint.coefficients.library import FREE, MODES
@@ -128,6 +128,12 @@ def slug(text: str) -> str:
     return _UNSAFE.sub("-", words.strip()).strip("-")
 
 
+def slug_of(claim: Claim, *options: str) -> str:
+    """The subject and the values of the options that are given, as part of an item id."""
+    given = (str(claim.option(name)) for name in options if claim.option(name) is not None)
+    return slug("-".join((claim.subject, *given)))
+
+
 # ---- what a kind defines
 
 
@@ -158,8 +164,8 @@ class Context(Protocol):
     def golden_roots(self) -> tuple[Path, ...]:
         """Folders that hold golden files."""
 
-    def devices(self) -> list[str]:
-        """Ids of the devices in the configured specs."""
+    def readable(self) -> Iterator[Hardware]:
+        """The devices in the configured specs that can be read."""
 
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
         """The device of a claim, or another that it names, at the claim's operating point."""
@@ -216,14 +222,9 @@ class Obtained:
         wanted = self.value if value is None else value
         if self.written:
             return self.written(wanted)
-        return format_quantity(wanted, self.dimension, digits=digits, unit=self.rate_unit)
-
-    @property
-    def rate_unit(self) -> str | None:
-        """`FLOP/s` for floating-point rates, `OP/s` for integer ones; None for other dimensions."""
         if self.dimension == OPS_PER_S and self.precision in PRECISIONS:
-            return rate_unit(self.precision)
-        return None
+            return format_rate(wanted, self.precision, digits=digits)
+        return format_quantity(wanted, self.dimension, digits=digits)
 
     def cases(self, low: float, high: float, registry: Registry) -> Iterator[tuple[str, Case]]:
         """(term, case) for a diagnosis: the whole value, then each term as if the others were right."""
@@ -247,10 +248,6 @@ class Obtained:
         return Case(ladder, span, self.hardware, registry, unit, precision, self.sparse)
 
 
-def _nothing(claim: Claim) -> None:
-    """Accept every subject."""
-
-
 def article(name: str) -> str:
     """A noun with its article: `a peak`, `an intensity`."""
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
@@ -270,7 +267,7 @@ class Kind:
     """Whether a subject needs an `expect`; an order does not."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Keys of this kind alone, each with its JSON Schema."""
-    check: Callable[[Claim], None] = _nothing
+    check: Callable[[Claim], None] = lambda claim: None
     """Refuses an invalid subject or option. Raises ClaimError, or a RooflintError of the model."""
     modes: bool = True
     """Whether it accepts an operating point (`at:`)."""
@@ -371,6 +368,11 @@ def check_fidelity(claim: Claim) -> None:
     modes = (*MODES, FREE)
     if claim.option("launch", FREE) not in modes:
         raise ClaimError(f"launch: want one of {', '.join(modes)}; found '{claim.option('launch')}'")
+
+
+def check_precision(claim: Claim) -> None:
+    """Refuse a subject that is not a precision. Raises UnknownPrecisionError."""
+    precision(claim.subject)
 
 
 def check_precisions(claim: Claim) -> None:

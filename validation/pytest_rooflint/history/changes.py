@@ -93,13 +93,9 @@ def of_pair(old: Specs, new: Specs, one: Fact, other: Fact) -> Change:
 def _fact(side: Specs, fact: Fact | None) -> StatedValue | None:
     if fact is None:
         return None
-    return StatedValue(
-        text=fact.display,
-        file=side.shown(fact.file),
-        line=fact.line,
-        document=fact.source.document,
-        where=fact.where,
-        grade=fact.source.grade,
+    source = fact.source
+    return StatedValue.from_object(
+        fact, text=fact.display, file=side.shown(fact.file), document=source.document, grade=source.grade
     )
 
 

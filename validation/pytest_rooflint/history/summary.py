@@ -189,7 +189,6 @@ def _of_file(change: FileChange) -> dict[str, Any]:
 
 
 def _overall(moves: Sequence[Move]) -> Iterator[records.Shift]:
-    """By quantity, over all devices."""
     for quantity in QUANTITIES:
         if several := [move for move in moves if move.quantity == quantity]:
             low = min((move.low for move in several if move.low is not None), default=None)
@@ -263,7 +262,6 @@ def _path(effect: Effect) -> str:
 
 
 def _power(found: Comparison, move: PowerMove) -> records.PowerMoved:
-    """The hardest load of a point on both sides, and what each change makes of it alone."""
     device, at = move.point[0], move.point[1] or None
     old, new = _load(move.old), _load(move.new)
     return records.PowerMoved(
@@ -284,12 +282,11 @@ def _power(found: Comparison, move: PowerMove) -> records.PowerMoved:
 def _load(one: PowerCheck | None) -> records.PowerThen | None:
     if one is None:
         return None
-    return records.PowerThen(
+    return records.PowerThen.from_object(
+        one,
         unit=one.load.unit,
         precision=one.load.precision,
         limit=limit(one),
-        verdict=one.verdict,
-        ratio=one.ratio,
         ratio_display=ratio_shown(one.ratio),
         ends_display=ends(one),
     )

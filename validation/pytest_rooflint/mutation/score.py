@@ -250,7 +250,6 @@ def _subjects(result: Result) -> Iterator[records.MutatedSubject]:
 
 
 def _fact(rows: Sequence[Row]) -> records.MutatedFact:
-    """The mutants of one fact."""
     unseen = [row for row in rows if row.unseen]
     return records.MutatedFact(
         unseen_classes=list(dict.fromkeys(row.mutant.mutation.operator for row in unseen)),
@@ -319,7 +318,6 @@ def as_text(summary: records.Mutation, most: int | None = 10) -> str:
 
 
 def _sentences(summary: records.Mutation) -> Iterator[str]:
-    """The score, its floor, and the shares of all mutants."""
     counts, gross = summary.counts, summary.gross
     floor = "" if summary.floor is None else f" (floor {percent(summary.floor)})"
     killed = f"{counts.killed} of {counts.killable} killable mutants killed"
@@ -344,13 +342,11 @@ def _grid(summary: records.Mutation) -> Iterator[str]:
 
 
 def _rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
-    """The counts of each operator, and of all."""
     for title, counts in (*((one.name, one) for one in summary.classes), ("all", summary.counts)):
         yield title, *(getattr(counts, key) for key in _COLUMNS.values())
 
 
 def _worst(summary: records.Mutation) -> Iterator[str]:
-    """Files with the most mutants that are not caught."""
     found = [one for one in summary.subjects if one.unseen][:WORST]
     if found:
         yield "most mutants not caught"

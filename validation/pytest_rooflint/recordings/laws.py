@@ -26,7 +26,7 @@ from pytest_rooflint.recordings.row import Row, doubt
 from rooflint.base import units
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
-from rooflint.base.precision import rate_unit
+from rooflint.base.precision import format_rate
 from rooflint.base.units import format_number, format_quantity, percent
 from rooflint.diagnosis.causes import Cause
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
@@ -89,7 +89,7 @@ def rate(row: Row, context: LawContext) -> Finding | None:
     peak, slack = sum(ladder.result for ladder in ladders), uncertainty(row, ladders)
     share = (row.measurement.ops_per_s or 0.0) / peak
     faster = f" × {format_number(1 + slack)} for the recorded clock" if slack else ""
-    of_peak = format_quantity(peak, units.OPS_PER_S, unit=rate_unit(row.subject.precision))
+    of_peak = format_rate(peak, row.subject.precision)
     text = f"{_rate(row)} of a peak of {of_peak}{faster}"
     found = bounds(row, context.hardware, context.networks)
     if share <= (1 + slack) * (1 + ROUNDING):
@@ -186,7 +186,7 @@ def _broken(row: Row, context: LawContext, text: str, found: Bounds | None, beat
 
 
 def _rate(row: Row) -> str:
-    return format_quantity(row.measurement.ops_per_s or 0.0, units.OPS_PER_S, unit=rate_unit(row.subject.precision))
+    return format_rate(row.measurement.ops_per_s or 0.0, row.subject.precision)
 
 
 # ---- power
@@ -253,7 +253,6 @@ def power(row: Row, context: LawContext) -> Finding:
 
 
 def _over(mean_w: float, driver_w: float | None, fact: Fact | None) -> Iterator[Cause]:
-    """Causes, by the limit that is exceeded."""
     if fact is None or mean_w <= fact.value:
         yield Cause("the counter sees more than the device that the driver limits", mean_w / (driver_w or mean_w), 1.0)
     elif driver_w and driver_w > fact.value:

@@ -136,7 +136,6 @@ def _remarks(claim: Claim, verdict: Verdict) -> Iterator[str]:
 
 
 def _because(verdict: Verdict) -> str:
-    """The first candidate cause, and why its repair is not proposed."""
     if not verdict.causes:
         return "unexplained by any known convention or fact"
     first = verdict.causes[0]
@@ -234,7 +233,6 @@ def _forget(file: Path) -> None:
 
 
 def _changes(found: Plan) -> Iterator[str]:
-    """One line per proposal."""
     for one in found.proposals[:_MOST_LINES]:
         yield f"  {shown(one.file)}:{one.line}  {one.what}: {one.old} → {one.new}"
     if len(found.proposals) > _MOST_LINES:
@@ -242,7 +240,6 @@ def _changes(found: Plan) -> Iterator[str]:
 
 
 def _writing_reasons(found: Plan) -> Iterator[str]:
-    """Claims without a proposal, by reason."""
     first: dict[str, str] = {}
     for name, reason in found.refusals:
         first.setdefault(reason, name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden, article
 from pytest_rooflint.golden.read import load
 from rooflint.base import strict_yaml
-from rooflint.base.errors import InputError
+from rooflint.base.errors import InputError, RooflintError
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration.package import PUBLISHED
@@ -113,3 +113,11 @@ class Suite:
             return sorted({device for root in self.spec_roots for device in self.registry.ids(root)})
         except InputError:
             return []
+
+    def readable(self) -> Iterator[Hardware]:
+        """The devices in the configured folders; an invalid spec is a problem of the suite, and left out here."""
+        for device in self.devices():
+            try:
+                yield self.registry.get(device)
+            except RooflintError:
+                continue
