@@ -330,7 +330,8 @@ def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding
     if shared:
         ranked = sorted(finding.explanations, key=lambda explanation: not shared & _parts(explanation))
         return replace(finding, explanations=tuple(ranked))
-    alike = sum(bool(other.ratio and finding.ratio) and _is_alike(other, finding) for other in wrong)
+    ratios = (other.ratio / finding.ratio for other in wrong if other.ratio and finding.ratio)
+    alike = sum(abs(ratio - 1) <= FLOOR for ratio in ratios)
     if finding.explanations or alike < MANY:
         return finding
     note = f"{alike} figures of this device are off by the same factor, such as a clock, a count or a width"
@@ -343,10 +344,6 @@ def _is_of_several(explanations: Iterable[Explanation]) -> bool:
 
 def _parts(explanation: Explanation) -> set[str]:
     return set(explanation.error.split(" + "))
-
-
-def _is_alike(one: Finding, other: Finding) -> bool:
-    return abs(float(one.ratio or 0) / float(other.ratio or 1) - 1) <= FLOOR
 
 
 def _nearest(figures: Sequence[Figure], value: float) -> Figure:

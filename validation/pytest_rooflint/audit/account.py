@@ -134,8 +134,8 @@ def _paragraph(finding: Finding) -> Iterator[str]:
     if finding.expected and finding.status not in ("right", "unknown device"):
         yield line_of("expected", finding.expected.shown(), _derived(finding))
     if finding.is_wrong and finding.ratio:
-        first = finding.explanations[0].text if finding.explanations else finding.cause
-        yield line_of("ratio", finding.ratio_text, f"{_error(finding.explanations)}{first}")
+        error = f"{finding.explanations[0].error}: " if finding.explanations else ""
+        yield line_of("ratio", finding.ratio_text, f"{error}{finding.cause}")
         yield from _fact_lines(finding.explanations[:1])
         for explanation in finding.explanations[1:3]:
             yield line_of("or", f"{explanation.error}: {explanation.text}")
@@ -146,10 +146,6 @@ def _paragraph(finding: Finding) -> Iterator[str]:
         yield line_of("note", finding.note)
 
 
-def _error(explanations: Sequence[Explanation]) -> str:
-    return f"{explanations[0].error}: " if explanations else ""
-
-
 def _derived(finding: Finding) -> str:
     figure = finding.expected
     assert figure is not None
@@ -158,7 +154,7 @@ def _derived(finding: Finding) -> str:
 
 def _fact_lines(explanations: Sequence[Explanation]) -> Iterator[str]:
     for explanation in explanations:
-        for fact in [explanation.fact] if explanation.fact else []:
+        if fact := explanation.fact:
             yield line_of("", "", f"{shown(fact.file)}:{fact.line}  {fact.path}")
 
 

@@ -165,7 +165,7 @@ def mapped(name: str, text: str, counted: Set[str] = frozenset()) -> Column:
 
 
 def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
-    if (precision := PRECISION_WORDS.get(_squeezed(word))) is not None:
+    if (precision := PRECISION_WORDS.get(re.sub(r"[^a-z0-9_]", "", word.lower()))) is not None:
         return replace(column, precision=precision)
     if word in ("sparse", "dense"):
         return replace(column, sparse=word == "sparse")
@@ -288,10 +288,6 @@ def _unit(name: str, words: list[str]) -> str | None:
     return next((UNIT_WORDS[word] for word in (*pairs, *words[1:]) if word in UNIT_WORDS), None)
 
 
-def _squeezed(word: str) -> str:
-    return re.sub(r"[^a-z0-9_]", "", word.lower())
-
-
 # ---- numbers in cells: `1,979`, `989.4 TFLOPS`, `312e12`, `1979e12 / 2`
 
 _NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
@@ -372,7 +368,8 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
     if not (math.isfinite(value) and value > 0):
         raise NumberError(f"'{text}' is not a positive finite number")
     printed = _spelt(own) or (None if column.role in _BASES and value >= BASE else column.unit or unit)
-    assumed = None if printed or column.role == "count" else _assumed(column.role, value)
+    likely = next(unit for largest, unit in _BARE[column.role] if value < largest)
+    assumed = None if printed or column.role == "count" else likely
     factor = _factor(printed or assumed or "", column)
     return Printed(value * factor, step * factor, text), assumed
 
@@ -395,10 +392,6 @@ def _spelt(text: str) -> str | None:
     except UnitError as error:
         raise NumberError(str(error)) from error
     return text
-
-
-def _assumed(role: str, value: float) -> str:
-    return next(unit for largest, unit in _BARE[role] if value < largest)
 
 
 def _factor(unit: str, column: Column) -> float:

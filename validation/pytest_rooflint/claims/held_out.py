@@ -147,8 +147,8 @@ def _scores(claim: Claim, context: Context, name: str, family: str, regime: str)
     )
     if obtained.holds:
         return obtained
-    why = reason(context.registry, family, regime, ones)
-    return replace(obtained, details=why.details, causes=why.causes)
+    details, causes = reason(context.registry, family, regime, ones)
+    return replace(obtained, details=details, causes=causes)
 
 
 # ---- all measured devices of matrix products together

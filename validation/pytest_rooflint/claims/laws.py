@@ -3,6 +3,7 @@
 A law has no expected figure, so it counts neither as corroboration nor as coverage, and kills no mutant.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -193,16 +194,10 @@ LIMITS = ("tdp", "powers.limit")
 class Tested:
     """Breaches on the devices of a glob, and what could not be tested."""
 
-    breaches: dict[str, list[str]] = field(default_factory=dict)
+    breaches: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """By device, for each that was tested."""
-    skipped: dict[str, list[str]] = field(default_factory=dict)
+    skipped: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Devices that could not be tested, wholly or in a precision, by reason."""
-
-    def skip(self, reason: str, what: str) -> None:
-        """Note a device that could not be tested, once per reason."""
-        known = self.skipped.setdefault(reason, [])
-        if what not in known:
-            known.append(what)
 
 
 def check_tops_per_w(claim: Claim) -> None:
@@ -228,21 +223,21 @@ def obtain_tops_per_w(claim: Claim, context: Context) -> Obtained:
 def _test(mode: Hardware, wanted: str | None, energies: Energies, found: Tested) -> None:
     limit = next((fact for path in LIMITS if (fact := mode.facts.get(path))), None)
     if limit is None:
-        found.skip("no rated power", mode.id)
+        found.skipped["no rated power"].append(mode.id)
         return
     if "process" not in mode.facts:
-        found.skip("no process node", mode.id)
+        found.skipped["no process node"].append(mode.id)
         return
     asked = [(unit, name) for unit in mode.units.values() for name in unit.precisions if wanted in (None, name)]
     if not asked:
-        found.skip(f"no {wanted} unit" if wanted else "no rate is disclosed", mode.id)
+        found.skipped[f"no {wanted} unit" if wanted else "no rate is disclosed"].append(mode.id)
     for unit, name in asked:
         try:
             peak, each = unit.peak_ops_per_s(name), energies.node(mode).arithmetic(name).low
         except RooflintError as error:
-            found.skip(str(error).removeprefix(f"{mode.id}: "), mode.id)
+            found.skipped[str(error).removeprefix(f"{mode.id}: ")].append(mode.id)
             continue
-        breaches = found.breaches.setdefault(mode.id, [])
+        breaches = found.breaches[mode.id]
         breaches.extend(_breach(f"{unit.name} {name}", mode, peak / limit.value, 1 / each, limit))
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -85,20 +84,12 @@ READ = 6
 NOTHING = f"no single constant or fact would remove {WORTH:.0%} of the error"
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why a claim fails."""
-
-    details: str
-    causes: tuple[Cause, ...]
-
-
-def reason(registry: Registry, family: str, regime: str, ones: Sequence[HeldOut]) -> Reason:
+def reason(registry: Registry, family: str, regime: str, ones: Sequence[HeldOut]) -> tuple[str, tuple[Cause, ...]]:
     """The details and causes of a failed claim. Raises RooflintError."""
     worst, there = _worst(ones), list(parameters(registry, family, ones))
     found = tuple(causes(ones, there))
     lines = [*_details(worst, ones, regime, there), *([] if found else [row("alone", NOTHING)])]
-    return Reason("\n".join(lines), found)
+    return "\n".join(lines), found
 
 
 def _worst(ones: Sequence[HeldOut]) -> list[HeldOut]:

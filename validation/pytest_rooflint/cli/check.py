@@ -45,23 +45,15 @@ def check(
     if mutate and status:
         typer.echo("mutation testing skipped: the suite has failures")
     elif mutate:
-        status = _mutated(evidence, folders)
+        options = [f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders)]
+        status = _run("rooflint", "mutate", *options)
     if against and evidence.is_file():
-        status = _compared(against, evidence, specs or []) or status
+        options = [f"--evidence={evidence}", *(f"--specs={folder}" for folder in specs or ())]
+        status = _run("rooflint", "diff", against, *options) or status  # it fails only if they cannot be compared
     if report and evidence.is_file():
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered
     raise typer.Exit(status)
-
-
-def _mutated(evidence: Path, folders: list[str]) -> int:
-    """Add the mutation score to the evidence."""
-    return _run("rooflint", "mutate", f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders))
-
-
-def _compared(against: str, evidence: Path, specs: list[Path]) -> int:
-    """Add the changes since a revision to the evidence; fails only where they cannot be compared."""
-    return _run("rooflint", "diff", against, f"--evidence={evidence}", *(f"--specs={folder}" for folder in specs))
 
 
 def _run(module: str, *arguments: str) -> int:

@@ -74,10 +74,7 @@ class _Reader:
             except InputError as error:
                 self.problems += error.problems
             except (ClaimError, RooflintError) as error:
-                self._add(("claims", position), str(error))
-
-    def _add(self, path: strict_yaml.Path, message: str) -> None:
-        self.problems.append(self.document.problem(path, message))
+                self.problems.append(self.document.problem(("claims", position), str(error)))
 
     def _claim(self, entry: Mapping[str, Any], path: strict_yaml.Path) -> Claim:
         kind = self._kind(entry)

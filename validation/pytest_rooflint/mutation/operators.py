@@ -19,20 +19,10 @@ from rooflint.hardware.registry import Registry, same_line
 from rooflint.hardware.schema import RawFact, reader_of
 
 #: Facts that are figures themselves, by the first part of their path.
-_FIGURES = (
-    "tdp",
-    "powers",
-    "parts",
-    "clocks",
-    "caches",
-    "launch_overhead",
-    "full_die",
-    "dies",
-    "resident_warps",
-    "warp_threads",
-    "warp_schedulers",
-    "special_function_units",
-)
+_FIGURES = {
+    *("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "full_die", "dies"),
+    *("resident_warps", "warp_threads", "warp_schedulers", "special_function_units"),
+}
 
 
 def quantities(hardware: Hardware) -> dict[str, float]:

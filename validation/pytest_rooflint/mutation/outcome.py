@@ -82,11 +82,6 @@ class JudgedClaim:
         return f"{shown(self.claim.file)}::{self.claim.id}"
 
     @property
-    def corroborated(self) -> bool:
-        """Whether it compares two documents."""
-        return self.verdict.corroborated
-
-    @property
     def value(self) -> float | None:
         """What the model obtains; None where it refuses."""
         return self.verdict.obtained.value if self.verdict.obtained else None
@@ -149,7 +144,7 @@ class Baseline:
     @cached_property
     def backed(self) -> frozenset[Fact]:
         """Facts that corroborated peaks and bandwidths rest on."""
-        rates = (one for one in self.claims if one.corroborated and one.claim.kind in ("peak", "bandwidth"))
+        rates = (one for one in self.claims if one.verdict.corroborated and one.claim.kind in ("peak", "bandwidth"))
         return frozenset(fact for one in rates for fact in one.verdict.facts)
 
     @cached_property
@@ -162,11 +157,6 @@ def _judged(claim: Claim, suite: Suite) -> JudgedClaim:
     tracking, dependencies = tracked(suite)
     verdict = brief(claim, tracking)
     return JudgedClaim(claim, verdict, frozenset(dependencies))
-
-
-def likeliest_first(claims: Sequence[JudgedClaim], fact: Fact) -> list[JudgedClaim]:
-    """Corroborated claims that rest on a fact, other claims that do, the rest."""
-    return sorted(claims, key=lambda claim: (fact not in claim.verdict.facts, not claim.corroborated))
 
 
 def _refuse_failing(claims: Sequence[JudgedClaim], suite: Suite) -> None:
@@ -311,9 +301,10 @@ class _FactTrial:
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
-        """Claims that may depend on it, the likeliest to fail first."""
+        """Claims that may depend on it: corroborated ones that rest on it, others that do, the rest."""
         names = [*(("device", device) for device in self.holders), self.subject.key]
-        return likeliest_first(self.baseline.depending_on(names), self.fact)
+        verdicts = self.baseline.depending_on(names)
+        return sorted(verdicts, key=lambda one: (self.fact not in one.verdict.facts, not one.verdict.corroborated))
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""
@@ -330,18 +321,13 @@ class _FactTrial:
     def _category(self, trial: "_Trial") -> tuple[Category, JudgedClaim | None]:
         """By the corroborated claims, with the first whose figure changes beyond its digits."""
         category: Category = "uncorroborated"
-        for claim in self.corroborated:
+        for claim in (one for one in self.claims if one.verdict.corroborated):
             after = trial.after(claim)
             if claim.changed(after):
                 category = "within-digits"
                 if claim.changed_beyond_digits(after):
                     return "killable", claim
         return category, None
-
-    @cached_property
-    def corroborated(self) -> list[JudgedClaim]:
-        """Claims that compare two documents."""
-        return [claim for claim in self.claims if claim.corroborated]
 
     @cached_property
     def matters(self) -> bool:

@@ -203,8 +203,7 @@ def _id(hardware: Hardware | None) -> str:
 def _clocks(states: Sequence[record.State]) -> str:
     known = [state.clock_hz for state in states if not isinstance(state.clock_hz, record.Unavailable)]
     if not known:
-        reasons = [str(state.clock_hz) for state in states]
-        return f"clock {reasons[0]}"
+        return f"clock {states[0].clock_hz}"
     source = next(state.clock_source for state in states if not isinstance(state.clock_hz, record.Unavailable))
     return f"clock {min(known) / 1e9:.3g} to {max(known) / 1e9:.3g} GHz ({source or 'no source named'})"
 

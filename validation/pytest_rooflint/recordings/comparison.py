@@ -28,10 +28,6 @@ NAMES = ("base", "head")
 """Folder names of equal length: a longer path moves the stack of a process, which alone can change its time."""
 
 
-class CheckoutError(RooflintError):
-    """A revision without the folder that the command runs in."""
-
-
 @dataclass(frozen=True)
 class Checkout:
     """A revision as files."""
@@ -65,7 +61,7 @@ def checkouts(here: Path, revisions: tuple[str, str]) -> Iterator[tuple[Checkout
 def _place(folder: Path, within: Path, revision: str) -> Path:
     place = folder / within
     if not place.is_dir():
-        raise CheckoutError(f"{revision} has no folder {within.as_posix()}; run this from one that both revisions have")
+        raise RooflintError(f"{revision} has no folder {within.as_posix()}; run this from one that both revisions have")
     return place
 
 

@@ -219,12 +219,9 @@ def _in_precision(request: Request, sweep: Sweep, setting: network.Setting, resu
 
 
 def _network(request: Request, name: str, setting: network.Setting, reference: Peak, observer: Observer) -> Measurement:
-    known = vision_network(name, setting.batch)
     return network.measured(
         name,
-        known.module,
-        known.shape,
-        known.macs,
+        *_vision_network(name, setting.batch),
         setting,
         observer=observer,
         plan=gemm.plan_of(request.seconds),
@@ -233,20 +230,11 @@ def _network(request: Request, name: str, setting: network.Setting, reference: P
     )
 
 
-@dataclass(frozen=True)
-class VisionNetwork:
-    """A network of torchvision at a batch."""
+def _vision_network(name: str, batch: int) -> tuple[Callable[[], Any], tuple[int, ...], int]:
+    """What makes a network of random weights, the shape of its input (batch first), and its captured work. [MAC]
 
-    module: Callable[[], Any]
-    """Makes it, with random weights."""
-    shape: tuple[int, ...]
-    """Shape of its input, batch first."""
-    macs: int
-    """Work of the whole batch, as captured. [MAC]"""
-
-
-def vision_network(name: str, batch: int) -> VisionNetwork:
-    """A network whose input is images or clips. Raises NotMeasuredError for another one."""
+    Raises NotMeasuredError for a network whose input is not one batch of images or clips.
+    """
     from rooflint.workloads.capture import torchvision_networks  # noqa: PLC0415  # it needs torch
 
     kind = torchvision_networks.family(name)
@@ -259,7 +247,7 @@ def vision_network(name: str, batch: int) -> VisionNetwork:
         return torchvision_networks.import_torchvision().models.get_model(name, weights=None)
 
     shape = (batch, *torchvision_networks.input_shape(name)[1:])
-    return VisionNetwork(module, shape, load.network(name).at_batch(batch).total_macs)
+    return module, shape, load.network(name).at_batch(batch).total_macs
 
 
 def _reference(request: Request, name: str) -> Peak:

@@ -82,7 +82,7 @@ class Results:
 
     def annotations(self, problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """GitHub workflow commands: unreadable files first, then the largest factors."""
-        found = [(math.inf, _problem(problem)) for problem in problems]
+        found = [(math.inf, _command(one["file"], one["line"], "rooflint", one["what"])) for one in problems]
         found += [(_distance(one.ratio), _claim(one)) for one in self.verdicts if one.outcome == "fail"]
         yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
 
@@ -106,10 +106,6 @@ def _claim(one: Verdict) -> str:
 def _cause(cause: Cause) -> str:
     fix = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
     return f"; {cause.text}{fix}"
-
-
-def _problem(problem: Mapping[str, Any]) -> str:
-    return _command(problem["file"], problem["line"], "rooflint", problem["what"])
 
 
 def _command(file: str | None, line: int | None, title: str, message: str) -> str:

@@ -25,7 +25,7 @@ from rooflint.base.facts import Fact
 from rooflint.base.units import measure
 from rooflint.diagnosis.causes import Cause, Span, ratio_text
 from rooflint.diagnosis.diagnose import candidates, shortlist
-from rooflint.hardware.device import Hardware, UndisclosedError
+from rooflint.hardware.device import UndisclosedError
 
 SMALL = 1e-3
 """A failing ratio nearer to one than this is printed with all its digits."""
@@ -256,9 +256,5 @@ def _concerns(claim: Claim, devices: set[str], suite: Suite, fact: Fact) -> bool
     if claim.hardware:
         return claim.hardware in devices
     if claim.architecture:
-        return _architecture(claim, suite).facts.get(fact.path) == fact
+        return suite.registry.architecture(claim.architecture).as_hardware().facts.get(fact.path) == fact
     return any(word.partition("@")[0] in devices for word in claim.subject.split())
-
-
-def _architecture(claim: Claim, suite: Suite) -> Hardware:
-    return suite.registry.architecture(str(claim.architecture)).as_hardware()

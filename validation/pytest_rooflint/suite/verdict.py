@@ -157,15 +157,12 @@ class Verdict:
     def _fact_lines(self) -> list[str]:
         if self.outcome != "fail" or not self.facts:
             return []
-        unique = dict.fromkeys(self.facts)
-        return [
-            line_of(
-                "" if position else "facts",
-                fact.display,
-                f"{_last(fact)} ({fact.source.grade})  {shown(fact.file)}:{fact.line}",
-            )
-            for position, fact in enumerate(unique)
-        ]
+        lines = []
+        for position, fact in enumerate(dict.fromkeys(self.facts)):
+            last = ".".join(fact.path.split(".")[2:]) or fact.path
+            place = f"{last} ({fact.source.grade})  {shown(fact.file)}:{fact.line}"
+            lines.append(line_of("" if position else "facts", fact.display, place))
+        return lines
 
     def properties(self) -> list[tuple[str, str]]:
         """The properties of the test case in JUnit XML."""
@@ -207,10 +204,6 @@ class Brief:
     def uncorroborated(self) -> bool:
         """Whether it passes, no second document agrees, and it is not a replay."""
         return self.outcome == "pass" and not self.corroborated and not self.replay
-
-
-def _last(fact: Fact) -> str:
-    return ".".join(fact.path.split(".")[2:]) or fact.path
 
 
 def _repair(cause: Cause) -> list[str]:
