@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -105,7 +104,7 @@ def test_a_red_score_says_where_the_error_is(machines, verdict, monkeypatch):
 
     def reason(registry, family, regime, ones):
         asked.append((family, regime, [one.rows.device for one in ones]))
-        return SimpleNamespace(details="  where it is", causes=())
+        return "  where it is", ()
 
     monkeypatch.setattr(held_out, "reason", reason)
     machines(2.0)
