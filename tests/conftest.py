@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.device import Hardware
@@ -20,9 +20,12 @@ from rooflint.workloads.workload import Workload
 
 pytest_plugins = ["pytester"]
 
-# a slow or busy machine is no bug
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+if find_spec("hypothesis"):  # pytest also reads this file for the golden suite, which runs without hypothesis
+    from hypothesis import HealthCheck, settings
+
+    # a slow or busy machine is no bug
+    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any machine")
 
 
 class Specs:
