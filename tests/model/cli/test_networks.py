@@ -70,7 +70,7 @@ def test_text_fits_eighty_columns_and_has_no_escape(question):
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_json_names_its_schema_and_holds_plain_values(question):
     found = asked(*question)
-    assert found["schema"] == f"rooflint.{question[0]}/1"
+    assert found["schema"] == f"rooflint.{question[0]}/2"
     assert "NaN" not in json.dumps(found)
     assert "Infinity" not in json.dumps(found)
     SHAPES[question[0]].model_validate_json(json.dumps(found))

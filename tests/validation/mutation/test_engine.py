@@ -180,4 +180,4 @@ def test_a_process_that_was_not_forked_reads_the_suite_itself(three, monkeypatch
 
 def test_kinds_of_claims_of_other_packages_are_part_of_the_code():
     names = {file.name for file in store_module._code()}
-    assert {"operators.py", "peak.py", "outcome.py"} <= names
+    assert {"operators.py", "memory.py", "outcome.py"} <= names
