@@ -19,8 +19,8 @@ from pathlib import Path
 
 from pytest_rooflint.mutation.engine import cores
 from pytest_rooflint.mutation.outcome import Baseline, Group, Mutant, groups, outcomes
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import outcome_of
+from pytest_rooflint.suite.suite import Suite
 
 SAMPLE = 60
 

@@ -1,11 +1,17 @@
 """What changes as typed records: mutants that no claim notices, and what moved between two states of the specs."""
 
+import math
 from typing import Literal
 
 from rooflint_report.findings import PowerLimit, Sustains
 from rooflint_report.verdicts import Record
 
 # ---- mutation score
+
+
+def score_percent(share: float | None) -> str:
+    """`99.9 %`, never rounded up to a full score; `none` where there is nothing to score."""
+    return "none" if share is None else f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
 
 
 class MutantCounts(Record):

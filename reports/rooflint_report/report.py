@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rooflint.base.files import write_atomically
-from rooflint_report import log_chart
+from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
 from rooflint_report.sections.section import Page, counted, grouped
@@ -153,7 +153,7 @@ def _environment(**settings: Any) -> Environment:
         "deviation": section.deviation,
         "fixed": failures.fixed,
         "broken": failures.broken,
-        "percent": mutation.percent,
+        "percent": differences.score_percent,
         "share_of": mutation.share_of,
     }
     found.globals |= {"marks": section.MARKS, "tried": failures.tried}

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from pytest_rooflint import session  # noqa: F401  # nested runs in this process find them loaded
 from pytest_rooflint.evidence import build  # noqa: F401  # nested runs in this process find them loaded
 from pytest_rooflint.golden import kinds  # nested runs in this process find them loaded
-from pytest_rooflint.suite import Suite, world
+from pytest_rooflint.session import run  # noqa: F401  # nested runs in this process find them loaded
+from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint_measure import record
 from rooflint_measure.record import (
@@ -236,7 +237,7 @@ def shipped_suite() -> Suite:
 @pytest.fixture
 def audited(tmp_path):
     """Findings of a table of published figures, written under a name; further words are `--map` pairs."""
-    from pytest_rooflint.audit import Auditor  # noqa: PLC0415
+    from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
     from rooflint.hardware.registry import Registry  # noqa: PLC0415
 
     def found(text, name="gpus.csv", **mapping):

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_rooflint.audit import Auditor, account
-from pytest_rooflint.suite import Suite, world
+from pytest_rooflint.audit import account
+from pytest_rooflint.audit.auditor import Auditor
+from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import Trial, judge
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.api.devices import Specs, registry
 from rooflint.api.predictions import Columns

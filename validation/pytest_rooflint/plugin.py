@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = [str(folder) for folder in golden]
     _check_patch(config.getoption("--rooflint-propose"))
-    from pytest_rooflint.session import Run  # noqa: PLC0415  # the inactive plugin must import next to nothing
+    from pytest_rooflint.session.run import Run  # noqa: PLC0415  # the inactive plugin must import next to nothing
 
     config.pluginmanager.register(Run(config, golden, _folders(config, "rooflint_specs")), "rooflint-run")
 

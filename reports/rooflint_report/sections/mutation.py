@@ -1,6 +1,5 @@
 """The mutation score of a run: which errors in the specs no claim notices."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -49,11 +48,6 @@ def view(page: Page) -> View:
     blind = [subject for subject in mutation.subjects if subject.unseen] if mutation else []
     unseen = [fact for fact in mutation.facts if fact.unseen] if mutation else []
     return View(mutation, blind[:WORST], blind[WORST:], sorted(unseen, key=lambda fact: -fact.unseen))
-
-
-def percent(share: float | None) -> str:
-    """`99.9 %`, cut and not rounded: nearly all is not all."""
-    return "none" if share is None else f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
 
 
 def share_of(number: int, total: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 from rooflint_report.differences import Mutation
 from rooflint_report.evidence import EvidenceError, load_evidence
 from rooflint_report.report import render_html, render_summary
-from rooflint_report.sections.mutation import View, percent, share_of
+from rooflint_report.sections.mutation import View, share_of
 
 
 def section(record):
@@ -95,8 +95,6 @@ def test_the_summary_has_one_line(mutated):
 def test_a_score_of_nothing_is_none(mutated):
     mutated["mutation"]["score"] = None
     assert "a score of none" in section(mutated)[0]
-    assert percent(None) == "none"
-    assert percent(0.99999) == "99.9 %"
     assert share_of(0, 0) == "0 %"
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rooflint.audit import Auditor, account
+from pytest_rooflint.audit import account
 from pytest_rooflint.audit.account import STATUSES
+from pytest_rooflint.audit.auditor import Auditor
 from rooflint.diagnosis.figures import ERRORS
 from rooflint.hardware.registry import Registry
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_rooflint.golden import read
 from pytest_rooflint.recordings.files import table_problems as problems
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.constants import constants_file

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pytest_rooflint.claims.latency import FILES, LARGEST, NoCrossingError, first_batch, kept
 from pytest_rooflint.golden import read
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies

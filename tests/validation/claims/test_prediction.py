@@ -5,8 +5,8 @@ import re
 import pytest
 
 from pytest_rooflint.golden import read
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration import package, published, topics

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pytest_rooflint.golden import read
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.chip import chip_of

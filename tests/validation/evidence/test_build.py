@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rooflint.evidence import build
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.hardware.registry import PACKAGED
 from rooflint_report.differences import Share
 from rooflint_report.evidence import Evidence, plain

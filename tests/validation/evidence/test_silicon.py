@@ -9,8 +9,8 @@ from pytest_rooflint.evidence import silicon as silicon_evidence
 from pytest_rooflint.evidence.silicon import silicon
 from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden import read
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file

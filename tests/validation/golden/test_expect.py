@@ -472,8 +472,8 @@ def test_a_run_counts_loose_and_stale_tolerances():
 def test_no_shipped_golden_is_stale():
     from pathlib import Path  # noqa: PLC0415
 
-    from pytest_rooflint.suite import Suite  # noqa: PLC0415
     from pytest_rooflint.suite.judge import judge  # noqa: PLC0415
+    from pytest_rooflint.suite.suite import Suite  # noqa: PLC0415
 
     suite = Suite.of([Path(__file__).parents[3] / "golden"], [])
     stated = [claim for claim in suite.claims() if claim.expectation and claim.expectation.tolerance == "stated"]

@@ -11,8 +11,8 @@ from pytest_rooflint.evidence.replays import assumptions
 from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.replay import FIGURES, WhichOpError, fraction, op_of, uses
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies

@@ -8,7 +8,7 @@ import pytest
 from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.mutation.operators import Mutation
 from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
-from pytest_rooflint.mutation.score import Result, as_md, as_text, holds, missing_claim, percent, summary, tally
+from pytest_rooflint.mutation.score import Result, as_md, as_text, holds, missing_claim, summary, tally
 
 BODY = """\
     tdp: [20 W, wp, p. 1]
@@ -224,13 +224,6 @@ def test_a_gross_mutant_that_is_missed_is_listed_before_the_survivors(subject, m
 
 
 # ---- text and Markdown
-
-
-@pytest.mark.parametrize(
-    ("share", "text"), [(None, "none"), (1.0, "100 %"), (0.99999, "99.9 %"), (0.999, "99.9 %"), (2 / 3, "66.6 %")]
-)
-def test_a_share_is_rounded_down(share, text):
-    assert percent(share) == text
 
 
 def test_the_text_has_the_score_the_counts_and_what_is_missed(result, baseline, specs):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_rooflint.repair.plan import plan
 from pytest_rooflint.repair.proposal import State
 from pytest_rooflint.repair.spec_repair import place_of
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base import strict_yaml
 
 ROOT = Path(__file__).parents[3]

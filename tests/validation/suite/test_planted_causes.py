@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_rooflint.mutation.operators import OPERATORS, mutations
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import Trial, judge, outcome_of
+from pytest_rooflint.suite.suite import Suite
 
 SUITE = Suite.of([Path(__file__).parents[3] / "golden"], [])
 REGISTRY = SUITE.registry

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pytest_rooflint.suite import Suite, world
+from pytest_rooflint.suite import world
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED
 

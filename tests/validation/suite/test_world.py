@@ -2,7 +2,8 @@
 
 import pytest
 
-from pytest_rooflint.suite import Suite, world
+from pytest_rooflint.suite import world
+from pytest_rooflint.suite.suite import Suite
 
 HEAD = "hardware: acme/x1\nsource: {document: Product page, where: specifications, grade: read}\nclaims:\n"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest_rooflint
 from pytest_rooflint.golden.kinds import Claim, terms
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Factor, Ladder
 from rooflint.diagnosis.figures import QUANTITIES, Figure

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pytest_rooflint.audit import Auditor
 from pytest_rooflint.audit.account import as_text, sentence
+from pytest_rooflint.audit.auditor import Auditor
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, check_flag
 from rooflint.base.units import DIMENSIONLESS
 

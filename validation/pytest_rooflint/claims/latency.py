@@ -289,7 +289,7 @@ def _turning(one: Runner, term: str) -> Obtained:
 def first_batch(holds: Callable[[int], bool], what: str) -> int:
     """The smallest batch from which on `holds` is true.
 
-    Tries powers of two, then bisects. Raises NoCrossingError where there is no such batch above 1.
+    Tries powers of two, then bisects. Raises NoCrossingError if no batch above 1 does.
     """
     powers = [1 << power for power in range(LARGEST.bit_length())]
     seen = [holds(batch) for batch in powers]

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from pytest_rooflint.audit import Auditor, account
+from pytest_rooflint.audit import account
 from pytest_rooflint.audit.account import Finding
+from pytest_rooflint.audit.auditor import Auditor
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_atomically

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from pytest_rooflint.claims.power import POWER, calculated, is_memory
 from pytest_rooflint.golden.kinds import Claim, ClaimSource
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import brief
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured
 from rooflint.base.precision import format_rate

@@ -18,7 +18,7 @@ from pytest_rooflint.mutation import engine
 from pytest_rooflint.mutation import score as scored
 from pytest_rooflint.mutation.operators import OPERATORS
 from pytest_rooflint.mutation.outcome import Baseline, Group, groups
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, share, write_atomically
 from rooflint.base.git import base_of
@@ -26,7 +26,7 @@ from rooflint.base.text import counted
 from rooflint.cli.options import Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
-from rooflint_report.differences import Delta, Mutation
+from rooflint_report.differences import Delta, Mutation, score_percent
 from rooflint_report.evidence import as_json
 
 FLOOR = "rooflint_mutation_floor"
@@ -231,7 +231,7 @@ def _remark(found: Mutation) -> str:
         noun = counted(lost, "mutant")
         return f"failed: claims miss {noun} of ×2 and more on corroborated peaks and bandwidths; they must miss none"
     if found.holds is False:
-        return f"failed: the score {scored.percent(score)} is below the floor of {scored.percent(floor)}"
-    if floor is not None and scored.percent(score) != scored.percent(floor):
-        return f"the floor can be raised to {scored.percent(score).removesuffix(' %')} ({FLOOR})"
+        return f"failed: the score {score_percent(score)} is below the floor of {score_percent(floor)}"
+    if floor is not None and score_percent(score) != score_percent(floor):
+        return f"the floor can be raised to {score_percent(score).removesuffix(' %')} ({FLOOR})"
     return ""

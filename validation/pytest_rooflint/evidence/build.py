@@ -15,7 +15,7 @@ from pytest_rooflint.evidence.recordings import measured
 from pytest_rooflint.evidence.replays import replays
 from pytest_rooflint.evidence.silicon import silicon
 from pytest_rooflint.evidence.verdicts import places
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_atomically
 from rooflint.base.git import state_of

@@ -12,7 +12,7 @@ from pytest_rooflint.recordings.bounds import Bounds, bounds
 from pytest_rooflint.recordings.files import KINDS, claims_file, machine_mismatch, recorded_file, recordings_below
 from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row, reasons
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base import units
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted

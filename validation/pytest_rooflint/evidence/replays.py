@@ -6,7 +6,7 @@ from pytest_rooflint.claims import figure
 from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.kinds import Claim, Golden
 from pytest_rooflint.golden.replay import Assumed, subject_of, uses
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.precision import bytes_per_element, format_rate

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_rooflint.claims.prediction import parts
 from pytest_rooflint.golden.kinds import Claim
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.answers.explain_gemm import WAITS
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted

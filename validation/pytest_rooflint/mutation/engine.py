@@ -25,7 +25,7 @@ import pytest_rooflint
 import rooflint
 import rooflint_calibration
 from pytest_rooflint.mutation.outcome import Baseline, Group, Name, Outcome, groups, outcomes
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_atomically
 from rooflint.hardware.registry import Registry

@@ -13,8 +13,9 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation, parse_expectation
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
-from pytest_rooflint.suite import Suite, world
+from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import brief
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.facts import Fact

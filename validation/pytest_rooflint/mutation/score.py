@@ -1,6 +1,5 @@
 """The mutation score: which mutants are caught, counted by operator, file and fact, as a record, text and Markdown."""
 
-import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -302,13 +301,6 @@ _COLUMNS = {
 _NARROW = {"within digits": "digits", "uncorroborated": "uncorr.", "equivalent": "equiv."}
 
 
-def percent(share: float | None) -> str:
-    """`99.9 %`, never rounded up to a full score; `none` where there is nothing to score."""
-    if share is None:
-        return "none"
-    return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
-
-
 def as_text(summary: records.Mutation, most: int | None = 10) -> str:
     """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
     sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, WIDTH)]
@@ -319,9 +311,9 @@ def as_text(summary: records.Mutation, most: int | None = 10) -> str:
 
 def _sentences(summary: records.Mutation) -> Iterator[str]:
     counts, gross = summary.counts, summary.gross
-    floor = "" if summary.floor is None else f" (floor {percent(summary.floor)})"
+    floor = "" if summary.floor is None else f" (floor {records.score_percent(summary.floor)})"
     killed = f"{counts.killed} of {counts.killable} killable mutants killed"
-    yield f"mutation score {percent(summary.score)}{floor}: {killed}"
+    yield f"mutation score {records.score_percent(summary.score)}{floor}: {killed}"
     yield f"×2 and more on corroborated peaks and bandwidths: {gross.killed} of {gross.mutants} killed"
     total = counts.mutants or 1
     share = {key: f"{number / total:.1%}".replace("%", " %") for key, number in counts}

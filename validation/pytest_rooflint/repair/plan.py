@@ -11,8 +11,8 @@ from pathlib import Path
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.repair.proposal import Key, Plan, Proposal, Refusal, Reprint, State, refuse_outside, reprint
 from pytest_rooflint.repair.spec_repair import Repairs
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, shown

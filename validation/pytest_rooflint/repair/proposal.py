@@ -13,8 +13,9 @@ from pathlib import Path
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation, ExpectationError, parse_expectation
 from pytest_rooflint.golden.kinds import Claim, Obtained
-from pytest_rooflint.suite import Suite, world
+from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import corroborated, outcome_of
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, shown
 from rooflint.base.units import IEC_PREFIXES, OPS_PER_MAC, SI_PREFIXES

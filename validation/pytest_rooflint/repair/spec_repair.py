@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_rooflint.repair.proposal import Key, Proposal, Refusal, State, is_misnamed, refuse_outside, reprint
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite.judge import Trial, judge
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base import strict_yaml
 from rooflint.base.errors import shown

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_rooflint.evidence.verdicts import record, sentences
 from pytest_rooflint.repair import plan
-from pytest_rooflint.suite import Suite
 from pytest_rooflint.suite import verdict as judged
+from pytest_rooflint.suite.suite import Suite
 from rooflint_report.verdicts import Cause, Verdict
 
 LIMIT = 10

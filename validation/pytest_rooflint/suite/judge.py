@@ -18,7 +18,7 @@ from pytest_rooflint.golden.kinds import (
     UnavailableError,
     article,
 )
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome, Verdict
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact

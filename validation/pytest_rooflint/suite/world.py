@@ -8,7 +8,7 @@ from typing import Any
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import MEASURED, Claim
 from pytest_rooflint.recordings import files
-from pytest_rooflint.suite import Suite
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, Problem, shown
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.tables import Grid, Prices

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_rooflint.session import Guard
+from pytest_rooflint.session.run import Guard
 
 IDS = [
     "peak-mac_array-int8",

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_rooflint.audit import Auditor
+from pytest_rooflint.audit.auditor import Auditor
 from rooflint.diagnosis.figures import ERRORS, figures
 from rooflint.hardware.registry import Registry
 

@@ -1,0 +1,436 @@
+"""The auditor: read the rows of a table, compare each figure with the registry, explain the wrong ones."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pytest_rooflint.audit.account import Finding
+from pytest_rooflint.audit.columns import (
+    Column,
+    NumberError,
+    columns,
+    is_about_nothing,
+    parts,
+    printed,
+    said_precision,
+    said_sparsity,
+)
+from pytest_rooflint.audit.published import published
+from pytest_rooflint.audit.tables import Cell, Row, read
+from rooflint.base.errors import refuse
+from rooflint.base.precision import PRECISIONS
+from rooflint.diagnosis.causes import Span, ratio_text
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, Figure, Printed, show
+from rooflint.diagnosis.identify import Asked, Identifier
+from rooflint.hardware.names import Designations, Meaning
+from rooflint.hardware.registry import Registry
+
+LONGEST_NUMBER = 24
+"""Characters of a cell above which it is taken for prose."""
+MANY = 3
+"""Number of wrong figures of one name that are explained together."""
+
+NODES = (4, 8)
+"""Devices per board and per node, for which tables often give totals."""
+_IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
+"""Quantities of which eight times as much may also be a figure in bits."""
+#: Precisions whose rates specs do not give as tables do: address arithmetic, packed integers.
+_UNCHECKED = frozenset({"int32", "int16", "int64"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """One number of a table with its device and quantity."""
+
+    name: str
+    meaning: Meaning
+    asked: Asked
+    number: Printed
+    cell: Cell
+    column: str
+    assumed: str | None
+
+    @property
+    def key(self) -> tuple[str, Asked, float]:
+        """Identity of a figure that a long table repeats."""
+        return (self.name, self.asked, self.number.value)
+
+
+@dataclass(frozen=True)
+class Auditor:
+    """Compares tables with a registry and with the figures in golden files."""
+
+    registry: Registry
+    golden: tuple[Path, ...] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    """Roles of columns that their names do not tell, by name."""
+
+    def __post_init__(self) -> None:
+        known = published(self.golden, self.registry)
+        object.__setattr__(self, "identifier", Identifier(self.registry, known.printed, known.refuted))
+        object.__setattr__(self, "designations", Designations(self.registry))
+
+    identifier: Identifier = field(init=False, repr=False)
+    designations: Designations = field(init=False, repr=False)
+
+    def audit(self, file: Path) -> list[Finding]:
+        """Findings for every figure of a table, in its order.
+
+        Raises InputError for a table that cannot be read, or without a column of devices or of figures.
+        """
+        rows = read(file)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        known = columns(names, self.mapping, self._counted)
+        self._refuse_unusable(known, names, file)
+        read_off = [one for row in rows for one in self._figures(row, known, file)]
+        once = {one.key: one for one in reversed(read_off) if isinstance(one, _Figure)}
+        unread = [one for one in read_off if isinstance(one, Finding)]
+        ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
+        findings = [*self._judged(list(once.values()), file), *unread, *ignored]
+        return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
+
+    @property
+    def _counted(self) -> set[str]:
+        """Names of units, groups and clocks that a column may be about."""
+        figures = [one for device in self.designations.ids for one in self.identifier.of(device)]
+        units = {one.unit for one in figures if one.unit and " + " not in one.unit}
+        return units | {one.subject for one in figures if one.quantity in ("count", "clock")}
+
+    def _refuse_unusable(self, known: Mapping[str, Column], names: Sequence[str], file: Path) -> None:
+        having = ", ".join(names)
+        roles = {column.role for column in known.values()}
+        if "device" not in roles:
+            turned = [name for name in names if self.designations.meaning(name).devices]
+            if len(turned) > 1:
+                names = ", ".join(turned[:3])
+                raise refuse(file, 1, f"want one row per device, found one column per device ({names}); transpose it")
+            raise refuse(file, 1, f"no column names a device; name it with --map COLUMN=device (columns: {having})")
+        if not roles & set(QUANTITIES):
+            wish = "name it with --map 'COLUMN=peak bf16'"
+            raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
+
+    # ---- from cells to figures
+
+    def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[_Figure | Finding]:
+        named = next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
+        if named is None:
+            return
+        plain, sparse = _without_sparsity(named.text)
+        context = _context(row, known)
+        context = context if sparse is None else replace(context, sparse=sparse)
+        meaning = self.designations.meaning(plain)
+        for name, column in known.items():
+            if column.role in QUANTITIES and name in row:
+                for text, sparse in parts(row[name].text):
+                    own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
+                    own = replace(own, vector=True) if any(other in row for other in own.beside) else own
+                    yield self._figure(Cell(text, row[name].line), own, context, named.text, meaning, file)
+
+    def _figure(
+        self, cell: Cell, column: Column, row: Column, name: str, meaning: Meaning, file: Path
+    ) -> _Figure | Finding:
+        rated = column.role in ("peak", "rate")
+        merged = _merged(column, row) if rated else column
+        asked = Asked(
+            column.role, merged.precision, column.subject, merged.vector, merged.sparse, meaning.part, meaning.times
+        )
+        try:
+            number, assumed = printed(cell.text, column, row.unit)
+        except NumberError as error:
+            return _unread(cell, column, name, asked, str(error), file)
+        if rated and merged.precision is None:
+            return _unread(cell, column, name, asked, "no column gives its precision", file)
+        if merged.precision in _UNCHECKED:
+            return _unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
+        other = replace(asked, precision=merged.either) if merged.either else asked
+        fits = any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
+        lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices)
+        return _Figure(name, meaning, other if fits or lacks else asked, number, cell, column.name, assumed)
+
+    # ---- from figures to findings
+
+    def _judged(self, found: list[_Figure], file: Path) -> Iterator[Finding]:
+        """Judge name by name, because the figures of one name together tell which variant it is."""
+        for group in _groups(found):
+            devices = group[0].meaning.devices
+            left = tuple(device for device in devices if len(devices) > 1 and not _is_named_apart(device, group, found))
+            yield from self._of_name(group, left or devices, file)
+
+    def _of_name(self, group: list[_Figure], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
+        if not devices:
+            yield from (_unknown(one, file) for one in group)
+            return
+        agreeing = {one: self._agreeing(one, devices) for one in group}
+        scores = Counter(device for found in agreeing.values() for device in found)
+        best = [device for device in devices if scores[device] == max(scores.values(), default=0)]
+        if _are_torn(agreeing, best):
+            best = [max(best, key=lambda device: self._size(group, device))]  # no variant has all: the largest is meant
+        telling = [one for one, found in agreeing.items() if found and self._others(one.asked, found, devices)]
+        findings = [
+            self._right(one, found, () if len(telling) > 1 else devices, best, file)
+            if any(device in best for device in found)
+            else self._wrong(one, found, best, file)
+            for one, found in agreeing.items()
+        ]
+        yield from _consistent(self._of_node(group, findings, best))
+
+    def _of_node(self, group: Sequence[_Figure], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
+        """The findings; where all wrong figures of a name may be totals of several devices, each is explained so."""
+        wrong = [index for index, finding in enumerate(findings) if finding.is_wrong]
+        several = any(_is_of_several(findings[index].explanations) for index in wrong)
+        quantities = {group[index].asked.quantity for index in wrong}
+        if not several or len(quantities) == 1 or quantities <= _IN_BITS:
+            return findings
+        for times in NODES:
+            known = {
+                index: self.identifier.explanations(group[index].number, replace(group[index].asked, times=times), best)
+                for index in wrong
+            }
+            if all(map(_is_of_several, known.values())):
+                return [
+                    replace(finding, explanations=tuple(known[index])) if index in known else finding
+                    for index, finding in enumerate(findings)
+                ]
+        return findings
+
+    def _size(self, group: Sequence[_Figure], device: str) -> float:
+        """Size of a variant: the log of the product of its figures in the table."""
+        firsts = [figures[0].value for one in group if (figures := self.identifier.fitting(one.asked, device))]
+        return math.fsum(math.log2(value) for value in firsts)
+
+    def _others(self, asked: Asked, found: Iterable[str], devices: Iterable[str]) -> list[Figure]:
+        """The same figure of the variants that a number does not fit."""
+        left = [device for device in devices if device not in found]
+        return [figures[0] for device in left if (figures := self.identifier.fitting(asked, device))]
+
+    def _agreeing(self, one: _Figure, devices: Iterable[str]) -> dict[str, Figure]:
+        found = {device: self.identifier.agreeing(one.number, one.asked, device) for device in devices}
+        return {device: figure for device, figure in found.items() if figure}
+
+    def _right(
+        self, one: _Figure, found: Mapping[str, Figure], unsettled: Sequence[str], best: Sequence[str], file: Path
+    ) -> Finding:
+        device = next(device for device in best if device in found)
+        figure = found[device]
+        finding = _finding(one, file, best, figure)
+        if figure.dispute:
+            return replace(finding, status="disputed", note=f"{figure.printed} prints it: {figure.dispute}")
+        if against := self._against(one.asked, figure):
+            note = f"{against.printed} prints {against.shown()}: {against.dispute}"
+            return replace(finding, status="disputed", note=note)
+        others = sorted(self._others(one.asked, found, unsettled), key=lambda other: -other.value)
+        if any(other.value > figure.value * (1 + COARSE) for other in others):  # a plain name is the largest variant
+            others_have = ", ".join(f"{other.hardware.id} has {other.shown()}" for other in others[:2])
+            return replace(finding, status="ambiguous", note=f"right for {device}, but {others_have}; name the variant")
+        if one.asked.precision and figure.precision != one.asked.precision and not finding.note:
+            return replace(finding, note=f"the {figure.precision} rate")
+        return finding
+
+    def _against(self, asked: Asked, figure: Figure) -> Figure | None:
+        """The figure that the vendor prints instead of a derived one, where the two are far apart."""
+        fitting = self.identifier.fitting(asked, figure.hardware.id)
+        far = [one for one in fitting if one.dispute and abs(one.value / figure.value - 1) > COARSE]
+        return far[0] if far and not figure.printed else None
+
+    def _wrong(self, one: _Figure, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:
+        fitting = {device: self.identifier.fitting(one.asked, device) for device in best}
+        nearest = [_nearest(figures, one.number.value) for figures in fitting.values() if figures]
+        expected = max(nearest, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
+        finding = _finding(one, file, best, expected)
+        if found:  # another variant of the same name has it, but not the variant that the other figures are of
+            device, figure = next(iter(found.items()))
+            text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
+            explanation = Explanation("another device", text, figure.value, 1.0, figure)
+            return replace(finding, status="wrong", explanations=(explanation,))
+        rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
+        if rounded:
+            note = f"{rounded[0].shown()} rounded to two digits"
+            return replace(_finding(one, file, best, rounded[0]), status="rounded", note=note)
+        explanations = tuple(self.identifier.explanations(one.number, one.asked, best))
+        if expected is None:
+            return self._without(finding, one, best, explanations)
+        return replace(finding, status="wrong", explanations=explanations)
+
+    def _is_emulated(self, one: _Figure, best: Sequence[str]) -> bool:
+        """Whether the figure is that of a wider floating-point format, in which a narrower one may run."""
+        asked = PRECISIONS.get(str(one.asked.precision))
+        wider = [
+            name
+            for name, other in PRECISIONS.items()
+            if asked and asked.floating and other.floating and other.bits >= asked.bits and other is not asked
+        ]
+        alike = (replace(one.asked, precision=name) for name in wider)
+        return any(self.identifier.agreeing(one.number, other, device) for other in alike for device in best)
+
+    def _without(
+        self, finding: Finding, one: _Figure, best: Sequence[str], explanations: tuple[Explanation, ...]
+    ) -> Finding:
+        """A finding without an expected figure: an unsupported precision, or a fact that the spec lacks."""
+        hardware = self.registry.get(best[0])
+        having = sorted({name for unit in hardware.units.values() for name in unit.precisions})
+        if hardware.undisclosed:
+            why = "; ".join(dict.fromkeys(hardware.undisclosed.values()))
+            return replace(finding, status="not checked", note=f"{hardware.id}: {why}")
+        if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having:
+            return replace(finding, status="not checked", note=f"the spec of {hardware.id} does not give this figure")
+        own = tuple(
+            explanation for explanation in explanations if _is_taken_from(explanation, str(one.asked.precision))
+        )
+        own = () if self._is_emulated(one, best) else own
+        note = f"the spec of {hardware.id} has no {one.asked.precision} rate (has: {', '.join(having)})"
+        return replace(finding, status="wrong" if own else "unsupported", explanations=own, note=note)
+
+
+def _groups(found: Iterable[_Figure]) -> Iterator[list[_Figure]]:
+    """The figures of each name; row by row where rows of a name disagree, because they are variants."""
+    by_name: dict[str, list[_Figure]] = defaultdict(list)
+    for one in found:
+        by_name[one.name].append(one)
+    for group in by_name.values():
+        by_row: dict[int, list[_Figure]] = defaultdict(list)
+        for one in group:
+            by_row[one.cell.line].append(one)
+        same = len({one.asked for one in group}) == len(group)
+        yield from [group] if same else by_row.values()
+
+
+def _is_named_apart(device: str, group: Sequence[_Figure], found: Sequence[_Figure]) -> bool:
+    """Whether another row names exactly that variant with other figures; then a plain name means the other variants."""
+    theirs = [one for one in found if one.meaning.devices == (device,)]
+    given = {(one.asked, one.number.value) for one in group}
+    return bool(theirs) and not any((one.asked, one.number.value) in given for one in theirs)
+
+
+def _are_torn(agreeing: Mapping[_Figure, Mapping[str, Figure]], best: Sequence[str]) -> bool:
+    """Whether each figure fits some variant, but no variant fits all figures."""
+    named = [set(found) for found in agreeing.values() if found]
+    return bool(named) and not any(all(device in found for found in named) for device in best)
+
+
+def _without_sparsity(name: str) -> tuple[str, bool | None]:
+    """A name without the word `sparse` or `dense`, and whether it named sparse."""
+    word = re.search(r"\(?\b(sparse|dense)\b\)?", name, re.IGNORECASE)
+    return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)
+
+
+def _consistent(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings of one name, with the explanation that fits all of its wrong figures first."""
+    listed = list(findings)
+    wrong = [finding for finding in listed if finding.is_wrong]
+    if len(wrong) < MANY:
+        return listed
+    shared = set.intersection(*({part for one in finding.explanations for part in _parts(one)} for finding in wrong))
+    return [_explained_alike(finding, shared, wrong) if finding.is_wrong else finding for finding in listed]
+
+
+def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
+    if shared:
+        ranked = sorted(finding.explanations, key=lambda explanation: not shared & _parts(explanation))
+        return replace(finding, explanations=tuple(ranked))
+    ratios = (other.ratio / finding.ratio for other in wrong if other.ratio and finding.ratio)
+    alike = sum(abs(ratio - 1) <= FLOOR for ratio in ratios)
+    if finding.explanations or alike < MANY:
+        return finding
+    note = f"{alike} figures of this device are off by the same factor, such as a clock, a count or a width"
+    return replace(finding, note=note)
+
+
+def _is_of_several(explanations: Iterable[Explanation]) -> bool:
+    return any("several devices" in _parts(explanation) for explanation in explanations)
+
+
+def _parts(explanation: Explanation) -> set[str]:
+    return set(explanation.error.split(" + "))
+
+
+def _nearest(figures: Sequence[Figure], value: float) -> Figure:
+    """The figure that the number nearly equals, preferably derived; else the first, which is the usual meaning."""
+    near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
+    return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
+
+
+def _is_taken_from(explanation: Explanation, precision: str) -> bool:
+    """Whether the figure of another precision stands in the place of one that the device does not have."""
+    taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
+    return taken is not None and taken != precision
+
+
+def _context(row: Row, known: Mapping[str, Column]) -> Column:
+    """What a row states for all its figures: precision, lanes, sparsity, unit."""
+    context = Column("", "peak")
+    for name, column in known.items():
+        if name not in row:
+            continue
+        if column.role == "precision":
+            precision, vector, sparse = said_precision(row[name].text)
+            context = replace(context, precision=precision or row[name].text.lower(), vector=vector, sparse=sparse)
+        if column.role == "sparsity":
+            context = replace(context, sparse=said_sparsity(row[name].text))
+        if column.role == "unit":
+            context = replace(context, unit=row[name].text)
+    return context
+
+
+def _merged(column: Column, row: Column) -> Column:
+    """The column, completed by its row; the column takes precedence."""
+    return replace(
+        column,
+        precision=column.precision or row.precision,
+        vector=column.vector if column.vector is not None else row.vector,
+        sparse=column.sparse if column.sparse is not None else row.sparse,
+    )
+
+
+def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[Finding]:
+    """Findings for columns of numbers with an unknown meaning, which were not checked."""
+    for name in names:
+        cells = [row[name] for row in rows if name in row]
+        numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST_NUMBER]
+        if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
+            note = f"unknown column '{name}'; give its meaning with --map, or map it to 'ignore'"
+            yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)
+
+
+def _said(asked: Asked) -> str:
+    """The quantity in words: `sparse bf16 peak`, `count (SM)`, `bandwidth per gcd`."""
+    words = [asked.precision or "", asked.quantity, f"({asked.subject})" if asked.subject else ""]
+    words = ["sparse" if asked.sparse else "", "vector" if asked.vector else "", *words]
+    words += [f"per {asked.part}"] if asked.part else []
+    return " ".join(word for word in words if word)
+
+
+def _finding(one: _Figure, file: Path, devices: Sequence[str], expected: Figure | None) -> Finding:
+    return Finding(
+        file,
+        one.cell.line,
+        one.column,
+        one.name,
+        _said(one.asked),
+        show(one.asked.quantity, one.number.value, one.asked.precision),
+        "right",
+        tuple(devices),
+        expected,
+        one.number.value / expected.value if expected else None,
+        _ratio(one.number, expected) if expected else "",
+        note=f"no unit given; taken as {one.assumed}" if one.assumed else "",
+    )
+
+
+def _ratio(number: Printed, expected: Figure) -> str:
+    """Printed over expected, as a fraction where the digits of the table or the rounding of clocks allow it."""
+    width = max(number.step / 2, FLOOR / 2 * number.value)
+    span = Span((number.value - width) / expected.value, (number.value + width) / expected.value)
+    return ratio_text(number.value / expected.value, span)
+
+
+def _unknown(one: _Figure, file: Path) -> Finding:
+    near = f"; near: {', '.join(one.meaning.near[:3])}" if one.meaning.near else ""
+    note = f"no spec named '{one.name}'{near}"
+    return replace(_finding(one, file, (), None), status="unknown device", note=note)
+
+
+def _unread(cell: Cell, column: Column, name: str, asked: Asked, why: str, file: Path) -> Finding:
+    return Finding(file, cell.line, column.name, name, _said(asked), cell.text, "not checked", note=why)

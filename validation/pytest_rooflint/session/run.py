@@ -1,0 +1,343 @@
+"""One pytest run: golden files are collectors, claims are items; verdicts are gathered, and nothing passes unjudged.
+
+Uses pytest's public API only.
+"""
+
+import datetime
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rooflint.golden import expect
+from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.suite.judge import Trial, judge
+from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Brief, Verdict
+from rooflint.base.errors import InputError, Problem, shown
+
+if TYPE_CHECKING:
+    from pytest_rooflint.session.results import Results
+
+SUITE = pytest.StashKey[Suite]()
+TRIAL = pytest.StashKey[Trial]()
+VERDICT = pytest.StashKey[Verdict]()
+
+
+class FailedClaim(Exception):  # noqa: N818  # it is a verdict, not an error
+    """A failing claim or file; its text is the whole message."""
+
+
+class GoldenFolder(pytest.Directory):
+    """A configured golden folder: its golden files, then the closed world that they must cover."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Files and folders first, the closed world last."""
+        for path in sorted(self.path.iterdir()):
+            if self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
+                continue
+            if path.is_file():
+                yield from self.ihook.pytest_collect_file(file_path=path, parent=self)
+            elif (folder := self.ihook.pytest_collect_directory(path=path, parent=self)) is not None:
+                yield folder
+        yield ClosedWorldItem.from_parent(self, name="closed-world")
+
+
+class GoldenFile(pytest.File):
+    """Collector of the claims in a golden file."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One item per claim; one failing item for an invalid file."""
+        self.config.stash[SUITE].visited.add(self.path.resolve())
+        try:
+            claims = self.config.stash[SUITE].read(self.path).claims
+        except InputError as error:
+            yield ProblemItem.from_parent(self, name="readable", problems=list(error.problems))
+            return
+        for claim in claims:
+            yield ClaimItem.from_parent(self, name=claim.id, claim=claim)
+
+
+class ClaimItem(pytest.Item):
+    """Test of one claim."""
+
+    def __init__(self, *, claim: Claim, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.claim = claim
+
+    def runtest(self) -> None:
+        """Judge the claim and report its outcome to pytest."""
+        suite = self.config.stash[SUITE]
+        excuses = not self.config.getoption("runxfail", default=False)
+        verdict = judge(self.claim, self.nodeid, suite, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
+        verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
+        self.stash[VERDICT] = verdict
+        self.user_properties += verdict.properties()
+        if verdict.outcome == "fail":
+            raise FailedClaim(verdict.text())
+        if verdict.outcome == "xfail":
+            pytest.xfail(verdict.reason or "")
+        if verdict.outcome != "pass":
+            pytest.skip(f"{verdict.outcome}: {verdict.reason}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The verdict's text; a traceback only for bugs of rooflint."""
+        if VERDICT in self.stash and isinstance(excinfo.value, FailedClaim | pytest.xfail.Exception):
+            return self.stash[VERDICT].text()
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The claim's line in the YAML file."""
+        return self.path, self.claim.line - 1, self.name
+
+
+class ProblemItem(pytest.Item):
+    """Test of what must be right before any claim is judged: valid files, devices with claims."""
+
+    def __init__(self, *, problems: list[Problem], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.problems = problems
+
+    def runtest(self) -> None:
+        """Fail if there is a problem."""
+        if self.problems:
+            raise FailedClaim("\n".join(map(str, self.problems)))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """One line per problem."""
+        return str(excinfo.value) if isinstance(excinfo.value, FailedClaim) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """File and line of the first problem."""
+        first = self.problems[0] if self.problems else None
+        return (first.file, first.line - 1, self.name) if first else (self.path, 0, self.name)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The problems as rows of the evidence."""
+        return [
+            {"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in self.problems
+        ]
+
+
+class ClosedWorldItem(ProblemItem):
+    """Test of what the suite as a whole lacks, whatever this run selected."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(problems=[], **arguments)
+
+    def runtest(self) -> None:
+        """Check all golden files, and that pytest collected them."""
+        from pytest_rooflint.suite import world  # noqa: PLC0415  # NumPy, which most single files do without
+
+        suite = self.config.stash[SUITE]
+        self.problems = world.problems(suite)
+        if not self.config.getoption("lf", default=False):  # it skips what did not fail
+            self.problems += world.unvisited(suite, self.path)
+        super().runtest()
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The golden folder itself."""
+        return self.path, 0, self.name
+
+
+# ---- false passes: claims skipped or excused from outside, folders that pytest ignored
+
+IGNORED_FOLDERS = "rooflint_ignored_folders"
+"""Key under which an xdist worker reports ignored golden folders to the controller."""
+
+
+@dataclass
+class Guard:
+    """Collects reasons why a run might pass without judging every claim."""
+
+    suite: Suite
+    skipped: list[str] = field(default_factory=list)
+    hidden: int = 0
+    folders: set[str] = field(default_factory=set)
+
+    # ---- where items are collected and run
+
+    def saw(self, path: Path, ignored: bool | None) -> None:
+        """Note the golden folders below a path that pytest ignores."""
+        if ignored:
+            there = path.resolve()
+            self.folders |= {shown(root) for root in self.suite.golden_roots if root.is_relative_to(there)}
+
+    # ---- where reports are gathered
+
+    def gather(self, report: pytest.TestReport) -> None:
+        """Note a claim that was skipped from outside, and a failure that pytest did not count."""
+        self.skipped += getattr(report, "rooflint_skipped", [])
+        brief = getattr(report, "rooflint_brief", None)
+        red = bool(brief and brief["outcome"] == "fail") or bool(getattr(report, "rooflint_problems", []))
+        self.hidden += red and report.outcome != "failed"
+
+    def sentences(self) -> Iterator[str]:
+        """Problems of the run as a whole."""
+        for folder in sorted(self.folders):
+            yield f"{folder} was ignored (by --ignore, norecursedirs or a conftest?); its claims were not judged"
+        if self.skipped:
+            more = f" and {len(self.skipped) - 1} more were" if len(self.skipped) > 1 else " was"
+            yield (
+                f"{self.skipped[0]}{more} skipped by a mark or a hook; "
+                "excuse a claim in its golden file, with 'xfail' or 'undisclosed'"
+            )
+        if self.hidden:
+            what = "1 failure was" if self.hidden == 1 else f"{self.hidden} failures were"
+            yield f"{what} hidden by a mark or a hook (of a conftest?); remove it"
+
+
+def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
+    """Note on a report that an item was skipped from outside, or that its claim was never judged."""
+    if not isinstance(item, ClaimItem | ProblemItem) or VERDICT in item.stash:
+        return
+    if report.skipped and not getattr(report, "rooflint_problems", []):
+        report.rooflint_skipped = [item.nodeid]
+    elif call.when == "call" and call.excinfo and isinstance(item, ClaimItem):
+        what = f"{item.name} was not judged: {call.excinfo.typename}: {call.excinfo.value}"
+        report.rooflint_problems = [{"what": what, "file": shown(item.claim.file), "line": item.claim.line}]
+
+
+# ---- the run
+
+
+class Run:
+    """The plugin where golden folders are configured; with xdist, the controller gathers the verdicts."""
+
+    def __init__(self, config: pytest.Config, golden: list[Path], specs: list[Path]) -> None:
+        self.config = config
+        for name, folders in (("rooflint_golden", golden), ("rooflint_specs", specs)):
+            for folder in folders:
+                if not folder.is_dir():
+                    raise pytest.UsageError(f"{name}: want a folder, found nothing at {folder}")
+        given = ("--rooflint-golden", "--rooflint-specs")
+        options = (f"{option}={folder}" for option in given for folder in config.getoption(option))
+        self.suite = Suite.of(golden, specs, options)
+        self.briefs: list[Brief] = []
+        self.found: list[dict[str, Any]] = []
+        """Verdicts as plain data: of failing claims, of all where evidence is written."""
+        self.problems: list[dict[str, Any]] = []
+        self.proposed: list[str] = []
+        self.guard = Guard(self.suite)
+        self.started = datetime.datetime.now(tz=datetime.UTC)
+        self.clock = time.monotonic()
+        config.stash[SUITE] = self.suite
+        config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
+
+    # ---- collection
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect golden files below the configured folders, nothing else."""
+        return GoldenFile.from_parent(parent, path=file_path) if self.suite.owns(file_path) else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect a golden folder with its closed world, wherever the whole folder is run."""
+        return GoldenFolder.from_parent(parent, path=path) if path.resolve() in self.suite.golden_roots else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> Any:
+        """Note a golden folder that pytest ignores."""
+        ignored = yield
+        self.guard.saw(collection_path, ignored)
+        return ignored
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Gather the ignored folders of an xdist worker."""
+        self.guard.folders |= set(getattr(node, "workeroutput", {}).get(IGNORED_FOLDERS, ()))
+
+    # ---- verdicts
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Put the verdict on the report as plain data, which xdist sends to the controller."""
+        report = yield
+        if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
+            verdict = item.stash[VERDICT]
+            report.rooflint_brief = asdict(verdict.brief())
+            if verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence"):
+                report.rooflint_verdict = self.results.plain(verdict, call.duration)
+        if call.when == "call" and isinstance(item, ProblemItem):
+            report.rooflint_problems = item.rows()
+        mark(item, call, report)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather verdicts in the process that sees the whole run."""
+        if brief := getattr(report, "rooflint_brief", None):
+            self.briefs.append(Brief(**brief))
+        if found := getattr(report, "rooflint_verdict", None):
+            self.found.append(found)
+        self.problems += getattr(report, "rooflint_problems", [])
+        self.guard.gather(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail a run that validated nothing, then write the patch and the evidence."""
+        if hasattr(self.config, "workerinput"):  # a worker of xdist
+            self.config.workeroutput[IGNORED_FOLDERS] = sorted(self.guard.folders)  # type: ignore[attr-defined]
+            return
+        for sentence in self.guard.sentences():
+            self._note(sentence, session)
+        undecided = self.briefs and all(one.outcome == "not validated here" for one in self.briefs)
+        if undecided and session.exitstatus == pytest.ExitCode.OK:
+            self._note("every claim was skipped; nothing was validated", session)
+        patch, evidence = (self.config.getoption(f"--rooflint-{name}") for name in ("propose", "evidence"))
+        try:
+            if patch is not None:
+                self.proposed = self.results.propose(patch)
+        except OSError as error:
+            self._note(str(error), session)
+        try:
+            if evidence:
+                self.results.write(
+                    evidence,
+                    self.problems,
+                    started=self.started,
+                    duration_s=time.monotonic() - self.clock,
+                    exit_status=int(session.exitstatus),
+                )
+        except OSError as error:
+            self._note(str(error), session)
+
+    def _note(self, what: str, session: pytest.Session) -> None:
+        """A problem of the run itself, which fails it."""
+        self.problems.append({"what": what, "file": None, "line": None})
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print totals that pytest does not have, and annotate on GitHub."""
+        if not self.briefs and not self.problems:
+            return
+        if count := sum(one.uncorroborated for one in self.briefs):
+            terminalreporter.write_line(
+                f"{count} of {len(self.briefs)} claims are uncorroborated: no second document backs them"
+            )
+        if summary := expect.loose_summary(
+            sum(one.loose for one in self.briefs), sum(one.stale for one in self.briefs)
+        ):
+            terminalreporter.write_line(summary)
+        for line in self.results.repairs() if self.found else ():
+            terminalreporter.write_line(line, bold=True)
+        for line in self.proposed:
+            terminalreporter.write_line(line)
+        for problem in self.problems:
+            if problem["file"] is None:
+                terminalreporter.write_line(problem["what"], red=True)
+        if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or self.problems):
+            for line in self.results.annotations(self.problems):
+                terminalreporter.write_line(line)
+
+    @cached_property
+    def results(self) -> "Results":
+        """What is made of the verdicts found."""
+        from pytest_rooflint.session.results import Results  # noqa: PLC0415  # a passing run does without
+
+        return Results(self.config, self.suite, self.found)

@@ -1,0 +1,123 @@
+"""The suite: configured folders, the registry, and every golden file."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden, article
+from pytest_rooflint.golden.read import load
+from rooflint.base import strict_yaml
+from rooflint.base.errors import InputError, RooflintError
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint_calibration.package import PUBLISHED
+
+if TYPE_CHECKING:
+    from rooflint.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The golden files and specs of some folders, with all that claims are judged against."""
+
+    golden_roots: tuple[Path, ...]
+    spec_roots: tuple[Path, ...] = (PACKAGED,)
+    registry: Registry = field(default_factory=Registry)
+    options: tuple[str, ...] = ()
+    """Command-line options that a rerun needs."""
+    texts: Mapping[Path, str] = field(default_factory=dict, repr=False)
+    """Texts to read in place of some files."""
+    visited: set[Path] = field(default_factory=set, repr=False)
+    """Golden files that pytest has collected."""
+    _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, golden_roots: Iterable[Path], spec_roots: Iterable[Path], options: Iterable[str] = ()) -> "Suite":
+        """The suite of some golden and specs folders; the packaged specs where none are given."""
+        roots = tuple(spec_roots) or (PACKAGED,)
+        return cls(tuple(golden_roots), roots, Registry.of(roots), tuple(options))
+
+    def with_text(self, file: Path, text: str) -> "Suite":
+        """The same suite with another text in place of one golden or spec file."""
+        texts = {**self.texts, file: text}
+        kept = {other: found for other, found in self._read.items() if other != file}
+        registry = self.registry if self.owns(file) else self.registry.with_texts(texts)
+        return replace(self, texts=texts, registry=registry, _read=kept)
+
+    def text(self, file: Path) -> str:
+        """The text of a golden or spec file in this suite. Raises InputError where it cannot be read."""
+        return self.texts[file] if file in self.texts else strict_yaml.read_text(file)
+
+    # ---- golden files
+
+    def owns(self, file: Path) -> bool:
+        """Whether a file is a golden file of this suite; published tables are not."""
+        return file.suffix in (".yaml", ".yml") and any(
+            file.is_relative_to(root) and not file.is_relative_to(root / PUBLISHED) for root in self.golden_roots
+        )
+
+    def read(self, file: Path) -> Golden:
+        """Read a golden file, once. Raises the same InputError each time."""
+        if file not in self._read:
+            try:
+                self._read[file] = load(file, self.texts.get(file))
+            except InputError as error:
+                self._read[file] = error
+        found = self._read[file]
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """Paths of all golden files, sorted."""
+        found = (file for root in self.golden_roots for file in (*root.rglob("*.yaml"), *root.rglob("*.yml")))
+        return tuple(sorted(file for file in found if self.owns(file)))
+
+    def goldens(self) -> Iterator[Golden]:
+        """All valid golden files."""
+        for file in self.files:
+            try:
+                yield self.read(file)
+            except InputError:
+                continue
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Every claim of every valid golden file."""
+        return tuple(claim for one in self.goldens() for claim in one.claims)
+
+    # ---- what kinds of claims ask for
+
+    def device(self, claim: Claim, name: str | None = None) -> Hardware:
+        """The device of a claim, or another that it names, at its operating point; else its architecture."""
+        if name is None and claim.hardware is None:
+            if claim.architecture is None:
+                raise ClaimError(f"{article(claim.kind)} claim needs 'hardware:' at the top of the file")
+            return self.registry.architecture(claim.architecture).as_hardware()
+        device, _, named = (name or str(claim.hardware)).partition("@")
+        hardware = self.registry.get(device)
+        mode = named or claim.mode_of(device)
+        return hardware.at(mode) if mode else hardware
+
+    def workload(self, claim: Claim) -> "Workload":
+        """The workload of a claim."""
+        from pytest_rooflint.golden import workloads  # noqa: PLC0415  # NumPy, which most claims do without
+
+        return workloads.build(claim.workload, self.spec_roots)
+
+    def devices(self) -> list[str]:
+        """Ids of the devices in the configured folders; none where a file name is not an id."""
+        try:
+            return sorted({device for root in self.spec_roots for device in self.registry.ids(root)})
+        except InputError:
+            return []
+
+    def readable(self) -> Iterator[Hardware]:
+        """The devices in the configured folders; an invalid spec is a problem of the suite, and left out here."""
+        for device in self.devices():
+            try:
+                yield self.registry.get(device)
+            except RooflintError:
+                continue
