@@ -1,13 +1,15 @@
 """Verdicts as typed records, and what all records of the evidence share."""
 
-from typing import Any, Literal, Self
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from rooflint.base.records import FromObject
 
 Outcome = Literal["pass", "fail", "xfail", "not validated here", "undecided"]
 
 
-class Record(BaseModel):
+class Record(FromObject):
     """Immutable; a key that is a word of Python has an underscore behind it here, and none in JSON."""
 
     model_config = ConfigDict(
@@ -16,11 +18,6 @@ class Record(BaseModel):
         use_attribute_docstrings=True,
         alias_generator=lambda name: name.removesuffix("_"),
     )
-
-    @classmethod
-    def from_object(cls, found: object, **more: Any) -> Self:
-        """Fields that are not given are the attributes of the same names. Raises ValidationError."""
-        return cls(**{name: getattr(found, name) for name in cls.model_fields if name not in more}, **more)
 
 
 class Source(Record):

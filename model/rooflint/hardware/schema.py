@@ -5,7 +5,7 @@ Files are checked against these models when they are read; JSON Schemas for edit
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 from rooflint.base import units
 from rooflint.base.facts import Grade
 from rooflint.base.precision import PRECISIONS
+from rooflint.base.records import FromObject
 from rooflint.base.units import Quantity, UnitError, format_quantity, parse_quantity
 from rooflint.hardware.device import KINDS
 
@@ -172,15 +173,10 @@ Group = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=40)]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
-class Strict(BaseModel):
+class Strict(FromObject, BaseModel):  # named twice, as ruff follows base classes within one file only
     """A model that refuses unknown keys and converts no values."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    @classmethod
-    def from_object(cls, found: object, **more: Any) -> Self:
-        """Fields that are not given are the attributes of the same names. Raises ValidationError."""
-        return cls(**{name: getattr(found, name) for name in cls.model_fields if name not in more}, **more)
 
 
 class SourceSpec(Strict):
