@@ -1,10 +1,14 @@
-"""Runs of stopwatches: what stands beside a network, and what one library's failure costs."""
+"""Runs of stopwatches: what is asked for, what stands beside a network, and what one library's failure costs."""
+
+import sys
+from types import SimpleNamespace
 
 import pytest
 
 from pytest_rooflint.recordings import runs
-from rooflint_measure.record import Gemm
-from rooflint_measure.stopwatches import anchors, gemm, products
+from rooflint.base.errors import RooflintError
+from rooflint_measure.record import Gemm, Unavailable
+from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, timing
 from rooflint_measure.stopwatches.clocks import HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
 from rooflint_measure.stopwatches.products import Kernel
@@ -76,3 +80,221 @@ def test_a_cpu_has_no_anchors(stand_in):
     results = runs.Results(stand_in())
     runs.gpu_anchors(runs.Request("cpu"), results)
     assert (results.measurements, results.left_out) == ([], {})
+
+
+# ---- requests
+
+
+@pytest.mark.parametrize(
+    ("precisions", "libraries", "wanted"),
+    [
+        ((), (), True),
+        (("fp32",), (), True),
+        (("bf16",), (), False),
+        ((), ("mkl",), True),
+        ((), ("numpy",), False),
+        (("fp32", "bf16"), ("numpy", "mkl"), True),
+        (("fp32",), ("numpy",), False),
+        (("bf16",), ("mkl",), False),
+    ],
+)
+def test_a_kernel_is_wanted_where_precision_and_library_are_asked_for_or_left_open(precisions, libraries, wanted):
+    assert runs.Request(precisions=precisions, libraries=libraries).wants("fp32", "mkl") is wanted
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """A stand-in for torch with two CUDA devices; what it is told is kept."""
+    told = []
+    cuda = SimpleNamespace(
+        device_count=lambda: 2, is_available=lambda: True, set_device=lambda number: told.append(("device", number))
+    )
+    fake = SimpleNamespace(
+        __version__="2.9", cuda=cuda, told=told, set_num_threads=lambda number: told.append(("threads", number))
+    )
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    monkeypatch.setattr(products, "has_torch", lambda: True)
+    return fake
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:x", "cuda:-1", "cpu:1"])
+def test_a_device_that_is_no_cpu_and_no_cuda_is_refused(device):
+    with pytest.raises(RooflintError, match=f"--device: want cpu, cuda or cuda:1, found '{device}'"):
+        runs.prepare(runs.Request(device))
+
+
+def test_without_torch_only_a_cpu_is_measured(monkeypatch):
+    monkeypatch.setattr(products, "has_torch", lambda: False)
+    runs.prepare(runs.Request("cpu", threads=4))
+    with pytest.raises(RooflintError, match="--device cuda: torch is not installed"):
+        runs.prepare(runs.Request("cuda"))
+
+
+@pytest.mark.parametrize(
+    ("device", "threads", "told"),
+    [
+        ("cpu", 0, []),
+        ("cpu", 4, [("threads", 4)]),
+        ("cuda", 0, [("device", 0)]),
+        ("cuda:1", 3, [("device", 1), ("threads", 3)]),
+    ],
+)
+def test_torch_is_told_the_device_and_the_threads_that_were_asked_for(torch, device, threads, told):
+    runs.prepare(runs.Request(device, threads=threads))
+    assert torch.told == told
+
+
+def test_a_device_that_torch_does_not_see_is_refused_with_the_number_it_sees(torch):
+    with pytest.raises(RooflintError, match=r"--device cuda:2: torch 2.9 sees 2 CUDA devices"):
+        runs.prepare(runs.Request("cuda:2"))
+    torch.cuda.is_available = lambda: False
+    with pytest.raises(RooflintError, match=r"--device cuda: torch 2.9 sees no CUDA devices"):
+        runs.prepare(runs.Request("cuda"))
+
+
+# ---- runs
+
+
+@pytest.fixture
+def results(stand_in):
+    """Results that keep the names of which progress was told."""
+    names = []
+    found = runs.Results(stand_in(), names.append)
+    found.names = names
+    return found
+
+
+def test_waits_are_named_in_microseconds_and_have_half_of_the_time(results, monkeypatch):
+    monkeypatch.setattr(timing, "measured_wait", lambda seconds, observer, plan: (seconds, observer, plan))
+    runs.waits(runs.Request(seconds=8), (1e-5, 2.5e-3), results)
+    assert results.names == ["wait 10 us", "wait 2500 us"]
+    assert results.measurements == [(s, results.observer, gemm.plan_of(4)) for s in (1e-5, 2.5e-3)]
+
+
+@pytest.fixture
+def products_measured(monkeypatch):
+    """Products that are not multiplied: what each would be measured with."""
+    monkeypatch.setattr(gemm, "measured", lambda kernel, **how: (kernel.name, how["found"], how["plan"]))
+    monkeypatch.setattr(numpy_process, "measured", lambda precision, **how: (precision, how))
+    monkeypatch.setattr(products, "has_torch", lambda: True)
+
+
+def test_every_library_is_measured_that_multiplies_natively(libraries, results, products_measured):
+    libraries("fp32 mkl", "bf16 onednn", "bf16 mkl", "fp64 broken")
+    runs.gemms(runs.Request(seconds=8), results)
+    assert [name for name, *_ in results.measurements] == ["fp32 mkl", "bf16 mkl"]
+    assert {plan for *_, plan in results.measurements} == {gemm.plan_of(4)}
+    assert results.names == ["gemm fp32 mkl", "gemm bf16 onednn", "gemm bf16 mkl"]
+    assert results.left_out["gemm fp64 broken"] == "fp64 broken does not run here"
+    assert "not native here" in results.left_out["gemm bf16 onednn"]
+
+
+def test_fp32_is_the_reference_also_where_nobody_asks_for_it(libraries, results, products_measured):
+    # 1 GFLOP/s in bf16 is a conversion beside 100 in fp32
+    libraries("fp32 mkl", "fp32 broken", "bf16 onednn")
+    runs.gemms(runs.Request(precisions=("bf16", "fp16"), seconds=8), results)
+    assert results.measurements == []
+    assert results.names == ["gemm bf16 onednn"]
+    assert "not native here" in results.left_out["gemm bf16 onednn"]
+    assert results.left_out["gemm fp16"] == "no installed library among the requested ones multiplies in it here"
+    assert "gemm bf16" not in results.left_out
+
+
+def test_a_library_that_needs_a_process_of_its_own_gets_it(libraries, results, products_measured, monkeypatch):
+    libraries("fp32 mkl")
+    (kernel,) = products.kernels("cpu")
+    monkeypatch.setattr(Kernel, "own_process", property(lambda one: one.library == "mkl"))
+    assert kernel.own_process
+    runs.gemms(runs.Request(seconds=8, energy_s=3, threads=2), results)
+    how = {"plan": gemm.plan_of(4), "search_s": 4, "energy_s": 3, "threads": 2}
+    assert results.measurements == [("fp32", how)]
+
+
+def test_what_torch_would_have_measured_is_left_out_in_words(libraries, results, products_measured, monkeypatch):
+    monkeypatch.setattr(products, "has_torch", lambda: False)
+    libraries("fp32 mkl")
+    runs.gemms(runs.Request(seconds=8), results)
+    assert results.left_out == {"gemm of torch": runs.NO_TORCH}
+    runs.networks(runs.Request(), runs.Sweep(("resnet18", "alexnet")), results)
+    assert results.left_out["network resnet18"] == results.left_out["network alexnet"] == runs.NO_TORCH
+
+
+@pytest.mark.parametrize(
+    ("device", "libraries_", "has_torch", "measured", "left_out"),
+    [
+        ("cpu", (), True, ["stream copy numpy", "stream copy torch"], set(stream.LEFT_OUT)),
+        ("cpu", ("numpy",), True, ["stream copy numpy"], set(stream.LEFT_OUT)),
+        ("cuda", (), True, ["stream copy numpy", "stream copy torch"], set()),
+        ("cpu", (), False, ["stream copy numpy", "stream copy torch"], {*stream.LEFT_OUT, "of torch"}),
+    ],
+)
+def test_every_pass_of_the_libraries_that_were_asked_for_is_streamed(
+    results, monkeypatch, device, libraries_, has_torch, measured, left_out
+):
+    passes = [SimpleNamespace(name=f"copy {name}", library=name) for name in ("numpy", "torch")]
+    monkeypatch.setattr(stream, "passes", lambda device: passes)
+    monkeypatch.setattr(stream, "measured", lambda one, **how: (one.library, how["plan"], how["cache"]))
+    monkeypatch.setattr(products, "has_torch", lambda: has_torch)
+    runs.streams(runs.Request(device, libraries=libraries_, seconds=8), results, 2**20)
+    assert results.names == measured
+    assert results.measurements == [(name.split()[-1], gemm.plan_of(4), 2**20) for name in measured]
+    assert set(results.left_out) == {f"stream {name}" for name in left_out}
+
+
+# ---- networks
+
+
+@pytest.fixture
+def networks(libraries, monkeypatch):
+    """Networks that are not run: how each would have been."""
+    libraries("fp32 mkl", "bf16 mkl")
+    monkeypatch.setattr(products, "has_torch", lambda: True)
+    monkeypatch.setattr(runs, "_vision_network", lambda name, batch: (f"a {name}", (batch, 3), 1000 * batch))
+    monkeypatch.setattr(network, "measured", lambda *what, **how: (what, how))
+
+
+def test_networks_run_at_every_batch_in_every_precision_that_keeps_them_what_they_are(networks, results):
+    sweep = runs.Sweep(("resnet18", "alexnet"), batches=(1, 8), channels_last=True)
+    runs.networks(runs.Request(precisions=("bf16", "int8"), seconds=0.1, energy_s=2), sweep, results)
+    assert results.names == [
+        "reference product in bf16",
+        "network resnet18 bf16 b1",
+        "network resnet18 bf16 b8",
+        "network alexnet bf16 b1",
+        "network alexnet bf16 b8",
+    ]
+    (name, module, shape, macs, setting), how = results.measurements[1]
+    assert (name, module, shape, macs) == ("resnet18", "a resnet18", (8, 3), 8000)
+    assert setting == network.Setting(
+        precision="bf16", device="cpu", batch=8, channels_last=True, compiled=False, graph=False, flush_bytes=0
+    )
+    assert (how["plan"], how["energy_s"], how["reference"].subject.precision) == (gemm.plan_of(0.1), 2, "bf16")
+    assert set(results.left_out) == {"networks in int8"}
+    assert results.left_out["networks in int8"].endswith("in another precision it would be another network")
+
+
+def test_networks_run_in_fp32_unless_asked_and_none_does_without_a_reference(networks, libraries, results):
+    runs.networks(runs.Request(seconds=0.1), runs.Sweep(("resnet18",)), results)
+    assert results.names == ["reference product in fp32", "network resnet18 fp32 b1"]
+    libraries("fp32 broken")
+    runs.networks(runs.Request(seconds=0.1), runs.Sweep(("resnet18", "alexnet")), results)
+    reason = "fp32 broken does not run here"
+    assert results.left_out == {"network resnet18 fp32": reason, "network alexnet fp32": reason}
+
+
+def test_the_cache_is_flushed_by_its_own_size_and_only_where_asked(networks, results, monkeypatch):
+    monkeypatch.setattr(runs, "last_level_bytes", lambda: 32 * 2**20)
+    monkeypatch.setattr(stream, "cache_bytes", lambda device: Unavailable(reason="not known"))
+    runs.networks(runs.Request(seconds=0.1), runs.Sweep(("resnet18",), flush=True), results)
+    assert results.measurements[0][0][-1].flush_bytes == 32 * 2**20
+    with pytest.raises(RooflintError, match="--flush: the size of the last-level cache is "):
+        runs.networks(runs.Request("cuda"), runs.Sweep(("resnet18",), flush=True), results)
+
+
+def test_the_reference_is_the_fastest_of_the_native_products(libraries, monkeypatch):
+    libraries("fp32 mkl", "fp32 other", "fp32 own")
+    monkeypatch.setitem(PROBED, "fp32 other", 99e9)
+    monkeypatch.setattr(Kernel, "own_process", property(lambda one: one.library == "own"))
+    turns = [SimpleNamespace(best_s=2e-3), SimpleNamespace(best_s=1e-3)]
+    monkeypatch.setattr(timing, "take_in_turn", lambda calls, clock, plan: turns[: len(calls)])
+    assert runs._reference(runs.Request(seconds=0.1), "fp32").subject.library == "other"
