@@ -1,9 +1,12 @@
 """Recognition: a right number agrees, a wrong one is named by what it is instead, and coincidences are not shown."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import last_digit
 from rooflint.diagnosis.figures import DISTORTIONS, ERRORS, Printed, figures
 from rooflint.diagnosis.identify import MOST, UNLIKELY, Asked, Identifier
@@ -183,3 +186,172 @@ def test_readings_are_ranked_few_and_give_the_number_that_they_explain(peak, fac
     assert all(printed.off_by(explanation.target) <= near * 1.1 for explanation in explanations)
     assert len({explanation.error for explanation in explanations}) == len(explanations)
     assert all(part in ERRORS for explanation in explanations for part in explanation.error.split(" + "))
+
+
+# ---- the largest of the family: 98.3 TOP/s INT8, 49.15 FP16, 6.554 FP32 on lanes, 256 GB/s, 16 of 20 SM at 1.5 GHz
+
+
+def told(family, text, quantity="peak", precision=None, device="acme/big", **asked):
+    """The error and the cost of each explanation, likeliest first."""
+    label = Asked(quantity, precision, **asked)
+    found = Identifier(family.registry).explanations(number(text, quantity), label, [device])
+    return [(one.error, round(one.cost, 2)) for one in found]
+
+
+PAIR, NODE = ("several devices", 1.9), ("several devices", 2.2)
+
+
+@pytest.mark.parametrize(
+    ("text", "precision", "wanted"),
+    [
+        ("196.6", "int8", [("sparse for dense", 1.0), ("op counted twice", 1.7), PAIR]),
+        ("98.30", "fp16", [("sparse for dense", 1.0), ("another precision", 1.5), ("op counted twice", 1.7), PAIR]),
+        ("49.15", "int8", [("MAC for op", 1.3), ("another precision", 1.5), ("another mode", 1.6)]),
+        ("6.554", "fp16", [("another precision", 1.6)]),  # of lanes, which costs a little more
+        ("61.44", "fp16", [("full die", 1.4)]),  # 20/16
+        ("65.54", "int8", [("another clock", 1.35)]),  # 1000/1500, the base clock
+        ("104.9", "int8", [("another clock", 1.5)]),  # 1600/1500
+        ("108.1", "int8", [("tebi for tera", 1.2)]),
+        ("89.4", "int8", [("tebi for tera", 1.5)]),
+        ("108.6", "int8", []),  # a binary prefix is told by its digits
+        ("98304", "int8", [("prefix", 1.2)]),
+        ("983", "int8", [("decimal point", 1.7)]),
+        ("3.277", "fp64", [("another rate", 1.6)]),  # half of FP32
+        ("12.29", "int8", [("another rate", 1.9), ("power of two", 3.2)]),  # 64 of 512 MAC, FP16 of old
+        ("24.6", "int8", [("another rate", 1.8), ("another precision + MAC for op", 3.05), ("power of two", 3.2)]),
+        ("93.8", "int8", [("digits", 1.75)]),  # exchanged neighbours
+        ("38.9", "int8", [("digits", 2.3)]),  # exchanged, but far apart
+        ("97.3", "int8", [("digits", 2.1)]),
+        ("97", "int8", []),  # two digits are too few to be mistyped
+        ("0", "int8", []),
+        # two errors at once cost their sum and 0.25
+        ("131.1", "int8", [("another clock + op counted twice", 3.3), ("another clock + several devices", 3.5)]),
+        ("8.192", "fp32", [("full die", 1.4), ("another clock + op counted twice", 3.3),
+                           ("another clock + several devices", 3.5)]),
+        # small: 10 × 4 × 512 × 2 × 1.3 GHz, of the same architecture; elder: 12 × 8 × 128 × 2 × 1.1, of the same vendor
+        ("53.25", "int8", [("another device", 1.35)]),
+        ("27.03", "int8", [("another device", 1.6)]),
+        ("27.1", "int8", [("another device", 1.62)]),  # 40 × the difference beyond half a digit
+        ("27.3", "int8", []),
+        ("26.62", "int8", [("another device + MAC for op", 2.9), ("another device + another precision", 3.1)]),
+        ("106.5", "int8", [("another device + sparse for dense", 2.6), ("another device + op counted twice", 3.3),
+                           ("another device + several devices", 3.5)]),
+        # one: 40 × 8 × 96 × 2 × 1.4 GHz, of another vendor; 13/15 of 98.3 is the clock of small
+        ("86.02", "int8", [("another device", 2.2), ("another clock", 2.48)]),
+        ("86.1", "int8", [("another clock", 2.5)]),
+    ],
+)  # fmt: skip
+def test_a_wrong_peak_of_the_family_costs_what_its_errors_cost(family, text, precision, wanted):
+    assert told(family, text, "peak", precision) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "asked", "wanted"),
+    [
+        ("128", "bandwidth", {}, [("data rate", 1.3)]),
+        ("512", "bandwidth", {}, [("data rate", 1.6)]),
+        ("2048", "bandwidth", {}, [("bits for bytes", 1.1), NODE]),
+        ("192", "bandwidth", {}, [("another device", 1.35)]),
+        ("64", "bandwidth", {}, [("another device", 1.6), ("power of two", 3.2)]),
+        ("168", "bandwidth", {}, []),  # of another vendor, which is too far
+        ("32", "bus", {}, [("bits for bytes", 1.2)]),
+        ("2048", "bus", {}, [("bits for bytes", 1.1), NODE]),
+        ("128", "capacity", {}, [("bits for bytes", 1.1), NODE]),
+        ("1.6", "clock", {"subject": "cuda_core"}, [("prefix", 1.2)]),
+        ("3000", "clock", {"subject": "boost"}, [("data rate", 1.9)]),
+        ("10", "count", {"subject": "SM"}, [("another device", 1.35), ("another count", 2.0)]),
+        ("20", "count", {"subject": "SM"}, [("full die", 1.4)]),
+        ("2048", "count", {"subject": "SM"}, [("another unit", 1.6)]),
+        ("16", "rate", {"precision": "fp16"}, [("count for rate", 1.45)]),
+        ("32", "rate", {"precision": "fp32"}, [("count for rate", 1.45), ("power of two", 3.2)]),
+        ("1024", "rate", {"precision": "fp16"}, [("MAC for op", 1.3), ("another rate", 1.9)]),
+        ("300", "tdp", {}, []),
+    ],
+)
+def test_a_wrong_figure_of_the_family_costs_what_its_errors_cost(family, text, quantity, asked, wanted):
+    assert told(family, text, quantity, **asked) == wanted
+
+
+def test_a_label_decides_what_a_figure_is_taken_for(family):
+    # a table with a column for sparsity distinguishes them
+    assert told(family, "196.6", "peak", "int8", sparse=False)[0] == ("sparse for dense", 1.25)
+    assert told(family, "98.3", "peak", "int8", sparse=True)[0] == ("dense for sparse", 1.0)
+    assert told(family, "1000", "clock", subject="boost")[0] == ("another clock", 1.2)
+    # 4 × 98.3, and 4 × 196.6: the number of devices is known where the table says it
+    assert told(family, "393.2", "peak", "int8", times=4)[0] == ("several devices", 0.9)
+    assert told(family, "786.4", "peak", "int8", times=4)[0] == ("sparse for dense + several devices", 2.15)
+    assert PAIR not in told(family, "196.6", "peak", "int8", times=4)
+
+
+def test_only_a_number_with_three_digits_is_explained_by_two_errors(family):
+    # 130 differs from 131.07 by less than a hundredth, but its last digit may be 7 of it
+    assert told(family, "131", "peak", "int8") == []
+    assert told(family, "1.3e2", "peak", "int8") == []
+
+
+def test_what_is_meant_is_no_other_device(family):
+    found = Identifier(family.registry).explanations(number("53.25"), Asked("peak", "int8"), ["acme/big", "acme/small"])
+    assert "another device" not in [one.error for one in found]
+
+
+def test_figures_of_documents_are_known_errors_or_disputed(family):
+    (peak,) = [one for one in figures(family.big) if one.says == "dense INT8 peak (tensor_core)"]
+    wrong = replace(
+        peak, ladders=(Ladder((Factor("printed", 77e12, "77 TOP/s"),)),), printed="a blog", dispute="a slip"
+    )
+    refuting = Identifier(family.registry, refuted={"acme/big": [wrong]})
+    (found,) = refuting.explanations(number("77.0"), Asked("peak", "int8"), ["acme/big"])
+    assert (found.error, found.cost, found.text) == ("known error", 1.65, "is what a blog prints: a slip")
+    assert refuting.explanations(number("77.0"), Asked("peak", "fp16"), ["acme/big"]) == []
+    assert refuting.explanations(number("77.0"), Asked("peak", "int8", sparse=True), ["acme/big"]) == []
+    # 76.7 is within 0.4 %: a known error must be met exactly
+    assert refuting.explanations(number("76.70"), Asked("peak", "int8"), ["acme/big"]) == []
+    # what the vendor prints agrees, and so does what is derived, which comes first
+    printing = Identifier(family.registry, printed={"acme/big": [wrong]})
+    assert printing.agreeing(number("77.0"), Asked("peak", "int8"), "acme/big") is wrong
+    assert printing.agreeing(number("98.3"), Asked("peak", "int8"), "acme/big").printed is None
+    # of another precision it costs 0.9 more: 1.5 + 0.9
+    (other,) = printing.explanations(number("77.0"), Asked("peak", "fp16"), ["acme/big"])
+    assert (other.error, other.cost) == ("another precision", pytest.approx(2.4))
+
+
+def test_a_text_names_the_figure_and_its_device(family):
+    def texts(text, quantity="peak", precision="int8"):
+        found = Identifier(family.registry).explanations(
+            number(text, quantity), Asked(quantity, precision), ["acme/big"]
+        )
+        return [one.text for one in found]
+
+    assert texts("27.03") == ["is the dense INT8 peak (tensor_core) of acme/elder, 27.03 TOP/s"]
+    assert texts("64", "bandwidth", None)[0] == "is the bandwidth (hbm) of acme/elder, 64 GB/s (and of 1 more)"
+    assert texts("16", "rate")[0] == "is the number of its SMs, 16"
+    assert texts("32", "rate")[0] == "is 2 × the number of its SMs, 16"
+    assert texts("38.9") == ["is 98.3 with two digits exchanged"]
+    both = "is computed with the base clock, 1 GHz, instead of 1500 MHz, and counts a pair of devices"
+    assert texts("131.1")[1] == both
+
+
+def test_the_rated_and_the_peak_power_are_the_tdp(specs):
+    power = "tdp: [30 W, wp, p]\npowers: {peak: [40 W, wp, p], typical: [20 W, wp, p]}\n"
+    specs.device(power)
+    identifier = Identifier(specs.registry())
+    agreeing = [identifier.agreeing(number(text, "tdp"), Asked("tdp"), "acme/one") for text in ("30", "40", "20")]
+    assert [one and one.subject for one in agreeing] == ["rated", "peak", None]
+    (typical,) = identifier.explanations(number("20", "tdp"), Asked("tdp"), ["acme/one"])
+    assert (typical.error, typical.cost) == ("another mode", 1.5)
+
+
+def test_the_share_of_a_part_that_is_no_half_is_named(specs):
+    body = "parts: {die: [3, wp, p]}\nmemories: {hbm: {bandwidth: [300 GB/s, wp, p], capacity: [24 GiB, wp, p]}}\n"
+    specs.device(body)
+    identifier = Identifier(specs.registry())
+
+    def found(text, quantity="bandwidth", part=None):
+        told = identifier.explanations(number(text, quantity), Asked(quantity, part=part), ["acme/one"])
+        return [(one.error, round(one.cost, 2)) for one in told]
+
+    assert found("100")[0] == ("part for whole", 1.2)
+    assert found("300", part="die")[0] == ("whole for part", 1.2)
+    # 24 GiB are printed as 24 GB, and 2 × 24 as 48
+    assert identifier.agreeing(number("24", "capacity"), Asked("capacity"), "acme/one")
+    assert found("48", "capacity") == [PAIR]
