@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_rooflint.cli.calibrate import app
-from rooflint.base.errors import RooflintError, shown
-from rooflint.hardware.registry import PACKAGED, Registry
-from rooflint.kernels.constants import CORES, GROUPS, OPS, constants_file, names
+from rooflint.base.errors import RooflintError
+from rooflint.hardware.registry import Registry
+from rooflint.kernels.constants import constants_file
 from rooflint_calibration import base, topics
 from rooflint_calibration.base import SCHEMA, BaseError, NoCalibrationError, answer_request, make_request, model_at
 from rooflint_calibration.regressions import changes
@@ -120,24 +120,3 @@ def test_a_request_of_another_version_and_an_unknown_family_are_errors():
         answer_request({"schema": "old", "groups": []}, Registry())
     strange = make_request([{**REQUEST["groups"][0], "family": "volta"}])
     assert answer_request(strange, Registry())["groups"] == [{"error": "unknown volta"}]
-
-
-def test_constants_that_changed_are_listed_with_their_line(tmp_path):
-    text = (PACKAGED / "silicon.yaml").read_text(encoding="utf-8")
-    wrong = re.sub(r"(  start_clocks:\n(?:    .*\n)*?    value: \[)[\d.]+", r"\g<1>9", text)
-    wrong = re.sub(r"(  overlap:\n(?:    .*\n)*?    folds: {ampere: )[\d.]+", r"\g<1>9", wrong)
-    wrong = wrong.replace("  l2_sharpness:\n", "  l2_edge:\n")
-    (tmp_path / "silicon.yaml").write_text(wrong, encoding="utf-8")
-    for name in (OPS, CORES):
-        shutil.copyfile(PACKAGED / name, tmp_path / name)
-    start, overlap, edge, sharpness = changes(tmp_path)
-    value = constants_file(Registry()).constants.products.start_clocks
-    line = 1 + next(number + 3 for number, line in enumerate(text.splitlines()) if line == "  start_clocks:")
-    assert str(start) == f"start_clocks 9 → {value:g} ({shown(PACKAGED / 'silicon.yaml')}:{line})"
-    assert str(overlap).startswith(
-        f"overlap stays {constants_file(Registry()).constants.products.overlap:g}, and 1 of its folds ("
-    )
-    assert (edge.name, edge.new, sharpness.name, sharpness.old) == ("l2_edge", None, "l2_sharpness", None)
-    assert changes(PACKAGED) == []
-    assert edge.place == "silicon.yaml of the base"
-    assert len(changes(tmp_path / "nowhere")) == sum(map(len, map(names, GROUPS)))  # all are new

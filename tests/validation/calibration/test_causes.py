@@ -11,7 +11,7 @@ from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.dispatch import KernelTimes
 from rooflint.kernels.products import Gemm
-from rooflint_calibration.causes import NEAR, likeness, worst
+from rooflint_calibration.causes import NEAR, likeness, parameters, worst
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
@@ -121,3 +121,72 @@ def test_a_likeness_leaves_at_most_half_of_the_error():
             if found := likeness(one, ones, measured_s):
                 left = abs(np.log(found.seconds / measured_s))
                 assert left <= 0.5 * abs(np.log(ones[0].latency_s / measured_s))
+
+
+# ---- Parameters
+
+
+def named(*ones):
+    return {one.name: one for one in parameters(REGISTRY, "ada", ones)}
+
+
+def test_a_constant_has_the_value_and_the_line_of_the_fit_without_the_family():
+    found = named()
+    spec = FILE.specs("products")["overlap"]
+    overlap = found["overlap"].fact
+    assert overlap.path == "constants.overlap.folds.ada"
+    assert overlap.value == spec.folds["ada"] != CONSTANTS.products.overlap
+    line = FILE.file("products").path.read_text(encoding="utf-8").splitlines()[overlap.line - 1]
+    assert f"ada: {overlap.display}" in line
+    assert found["l2_sharpness"].fact.path == "constants.l2_sharpness.value"  # chosen, so the same for all families
+    assert {"stream.l2_bytes", "l2_bytes", "decode.reduction_clocks", "quantised.energy_share"} < set(found)
+    assert not any(name.startswith("products.") or " of " in name for name in found)
+
+
+def test_inputs_of_a_chip_have_the_fact_that_they_follow_from():
+    found = named(held_out(np.ones(1)))
+    shown = {name: one.fact.display for name, one in found.items() if name.endswith(" of nvidia/l40s")}
+    assert shown == {
+        "bandwidth of nvidia/l40s": "18 Gbit/s",
+        "L2 capacity of nvidia/l40s": "96 MiB",
+        "number of SMs of nvidia/l40s": "142",
+        "MAC/clock of nvidia/l40s": "128 MAC",
+        "clock of nvidia/l40s": "2520 MHz",
+        "rated power of nvidia/l40s": "350 W",
+        "special function units of nvidia/l40s": "16",
+    }  # no document gives its launch in a graph
+
+
+def test_a_parameter_is_shown_with_its_unit_at_a_factor():
+    found = named(held_out(np.ones(1)))
+    assert found["bandwidth of nvidia/l40s"].at(0.5) == "9 Gbit/s"
+    assert found["number of SMs of nvidia/l40s"].at(2.0) == "284"
+    assert found["rated power of nvidia/l40s"].at(1 / 3) == "117 W"
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("bandwidth", "bandwidth_bytes_per_s", 432e9),  # half of 864 GB/s
+        ("L2 capacity", "l2_bytes", 48 * 2**20),
+        ("number of SMs", "sms", 71),
+        ("MAC/clock", "macs_per_clock", 256),  # 4 tensor cores of 128, halved
+        ("rated power", "tdp_w", 175),
+    ],
+)
+def test_a_scaled_input_changes_its_device_and_no_other(name, field, value):
+    one, other = held_out(np.ones(1)), held_out(np.ones(1), "nvidia/a100-sxm4-80gb")
+    scaled = named(one, other)[f"{name} of nvidia/l40s"].scaled
+    assert scaled(one, 0.5).chip == replace(one.chip, **{field: pytest.approx(value)})
+    assert scaled(other, 0.5) is other
+
+
+def test_a_scaled_constant_changes_the_rows_of_all_devices():
+    found = named()
+    for one in (held_out(np.ones(1)), held_out(np.ones(1), "nvidia/h100-sxm5-80gb")):
+        products = one.constants.products
+        assert found["overlap"].scaled(one, 2.0).constants.products == replace(products, overlap=2 * products.overlap)
+        stream = one.constants.stream
+        assert found["stream.l2_bytes"].scaled(one, 0.5).constants == replace(
+            one.constants, stream=replace(stream, l2_bytes=stream.l2_bytes / 2)
+        )

@@ -1,11 +1,15 @@
 """Regressions: which rows are good and bad, when a family fails, and how the answer reports it."""
 
 import json
+import re
+import shutil
 
 import numpy as np
 import pytest
 
-from rooflint.hardware.registry import Registry
+from rooflint.base.errors import shown
+from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint.kernels.constants import CORES, GROUPS, OPS, constants_file, names
 from rooflint.output.answer import write
 from rooflint_calibration import regressions as module
 from rooflint_calibration.base import answer_request
@@ -16,6 +20,7 @@ from rooflint_calibration.regressions import (
     RegressionRecord,
     RegressionsRecord,
     answer,
+    changes,
     compare,
     terms,
 )
@@ -95,19 +100,23 @@ def test_the_term_is_the_one_with_the_largest_share_of_the_change():
 # ---------------------------------------------------------------------------------------------------- two states asked
 
 
+DEVICES = {"hopper": ("nvidia/h100-sxm5-80gb", "nvidia/h200-sxm-141gb"), "ada": ("nvidia/l40s",)}
+
+
 @pytest.fixture
 def rows(monkeypatch):
-    """Every device took what this tree says."""
+    """Three devices took what this tree says."""
 
     def of(registry, topic, device, regime, count):
         draw = np.random.default_rng(8)
-        sizes = np.column_stack([*2.0 ** draw.integers(0, 13, (3, 40)), np.full(40, 6.0)])
+        sizes = np.column_stack([*2.0 ** draw.integers(0, 13, (3, 16)), np.full(16, 6.0)])
         group = {"topic": "gemm", "precision": "bf16", "device": device, "family": family_of(device)}
         request = module.make_request([{**group, "sizes": sizes.tolist(), "terms": False}])
         seconds = answer_request(request, REGISTRY)["groups"][0]["seconds"]
         return Rows(device, COLUMNS, sizes, np.array(seconds)), None
 
     monkeypatch.setattr(module, "sample", of)
+    monkeypatch.setattr(module, "measured_devices", lambda topic: DEVICES)
     monkeypatch.setattr(module, "TOPICS", {"gemm": TOPICS["gemm"]})
 
 
@@ -131,7 +140,8 @@ def slower(request):
 def test_the_same_model_has_no_regressions(rows):
     found = compare(REGISTRY, ["gemm"], 40, this, this)
     assert [(one.family, int(one.regressed.sum()), int(one.improved.sum())) for one in found.families] == [
-        (name, 0, 0) for name in ("ampere", "hopper", "ada", "blackwell", "rtx_pro")
+        ("hopper", 0, 0),
+        ("ada", 0, 0),
     ]
     assert "Regressions by family" not in write(answer(found, "HEAD^1", 0.01), "text")
 
@@ -171,21 +181,21 @@ def test_rows_that_the_base_cannot_predict_are_left_out_and_listed(rows):
     def young(request):
         found = this(request)
         for group, one in zip(request["groups"], found["groups"], strict=True):
-            if group["family"] == "rtx_pro":
+            if group["family"] == "hopper":
                 one.clear()
-                one["error"] = "unknown rtx_pro"
+                one["error"] = "unknown hopper"
         return found
 
     found = compare(REGISTRY, ["gemm"], 40, young, this)
-    assert "rtx_pro" not in [one.family for one in found.families]
-    assert found.left_out == ("gemm on rtx_pro: no prediction in the base: unknown rtx_pro",)
+    assert [one.family for one in found.families] == ["ada"]
+    assert found.left_out == ("gemm on hopper: no prediction in the base: unknown hopper",)
     assert "Not compared" in write(answer(found, "HEAD^1", 0.01), "text")
 
 
 def test_rows_that_this_tree_cannot_predict_are_an_error(rows):
     def mute(request):
         found = this(request)
-        found["groups"][0] = {"error": "unknown ampere"}
+        found["groups"][0] = {"error": "unknown hopper"}
         return found
 
     def undefined(request):
@@ -193,7 +203,31 @@ def test_rows_that_this_tree_cannot_predict_are_an_error(rows):
         found["groups"][0]["seconds"][3:5] = [float("nan"), float("inf")]
         return found
 
-    with pytest.raises(PredictionError, match=r"^gemm on ampere: no prediction in this tree: unknown ampere$"):
+    with pytest.raises(PredictionError, match=r"^gemm on hopper: no prediction in this tree: unknown hopper$"):
         compare(REGISTRY, ["gemm"], 40, this, mute)
-    with pytest.raises(PredictionError, match=r"^gemm on ampere: this tree predicts no finite time for 2 rows$"):
+    with pytest.raises(PredictionError, match=r"^gemm on hopper: this tree predicts no finite time for 2 rows$"):
         compare(REGISTRY, ["gemm"], 40, this, undefined)
+
+
+# ---------------------------------------------------------------------------------------------------- constants
+
+
+def test_constants_that_changed_are_listed_with_their_line(tmp_path):
+    text = (PACKAGED / "silicon.yaml").read_text(encoding="utf-8")
+    wrong = re.sub(r"(  start_clocks:\n(?:    .*\n)*?    value: \[)[\d.]+", r"\g<1>9", text)
+    wrong = re.sub(r"(  overlap:\n(?:    .*\n)*?    folds: {ampere: )[\d.]+", r"\g<1>9", wrong)
+    wrong = wrong.replace("  l2_sharpness:\n", "  l2_edge:\n")
+    (tmp_path / "silicon.yaml").write_text(wrong, encoding="utf-8")
+    for name in (OPS, CORES):
+        shutil.copyfile(PACKAGED / name, tmp_path / name)
+    start, overlap, edge, sharpness = changes(tmp_path)
+    value = constants_file(Registry()).constants.products.start_clocks
+    line = 1 + next(number + 3 for number, line in enumerate(text.splitlines()) if line == "  start_clocks:")
+    assert str(start) == f"start_clocks 9 → {value:g} ({shown(PACKAGED / 'silicon.yaml')}:{line})"
+    assert str(overlap).startswith(
+        f"overlap stays {constants_file(Registry()).constants.products.overlap:g}, and 1 of its folds ("
+    )
+    assert (edge.name, edge.new, sharpness.name, sharpness.old) == ("l2_edge", None, "l2_sharpness", None)
+    assert changes(PACKAGED) == []
+    assert edge.place == "silicon.yaml of the base"
+    assert len(changes(tmp_path / "nowhere")) == sum(map(len, map(names, GROUPS)))  # all are new

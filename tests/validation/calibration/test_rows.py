@@ -1,5 +1,8 @@
 """Reading tables: the best framework counts, and what is left out is counted once, with its reason."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,16 +12,17 @@ from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
-from rooflint_calibration import package
 from rooflint_calibration import package as systems
 from rooflint_calibration import rows as module
-from rooflint_calibration.package import FAMILIES, NotInstalledError, devices
+from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.rows import (
     EARLIER,
+    HOST_BOUND,
     WRONG_TABLES,
     Rows,
     decode,
     encoder,
+    fp8_products,
     hashed,
     implausible,
     prefill,
@@ -37,25 +41,46 @@ A100, H100, L40S = "nvidia/a100-sxm4-80gb", "nvidia/h100-sxm5-80gb", "nvidia/l40
 BF16 = {"attn_dtype": "bfloat16", "kv_cache_dtype": "bfloat16", "window_size": 0.0}
 
 
+class ParquetInMemory:
+    """Stands in for pyarrow.parquet, with rows by file."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def read_schema(self, file):
+        return SimpleNamespace(names=list(self.rows[file][0]))
+
+    def read_table(self, file, columns, filters):
+        rows = [row for row in self.rows[file] if all(row[name] == value for name, _, value in filters or ())]
+        return TableInMemory({name: np.array([row[name] for row in rows]) for name in columns}, len(rows))
+
+
+class TableInMemory:
+    def __init__(self, columns, rows):
+        self.column_names, self._columns, self._rows = list(columns), columns, rows
+
+    def __len__(self):
+        return self._rows
+
+    def __getitem__(self, name):
+        return SimpleNamespace(to_numpy=lambda: self._columns[name])
+
+
 @pytest.fixture
 def tables(monkeypatch, tmp_path):
     """`tables({"l40s/attention/vllm/1/x.parquet": [row, …]})`: the package's folder with these files."""
+    parquet = ParquetInMemory()
+    monkeypatch.setitem(sys.modules, "pyarrow", SimpleNamespace(parquet=parquet))
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
 
     def say(files):
         for name, rows in files.items():
             file = tmp_path / name
             file.parent.mkdir(parents=True)
             file.touch()
-            given[file] = rows
+            parquet.rows[file] = rows
         return tmp_path
 
-    def columns(file, table):
-        wanted = (*table.sizes, *table.others, "latency")
-        raw = {name: np.array([row.get(name) for row in given[file]]) for name in wanted}
-        return raw | {name: of(raw[name]) for name, of in table.others.items()}
-
-    given = {}
-    monkeypatch.setattr(module, "_columns", columns)
     return say
 
 
@@ -98,9 +123,15 @@ def test_what_is_another_op_is_left_out_and_counted_once(tables):
 
 
 def test_a_table_without_windows_has_none(tables):
-    rows = [context(128, 0.01, window_size=None)]
-    found = prefill(tables({"l40s/attention/vllm/1/context_attention_perf.parquet": rows}), L40S, CHIPS[L40S])
-    assert len(found) == 1
+    unknown, without = context(128, 0.01, window_size=None), context(256, 0.01)
+    del without["window_size"]
+    data = tables(
+        {
+            "l40s/attention/vllm/1/context_attention_perf.parquet": [unknown],
+            "l40s/attention/vllm/2/context_attention_perf.parquet": [without],
+        }
+    )
+    assert prefill(data, L40S, CHIPS[L40S])["tokens"].tolist() == [128, 256]
 
 
 def test_the_new_token_counts_to_its_cache(tables):
@@ -147,6 +178,53 @@ def test_every_head_of_an_encoder_has_keys(tables):
     assert encoder(data, H100, CHIPS[H100]).sizes.tolist() == [[2, 16, 16, 256, 80]]
 
 
+def fp8(m, milliseconds, dtype="fp8"):
+    return {"gemm_dtype": dtype, "m": m, "n": 1024, "k": 2048, "latency": milliseconds}
+
+
+def test_products_in_fp8_have_one_scale_a_tensor_or_one_a_block(tables):
+    data = tables(
+        {
+            "l40s/gemm/sglang/1/gemm_perf.parquet": [fp8(16, 0.01), fp8(32, 0.02, "fp8_block"), fp8(64, 1, "bfloat16")],
+            "l40s/gemm/vllm/1/gemm_perf.parquet": [fp8(128, 0.03), fp8(256, 0.04, "fp8_block")],
+        }
+    )
+    chip = TOPICS["fp8_tensor"].chip(REGISTRY, L40S)
+    found = fp8_products(data, L40S, chip, scale="tensor")
+    assert found.sizes.tolist() == [[16, 1024, 2048], [128, 1024, 2048]]
+    assert found.seconds == pytest.approx([1e-5, 3e-5])
+    assert found.dropped["another precision"] == 3
+    found = fp8_products(data, L40S, chip, scale="block")
+    assert found.sizes.tolist() == [[32, 1024, 2048]]  # vLLM waits for its host
+    assert found.dropped == {"another precision": 3, HOST_BOUND: 1, "faster than the dense peak": 0}
+
+
+def test_products_in_fp8_are_plausible_up_to_their_peak(tables):
+    # 8192 · 1024 · 2048 MAC / (142 SMs · 1024 MAC · 2.52 GHz) = 46.9 us
+    rows = [fp8(8192, 0.0470), fp8(8193, 0.0468)]
+    data = tables({"l40s/gemm/sglang/1/gemm_perf.parquet": rows})
+    found = fp8_products(data, L40S, TOPICS["fp8_tensor"].chip(REGISTRY, L40S), scale="tensor")
+    assert found["m"].tolist() == [8192]
+    assert found.dropped["faster than the dense peak"] == 1
+
+
+def test_products_in_bf16_are_read_from_tables_that_are_not_superseded(tables):
+    def bf16(m, milliseconds, dtype="bfloat16"):
+        return fp8(m, milliseconds, dtype)
+
+    data = tables(
+        {
+            "h100_sxm/gemm/sglang/0.5.6.post2/gemm_perf.parquet": [bf16(16, 0.001)],
+            "h100_sxm/gemm/sglang/0.5.14/gemm_perf.parquet": [bf16(16, 0.005), bf16(32, 0.001, "fp8")],
+            "h100_sxm/gemm/trtllm/1/gemm_perf.parquet": [bf16(64, 0.007)],
+        }
+    )
+    found = products(data, H100, CHIPS[H100])
+    # six sets of SGLang; of TensorRT-LLM as many as fill 50 MB by 4 MB, at most 5
+    assert found.sizes.tolist() == [[16, 1024, 2048, 6], [64, 1024, 2048, 5]]
+    assert found.seconds == pytest.approx([5e-6, 7e-6])
+
+
 def test_only_the_named_quantise_kernel_counts(tables):
     rows = [
         {"m": 16, "k": 1024, "latency": 0.002, "kernel_source": kernel}
@@ -160,6 +238,26 @@ def test_only_the_named_quantise_kernel_counts(tables):
 def test_a_device_without_rows_is_an_error(tmp_path):
     with pytest.raises(RooflintError, match=r"want rows in quantize/.*/scale_matrix_perf\.parquet, found none$"):
         quantise(tmp_path, L40S, CHIPS[L40S])
+
+
+def test_a_row_has_its_sizes_by_name_and_a_label():
+    rows = Rows("x", ("m", "n", "k", "copies"), np.array([[16.0, 4096, 1e3, 6], [1, 2, 3, 4]]), np.ones(2))
+    assert {name: sizes.tolist() for name, sizes in rows.named.items()} == {
+        "m": [16, 1],
+        "n": [4096, 2],
+        "k": [1000, 3],
+        "copies": [6, 4],
+    }
+    assert rows.label(0) == "m 16, n 4096, k 1000, copies 6"
+
+
+def test_the_sets_of_weights_are_no_part_of_a_hash_and_other_sizes_are_taken_in_pairs():
+    sizes = np.array([[3.0, 5, 7, 6]])
+    product = Rows("x", ("m", "n", "k", "copies"), sizes, np.ones(1))
+    assert product.hashes().tolist() == [slow_hash((3, 5, 7))]
+    attention = Rows("x", ("batch", "heads", "kv_heads", "tokens", "width"), np.array([[3.0, 5, 7, 6, 2]]), np.ones(1))
+    # b · 2²⁰ + h, and a sixth size of 0
+    assert attention.hashes().tolist() == [slow_hash((3 * 2**20 + 5, 7 * 2**20 + 6, 2 * 2**20))]
 
 
 def test_a_row_is_counted_under_its_first_reason():
@@ -297,16 +395,3 @@ def test_regimes_are_parts_of_the_data(frameworks):
     assert inside["small"] == [True, False, False]
     assert inside["large"] == [False, False, True]
     assert inside["narrow"] == [True, False, False]
-
-
-def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(package, "find_spec", lambda name: None)
-    with pytest.raises(NotInstalledError, match=r"pyarrow is not installed; pip install 'rooflint\[silicon\]'"):
-        package.data_folder()
-
-
-def test_another_version_of_the_package_is_refused(monkeypatch):
-    monkeypatch.setattr(package, "find_spec", lambda name: object())
-    monkeypatch.setattr(package, "version", lambda name: "0.13.1")
-    with pytest.raises(NotInstalledError, match=r"want aiconfigurator-core 0\.12, found 0\.13\.1"):
-        package.data_folder()

@@ -1,4 +1,4 @@
-"""Topics: the terms of a row add up to what is predicted of it; ops and GPUs without calibrated times have a reason."""
+"""Topics: the terms of a row add up to what is predicted of it, and a regime holds the rows up to its bounds."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.network import CALIBRATED, MODELS
-from rooflint_calibration.evaluation import uncalibrated_gpus, uncalibrated_ops
+from rooflint_calibration import package, topics
+from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
 
 REGISTRY = Registry()
@@ -60,25 +60,108 @@ def test_to_fill_a_block_is_a_term_of_its_own(topic):
     assert TOPICS[topic].terms(sizes, chip, CONSTANTS)["fill"] > 0
 
 
-def test_ops_whose_constants_were_fitted_to_others_are_named():
-    found = uncalibrated_ops()
-    assert len(found) == len(set(MODELS) - set(CALIBRATED))
-    assert found["convolution"] == "takes the constants of matrix products"
+# ---- Regimes: rows just inside and just outside of each bound
 
 
-def test_a_gpu_is_named_with_the_fact_that_it_lacks():
-    found = uncalibrated_gpus(REGISTRY.readable(), REGISTRY)
-    assert "nvidia/gh200-144gb" in found["lacks the fact 'tdp': rated power"]
-    assert "nvidia/h20-96gb" in next(names for why, names in found.items() if "NVIDIA does not say what is cut" in why)
+def columns(*rows):
+    return np.array(rows, float)
 
 
-def test_a_gpu_is_either_known_or_named():
-    named = [name for names in uncalibrated_gpus(REGISTRY.readable(), REGISTRY).values() for name in names]
-    assert len(named) == len(set(named))
-    launches = Coefficients(REGISTRY).launches()
-    gpus = [device for device in REGISTRY.readable() if device.kind == "gpu"]
-    for device in gpus:
-        if device.id not in named:
-            precision = "bf16" if any("bf16" in unit.precisions for unit in device.units.values()) else "fp16"
-            assert chip_of(device, precision, launches).sms > 0
-    assert set(named) < {device.id for device in gpus}
+@pytest.mark.parametrize(
+    ("topic", "sizes", "inside"),
+    [
+        # 2 · m · n · k op: 20 GFLOP is not above 20, and 1 GFLOP not below 1
+        (
+            "gemm",
+            columns((1000, 10000, 1000, 6), (1001, 10000, 1000, 6), (500, 1000, 1000, 6), (499, 1000, 1000, 6)),
+            {"large": [1], "small": [3], "narrow": []},
+        ),
+        ("gemm", columns((16, 8192, 8192, 6), (17, 8192, 8192, 6)), {"large": [], "small": [], "narrow": [0]}),
+        ("fp8_block", columns((1001, 10000, 1000), (16, 1000, 1000)), {"large": [0], "small": [1], "narrow": [1]}),
+        # half of 4 · batch · heads · tokens² · width op: 2 · 8 · 3125² · 128 = 20 GFLOP; 2 · 4 · 2500² · 20 = 1 GFLOP
+        (
+            "prefill",
+            columns((1, 8, 2, 3125, 128), (1, 8, 2, 3126, 128), (1, 4, 2, 2500, 20), (1, 4, 2, 2499, 20)),
+            {"large": [1], "small": [3], "short": []},
+        ),
+        # an encoder's scores are not halved: 4 · 4 · 3125² · 128 = 20 GFLOP
+        (
+            "encoder",
+            columns((1, 4, 4, 3125, 128), (1, 4, 4, 3126, 128), (512, 4, 4, 64, 128), (512, 4, 4, 65, 128)),
+            {"large": [1], "small": [], "short": [2]},
+        ),
+        # a cache of 2 · 64 · 8 · 1144 · 128 · 2 B = 299.9 MB, 300.16 MB with one token more; 9.96 and 10.03 MB
+        (
+            "decode",
+            columns((64, 8, 8, 1142, 128), (64, 8, 8, 1145, 128), (1, 8, 8, 2432, 128), (1, 8, 8, 2448, 128)),
+            {"large": [1], "small": [2]},
+        ),
+        # in FP8 twice as many tokens fit
+        ("decode_fp8", columns((64, 8, 8, 2280, 128), (64, 8, 8, 2290, 128)), {"large": [1], "small": []}),
+        # 3 B an element: 2 read, 1 written
+        (
+            "quantise",
+            columns((1000, 33333), (1000, 33334), (1000, 333), (1000, 334)),
+            {"large": [1], "small": [2]},
+        ),
+    ],
+)
+def test_a_regime_ends_at_its_bound(topic, sizes, inside):
+    found = {name: np.flatnonzero(TOPICS[topic].inside(name, sizes)).tolist() for name in TOPICS[topic].regimes}
+    assert found == {"all": list(range(len(sizes))), **inside}
+
+
+def test_rows_with_too_few_or_too_many_sizes_have_no_regime():
+    with pytest.raises(ValueError, match="zip"):
+        TOPICS["gemm"].inside("all", columns((16, 4096, 4096)))
+
+
+def test_the_roofline_is_the_dense_peak_of_large_products_and_memory_of_narrow_ones():
+    chip = TOPICS["gemm"].chip(REGISTRY, "nvidia/l40s")
+    found = TOPICS["gemm"].roofline(columns((8192, 8192, 8192, 6), (1, 16384, 16384, 6)), chip)
+    # 8192³ MAC / (142 SMs · 512 MAC · 2.52 GHz) = 3.0 ms; 16384² · 2 B / 864 GB/s = 0.621 ms
+    assert found == pytest.approx([3.0006e-3, 0.6214e-3], rel=1e-3)
+
+
+# ---- Which rows and devices there are
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Six products of an L40S, as if the package were installed; the shapes of all but one are above 20 GFLOP."""
+    m = np.array([16.0, 4096, 8192, 12288, 16384, 20480])
+    rows = Rows("nvidia/l40s", TOPICS["gemm"].columns, np.column_stack([m, m, m, np.full(6, 6.0)]), m * 1e-6)
+
+    def read(folder, device, chip):
+        assert (folder, device, chip.sms) == (tmp_path, "nvidia/l40s", 142)
+        return rows
+
+    monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(topics, "TOPICS", {"gemm": replace(TOPICS["gemm"], read=read)})
+    topics.measured.cache_clear()
+    yield rows
+    topics.measured.cache_clear()
+
+
+def test_a_sample_has_so_many_rows_of_a_regime_and_the_chip(measured):
+    large, chip = topics.sample(REGISTRY, "gemm", "nvidia/l40s", "large")
+    assert large["m"].tolist() == [4096, 8192, 12288, 16384, 20480]
+    assert (chip.sms, chip.l2_bytes) == (142, 96 * 2**20)
+    few, _ = topics.sample(REGISTRY, "gemm", "nvidia/l40s", "large", 2)
+    assert len(few) == 2
+    assert set(few["m"]) < set(large["m"])
+    assert len(topics.sample(REGISTRY, "gemm", "nvidia/l40s")[0]) == 6
+
+
+def test_constants_of_a_family_are_those_fitted_without_it():
+    file = constants_file(REGISTRY)
+    found = topics.unseen(REGISTRY, "ada").products
+    assert found.overlap == file.specs("products")["overlap"].folds["ada"] != CONSTANTS.products.overlap
+    with pytest.raises(KeyError, match="volta"):
+        topics.unseen(REGISTRY, "volta")
+
+
+def test_a_family_without_a_device_that_has_the_op_is_left_out():
+    assert topics.measured_devices("gemm")["ampere"] == ("nvidia/a100-sxm4-80gb",)
+    assert list(topics.measured_devices("fp8_tensor")) == ["hopper", "ada", "blackwell", "rtx_pro"]
+    assert topics.measured_devices("fp8_tensor")["hopper"] == ("nvidia/h100-sxm5-80gb", "nvidia/h200-sxm-141gb")
