@@ -109,7 +109,7 @@ def rows(monkeypatch):
 
     def of(registry, topic, device, regime, count):
         draw = np.random.default_rng(8)
-        sizes = np.column_stack([*2.0 ** draw.integers(0, 13, (3, 16)), np.full(16, 6.0)])
+        sizes = np.column_stack([*2.0 ** draw.integers(0, 13, (3, 40)), np.full(40, 6.0)])
         group = {"topic": "gemm", "precision": "bf16", "device": device, "family": family_of(device)}
         request = module.make_request([{**group, "sizes": sizes.tolist(), "terms": False}])
         seconds = answer_request(request, REGISTRY)["groups"][0]["seconds"]
@@ -117,6 +117,7 @@ def rows(monkeypatch):
 
     monkeypatch.setattr(module, "sample", of)
     monkeypatch.setattr(module, "measured_devices", lambda topic: DEVICES)
+    monkeypatch.setattr(module, "COMPARED", 5)
     monkeypatch.setattr(module, "TOPICS", {"gemm": TOPICS["gemm"]})
 
 
