@@ -13,6 +13,10 @@ Specs = Annotated[
     list[Path] | None,
     typer.Option("--specs", help="Specs folder, instead of the project's own.", exists=True, file_okay=False),
 ]
+Golden = Annotated[
+    list[Path] | None,
+    typer.Option("--golden", help="Golden folder, instead of the project's own.", exists=True, file_okay=False),
+]
 Network = Annotated[str, typer.Argument(help="torchvision network (resnet18), package.module:factory, or .pt2 file.")]
 Devices = Annotated[
     list[str] | None,

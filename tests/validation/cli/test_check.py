@@ -110,8 +110,16 @@ def test_an_id_is_run_instead_of_the_folders(tiny, check):
 
 
 def test_given_folders_come_instead_of_the_configured_ones(tiny, check):
+    for folder in ("other", "more", "theirs"):
+        (tiny.root / folder).mkdir()
     _, (call,), _ = check("--golden", "other", "--golden", "more", "--specs", "theirs")
     assert call[-3:] == ["--rooflint-golden=other", "--rooflint-golden=more", "--rooflint-specs=theirs"]
+
+
+def test_a_folder_that_does_not_exist_is_refused_before_pytest_runs(tiny, check):
+    status, calls, result = check("--golden", "nowhere")
+    assert (status, calls) == (2, [])
+    assert "'nowhere' does not exist" in result.stderr
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 4, 5])

@@ -11,7 +11,7 @@ from pytest_rooflint.audit.auditor import Auditor
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_atomically
-from rooflint.cli.options import Specs
+from rooflint.cli.options import Golden, Specs
 from rooflint.output.answer import FORMATS, write
 
 app = typer.Typer(add_completion=False)
@@ -32,7 +32,7 @@ def audit(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also list correct figures.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail on figures that could not be checked.")] = False,
-    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder; the project's own by default.")] = None,
+    golden: Golden = None,
     specs: Specs = None,
 ) -> None:
     """Check tables of published figures and explain each wrong one.

@@ -15,7 +15,7 @@ from rooflint.base.files import configured, write_atomically
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.units import percent
 from rooflint.cli import options
-from rooflint.cli.options import Specs
+from rooflint.cli.options import Golden, Specs
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.device import KINDS, Hardware
 from rooflint.hardware.registry import Registry
@@ -174,7 +174,7 @@ def attention(check: Check = False, data: Data = None, form: Form = "text", spec
 @app.command()
 def cores(
     check: Check = False,
-    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
+    golden: Golden = None,
     form: Form = "text",
     specs: Specs = None,
 ) -> None:

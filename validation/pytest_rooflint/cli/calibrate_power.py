@@ -3,10 +3,8 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-import typer
 from pydantic import Field
 
 from pytest_rooflint.claims.power import POWER, calculated, is_memory
@@ -19,7 +17,7 @@ from rooflint.base.precision import format_rate
 from rooflint.base.text import counted
 from rooflint.base.units import BYTES_PER_S, WATTS, format_number, format_quantity
 from rooflint.cli import options
-from rooflint.cli.options import Specs
+from rooflint.cli.options import Golden, Specs
 from rooflint.energy.power import ARRAYS, WorkPower
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
@@ -338,7 +336,7 @@ def _factor(value: float) -> str:
 def power(
     form: options.Format = "",
     output: options.Output = None,
-    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
+    golden: Golden = None,
     specs: Specs = None,
 ) -> None:
     """Compare calculated powers with all measured ones of the golden files, and print the error."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rooflint.base.errors import RooflintError
+from rooflint.cli.options import Golden, Specs
 
 EVIDENCE = Path("reports/out/evidence.json")
 
@@ -17,8 +18,8 @@ app = typer.Typer(add_completion=False)
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def check(
     context: typer.Context,
-    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder; the project's own by default.")] = None,
-    specs: Annotated[list[Path] | None, typer.Option(help="Specs folder; the project's own by default.")] = None,
+    golden: Golden = None,
+    specs: Specs = None,
     report: Annotated[
         bool, typer.Option("--report", help="Render report.html and summary.md, also after failures.")
     ] = False,

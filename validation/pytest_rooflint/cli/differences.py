@@ -23,7 +23,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, share, write_atomically
 from rooflint.base.git import base_of
 from rooflint.base.text import counted
-from rooflint.cli.options import Specs
+from rooflint.cli.options import Golden, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
 from rooflint_report.differences import Delta, Mutation, score_percent
@@ -120,14 +120,16 @@ def _moved_over(found: Delta, factor: float) -> bool:
 
 @app.command()
 def ledger(
-    of: Annotated[str | None, typer.Argument(help="Revision or folder of specs; by default the working tree.")] = None,
+    revision: Annotated[
+        str | None, typer.Argument(help="Revision or folder of specs; by default the working tree.")
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path(f"ledger{ledgers.SUFFIX}"),
     specs: Specs = None,
 ) -> None:
     """Write every prediction of the matrix as CSV in gzip: devices × networks × precisions × batches × fused or not."""
     if not output.name.endswith(ledgers.SUFFIX):
         raise RooflintError(f"{output}: want a file that ends in {ledgers.SUFFIX}")
-    with opened(of, _roots(specs), Path.cwd()) as side:
+    with opened(revision, _roots(specs), Path.cwd()) as side:
         found = side.ledger()
         for sentence in side.left_out:
             typer.echo(sentence, err=True)
@@ -144,8 +146,8 @@ def ledger(
 
 @app.command()
 def mutate(
-    golden: Annotated[list[Path] | None, typer.Option(help="Golden folder instead of the project's own.")] = None,
-    specs: Annotated[list[Path] | None, typer.Option(help="Specs folder instead of the project's own.")] = None,
+    golden: Golden = None,
+    specs: Specs = None,
     only: Annotated[
         str, typer.Option(help="Only devices and architectures that match this pattern: 'nvidia/*'.")
     ] = "*",
