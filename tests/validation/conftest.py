@@ -234,16 +234,28 @@ def shipped_suite() -> Suite:
     return Suite.of([ROOT / "golden"], [ROOT / "model/rooflint/specs"])
 
 
-@pytest.fixture
-def audited(tmp_path):
-    """Findings of a table of published figures, written under a name; further words are `--map` pairs."""
+@pytest.fixture(scope="session")
+def auditor():
+    """`auditor(mapping)`: of the shipped specs, the same for the same `--map` pairs, because it remembers figures."""
     from pytest_rooflint.audit.auditor import Auditor  # noqa: PLC0415
     from rooflint.hardware.registry import Registry  # noqa: PLC0415
+
+    plain = Auditor(Registry())
+
+    def of(mapping):
+        return Auditor(plain.registry, mapping=mapping) if mapping else plain
+
+    return of
+
+
+@pytest.fixture
+def audited(tmp_path, auditor):
+    """Findings of a table of published figures, written under a name; further words are `--map` pairs."""
 
     def found(text, name="gpus.csv", **mapping):
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
-        return Auditor(Registry(), mapping=mapping).audit(file)
+        return auditor(mapping).audit(file)
 
     return found
 

@@ -3,10 +3,12 @@
 import csv
 from pathlib import Path
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_rooflint.audit.auditor import Auditor
+from rooflint.base.errors import InputError
 from rooflint.diagnosis.figures import ERRORS, figures
 from rooflint.hardware.registry import Registry
 
@@ -97,6 +99,159 @@ def test_a_repeated_figure_of_a_long_table_is_found_once(audited):
 def test_the_same_number_of_two_devices_is_judged_for_each(audited):
     findings = audited("device,bf16_tflops\nH100 SXM5,312\nA100,312\n")
     assert [one.status for one in findings] == ["wrong", "right"]
+
+
+# ---- from cells to figures
+
+
+def brief(findings):
+    """Line, quantity, status, and the likeliest error or else the note."""
+    return [
+        (one.line, one.quantity, one.status, one.explanations[0].error if one.explanations else one.note)
+        for one in findings
+    ]
+
+
+def test_a_table_with_a_column_per_device_is_to_be_transposed(audited):
+    with pytest.raises(InputError, match=r"one column per device \(H100 SXM5, A100\); transpose it"):
+        audited("metric,H100 SXM5,A100\nbf16,989,312\n")
+    with pytest.raises(
+        InputError, match=r"no column names a device; name it with --map COLUMN=device \(columns: bf16,"
+    ):
+        audited("bf16,H100 SXM5\n989,312\n")
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        (  # what a row says holds for its figures, and a row without a device has none
+            "device,precision,sparsity,peak_tflops\nH100 SXM5,bf16,sparse,1979\nH100 SXM5,BF16 dense,,989\n,bf16,,99\n",
+            [(2, "sparse bf16 peak", "right", ""), (3, "bf16 peak", "right", "")],
+        ),
+        (
+            "device,bf16_tflops,tdp_w\nH100 SXM5 (sparse),1979,700\nH100 SXM5 dense,1979,700\n",
+            [
+                (2, "sparse bf16 peak", "right", ""),
+                (2, "tdp", "right", ""),
+                (3, "bf16 peak", "wrong", "sparse for dense"),
+                (3, "tdp", "right", ""),
+            ],
+        ),
+        (  # 47.9 of lanes and 95.7 of matrix cores, each right in its own column
+            "device,fp32_tflops,fp32 tensor tflops\nMI250X,47.9,95.7\n",
+            [(2, "vector fp32 peak", "right", ""), (2, "fp32 peak", "right", "")],
+        ),
+        ("device,peak_tflops\nH100 SXM5,989\n", [(2, "peak", "not checked", "no column gives its precision")]),
+        (
+            "device,precision,peak_tflops\nH100 SXM5,int32,33\n",
+            [(2, "int32 peak", "not checked", "specs have no int32 rates")],
+        ),
+        (  # a column for either format is read as the one that the device has
+            "device,bf16/fp16 tflops\nV100 SXM2 16GB,125\ngoogle/tpu-v4,275\n",
+            [(2, "fp16 peak", "right", ""), (3, "bf16 peak", "right", "")],
+        ),
+        (
+            "device,fp64\nA100,9.7 / 19.5\n",
+            [(2, "fp64 peak", "not checked", "'9.7 / 19.5' has more than one figure; write one per cell")],
+        ),
+        (  # a sum of the parts: 191.5 for each die
+            "device,bf16_tflops\nMI250X,191.5\nMI250X GCD,191.5\nMI250X,383\n",
+            [
+                (2, "bf16 peak", "wrong", "part for whole"),
+                (3, "bf16 peak per gcd", "right", ""),
+                (4, "bf16 peak", "right", ""),
+            ],
+        ),
+    ],
+)
+def test_a_figure_is_what_its_column_its_row_and_its_name_say(audited, table, wanted):
+    assert brief(audited(table)) == wanted
+
+
+def test_a_column_of_numbers_that_nobody_knows_is_said_to_be_unchecked_once(audited):
+    # two of three are numbers; a price is about something else, and one number of two cells is no majority
+    table = "device,int8_tops,score,price,mixed\nT4,130,5,7,9\nA10,250,6,8,fast\nL4,242,good,8,\n"
+    ignored = [one for one in audited(table) if one.quantity == "column"]
+    assert [(one.line, one.column, one.device) for one in ignored] == [(2, "score", "")]
+    assert ignored[0].note == "unknown column 'score'; give its meaning with --map, or map it to 'ignore'"
+    assert not [one for one in audited(table, score="ignore") if one.quantity == "column"]
+
+
+def test_a_mapped_column_of_units_holds_for_its_row(audited):
+    table = "device,precision,peak,in\nH100 SXM5,bf16,0.989,PFLOP/s\nA100,bf16,312,TFLOP/s\n"
+    assert [one.status for one in audited(table, **{"in": "unit"})] == ["right", "right"]
+
+
+# ---- from figures to findings
+
+
+def test_totals_of_a_node_are_named_where_they_explain_all_figures(audited):
+    # 8 × 989, 3352 and 700
+    table = "device,bf16_tflops,mem_bw_gbps,tdp_w\nH100 SXM5,7915,26816,5600\n"
+    assert [one.cause for one in audited(table)] == ["counts 8 devices"] * 3
+    # 4 × 989 alone is the sparse FP8 peak, but 4 × 700 W is a board of four
+    table = "device,bf16_tflops,tdp_w,sm\nH100 SXM5,3958,2800,132\n"
+    assert [one.cause for one in audited(table)] == ["counts 4 devices"] * 2 + [""]
+
+
+def test_eight_times_the_bytes_of_a_bandwidth_and_a_bus_are_bits(audited):
+    findings = audited("device,mem_bw_gbps,bus_bits\nA100 PCIE 40GB,12440,40960\n")
+    assert [one.explanations[0].error for one in findings] == ["bits for bytes", "bits for bytes"]
+    # one wrong quantity alone does not make a node
+    (peak, _) = audited("device,bf16_tflops,tdp_w\nH100 SXM5,3958,700\n")
+    assert peak.explanations[0].error == "another precision"
+
+
+def test_a_spec_that_lacks_the_figure_is_no_reason_to_accuse(audited):
+    (power,) = audited("device,tdp_w\napple/m2,20\n")
+    assert (power.status, power.note) == ("not checked", "the spec of apple/m2 does not give this figure")
+    (matrix,) = audited("device,fp32 tensor tflops\nA100,156\n")
+    assert (matrix.status, matrix.expected) == ("not checked", None)
+    (hidden,) = audited("device,fp8_tflops\nnvidia/jetson-agx-xavier-32gb,99\n")
+    assert (hidden.status, hidden.note.partition(":")[0]) == ("not checked", "nvidia/jetson-agx-xavier-32gb")
+
+
+def test_a_format_that_a_wider_one_may_emulate_is_unsupported_rather_than_wrong(audited):
+    # a V100 has 125 TFLOP/s in FP16, in which FP8 may run, but INT8 does not
+    findings = audited("device,precision,peak_tflops\nV100 SXM2 16GB,fp8,125\nV100 SXM2 16GB,int8,125\n")
+    assert brief(findings)[0][2:] == (
+        "unsupported",
+        "the spec of nvidia/v100-sxm2-16gb has no fp8 rate (has: fp16, fp32, fp64)",
+    )
+    assert brief(findings)[1][2:] == ("wrong", "another precision")
+
+
+def test_a_vendors_rounding_to_two_digits_goes_before_its_explanations(audited):
+    finding = only(audited("device,bf16_tflops\nH100 SXM5,1000\n"))
+    assert finding.status == "wrong"  # 989 is 990 in two digits
+    finding = only(audited("device,bf16_tflops\nH100 SXM5,990\n"))
+    assert (finding.status, finding.ratio_text) == ("right", "1")
+
+
+def test_variants_are_told_with_the_largest_first_and_two_at_the_most(audited):
+    (bandwidth,) = audited("device,mem_bw_gbps\nA100,1555\n")
+    others = "nvidia/a100-sxm4-80gb has 2.039 TB/s, nvidia/a100-pcie-80gb has 1.935 TB/s"
+    assert bandwidth.note == f"right for nvidia/a100-pcie-40gb, but {others}; name the variant"
+    assert only(audited("device,mem_bw_gbps\nA100,2039\n")).status == "right"  # the largest is meant
+
+
+def test_rows_of_one_name_that_disagree_are_variants(audited):
+    findings = audited("device,tdp_w,bf16_tflops\nA100,300,312\nA100,400,312\n")
+    assert [(one.line, one.quantity, one.status) for one in findings] == [
+        (2, "tdp", "ambiguous"),
+        (2, "bf16 peak", "right"),
+        (3, "tdp", "right"),
+    ]
+
+
+def test_the_ratio_is_a_fraction_where_the_digits_allow_one(audited):
+    findings = audited("device,bf16_tflops,mem_gb\nA100 SXM4 80GB,156,48\nH100 SXM5,1058,80\n")
+    assert [(one.ratio_text, round(one.ratio, 3)) for one in findings] == [
+        ("1/2", 0.5),
+        ("3/5", 0.6),
+        ("1.069", 1.069),
+        ("1", 1.0),
+    ]
 
 
 # ---- the labelled table
