@@ -108,6 +108,11 @@ def test_a_name_that_no_file_has_is_told_the_names_that_there_are(table, tmp_pat
     assert published.find("paper-a40", [tmp_path]).slug == "paper-a40"
 
 
+def test_without_any_table_a_name_has_none_to_choose_from(tmp_path):
+    with pytest.raises(RooflintError, match=r"paper-a40\.yaml \(there are: none\)$"):
+        published.find("paper-a40", [tmp_path])
+
+
 def test_tables_are_no_golden_files(table, tmp_path):
     file = table()
     suite = Suite.of([tmp_path], [PACKAGED])
@@ -287,5 +292,24 @@ def test_a_device_of_which_nothing_can_be_said_is_refused_with_its_line(rows_of,
         given_of(rows_of("gemm", (1, 4096, 4096, 64), device=device), REGISTRY)
 
 
-def test_a_row_is_named_by_its_sizes(rows_of):
+def test_no_row_is_faster_than_its_multiplications_at_the_dense_peak_and_streams_have_none(rows_of):
+    products = rows_of("gemm", (4096, 4096, 4096, 1300), (1, 4096, 4096, 64))
+    chip = given_of(products, REGISTRY).chip
+    # 4096³ and 4096² MAC at 74.85 TMAC/s
+    assert published.peak_s(products, chip) == pytest.approx([918e-6, 0.2241e-6], rel=1e-3)
+    assert published.peak_s(rows_of("softmax", (64, 64, 5), (64, 128, 5)), chip).tolist() == [0, 0]
+
+
+def test_a_row_is_named_by_its_sizes_and_by_options_above_one(rows_of, table):
     assert published.label(rows_of("gemm", (1, 4096, 512, 9)), 0) == "m 1, n 4096, k 512"
+    found = published.read(
+        table(
+            ("[m, n, k, us]", "[m, n, k, batch, us]"),
+            ("[1, 4096, 4096, 64]", "[1, 4096, 4096, 1, 64]"),
+            ("[4096, 12288, 4096, 3755]", "[4096, 12288, 4096, 12, 3755]"),
+        )
+    )
+    assert [published.label(found, row) for row in (0, 1)] == [
+        "m 1, n 4096, k 4096",
+        "batch 12, m 4096, n 12288, k 4096",
+    ]
