@@ -8,7 +8,7 @@ from rooflint.base.errors import InputError
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import DIMENSIONLESS, JOULES, JOULES_PER_BYTE, JOULES_PER_BYTE_M, JOULES_PER_OP, SECONDS
 from rooflint.coefficients.checks import size_of
-from rooflint.coefficients.library import MODES, Coefficients
+from rooflint.coefficients.library import FREE, MODES, Coefficients, launch_overhead
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.hardware.schema import CIRCUITS
@@ -332,3 +332,54 @@ def test_what_there_is_not_is_refused_with_what_there_is(events, ask, message):
 def test_an_unknown_kind_of_processor_is_told_those_that_there_are(energies):
     with pytest.raises(UnknownCoefficientError, match="unknown kind of processor 'dpu'; nearest: gpu"):
         energies.read().events("dpu")
+
+
+def test_a_kind_of_processor_without_idle_power_has_none_in_any_state(energies):
+    start = energies.texts["events/gpu"].index("idle:\n")
+    energies.texts["events/gpu"] = energies.texts["events/gpu"][:start]
+    events = energies.read().events("gpu")
+    with pytest.raises(UnknownCoefficientError, match=r"no idle power of the kind gpu is known in any state$"):
+        events.idle_share()
+    with pytest.raises(UnknownCoefficientError, match=r"no idle power of the kind gpu is known in state 'context'$"):
+        events.idle_share("context")
+
+
+# ---- Launches of other vendors, and files
+
+
+def test_where_a_vendor_publishes_no_launch_that_of_another_of_the_kind_is_taken(energies):
+    coefficients = energies.read()
+    energies.specs.write("other/one", DEVICE)
+    other = energies.specs.registry().get("other/one")
+    assert coefficients.launch_overhead(other, "stream") is None
+    found = launch_overhead(other, coefficients, "stream")
+    assert (found.low, found.typical, found.high) == pytest.approx((1e-6, 2.5e-6, 4e-6))
+    assert found.basis == "acme gpu stream launch"
+    assert launch_overhead(other, coefficients, "graph").typical == pytest.approx(0.5e-6)
+    assert launch_overhead(other, coefficients, FREE) is None
+    assert launch_overhead(other, coefficients, "synchronous") is None
+
+
+def test_a_kind_of_which_no_launch_is_published_has_none(energies):
+    launches = energies.read().launches()
+    assert launches.of_kind("npu", "stream") is None
+    assert launches.of_kind("gpu", "synchronous") is None
+    assert launches.of_kind("gpu", "stream").what == "acme gpu stream launch"
+
+
+def test_the_files_of_a_root_are_those_of_sections_and_single_ones(energies):
+    coefficients = energies.read()
+    found = coefficients.files(energies.specs.root)
+    names = {str(file.relative_to(energies.specs.root.resolve())) for file in found}
+    assert names == {"process/45nm.yaml", "memory/hbm9.yaml", "events/gpu.yaml", "circuits.yaml", "launches.yaml"}
+
+
+def test_other_facts_of_a_file_are_read_in_place_of_its_own(energies):
+    coefficients = energies.read()
+    file = energies.specs.root / "memory/hbm9.yaml"
+    path = "readings.paper.typical"
+    fact = coefficients.facts(file)[path]
+    other = coefficients.with_facts(file, {path: fact.with_value(2 * fact.value)})
+    paper = [one.memory("hbm9").energy("device").only("paper").typical for one in (coefficients, other)]
+    assert paper == pytest.approx([4 * 8e-12, 8 * 8e-12], rel=1e-9, abs=0)
+    assert other.facts(file)["readings.io.typical"] == coefficients.facts(file)["readings.io.typical"]

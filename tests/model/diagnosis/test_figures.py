@@ -60,6 +60,8 @@ def test_a_quantity_is_shown_as_people_write_it():
     assert show("count", 132.0) == "132"
     assert show("peak", 989.4e12, "bf16") == "989.4 TFLOP/s"
     assert show("peak", 85.2e12, "int8") == "85.2 TOP/s"
+    assert show("peak", 85.2e12) == "85.2 TOP/s"
+    assert show("bandwidth", 320e9, "fp16") == "320 GB/s"
 
 
 @given(st.sampled_from(REGISTRY.ids()))
@@ -148,6 +150,9 @@ def test_matrix_units_of_different_groups_have_a_sum_and_lanes_are_not_in_it(spe
         "dense INT8 peak (lane) per die": "32 GOP/s",
         "dense INT8 peak (array + engine) per die": "6 TOP/s",
     }
+    on_a_die = one(side, "dense INT8 peak (engine) per die")
+    assert on_a_die.formula.endswith(" × 1/2 (die)")
+    assert [factor.name for factor in on_a_die.ladders[0].factors if factor.inverse] == ["parts"]
     one_sum = one(side, "dense INT8 peak (array + engine)")
     assert one_sum.formula == (
         "4 tile × 1 array × 1000 MAC/clock × 2 op/MAC × 1 GHz + 2 engine × 1 engine × 500 MAC/clock × 2 op/MAC × 2 GHz"
@@ -200,6 +205,8 @@ def printed(value, step):
         (printed(3, 1), 2.6, False),
         (printed(1310, 1), 1305.5, True),  # in three digits: zeros are no digits
         (printed(1310, 1), 1304.5, False),
+        (printed(0.3, 0.01), 0.309, True),
+        (printed(0.131, 0.0001), 0.13055, True),
     ],
 )
 def test_a_number_is_near_a_figure_that_it_may_round_or_cut(number, target, near):

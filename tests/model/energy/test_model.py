@@ -4,7 +4,7 @@ import pytest
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
-from rooflint.energy.model import SCOPES, Energies, EnergyError, EnergyModel
+from rooflint.energy.model import SCOPES, Energies, EnergyError, EnergyModel, idle_w, power_limit
 from rooflint.hardware.registry import Registry
 
 
@@ -78,3 +78,49 @@ def test_a_device_without_a_process_has_no_node_and_says_so():
 def test_the_unit_of_a_basis_is_the_one_that_does_most_of_the_work():
     assert EnergyModel(REGISTRY.get("nvidia/a100-sxm4-80gb"), ENERGIES, "fp16", "fp16").unit.name == "tensor_core"
     assert EnergyModel(REGISTRY.get("stillwater/kpu-t256"), ENERGIES, "int8", "int8").unit.name == "matrix_tile"
+
+
+# ---- power at rest, and the limit
+
+
+def test_what_was_measured_idle_goes_before_a_share_of_the_rated_power(energies):
+    coefficients = energies.read()
+    measured = energies.specs.device("tdp: [300 W, wp, p]\npowers: {idle: [20 W, wp, p]}\n")
+    found = idle_w(measured, coefficients)
+    assert (found.low, found.typical, found.high, found.basis) == (20, 20, 20, "idle power of the device")
+    assert found.grade == "quoted"
+
+
+def test_idle_power_is_else_the_share_of_devices_with_a_context(energies):
+    # 50 to 60 W of 300; 30 W are without a context. Of 600 W these are 100 to 120 W
+    coefficients = energies.read()
+    found = idle_w(energies.specs.device("tdp: [600 W, wp, p]\n"), coefficients)
+    assert (found.low, found.typical, found.high) == pytest.approx((100, 110, 120))
+    assert found.basis == "gpu idle context, of 600 W rated power"
+    assert found.grade == "estimate"  # of another device
+
+
+def test_without_devices_that_have_a_context_any_share_will_do(energies):
+    energies.edit("events/gpu", "busy: {state: context", "busy: {state: no_load")
+    found = idle_w(energies.specs.device("tdp: [600 W, wp, p]\n"), energies.read())
+    assert (found.low, found.high) == pytest.approx((60, 120))
+
+
+@pytest.mark.parametrize(
+    ("body", "watts"),
+    [
+        ("tdp: [100 W, wp, p]\npowers: {limit: [90 W, wp, p], measured_max: [120 W, wp, p]}\n", 100),
+        ("powers: {measured_max: [120 W, wp, p], limit: [90 W, wp, p]}\n", 90),
+        ("powers: {measured_max: [120 W, wp, p]}\n", 120),
+        ("powers: {typical: [60 W, wp, p]}\n", None),
+    ],
+)
+def test_the_limit_is_the_tdp_else_what_is_set_else_the_highest_that_was_measured(energies, body, watts):
+    limit = power_limit(energies.specs.device(body))
+    assert (limit and limit.value) == watts
+
+
+def test_a_device_without_rated_power_has_no_idle_power(energies):
+    device = energies.specs.device("clocks: {boost: [1 GHz, wp, p]}\n")
+    with pytest.raises(EnergyError, match="acme/one has no rated power, so its idle power is not known"):
+        idle_w(device, energies.read())
