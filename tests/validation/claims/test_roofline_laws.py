@@ -95,21 +95,40 @@ def test_an_overhead_that_only_a_fast_precision_has_breaks_the_law_of_precisions
 def test_a_bandwidth_that_forgets_its_facts_breaks_the_law_of_bandwidth(registry, monkeypatch):
     monkeypatch.setattr(Memory, "bandwidth_bytes_per_s", 320e9)
     found = breaches("memory_time bandwidth", registry.get(T4))
-    assert found
-    assert all("memory time" in message and message.endswith("instead of half") for message in found)
+    # 2 B × (2 × 256 + 256²) at 320 GB/s are 412.8 ns, before and after
+    assert found[0] == "fp16: memory time 412.8 ns becomes 412.8 ns instead of half"
+    assert all(message.endswith("instead of half") for message in found)
 
 
 def test_a_unit_that_forgets_its_clock_breaks_the_law_of_the_clock(registry, monkeypatch):
     monkeypatch.setattr(ComputeUnit, "peak_ops_per_s", lambda unit, precision: 1e12)
-    assert "instead of half" in breaches("compute_time clock", registry.get(T4))[0]
+    # 2 × 256² op at 1 TFLOP/s
+    message = "fp16: compute time 131.072 ns becomes 131.072 ns instead of half"
+    assert breaches("compute_time clock", registry.get(T4))[0] == message
 
 
 def test_bytes_that_depend_on_the_clock_break_the_law_of_the_clock(registry, monkeypatch):
     memory_s = Estimate.memory_s.fget
     monkeypatch.setattr(Estimate, "memory_s", property(lambda one: memory_s(one) * one.peak_ops_per_s))
-    assert any(
-        message.endswith("and should not change") for message in breaches("compute_time clock", registry.get(T4))
-    )
+    changed = [one for one in breaches("compute_time clock", registry.get(T4)) if one.endswith("should not change")]
+    assert changed
+    assert all(": memory time " in message for message in changed)
+
+
+def test_arithmetic_that_depends_on_the_bandwidth_breaks_the_law_of_bandwidth(registry, monkeypatch):
+    compute_s = Estimate.compute_s.fget
+    monkeypatch.setattr(Estimate, "compute_s", property(lambda one: compute_s(one) * one.bandwidth_bytes_per_s))
+    changed = [one for one in breaches("memory_time bandwidth", registry.get(T4)) if one.endswith("should not change")]
+    assert changed
+    assert all(": compute time " in message for message in changed)
+
+
+def test_a_time_that_grows_by_less_than_rounding_breaks_no_law(registry, monkeypatch):
+    kernel_s = Estimate.kernel_s.fget
+    slower = {"factor": 1.0}
+    monkeypatch.setattr(Estimate, "kernel_s", property(lambda one: kernel_s(one) * slower["factor"]))
+    tried = Setting({1: gemm(64, 256, 256), 2: gemm(64, 256, 256)}, compute="fp16")
+    assert breaches("latency batch", registry.get(T4), tried) == []
 
 
 def test_faster_parts_that_take_longer_are_told(registry, monkeypatch):
