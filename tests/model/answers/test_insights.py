@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rooflint.answers.insights import METRICS, caveats, explain, insights
-from rooflint.base.units import JOULES, SECONDS, format_quantity
+from rooflint.answers.insights import METRICS, _many, caveats, explain, insights
+from rooflint.base.units import JOULES, SECONDS, format_quantity, percent
 from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
@@ -15,6 +15,7 @@ from rooflint.prediction.comparison import compare, contend, shown
 from rooflint.prediction.predict import Setting
 from rooflint.roofline import kernel_time_s
 from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))
@@ -263,3 +264,133 @@ def test_an_explanation_says_whether_each_has_room():
     h200 = next(message for message in explain(small, large, "memory").sentences if message.startswith("h200"))
     assert "does NOT fit" in t4
     assert "% of it is used" in h200
+
+
+# ---- two products of 1024 × 1024 at batch 256, worked out by hand: 2 × 256 × 1024² op over 3.148 MB each
+
+PRODUCTS = mlp([1024, 1024, 1024]).at_batch(256)
+
+
+def small(device, compute="fp16", **setting):
+    return contend(REGISTRY.get(device), PRODUCTS, ENERGIES, Setting(compute, **setting))
+
+
+def test_a_latency_is_explained_by_the_bandwidth_where_both_wait_for_memory():
+    # 2 × 3.148 MB at 320 and 300 GB/s are 19.67 and 20.99 us; both launch twice in 2.1 us
+    assert explain(small("nvidia/t4"), small("nvidia/l4"), "latency").sentences == (
+        "l4 takes 1.05 × the time of t4: 25.19 us vs 23.87 us",
+        "t4: memory 19.67 us, launch 4.2 us; 2 of 2 kernels are memory-bound (171 op/B, breakpoint 204)",
+        "l4: memory 20.99 us, launch 4.2 us; 2 of 2 kernels are memory-bound (171 op/B, breakpoint 404)",
+        "with the bandwidth of t4 (320 GB/s) l4 would take 23.87 us: that alone closes 100 % of the gap",
+    )
+
+
+def test_an_energy_is_explained_term_by_term_and_small_ones_are_summed_up():
+    told = explain(small("nvidia/t4"), small("nvidia/l4"), "energy").sentences
+    # 36 W × 23.87 us / 256 and 14.66 W × 25.19 us / 256; (3.357 − 1.442) of (12.01 − 7.057) uJ
+    idle = "idle power: t4 3.357 uJ (36 W × 93.26 ns), l4 1.442 uJ (14.66 W × 98.38 ns); 38.7 % of the difference"
+    assert told[:2] == ("l4 takes 1/1.7 of the energy of t4: 7.057 uJ vs 12.01 uJ", idle)
+    assert told[2].startswith("datapath: t4 4.783 uJ (4.194 Mop × 1.14 pJ), l4 2.87 uJ (4.194 Mop × 0.6842 pJ)")
+    assert "t4 501.6 nJ (32.77 k instructions × 15.31 pJ)" in told[4]
+    assert told[6:] == (
+        "all other terms: 0.178 % of the difference",
+        "t4: 128.8 W by these terms is 1.84 times its 70 W (TDP); it could not hold this rate",
+    )
+
+
+def test_equal_figures_are_said_to_be_equal():
+    assert explain(small("nvidia/t4"), small("nvidia/t4"), "energy").sentences[0] == (
+        "t4 takes as much energy as t4: 12.01 uJ"
+    )
+
+
+def test_a_term_that_nobody_knows_is_not_called_absent():
+    (idle,) = [
+        one
+        for one in explain(small("intel/gaudi-2", "bf16"), small("nvidia/l4", "bf16"), "energy").sentences
+        if one.startswith("idle power")
+    ]
+    assert idle.startswith("idle power: not known for gaudi-2, l4 1.442 uJ")
+
+
+def test_a_memory_whose_size_nobody_knows_is_said_to_be_unknown():
+    told = explain(small("amd/epyc-9654", "fp32"), small("nvidia/t4", "fp32"), "memory").sentences
+    # 4 B × 2 × (1024² + 1024) of weights and 4 B × 256 × 2048 of activations
+    assert told == (
+        "both need 10.49 MB, which depends on the network and its storage precision alone",
+        "weights 8.397 MB, activations at most 2.097 MB (at fc1); activations grow with the batch, weights do not",
+        "epyc-9654 has an unknown memory capacity",
+        "t4 has 16 GB of gddr6: 0.0656 % of it is used",
+    )
+
+
+def test_utilization_is_told_of_the_units_and_of_the_three_longest_kernels():
+    told = explain(small("nvidia/t4"), small("nvidia/l4"), "utilization").sentences
+    assert told[:2] == ("t4: 40/40 SM active, time-averaged (100 %)", "l4: 58/58 SM active, time-averaged (100 %)")
+    tiles = "40/40 SM, 64 output tiles of 64 × 64 in 2 waves of 40, 24 SM in the last"
+    assert told[2:4] == (f"t4, fc1 (50 % of the time): {tiles}", f"t4, fc2 (50 % of the time): {tiles}")
+    assert len(explain(GPU, TPU, "utilization").sentences) == 2 + 3 + 3
+
+
+def test_on_silicon_the_chips_are_exchanged_figure_by_figure():
+    gpu = small("nvidia/l40s", "bf16", fidelity="silicon")
+    other = small("nvidia/h100-sxm5-80gb", "bf16", fidelity="silicon")
+    told = explain(other, gpu, "latency").sentences
+    asked = [re.match(r"with the (.*) of (\S+) \((.*)\) l40s would take", one) for one in told[3:]]
+    assert {one[1] for one in asked} <= {"bandwidth", "SMs", "rated power"}
+    assert [one.groups() for one in asked[:2]] == [
+        ("bandwidth", "h100-sxm5-80gb", "3.352 TB/s"),
+        ("SMs", "h100-sxm5-80gb", "132 × 2048 MAC at 1.83 GHz"),
+    ]
+    # a device at the roofline has no SMs to give
+    told = explain(small("google/tpu-v4", "bf16"), gpu, "latency").sentences
+    assert [one.partition(" of ")[0] for one in told[3:]] == ["with the bandwidth"]
+
+
+def test_products_in_fp8_say_what_quantising_takes():
+    found = small("nvidia/h100-sxm5-80gb", "fp8", fidelity="silicon")
+    times = found.prediction.silicon
+    share = percent(times.quantise_s / float(times.kernel_s.sum()))
+    constants, quantise = caveats([found])
+    assert constants == (
+        "h100-sxm5-80gb: kernel times are calibrated in bf16; in fp8 everything except streams uses the same constants"
+    )
+    assert f"a kernel quantises the activations to fp8 ({share} of the latency)" in quantise
+
+
+def test_two_devices_whose_published_ranges_overlap_are_told_so():
+    told = insights(
+        compare([REGISTRY.get(f"nvidia/{one}") for one in ("t4", "l4")], PRODUCTS, ENERGIES, Setting("fp16"))
+    )
+    assert told[:4] == (
+        "trade-off: l4 takes 1/1.7 of the energy of t4, which is 1.05 × as fast",
+        "l4 leads t4 by 1.7 × in energy, but their published ranges overlap (3.741 uJ … 8.352 uJ and "
+        "7.045 uJ … 13.28 uJ)",
+        "t4 leads l4 by 1.05 × in latency",
+        "t4: 128.8 W by these terms is 1.84 times its 70 W (TDP); it could not hold this rate",
+    )
+    assert "t4: 39.8 % of its energy is datapath (estimate)" in told
+
+
+@pytest.mark.parametrize("number", [12, 13])
+def test_flags_of_more_than_twelve_devices_are_counted(number):
+    t4 = REGISTRY.get("nvidia/t4")
+    devices = [replace(t4, id=f"nvidia/t4-{place}") for place in range(number)]
+    told = insights(compare(devices, PRODUCTS, ENERGIES, Setting("fp16")))
+    counted = "13 of 13 devices have the red flag 'power'; see rooflint analyze"
+    assert (counted in told) is (number == 13)
+    assert any("it could not hold this rate" in one for one in told) is (number == 12)
+
+
+@pytest.mark.parametrize(
+    ("count", "unit", "shown_"),
+    [
+        (1.8e9, "op", "1.8 Gop"),
+        (1e6, "B", "1 MB"),
+        (999, "B", "999 B"),
+        (2000, "instruction", "2 k instructions"),
+        (12.5, "request", "12.5 requests"),
+    ],
+)
+def test_long_units_are_written_in_the_plural(count, unit, shown_):
+    assert _many(count, unit) == shown_
