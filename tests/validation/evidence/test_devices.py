@@ -1,8 +1,9 @@
-"""Power in the evidence: the hardest load of each device at each point, and why some have none."""
+"""Devices in the evidence: their sheets, the hardest load of each at each point, and why some have none."""
 
 import pytest
 
-from pytest_rooflint.evidence.devices import power
+from pytest_rooflint.evidence.devices import device, limit, power
+from pytest_rooflint.evidence.verdicts import record
 from rooflint.answers.tdp_registry import answer
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
@@ -87,3 +88,115 @@ def test_every_shipped_device_has_a_load_or_a_reason_at_each_point(shipped_suite
     assert not set(loads) & missing
     ratios = [load.ratio for load in found.loads]
     assert ratios == sorted(ratios, reverse=True)
+
+
+# ---- the sheet of a device
+
+GOLDEN = """\
+hardware: acme/k1
+source: {document: Acme data sheet, where: p. 1, grade: read}
+claims:
+  - {peak: mac_array int8, expect: 32.77 TOP/s}
+  - {peak: mac_array int8, at: low, expect: 16.38 TOP/s}
+  - {peak: mac_array int8, per: gcd, expect: 16.38 TOP/s}
+  - {peak: mac_array fp16, expect: 14.75 TFLOP/s}
+  - {bandwidth: hbm, expect: 256 GB/s}
+  - {capacity: hbm, expect: 17.18 GB}
+  - {count: vector, expect: 128}
+"""
+
+
+@pytest.fixture
+def sheet(acme):
+    """The sheet of acme/k1, with verdicts on what its data sheet prints."""
+    acme.write("golden/k1.yaml", GOLDEN)
+    found = [record(verdict, 0.1) for verdict in acme.verdicts("golden/k1.yaml").values()]
+    return device(acme.suite().registry.get("acme/k1"), found)
+
+
+def test_a_peak_is_beside_what_was_published_of_it_at_the_device_s_own_point(sheet):
+    peaks = {(one.unit, one.precision): one for one in sheet.peaks}
+    assert list(peaks) == [("mac_array", "int8"), ("mac_array", "fp16"), ("vector", "fp32"), ("vector", "int8")]
+    # 8 × 2 × 1024 MAC × 2 op/MAC × 1 GHz, and twice that with sparsity
+    int8 = peaks["mac_array", "int8"]
+    assert (int8.value, int8.display, int8.sparse_display) == (32.768e12, "32.77 TOP/s", "65.54 TOP/s")
+    assert int8.formula == "8 tile × 2 mac_array × 1024 MAC/clock × 2 op/MAC × 1000 MHz"
+    assert [(one.display, one.document, one.where) for one in int8.published] == [
+        ("32.77 TOP/s", "Acme data sheet", "p. 1"),
+        ("16.38 TOP/s per gcd", "Acme data sheet", "p. 1"),
+    ]
+    # FP16 has a clock of its own: 8 × 2 × 512 × 2 × 900 MHz; it has no sparsity
+    fp16 = peaks["mac_array", "fp16"]
+    assert (fp16.display, fp16.sparse_display, len(fp16.published)) == ("14.75 TFLOP/s", None, 1)
+    assert (fp16.weakest_grade, peaks["vector", "int8"].weakest_grade) == ("read", "estimate")
+    assert peaks["vector", "fp32"].published == []
+
+
+def test_a_factor_is_cited_unless_it_is_a_convention(sheet):
+    factors = {one.name: one for one in sheet.peaks[0].factors}
+    rate = factors["macs_per_clock"]
+    assert (rate.path, rate.source, rate.grade, rate.where, rate.line) == (
+        *("units.mac_array.macs_per_clock.int8", "arch", "read", "p. 3"),
+        8,
+    )
+    assert rate.file.endswith("acme/a1.yaml")
+    assert [(one.display, one.path, one.line) for one in factors.values() if one.source is None] == [
+        ("2 op/MAC", None, None)
+    ]
+
+
+def test_a_memory_is_beside_its_bandwidth_and_capacity(sheet):
+    hbm, ddr = sheet.memories
+    # 1024 bit × 2 Gbit/s
+    assert (hbm.name, hbm.bandwidth_display, hbm.capacity_display) == ("hbm", "256 GB/s", "16 GiB")
+    assert [one.display for one in hbm.published] == ["256 GB/s", "17.18 GB"]
+    assert (ddr.name, ddr.bandwidth_display, ddr.formula, ddr.published) == ("ddr", "25.6 GB/s", "25.6 GB/s", [])
+
+
+def test_a_memory_without_bandwidth_has_none_and_no_derivation(acme):
+    acme.edit("specs/hardware/acme/k1.yaml", ", bandwidth: [25.6 GB/s, brief, p. 5]", "")
+    found = device(acme.suite().registry.get("acme/k1"), [])
+    ddr = found.memories[1]
+    assert (ddr.bandwidth_display, ddr.formula, ddr.factors, ddr.capacity_display) == (None, "", [], "32 GB")
+
+
+def test_every_fact_is_listed_once_beside_the_derivations_or_among_the_rest(sheet, acme):
+    derived = {factor.path for one in (*sheet.peaks, *sheet.memories) for factor in one.factors if factor.path}
+    rest = {one.path for one in sheet.facts}
+    assert not derived & rest
+    assert derived | rest == set(acme.suite().registry.get("acme/k1").facts)
+    assert {"tdp", "launch_overhead", "caches.l2.capacity", "units.mac_array.sparsity.int8"} <= rest
+    assert (sheet.tdp, sheet.process, sheet.launched) == ("20 W", None, None)
+    assert [(one.path, one.reason) for one in sheet.undisclosed] == [
+        ("units.secret.macs_per_clock", "Acme does not publish it")
+    ]
+
+
+def test_an_operating_point_has_its_overrides_and_its_peaks(sheet):
+    (low,) = sheet.operating_points
+    assert (low.name, [one.path for one in low.overrides]) == (
+        "low",
+        ["tdp", "units.mac_array.clock", "units.mac_array.clock_of.fp16"],
+    )
+    peaks = {(one.unit, one.precision): one.display for one in low.peaks}
+    assert peaks["mac_array", "int8"] == "16.38 TOP/s"
+    assert peaks["mac_array", "fp16"] == "7.373 TFLOP/s"
+    assert peaks["vector", "fp32"] == "614.4 GFLOP/s"  # its clock stays
+
+
+def test_documents_of_two_files_with_the_same_key_are_told_apart(acme):
+    # the architecture calls its manual `brief`, and the device its brief
+    text = acme.read("specs/architectures/acme/a1.yaml")
+    acme.write("specs/architectures/acme/a1.yaml", text.replace("arch:", "brief:").replace("arch,", "brief,"))
+    found = device(acme.suite().registry.get("acme/k1"), [])
+    titles = {key: document.document for key, document in found.sources.items()}
+    assert {titles[key] for key in ("brief", "brief2")} == {"Acme A1 architecture manual", "Acme K1 brief"}
+    cited = {factor.name: titles[factor.source] for factor in found.peaks[0].factors if factor.source}
+    assert cited["macs_per_clock"] == "Acme A1 architecture manual"
+    assert cited["clock"] == "Acme K1 brief"
+
+
+def test_a_limit_says_which_fact_it_is(small):
+    registry = small.suite().registry
+    checked = survey(registry.get("acme/x1"), Energies(Coefficients(registry)))[0]
+    assert limit(checked).model_dump() == {"path": "tdp", "value": 15.0, "display": "15 W"}
