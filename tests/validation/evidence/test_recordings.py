@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from pytest_rooflint.evidence.recordings import measured
+from pytest_rooflint.evidence.recordings import _what, measured
+from rooflint_measure.record import Gemm
 from rooflint_report.evidence import plain
 
 CLAIM = "measured: rate <= peak"
@@ -109,3 +110,48 @@ def test_the_counts_are_one_sentence(bench, make):
     assert plain(measured(bench.repository.suite()))["sentences"] == [
         "2 measurements of 1 device: 1 within their bounds, 1 beyond them"
     ]
+
+
+def test_a_stream_has_a_bandwidth_and_no_ops_per_joule(rows, make):
+    # 2 × 100 MB at 200 of 256 GB/s
+    (row,) = rows(make.stream(200e9, energy=make.energy(10.0)), claim="measured: bandwidth <= peak")
+    assert (row["what"], row["size"], row["rate_display"]) == ("copy of 100 MB", None, "200 GB/s")
+    assert (row["efficiency"], row["ratio"]) == pytest.approx((0.78125, 0.78125))
+    assert (row["best_display"], row["predicted_display"], row["ratio_display"]) == ("1 ms", "781.3 us", "0.781")
+    assert (row["power_w"], row["idle_w"], row["per_w_display"]) == (10.0, 5.0, "—")
+
+
+def test_what_was_timed_is_said_without_its_precision_and_library():
+    whole = {"precision": "int8", "library": "synthetic"}
+    assert _what(Gemm(**whole, m=64, n=64, k=64)) == "product 64³"
+    assert _what(Gemm(**whole, m=64, n=32, k=64)) == "product 64 × 32 × 64"
+    assert _what(Gemm(**whole, m=64, n=64, k=32, batch=3)) == "product 3 of 64 × 64 × 32"
+
+
+def test_samples_are_told_by_the_best_the_median_and_their_spread(rows, make):
+    # five samples, each a hundredth of the best longer than the one before
+    (row,) = rows(make.stream(200e9), claim="measured: bandwidth <= peak")
+    assert (row["best_s"], row["median_s"], row["samples"]) == (pytest.approx(1e-3), pytest.approx(1.02e-3), 5)
+
+
+def test_a_network_with_a_wrong_count_is_red_whatever_its_speed(rows, make):
+    (row,) = rows(make.network(7e-3, macs=1_814_073_344 // 2), claim="measured: macs = op table")
+    assert row["what"] == "resnet18 batch 1"
+    assert row["outcome"] == "fail"
+    assert "as if a MAC were one op" in row["why"]
+
+
+def test_a_precision_that_the_device_lacks_has_no_share_of_a_peak(rows, make):
+    (row,) = rows(make.gemm(1e9, precision="fp64"))
+    assert (row["rate_display"], row["efficiency"]) == ("—", None)
+    assert row["efficiency_display"].startswith("not known: ")
+    assert (row["predicted_s"], row["predicted_display"], row["bound"], row["ratio_display"]) == (None, "—", None, "—")
+    assert row["outcome"] == "undecided"
+
+
+def test_conditions_are_ranges_over_all_measurements(bench, make):
+    bench.record(make.gemm(30e12, clock_hz=1e9, load=0.5), make.stream(200e9, clock_hz=1.5e9, load=0.5))
+    bench.claim(CLAIM)
+    found = plain(measured(bench.repository.suite()))
+    assert found["recordings"][0]["conditions"] == "1 GHz … 1.5 GHz, load 0.5, 1 thread"
+    assert [row["conditions"] for row in found["rows"]] == ["1 GHz, load 0.5, 1 thread", "1.5 GHz, load 0.5, 1 thread"]

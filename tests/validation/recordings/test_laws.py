@@ -242,6 +242,7 @@ def test_energy_is_power_times_time(bench, make, message, counted, read, outcome
     verdict = bench.verdict(f"measured: energy = power * time, within: 5 %, {WHY}")
     assert verdict.outcome == outcome
     assert why in message(verdict)
+    assert len(verdict.causes) == (outcome == "fail")  # no other error has that factor
 
 
 @pytest.mark.parametrize(("step_j", "outcome"), [(0.0, "fail"), (1.0, "pass")])
