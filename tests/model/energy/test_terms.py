@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact
 from rooflint.energy.model import Energies, EnergyModel
-from rooflint.energy.terms import GROUPS, Energy, Term, control_terms
+from rooflint.energy.terms import GROUPS, Energy, Term, control_terms, energy_of
 from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate, chip_bytes
 from rooflint.workloads.ops import Op
-from rooflint.workloads.workload import Workload, gemm, matrix_op
+from rooflint.workloads.workload import Workload, gemm, matrix_op, mlp
 
 
 def near(value):
@@ -276,3 +276,54 @@ def test_the_whole_lies_between_its_ends(energy):
     low, high = energy.ends_j
     assert 0 <= low <= energy.total_j * (1 + 1e-12)
     assert energy.total_j <= high * (1 + 1e-12)
+
+
+# ---- the energy of a workload: one product of 256 × 1024 × 1024 with a bias
+
+
+def spent(device, compute):
+    hardware, work = REGISTRY.get(device), mlp([1024, 1024]).at_batch(256)
+    allocation = allocate(hardware, work, compute=compute)
+    return energy_of(hardware, work, allocation, np.full(1, 1e-5), ENERGIES, storage=compute)
+
+
+def test_the_energy_of_a_gpu_is_of_arithmetic_datapath_memories_control_and_time():
+    terms = {one.name: one for one in spent("nvidia/t4", "fp16").terms}
+    assert [(name, one.group) for name, one in terms.items()] == [
+        ("arithmetic", "compute"),
+        ("datapath", "compute"),
+        ("off-chip memory", "memory"),
+        ("on-chip memory", "memory"),
+        ("instructions", "control"),
+        ("warp scheduling", "control"),
+        ("coherence", "control"),
+        ("idle power", "static"),
+    ]
+    # half of (0.34 + 0.16) pJ at 7 nm × 2.5 / 1.8, and what is left of 2.5 pJ × 0.5 × 0.85 × 1.4
+    assert terms["arithmetic"].total_j == near(2 * 256 * 1024**2 * 0.25e-12 * 2.5 / 1.8)
+    whole = terms["arithmetic"].total_j + terms["datapath"].total_j
+    assert whole == near(2 * 256 * 1024**2 * 2.5e-12 * 0.5 * 0.85 * 1.4)
+    # weights, bias, input and output once, at 60 pJ/B; 36 W for 10 us
+    assert terms["off-chip memory"].total_j == near(2 * (1024**2 + 1024 + 2 * 256 * 1024) * 60e-12)
+    assert terms["idle power"].total_j == near(36e-5)
+
+
+def test_cores_read_the_operands_of_each_lane_from_l1():
+    terms = {one.name: one for one in spent("intel/xeon-8490h", "int8").terms}
+    assert list(terms)[3:5] == ["on-chip memory", "L1"]
+    assert terms["L1"].counts.tolist() == [2**24]  # 256 × 1024² MAC, a byte for 16 of them
+    assert "warp scheduling" not in terms
+
+
+def test_what_nobody_knows_of_a_kind_is_left_out_in_words():
+    found = spent("intel/gaudi-2", "bf16")
+    assert {one.group for one in found.terms} == {"compute", "memory"}
+    assert found.left_out == (
+        "control of the architecture is not counted: no control events are known of devices of kind npu",
+        "idle power is not counted: no idle power of the kind npu is known in any state",
+    )
+
+
+def test_a_device_with_an_unknown_memory_has_no_energy_and_is_named():
+    with pytest.raises(UnknownCoefficientError, match="apple/m1: unknown memory 'lpddr4x'"):
+        spent("apple/m1", "fp32")

@@ -145,9 +145,9 @@ def test_a_latency_has_the_facts_of_peak_and_bandwidth_and_no_corroboration(one,
 # ---- on silicon
 
 
-def predicted_s(device, launch):
+def predicted_s(device, launch, storage=None):
     registry = Registry.of(())
-    setting = Setting("fp16", launch=launch, fidelity="silicon")
+    setting = Setting("fp16", storage, launch=launch, fidelity="silicon")
     found = predict(
         registry.get(device), load_workload("torchvision/resnet18"), Energies(Coefficients(registry)), setting
     )
@@ -161,6 +161,12 @@ def test_a_claim_obtains_what_a_prediction_says(verdict, launch):
     found = verdict(f"latency: {H100}, compute: fp16, fidelity: silicon{words}, expect: 1.00 us")
     assert found.obtained.value == pytest.approx(predicted_s(H100, launch or "stream"))
     assert found.obtained.formula.startswith("Σ work of each kernel")
+
+
+def test_data_may_be_stored_wider_than_it_is_computed_on_silicon(verdict):
+    found = verdict(f"latency: {H100}, compute: fp16, storage: fp32, fidelity: silicon, expect: 1.00 us")
+    assert found.obtained.value == pytest.approx(predicted_s(H100, "stream", "fp32"))
+    assert found.obtained.value > predicted_s(H100, "stream")
 
 
 def test_the_roofline_is_what_is_meant_where_nothing_is_said(verdict):
