@@ -8,17 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rooflint_report import log_chart
 from rooflint_report.log_chart import (
     LETTER_WIDTH,
     LINE_HEIGHT,
     Label,
     Line,
     Mark,
+    PixelAxis,
     Scale,
     drawings,
     ending,
     pixel_axis,
     shape,
+    shortest,
     spread,
 )
 
@@ -119,3 +122,216 @@ def test_an_axis_may_run_upwards():
     axis = pixel_axis([10.0, 1000.0], 300, 0)
     assert axis.at(100.0) == 150
     assert axis.at(10.0) > axis.at(1000.0)
+
+
+def test_a_long_name_of_a_line_is_known_by_its_beginning():
+    assert shortest("nvidia/h100-sxm5-80gb", 26) == "h100-sxm5-80gb"
+    assert shortest("x" * 26, 26) == "x" * 26
+    assert shortest("ab" * 14, 26) == "ab" * 12 + "a…"
+    assert shortest("acme/", 26) == "acme/"
+    assert ending("acme/", 24) == "acme/"
+    assert ending("y" * 24, 24) == "y" * 24
+
+
+# ---- Geometry on a frame of round numbers: 100 px a decade, from 1 to 100 and from 1e9 to 1e12
+
+FRAME = log_chart._Frame(PixelAxis(0, 2, 100, 300), PixelAxis(9, 12, 400, 100), 12.0)
+KNEE = Line("r", "A", [], "", (10.0, 1e11, "ridge 10"))
+
+
+def marked(x, y, label="conv1", size=0.0):
+    return Mark(x, y, 0, "", label, size)
+
+
+@pytest.mark.parametrize(
+    ("place", "pixels"),
+    [
+        ((10.0, 1e10), (200, 300)),
+        ((0.1, 1e10), (100, 300)),
+        ((1e5, 1e10), (300, 300)),
+        ((10.0, 1e7), (200, 400)),
+        ((10.0, 1e15), (200, 100)),
+    ],
+)
+def test_what_lies_outside_of_a_chart_is_put_on_its_edge(place, pixels):
+    assert FRAME.at(place) == pixels
+
+
+@pytest.mark.parametrize(
+    ("knee", "path"),
+    [
+        ((10.0, 1e11, ""), "M100 300.0L200.0 200.0L300 200.0"),  # at x = 1 it is at a tenth of its peak
+        ((100.0, 1e10, ""), "M200.0 400L300.0 300.0L300 300.0"),  # at x = 10 it is at 1e9, the lower edge
+    ],
+)
+def test_a_roof_goes_from_where_it_enters_over_its_knee_to_the_right(knee, path):
+    numbers = [float(one) for one in re.findall(r"[\d.]+", FRAME.path(Line("r", "A", [], "", knee)))]
+    assert numbers == [float(one) for one in re.findall(r"[\d.]+", path)]
+
+
+def test_a_line_is_drawn_through_its_positive_places():
+    line = Line("c", "A", [(0.0, 1e10), (1.0, 0.0), (1.0, 1e10), (10.0, 1e11)], "")
+    assert FRAME.path(line) == "M100.0 300.0L200.0 200.0"
+    assert FRAME.drop((10.0, 1e11, "")) == "M200.0 200.0V400"
+
+
+@pytest.mark.parametrize(("size", "radius"), [(1.0, 12.0), (0.25, 6.0), (0.01, 3.5), (0.0, 3.5)])
+def test_the_area_of_a_point_is_its_weight_and_the_lightest_can_still_be_seen(size, radius):
+    assert FRAME.radius(marked(1.0, 1e9, size=size)) == radius
+
+
+def test_the_first_shape_is_a_circle_around_its_point():
+    assert shape(0, 100.0, 200.0, 5.0) == "M95.0 200.0a5.0 5.0 0 1 0 10.0 0a5.0 5.0 0 1 0 -10.0 0z"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "placed"),
+    [
+        ([200.0, 0.0, 5.0], [200, 0, 15]),
+        ([290.0, 300.0], [285, 300]),
+        ([-50.0, 100.0], [0, 100]),
+        ([400.0], [300]),
+        ([], []),
+    ],
+)
+def test_a_label_is_moved_no_further_than_it_must(wanted, placed):
+    assert spread(wanted, 15, 0, 300) == placed
+
+
+def test_the_name_of_a_line_stands_right_of_its_end():
+    lines = [Line("gone", "A", [(0.0, 1.0)], ""), Line("c", "B", [(1.0, 1e10), (10.0, 1e11)], "")]
+    assert log_chart._line_labels(FRAME, lines, ["gone", "c"]) == [Label(308, 204, "c", series=1)]
+
+
+def test_a_lone_roof_has_its_ridge_at_the_foot_of_its_drop():
+    assert log_chart._inner_labels(FRAME, [KNEE], [], 5) == [Label(195, 393, "ridge 10", "end")]
+    assert log_chart._inner_labels(FRAME, [KNEE, KNEE], [], 5) == []
+    # names keep clear of it: a point at (120, 390), left of its 52.8 px, has its own above
+    _, label = log_chart._inner_labels(FRAME, [KNEE], [marked(10**0.2, 10**9.1)], 5)
+    assert label == Label(120, 382.5, "conv1", "middle")
+
+
+def test_only_so_many_points_are_named_the_heaviest_first():
+    marks = [marked(10.0, 10.0**decade, f"op{decade}", size) for decade, size in ((9.5, 0.1), (10.5, 1.0), (11.5, 0.5))]
+    assert [one.text for one in log_chart._inner_labels(FRAME, [], marks, 2)] == ["op10.5", "op11.5"]
+    unnamed = [marked(10.0, 1e10, "", 1.0)]
+    assert log_chart._inner_labels(FRAME, [], unnamed, 2) == []
+
+
+def test_a_name_that_finds_no_room_leaves_its_place_to_the_next():
+    crowd = [marked(10.0, 1e10, "a" * 30, 1.0), *[marked(10.0 * 1.1**n, 1e10, "", 0.0) for n in range(-12, 13)]]
+    crowd += [marked(10.0 * 1.1**n, 10**10.2, "", 1.0) for n in range(-12, 13)]
+    crowd += [marked(10.0 * 1.1**n, 10**9.8, "", 1.0) for n in range(-12, 13)]
+    found = log_chart._inner_labels(FRAME, [], [*crowd, marked(10.0, 1e11, "free", 0.5)], 1)
+    assert [one.text for one in found] == ["free"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "label"),
+    [
+        # "conv1" is 33 px wide; the point at (200, 300) has a radius of 3.5 px, and 4 px are left free around it
+        ([], Label(207.5, 304, "conv1", "start")),
+        ([(239, 300, 300, 301)], Label(192.5, 304, "conv1", "end")),
+        ([(239, 300, 300, 301), (100, 300, 161, 301)], Label(200, 292.5, "conv1", "middle")),
+        ([(239, 300, 300, 301), (100, 300, 161, 301), (190, 288, 210, 290)], Label(200, 317.5, "conv1", "middle")),
+        ([(100, 100, 300, 400)], None),
+        # a box that only touches is in nobody's way: the name ends at 240.5 px, 3 px below and 10 above its base
+        ([(240.5, 300, 300, 301), (100, 307, 300, 320), (100, 200, 300, 294)], Label(207.5, 304, "conv1", "start")),
+    ],
+)
+def test_a_name_stands_beside_its_point_else_above_or_below_it(taken, label):
+    before = list(taken)
+    assert log_chart._free_label(FRAME, marked(10.0, 1e10), taken) == label
+    assert len(taken) == len(before) + (label is not None)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "anchor"),
+    [(100.0, 1e10, "end"), (1.0, 1e10, "start"), (80.0, 1e10, "end"), (50.0, 1e10, "end"), (2.0, 1e10, "start")],
+)
+def test_a_name_stays_inside_of_the_axes(x, y, anchor):
+    assert log_chart._free_label(FRAME, marked(x, y), []).anchor == anchor
+
+
+@pytest.mark.parametrize(
+    ("box", "inside"),
+    [
+        ((100, 100, 300, 400), True),
+        ((99, 100, 300, 400), False),
+        ((100, 99, 300, 400), False),
+        ((100, 100, 301, 400), False),
+        ((100, 100, 300, 401), False),
+    ],
+)
+def test_a_box_is_inside_up_to_the_axes(box, inside):
+    assert log_chart._inside(FRAME, box) is inside
+
+
+@pytest.mark.parametrize(
+    ("other", "overlaps"),
+    [
+        ((9, 9, 20, 20), True),
+        ((10, 0, 20, 10), False),
+        ((0, 10, 10, 20), False),
+        ((-10, 0, 0, 10), False),
+        ((0, -10, 10, 0), False),
+        ((2, 2, 3, 3), True),
+    ],
+)
+def test_boxes_that_touch_do_not_overlap(other, overlaps):
+    assert log_chart._overlap((0, 0, 10, 10), other) is overlaps
+    assert log_chart._overlap(other, (0, 0, 10, 10)) is overlaps
+
+
+def test_a_line_is_a_chain_of_boxes_of_four_pixels_eight_apart():
+    assert list(log_chart._along([(0, 0), (16, 0)])) == [(-2, -2, 2, 2), (6, -2, 10, 2), (14, -2, 18, 2)]
+    assert list(log_chart._along([(0, 50), (0, 34)])) == [(-2, 48, 2, 52), (-2, 40, 2, 44), (-2, 32, 2, 36)]
+    assert list(log_chart._along([(10, 10), (11, 10)])) == [(8, 8, 12, 12), (9, 8, 13, 12)]
+    # 6 and 8 px aside are 10 px
+    assert len(list(log_chart._along([(5, 5), (11, 13)]))) == 2
+
+
+def test_a_point_takes_the_square_around_it():
+    assert log_chart._around(FRAME, marked(10.0, 1e10, size=0.25)) == (194, 294, 206, 306)
+
+
+# ---- The whole chart
+
+
+def test_the_axes_leave_room_for_figures_and_names():
+    line = Line("acme/x1", "A", [(1.0, 1.0), (100.0, 100.0)], "the title", (10.0, 10.0, "ridge"))
+    wide, narrow = drawings([line], [Mark(10.0, 10.0, 3, "a point")], Scale("x", "s"), Scale("y"))
+    # figures of up to 3 letters of 6.6 px, 14 px aside; a name of two letters, 16 px aside; one letter in the narrow
+    assert (wide.x.start, wide.x.end) == pytest.approx((33.8, 760 - 29.2))
+    assert (narrow.x.start, narrow.x.end) == pytest.approx((33.8, 340 - 22.6))
+    assert (wide.y.start, wide.y.end) == (394, 24)
+    assert (narrow.y.start, narrow.y.end) == (294, 24)
+    assert (wide.kind, wide.width, wide.height) == ("wide", 760, 440)
+    assert [text for _, text in wide.y_ticks] == ["1", "2", "5", "10", "20", "50", "100"]
+    assert dict(map(reversed, wide.y_ticks))["10"] == 209  # halfway
+    assert [text for _, text in wide.x_ticks] == ["1 s", "2 s", "5 s", "10 s", "20 s", "50 s", "100 s"]
+    assert [text for _, text in narrow.x_ticks] == ["1 s", "10 s", "100 s"]  # 340 px have room for four
+    assert [(number, title) for _, number, title in wide.lines] == [(0, "the title")]
+    assert [(number, title) for _, number, title in wide.knees] == [(0, "ridge")]
+    assert [(number, title) for _, number, title in wide.marks] == [(3, "a point")]
+
+
+def test_axes_hold_lines_and_points():
+    lines, marks = [Line("a", "A", [(1.0, 10.0), (2.0, 20.0)], "")], [Mark(1000.0, 1.0, 0, "")]
+    wide, _ = drawings(lines, marks, Scale("x"), Scale("y"))
+    assert wide.x_ticks[0][1] == "1"
+    assert wide.x.at(1000.0) < wide.x.end
+    assert wide.y.at(20.0) > wide.y.end
+    assert wide.y.at(1.0) < wide.y.start
+
+
+@pytest.mark.parametrize(("count", "radius"), [(23, "a12.0"), (24, "a8.0")])
+def test_many_points_are_drawn_smaller(count, radius):
+    wide, _ = drawings([], [Mark(1.0, 1.0, 0, "", size=1.0)] * count, Scale("x"), Scale("y"))
+    assert all(radius in path for path, _, _ in wide.marks)
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.0, 1.0), (1.0, 0.0)])
+def test_a_point_without_a_place_is_not_drawn(x, y):
+    wide, _ = drawings([], [Mark(x, y, 0, ""), Mark(1.0, 1.0, 0, "there")], Scale("x"), Scale("y"))
+    assert [title for _, _, title in wide.marks] == ["there"]
