@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rooflint_report.evidence import Evidence, EvidenceError, load_evidence, plain
+from rooflint_report.evidence import Counts, Evidence, EvidenceError, as_json, load_evidence, plain
 
 
 @pytest.fixture
@@ -112,3 +112,32 @@ def test_an_unknown_outcome_is_refused(refusal, evidence):
 def test_a_long_value_does_not_flood_the_sentence(refusal, evidence):
     evidence["devices"] = "x" * 10_000
     assert len(refusal(json.dumps(evidence))) < 200
+
+
+def test_a_document_has_one_key_a_line_and_no_section_that_the_run_has_not(evidence):
+    found = Evidence.model_validate(evidence)
+    text = as_json(found)
+    assert text.startswith('{\n "schema": "rooflint-evidence/2",\n "run": {\n  "started": ')
+    assert text.endswith("\n}\n")
+    assert json.loads(text) == plain(found)
+    assert not {"mutation", "delta"} & set(json.loads(text))
+
+
+def test_letters_are_written_as_they_are_and_numbers_that_json_lacks_are_an_error(evidence):
+    evidence["machine"]["cpu"] = "Xeon × 2"
+    assert "Xeon × 2" in as_json(Evidence.model_validate(evidence))
+    found = Evidence.model_validate(evidence)
+    endless = found.model_copy(update={"run": found.run.model_copy(update={"duration_s": float("inf")})})
+    with pytest.raises(ValueError, match="JSON"):
+        as_json(endless)
+
+
+def test_claims_are_counted_by_outcome_in_its_own_words():
+    counts = Counts.model_validate(
+        {
+            **{"pass": 5, "fail": 4, "xfail": 3, "not validated here": 2, "undecided": 1},
+            **{"uncorroborated": 0, "claims": 15, "devices": 1},
+        }
+    )
+    outcomes = ("pass", "fail", "xfail", "not validated here", "undecided")
+    assert [counts.of(outcome) for outcome in outcomes] == [5, 4, 3, 2, 1]

@@ -1,6 +1,6 @@
 """The coverage matrix: its order, and the blind spots in it."""
 
-from rooflint_report.evidence import Device, Evidence
+from rooflint_report.evidence import Cell, Device, Evidence
 from rooflint_report.sections import coverage
 from rooflint_report.sections.section import Page
 
@@ -56,3 +56,18 @@ def test_a_capacity_does_not_vouch_for_a_bandwidth(evidence):
 def test_no_devices_is_an_empty_matrix(empty):
     assert matrix(empty).columns == []
     assert matrix(empty).vendors == []
+
+
+def test_blind_spots_of_all_devices_are_counted(evidence, empty):
+    each = [len(coverage.blind_spots(Device(**device))) for device in evidence["devices"]]
+    assert each[0] == 2
+    assert coverage.blind(Evidence.model_validate(evidence)) == sum(each) > 2
+    assert coverage.blind(Evidence.model_validate(empty)) == 0
+
+
+def test_a_cell_without_claims_or_outcome_is_blind(evidence):
+    found = matrix(evidence)
+    cell = Cell(hardware="x", kind="peak", precision="fp8", claims=1, corroborated=0, outcome="pass")
+    assert not found.is_blind(cell)
+    assert found.is_blind(cell.model_copy(update={"claims": 0}))
+    assert found.is_blind(cell.model_copy(update={"outcome": "none"}))

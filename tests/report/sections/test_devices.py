@@ -2,9 +2,14 @@
 
 import math
 
-from rooflint_report.evidence import Device, Fact, Peak
-from rooflint_report.sections.devices import Register, decade_axis, ladders, rows
+import pytest
+
+from rooflint_report.evidence import Device, Evidence, Fact, Peak
+from rooflint_report.sections.devices import Register, decade_axis, homeless, ladders, rows, view
+from rooflint_report.sections.section import Page
 from rooflint_report.verdicts import Verdict
+
+H100, A100 = "nvidia/h100-sxm5-80gb", "nvidia/a100-sxm4-80gb"
 
 
 def test_rungs_that_all_precisions_share_are_written_once(evidence):
@@ -80,3 +85,93 @@ def test_the_axis_spans_whole_decades():
 def test_an_axis_without_values_still_has_a_width():
     assert decade_axis([]).high > decade_axis([]).low
     assert decade_axis([1e12]).high > decade_axis([1e12]).low
+
+
+# ---- Sheets
+
+
+@pytest.fixture
+def shown(evidence):
+    """`shown(verdict, …)`: the view of an H100 and an A100 with these claims, each said by what it changes."""
+    pattern = next(one for one in evidence["verdicts"] if one["hardware"] == H100) | {"outcome": "pass"}
+
+    def of(*claims):
+        defaults = {"hardware": H100, "file": "golden/a.yaml", "replay": False, "corroborated": True}
+        verdicts = [pattern | defaults | {"line": 1000 + line} | one for line, one in enumerate(claims)]
+        record = evidence | {"devices": evidence["devices"][:2], "verdicts": verdicts}
+        return view(Page.of(Evidence.model_validate(record)))
+
+    return of
+
+
+def test_a_sheet_has_the_claims_on_its_device_and_replays_have_none(shown):
+    claims = [{}, {"hardware": A100, "file": "golden/b.yaml"}, {"replay": True}, {"hardware": None}, {"line": 7}]
+    first, second = shown(*claims).sheets
+    assert (first.device.id, first.anchor) == (H100, "device-nvidia-h100-sxm5-80gb")
+    assert [one.line for one in first.others] == [1000, 7]
+    assert [one.line for one in second.others] == [1001]
+    assert (first.golden, second.golden) == (["golden/a.yaml"], ["golden/b.yaml"])
+
+
+def test_verdicts_on_no_device_are_homeless(shown, evidence):
+    found = shown({}, {"hardware": None}, {"hardware": "nvidia/hopper"}, {"hardware": None, "replay": True})
+    assert [one.line for one in found.homeless] == [1001, 1002]
+    assert homeless(Evidence.model_validate(evidence | {"verdicts": []})) == []
+
+
+def test_a_sheet_counts_outcomes_and_passes_that_no_second_document_supports(shown):
+    outcomes = [
+        {},
+        {"corroborated": False},
+        {"outcome": "fail", "corroborated": False},
+        {"outcome": "not validated here"},
+    ]
+    first, second = shown(*outcomes).sheets
+    assert first.tally == [("fail", 1), ("not validated here", 1), ("pass", 2)]
+    assert first.uncorroborated == 1
+    assert (first.blind, first.traits) == (2, ["fail", "not-validated-here", "blind"])
+    assert (second.tally, second.uncorroborated) == ([], 0)
+
+
+def test_claims_beside_a_peak_or_a_memory_are_not_listed_again(shown, evidence):
+    device = evidence["devices"][0]
+    peak = next(one["published"][0] for one in device["peaks"] if one["published"])
+    memory = next(one["published"][0] for one in device["memories"] if one["published"])
+    beside = [{"file": one["file"], "line": one["line"]} for one in (peak, memory)]
+    elsewhere = {"file": "golden/other.yaml", "line": peak["line"]}
+    (first, _) = shown(*beside, elsewhere).sheets
+    assert [one.file for one in first.others] == ["golden/other.yaml"]
+
+
+def test_all_sheets_share_one_axis_of_peaks(shown, evidence):
+    values = [peak["value"] for device in evidence["devices"][:2] for peak in device["peaks"]]
+    axis = shown().decades
+    assert 10**axis.low <= min(values) < 10 ** (axis.low + 1)
+    assert 10 ** (axis.high - 1) < max(values) <= 10**axis.high
+
+
+def test_a_place_is_named_by_its_line_in_the_own_spec_and_by_its_file_elsewhere(shown):
+    (sheet, _) = shown().sheets
+    other = "model/rooflint/specs/architectures/nvidia/hopper-gh100.yaml"
+    assert sheet.place(sheet.device.file, 14) == ":14"
+    assert sheet.place(other, 23) == "hopper-gh100:23"
+    assert sheet.place(other, None) == "hopper-gh100"
+    assert sheet.place(None, 14) == ""
+
+
+def test_the_generation_is_the_architecture_without_its_vendor(evidence):
+    sheets = view(Page.of(Evidence.model_validate(evidence))).sheets
+    found = {sheet.device.id: sheet.generation for sheet in sheets}
+    assert (found[H100], found["google/tpu-v4"]) == ("hopper-gh100", None)
+
+
+def test_other_files_are_those_of_facts_and_factors_once_each(evidence):
+    device = evidence["devices"][0]
+    for part, name in ((device["facts"][0], "a"), (device["facts"][1], "b"), (device["peaks"][0]["factors"][0], "c")):
+        part["file"] = name
+    device["memories"][0]["factors"][0]["file"] = "a"
+    device["facts"][2]["file"] = None
+    (sheet, *_) = view(Page.of(Evidence.model_validate(evidence))).sheets
+    assert {"a", "b", "c"} <= set(sheet.other_files())
+    assert len(sheet.other_files()) == len(set(sheet.other_files()))
+    assert not {None, device["file"]} & set(sheet.other_files())

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rooflint_report.evidence import Evidence
 from rooflint_report.sections.failures import (
     RULER_WIDTH,
     Failures,
@@ -14,8 +15,10 @@ from rooflint_report.sections.failures import (
     fixed,
     ruler_x,
     tried,
+    view,
     witnesses,
 )
+from rooflint_report.sections.section import Page
 
 
 @pytest.mark.parametrize(
@@ -86,3 +89,15 @@ def test_octaves_are_equally_long():
     assert {19 <= b - a <= 20 for a, b in pairwise(ticks)} == {True}
     assert ruler_x(None) is None
     assert ruler_x(math.nan) is None
+
+
+def test_failures_are_claims_and_problems_and_without_either_there_is_no_section(evidence, green):
+    red = view(Page.of(Evidence.model_validate(evidence)))
+    fails = sum(verdict["outcome"] == "fail" for verdict in evidence["verdicts"])
+    assert (len(red.fails), len(red.problems)) == (fails, len(evidence["problems"]))
+    assert red.count == fails + len(evidence["problems"])
+    assert [place.path for place, _ in red.places] == [place["path"] for place in evidence["places"]]
+    assert any(witnesses for _, witnesses in red.places)
+    assert view(Page.of(Evidence.model_validate(green))) is None
+    assert view(Page.of(Evidence.model_validate(green | {"problems": evidence["problems"]}))).fails == []
+    assert view(Page.of(Evidence.model_validate(evidence | {"problems": []}))).count == fails

@@ -8,7 +8,9 @@ import pytest
 from rooflint_report.evidence import Evidence
 from rooflint_report.sections.section import (
     Anchors,
+    Page,
     claimed,
+    counted,
     deviation,
     grouped,
     ratio_text,
@@ -25,6 +27,22 @@ def test_anchors_are_safe_and_never_twice():
     assert anchors.new("device", "nvidia/h100-b") == "device-nvidia-h100-b-2"
     assert anchors.new("device", "×") == "device-"
     assert len(anchors.new("fail", "very-" * 100)) < 120
+
+
+def test_a_page_links_to_its_failing_claims_and_its_devices(evidence):
+    for verdict, ratio in zip(evidence["verdicts"], (2.0, 8.0, 1.0), strict=False):
+        verdict |= {"ratio": ratio, "outcome": "fail"}
+    for verdict in evidence["verdicts"][2:]:
+        verdict["outcome"] = "pass"
+    evidence["verdicts"][1]["nodeid"] = evidence["verdicts"][0]["nodeid"] = "golden/a.yaml::b"
+    page = Page.of(Evidence.model_validate(evidence))
+    assert [(anchor, verdict.ratio) for anchor, verdict in page.fails] == [
+        ("fail-golden-a.yaml-b", 8.0),
+        ("fail-golden-a.yaml-b-2", 2.0),
+    ]
+    assert page.devices["nvidia/t4"] == "device-nvidia-t4"
+    assert len(page.devices) == 10
+    assert page.anchors.new("device", "nvidia/t4") == "device-nvidia-t4-2"
 
 
 def of_ratio(ratio):
@@ -68,6 +86,13 @@ def test_a_ratio_near_one_is_told_by_what_it_lacks(ratio, text):
 
 def test_thousands_are_set_apart():
     assert grouped(1234567) == "1\u202f234\u202f567"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims"), (1234, "1\u202f234 claims")]
+)
+def test_one_claim_is_no_claims(number, text):
+    assert counted(number, "claim") == text
 
 
 def test_a_quantity_does_not_break_but_a_product_does():

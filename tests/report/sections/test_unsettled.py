@@ -2,7 +2,9 @@
 
 import pytest
 
-from rooflint_report.sections.unsettled import disagreements
+from rooflint_report.evidence import Evidence
+from rooflint_report.sections.section import Page
+from rooflint_report.sections.unsettled import disagreements, view
 
 
 @pytest.fixture
@@ -42,3 +44,36 @@ def test_documents_that_disagree_more_than_once_are_named(known):
 
 def test_nothing_known_is_nothing():
     assert not disagreements([])
+
+
+@pytest.fixture
+def opened(evidence):
+    """`opened((outcome, reason), …)`: the section of a run with these claims."""
+
+    def of(*claims):
+        verdict = evidence["verdicts"][0]
+        verdicts = [
+            verdict | {"outcome": outcome, "reason": reason, "line": line}
+            for line, (outcome, reason) in enumerate(claims)
+        ]
+        return view(Page.of(Evidence.model_validate(evidence | {"verdicts": verdicts})))
+
+    return of
+
+
+def test_open_claims_stand_apart_by_outcome(opened):
+    found = opened(("pass", None), ("undecided", None), ("xfail", None), ("fail", None), ("not validated here", "no"))
+    assert [one.line for one in found.undecided] == [1]
+    assert [one.line for one in found.xfails.shown] == [2]
+    assert [(why, [one.line for one in ones]) for why, ones in found.unvalidated] == [("no", [4])]
+
+
+def test_the_most_frequent_reason_comes_first(opened):
+    found = opened(*(("not validated here", why) for why in ("a", "b", None, "b", None, None)))
+    assert [(why, len(ones)) for why, ones in found.unvalidated] == [("no reason given", 3), ("b", 2), ("a", 1)]
+
+
+@pytest.mark.parametrize("outcome", ["undecided", "xfail", "not validated here"])
+def test_one_open_claim_is_enough_for_a_section(opened, outcome):
+    assert opened((outcome, None)) is not None
+    assert opened(("pass", None), ("fail", None)) is None
