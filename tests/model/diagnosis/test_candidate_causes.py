@@ -6,6 +6,8 @@ import pytest
 
 from rooflint.diagnosis.candidate_causes import (
     FEWEST,
+    _needed_rate,
+    _round_value,
     candidate_causes,
     contradictions,
     is_outlier,
@@ -376,3 +378,59 @@ def test_without_a_registry_a_rate_is_nobodys(family):
     assert told(rates(case, case.span, 1.0)) == [
         (2.2, "1/8", "macs_per_clock 64 is 1/8 of the 512 that this peak needs", "512 MAC")
     ]
+
+
+def test_without_a_device_a_clock_of_any_size_is_plausible(family):
+    # 3.5 times the peak would take 5250 MHz, which no clock of the device comes near
+    case = family.peak(family.big, 98.304e12 * 3.5)
+    assert CLOCK not in [one.fact.path for one in candidate_causes(case, case.span)]
+    lone = replace(case, hardware=None, registry=None)
+    assert told(candidate_causes(lone, lone.span)) == [
+        (2.8, "2/7", "groups 16 would have to be 56", "56"),
+        (2.8, "2/7", "per_group 4 would have to be 14", "14"),
+        (4.0, "2/7", "clock 1500 MHz would have to be 5250 MHz", "5250 MHz"),
+    ]
+
+
+def narrow(ratio):
+    return Span(ratio * (1 - 1e-6), ratio * (1 + 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("path", "ratio", "wanted"),
+    [
+        (CLOCK, 1500 / 1230, 1.23e9),
+        (CLOCK, 1500 / 1234, 1.234e9),
+        (CLOCK, 1500 / 1234.5, None),  # clocks are printed with four digits
+        (PIN_RATE, 8 / 6.25, 6.25e9 / 8),
+        (PIN_RATE, 8 / 6.254, None),  # and everything else with three
+        (GROUPS, 16 / 15, 15.0),
+        (GROUPS, 16 / 15.5, None),  # counts are whole
+        (GROUPS, 16 / 132, 132.0),
+        (BUS, 256 / 224, 224 / 8),  # buses come in 32 bit
+        (BUS, 256 / 225, None),
+        (INT8, 1024, 0.5),  # a rate may be less than a MAC if it is a power of two
+        (INT8, 2048 / 3, None),
+    ],
+)
+def test_a_value_that_is_needed_is_one_that_would_be_printed(family, path, ratio, wanted):
+    found = _round_value(family.big.facts[path], narrow(ratio))
+    assert found == (wanted if wanted is None else pytest.approx(wanted, rel=1e-9))
+
+
+def test_a_wide_tolerance_leaves_the_roundest_value(family):
+    # 1500 MHz / 1.2 to 1.3 are 1154 to 1250 MHz, whose middle is 1201; 8 / 2.9 … 3.1 Gbit/s is 8/3 as a fraction
+    assert _round_value(family.big.facts[CLOCK], Span(1.21, 1.29)) == pytest.approx(1.2e9)
+    assert _round_value(family.big.facts[PIN_RATE], Span(2.9, 3.1)) == pytest.approx(1e9 / 3)
+
+
+def test_the_rate_that_a_peak_needs_is_the_architectures_own_or_a_power_of_two(family):
+    def needed(wrong, ratio, *, above=False):
+        case = family.peak(family.planted(INT8, wrong, above=above))
+        return _needed_rate(case, case.hardware.facts[INT8], Span(ratio * 0.999, ratio * 1.001))
+
+    assert needed(96, 96 / 512) == 512  # new's own
+    assert needed(96, 3 / 4, above=True) == 128
+    assert needed(96, 96 / 100, above=True) is None  # no power of two is near
+    assert needed(64, 128.0, above=True) is None  # half a MAC
+    assert needed(0.5, 2.0, above=True) == 0.25  # unless it does less than one already

@@ -181,7 +181,7 @@ def power(devices: Iterable[Hardware], registry: Registry) -> findings.Power:
         sentences=list(tdp.told(worst)) if worst else [],
         verdicts=tdp.counted(worst),
         loads=[_load(one, counts[one.load.device], unknown.get(one.load.device, 0)) for one in worst],
-        not_known=[row for several in found if several == _missing(several) for row in _reasons(several)],
+        not_known=[row for several in found if several == (missing := _missing(several)) for row in _reasons(missing)],
         caveats=list(tdp.CAVEATS),
     )
 
@@ -227,10 +227,10 @@ def _load(one: PowerCheck, known: int, unknown: int) -> findings.PowerLoad:
     )
 
 
-def _reasons(several: list[Found]) -> list[findings.PowerNotKnown]:
+def _reasons(missing: list[UnknownPower]) -> list[findings.PowerNotKnown]:
     """A row for each reason of a point without any answer; equal ones of its loads once."""
-    point = several[0].hardware if isinstance(several[0], UnknownPower) else several[0].load.hardware
+    point = missing[0].hardware
     return [
         findings.PowerNotKnown(device=point.id, at=point.mode, reason=reason)
-        for reason in dict.fromkeys(one.reason for one in _missing(several))
+        for reason in dict.fromkeys(one.reason for one in missing)
     ]
