@@ -12,6 +12,7 @@ from rooflint.prediction.comparison import contend, requirements, shown
 from rooflint.prediction.predict import Setting, predict
 from rooflint.prediction.sweep import crossovers, sweep
 from rooflint.workloads.tables import load_workload
+from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))
@@ -137,3 +138,95 @@ def test_fusion_is_said_as_it_was_asked_for():
     assert "fused" in found.subtitle
     assert "not fused" not in found.subtitle
     assert found.record.fused is True
+
+
+# ---- one product of 1024 × 1024 in FP16, worked out by hand: 2 × 1024² op and 2 B × (1024² + 1024 + 2048) at batch 1
+
+PRODUCT = mlp([1024, 1024])
+
+
+def product_on(*devices, batches=(1, 64, 1024), wanted=""):
+    found = sweep([REGISTRY.get(device) for device in devices], PRODUCT, ENERGIES, [Setting("fp16")], batches)
+    return sweep_answer(PRODUCT, found, requirements(wanted) if wanted else ())
+
+
+def test_each_batch_has_a_row_with_its_share_of_the_peak_and_of_perfect_batching():
+    # T4: 6.573 us at 320 GB/s and 2.1 us a launch; at batch 1024 32.97 us at 65.13 TFLOP/s;
+    # 115 303/s × 1024 would be 118.1 million a second, of which 29.2 are 24.7 %
+    grid = section(product_on("nvidia/t4"), "t4")
+    assert grid.table.rows == (
+        ("1", "8.673 us", "115,303/s", "448.5 uJ", "100 %", "0.371", "memory"),
+        ("64", "9.479 us", "6,751,625/s", "11.13 uJ", "91.5 %", "21.7", "memory"),
+        ("1024", "35.07 us", "29,195,342/s", "5.19 uJ", "24.7 %", "94", "compute"),
+    )
+    assert grid.note == "power exceeds its limit from batch 64 on, up to 2.16 × the limit"
+
+
+def test_who_leads_at_a_batch_leads_by_its_factor_to_the_other():
+    # 9.111 / 8.673 = 1.05; 448.5 / 265.5 = 1.69, over 1.05 is 1.61; 35.07 / 23.08 = 1.52, × 5.19 / 2.769 is 2.85
+    found = product_on("nvidia/t4", "nvidia/l4")
+    assert section(found, "Best device by batch").table.rows == (
+        ("1", "t4 1.05×", "l4 1.69×", "l4 1.61×"),
+        ("64", "t4 1.05×", "l4 1.7×", "l4 1.61×"),
+        ("1024", "l4 1.52×", "l4 1.87×", "l4 2.85×"),
+    )
+    assert [(one.batch, one.latency.device, one.energy.device) for one in found.record.pairing] == [
+        (1, "nvidia/t4", "nvidia/l4"),
+        (64, "nvidia/t4", "nvidia/l4"),
+        (1024, "nvidia/l4", "nvidia/l4"),
+    ]
+    assert section(found, "Insights").sentences == (
+        "t4: memory-bound up to batch 64, compute-bound from batch 1024 on (56.8 → 341 op/B, breakpoint 204)",
+        "l4 overtakes t4 in latency between batch 64 and 1024: 23.08 us (90.9 % memory) vs 35.07 us (94 % compute) "
+        "at 1024",
+    )
+
+
+def test_equal_devices_are_a_tie():
+    found = product_on("nvidia/t4", "nvidia/t4", batches=(1,))
+    assert section(found, "Best device by batch").table.rows == (("1", "tie", "tie", "tie"),)
+    assert found.record.pairing[0].latency is None
+
+
+def test_the_best_batch_of_one_is_no_lower_bound():
+    assert section(product_on("nvidia/t4", batches=(64,)), "Best batch").table.rows == (
+        ("t4", "64", "6,751,625/s", "9.479 us", "64 (11.13 uJ)"),
+    )
+    found = product_on("nvidia/t4", "nvidia/l4", wanted="latency<9us")
+    grid = section(found, "Best batch")
+    assert [row[1:4] for row in grid.table.rows] == [("1", "115,303/s", "8.673 us"), ("none", "—", "—")]
+    assert grid.note.endswith(" within latency<9us")
+    assert [(one.best_batch, one.least_energy_batch) for one in found.record.sweeps] == [(1, 1024), (None, 1024)]
+
+
+def test_curves_have_a_point_for_each_batch():
+    found = product_on("nvidia/t4")
+    throughput, latency = (section(found, name) for name in ("Throughput", "Latency of a batch"))
+    assert throughput.curves[0].x == latency.curves[0].x == (1.0, 64.0, 1024.0)
+    assert latency.curves[0].y == pytest.approx((8.6728e-6, 9.4792e-6, 35.0741e-6), rel=1e-5)
+    assert throughput.curves[0].y == pytest.approx((115_303, 6_751_625, 29_195_342))
+    assert (throughput.y_unit, latency.y_unit) == ("", "s")
+
+
+def test_networks_on_a_device_are_listed_fastest_first_with_what_is_wrong_with_each():
+    # 64² weights wait for their launch; 2 × 2048 × 4096² op take 1.055 ms; 2 × 2^34 B of weights do not fit 16 GB
+    t4, setting = REGISTRY.get("nvidia/t4"), Setting("fp16")
+    works = {"huge": mlp([2**17, 2**17]), "large": mlp([4096, 4096]).at_batch(2048), "small": mlp([64, 64])}
+    found = models_answer(
+        [(name, contend(t4, work, ENERGIES, setting)) for name, work in works.items()], setting, 1, ()
+    )
+    assert found.title == "3 networks on nvidia/t4"
+    assert section(found, "Networks").table.rows == (
+        ("small", "8.192e-06", "2.127 us", "77.12 uJ", "8.576 kB", "1/40 SM", "0.00591", "launch"),
+        ("large", "0.03355", "1.057 ms", "76.24 uJ", "67.12 MB", "40/40 SM", "99.8", "compute"),
+        ("huge", "34.36", "107.4 ms", "6.091 J", "34.36 GB ✗", "40/40 SM", "0.491", "memory"),
+    )
+    assert found.record.insights == [
+        "large attains the highest share of the peak: 99.8 %",
+        "small attains the lowest: 0.00591 %; it is launch-bound",
+        "2 of 3 attain less than 20 % of the peak: huge, small",
+        "1 of 3 do not fit the memory: huge",
+        "1 of 3 would exceed the power limit: large",
+    ]
+    alone = models_answer([("small", contend(t4, works["small"], ENERGIES, setting))], setting, 1, ())
+    assert len(alone.record.insights) == 2
