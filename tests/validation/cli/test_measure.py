@@ -426,3 +426,12 @@ def test_what_cannot_be_compared_is_one_sentence(repository, arguments, message)
     with pytest.raises(RooflintError, match=message) as caught:
         compare(*arguments)
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_without_any_figure_says_what_was_left_out_and_why():
+    with pytest.raises(RooflintError, match=r"nothing was measured \(gemm fp16: too slow; stream: no memory\)"):
+        measure_command._measured(
+            runs.Request(), lambda found: found.left_out.update({"gemm fp16": "too slow", "stream": "no memory"})
+        )
+    with pytest.raises(RooflintError, match=r"nothing was measured \(no installed library matches the options\)"):
+        measure_command._measured(runs.Request(), lambda found: None)

@@ -282,6 +282,23 @@ def test_another_board_shows_by_its_limit(bench, make, message):
     assert "specs/hardware/acme/k1.yaml:9 tdp" in message(verdict)
 
 
+@pytest.mark.parametrize(
+    # the spec's TDP is 20 W: mean power, the driver's limit, the ratio to what was exceeded, and its cause
+    ("mean_w", "limit_w", "factor", "cause"),
+    [
+        (19.0, 18.0, 19 / 18, "the counter sees more than the device that the driver limits"),
+        (25.0, 30.0, 25 / 20, "the driver allows 30 W: another board, or another mode, than the spec's"),
+        (25.0, 18.0, 25 / 20, "the limit is too low, or the counter sees more than the device"),
+        (25.0, 20.0, 25 / 20, "the limit is too low, or the counter sees more than the device"),
+    ],
+)
+def test_a_power_above_its_limit_is_measured_by_the_limit_that_it_exceeds(bench, make, mean_w, limit_w, factor, cause):
+    bench.record(make.gemm(BELOW_PEAK, energy=make.energy(mean_w), limit_w=limit_w))
+    (found,) = bench.verdict("measured: power <= limit").causes
+    assert (found.factor, found.text) == (pytest.approx(factor), cause)
+    assert found.repair == ("30 W" if limit_w == 30 else None)
+
+
 def test_power_that_nobody_measured_is_no_zero(bench, make, message):
     bench.record(make.gemm(BELOW_PEAK))
     verdict = bench.verdict("measured: power <= limit")
