@@ -24,7 +24,9 @@ from rooflint.output.sections import (
     Section,
     Table,
 )
+from rooflint_report import answer_page
 from rooflint_report.answer_page import as_html
+from rooflint_report.log_chart import Mark
 
 HOSTILE = "</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{ 7 * 7 }}"
 DEVICES = tuple(f"acme/accelerator-{number}-sxm5-{8 * number}gb" for number in range(1, 11))
@@ -202,3 +204,156 @@ def test_everything_of_a_chart_lies_inside_it(roofs, points):
 def test_any_object_of_the_right_shape_becomes_a_page():
     section = SimpleNamespace(kind="prose", heading="Other", sentences=["Made elsewhere."])
     assert "Made elsewhere." in as_html(SimpleNamespace(title="T", subtitle="", sections=[section]))
+
+
+# ---- Cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "figures"),
+    [
+        (["1.5 us", "≈ 3", "−2", ".5", None, "", "—"], True),
+        (["1.5 us", "layer1"], False),
+        ([None, "", "—"], False),
+        ([], False),
+        (["1" * 24], True),
+        (["1" * 25], False),
+    ],
+)
+def test_a_column_is_of_figures_if_all_that_it_has_begin_with_one_and_are_short(cells, figures):
+    assert answer_page._are_figures(cells) is figures
+
+
+def test_a_long_word_may_wrap_behind_its_marks_and_a_number_may_not():
+    assert answer_page._breakable("acme/x-1b.conv <b>") == "acme/x-<wbr>1b.<wbr>conv &lt;b&gt;"
+    assert answer_page._breakable("acme/x10") == "acme/<wbr>x10"
+    assert answer_page._breakable("1.50") == "1.50"
+    assert answer_page._breakable(None) == ""
+    assert answer_page._breakable(0) == "0"
+
+
+def test_a_number_stays_with_its_unit():
+    assert answer_page._glued("3 of 12 GB/s, 4 us.") == "3\u00a0of 12\u00a0GB/s, 4\u00a0us."
+    assert answer_page._glued("2 3") == "2 3"
+
+
+def test_a_table_knows_its_figures_its_sentences_and_whether_it_is_short():
+    rows = [("acme/x10", "1 us", "a" * 40), ("b", "2 us", "")]
+    found = answer_page._table(("name", "time", "why"), rows, (1,))
+    assert (found["figures"], found["sentences"]) == ([False, True, False], [False, False, False])
+    assert found["rows"] == [["acme/<wbr>x10", "1 us", "a" * 40], ["b", "2 us", ""]]
+    assert (found["strong"], found["open"]) == ((1,), True)
+    assert answer_page._table(("why",), [("a" * 41,)])["sentences"] == [True]
+    assert [answer_page._table(("a",), [("b",)] * count)["open"] for count in (8, 9)] == [True, False]
+
+
+# ---- Bars and heat
+
+
+def test_parts_of_a_bar_follow_each_other_and_what_is_not_nothing_can_be_seen():
+    hair, zero, less, large = (
+        Part(name, value, "") for name, value in (("a", 0.001), ("b", 0.0), ("c", -1.0), ("d", 4))
+    )
+    names = ["a", "b", "c", "d"]
+    # 1000 px for 8: 0.125 px become 1.5, and the next part starts where the first truly ends
+    assert answer_page._stacked(Bar("x", (hair, zero, less, large), ""), names, 8.0) == [
+        (0.0, 1.5, 0, hair),
+        (0.12, 500.0, 3, large),
+    ]
+    assert answer_page._stacked(Bar("x", (large,), ""), names, 0.0) == []
+
+
+def test_bars_have_a_table_with_a_column_for_each_part():
+    bars = (
+        Bar("x", (Part("p", 1, "1 J"), Part("q", 3, "3 J"), Part("p", 2, "2 J")), "6 J"),
+        Bar("y", (Part("q", 12, "12 J"),), "12 J"),
+    )
+    found = answer_page._bars(Bars("B", bars))
+    assert found["names"] == ["p", "q"]
+    assert found["table"]["columns"] == ["", "p", "q", "total"]
+    assert found["table"]["rows"] == [["x", "1 J + 2 J", "3 J", "6 J"], ["y", "", "12 J", "12 J"]]
+    widths = [[(start, width) for start, width, *_ in pieces] for _, _, pieces in found["bars"]]
+    assert widths == [[(0, 83.33), (83.33, 250), (333.33, 166.67)], [(0, 1000)]]
+
+
+@pytest.mark.parametrize(
+    ("value", "share"), [(1.0, 0), (10.0, 50), (100.0, 100), (2.0, 15), (None, 0), (0.0, 0), (float("inf"), 0)]
+)
+def test_heat_is_on_a_logarithmic_scale(value, share):
+    assert answer_page._share(value, 1.0, 100.0) == share  # log10(2) / 2 = 15 %
+    assert answer_page._share(value, 10.0, 10.0) == 0
+
+
+def test_the_ends_of_heat_are_its_least_and_greatest_figures_above_zero():
+    heat = Heat("H", ("a", "b" * 22), ("x", "y"), ((0.0, 2.0), (8.0, None)), (("0 s", "2 s"), ("8 s", "")))
+    found = answer_page._heat(heat)
+    assert (found["ends"], found["long"]) == (["2 s", "8 s"], False)
+    assert [[cell["share"] for cell in cells] for _, cells in found["rows"]] == [[0, 0], [100, 0]]
+    assert [[cell["none"] for cell in cells] for _, cells in found["rows"]] == [[False, False], [False, True]]
+    same = Heat("H", ("b" * 23,), ("x", "y"), ((2.0, 2.0),), (("2 s", "2 s"),))
+    assert (answer_page._heat(same)["ends"], answer_page._heat(same)["long"]) == ([], True)
+
+
+# ---- Charts
+
+
+def test_letters_begin_again_after_z():
+    assert answer_page._letters(28)[24:] == ["Y", "Z", "A", "B"]
+
+
+def test_a_roof_has_a_bit_of_its_slope_and_of_its_plateau_and_its_rates():
+    line = answer_page._roof(Roof("r", 2e12, 1e10), "A")
+    assert line.places == [(50, 5e11), (200, 2e12), (400, 2e12)]
+    assert line.knee == (200, 2e12, "ridge 200 op/B")
+    assert line.title == "r: 2 TOP/s, 10 GB/s, ridge 200 op/B"
+    without = answer_page._roof(Roof("r", 2e12, 0.0), "A")
+    assert (without.places, without.knee, without.title) == ([], None, "r: 2 TOP/s, 0 B/s")
+
+
+def test_a_point_is_as_large_as_its_weight_where_weights_differ():
+    points = [Point("a", "r", 1.0, 1e9, 0.5), Point("b", "s", 2.0, 2e9, 0.25)]
+    first, second = (answer_page._mark(point, points, {"r": 0, "s": 1}, several=True) for point in points)
+    assert first == Mark(1.0, 1e9, 0, "a, r, 1 op/B, 1 GOP/s, 50 %", "a", 1.0)
+    assert second == Mark(2.0, 2e9, 1, "b, s, 2 op/B, 2 GOP/s, 25 %", "b", 0.5)
+    (alone,) = [answer_page._mark(points[0], points[:1], {}, several=False)]
+    assert alone == Mark(1.0, 1e9, 0, "a, 1 op/B, 1 GOP/s, 50 %", "a", 0.3)
+    weightless = [Point("a", "r", 1.0, 1e9, 0.0)]
+    assert answer_page._mark(weightless[0], weightless, {}, several=False).size == 0.3
+
+
+def test_points_of_one_name_on_several_roofs_are_not_named():
+    points = [Point("net", "r", 1.0, 1e9), Point("net", "s", 2.0, 2e9)]
+    assert answer_page._mark(points[1], points, {"r": 0, "s": 1}, several=True).label == ""
+    assert answer_page._mark(points[1], points, {"r": 0, "s": 1}, several=False).label == "net"
+
+
+def test_a_table_of_points_has_roofs_and_shares_where_they_differ():
+    one, two = Point("a", "r", 1.0, 1e9), Point("b", "s", 2.0, 2e9, 0.25)
+    assert answer_page._points_table([one], several=False)["columns"] == ["point", "intensity", "attained"]
+    assert answer_page._points_table([one], several=True)["rows"] == [["a", "r", "1 op/B", "1 GOP/s"]]
+    assert answer_page._points_table([one, two], several=False)["columns"][-1] == "share"
+    assert answer_page._points_table([two], several=False)["rows"] == [["b", "2 op/B", "2 GOP/s", "25 %"]]
+
+
+def test_rooflines_list_the_heaviest_point_first_and_count_those_without_a_place():
+    points = (Point("a", "r", 0.0, 1e9, 0.25), Point("b", "r", 1.0, 1e9, 0.5), Point("c", "r", 1.0, 0.0, 0.1))
+    found = answer_page._rooflines(Rooflines("R", (Roof("r", 2e12, 1e10),), points))
+    assert [row[0] for row in found["table"]["rows"]] == ["b", "a", "c"]
+    assert (found["hidden"], found["count"], found["named"]) == (2, 3, False)
+    assert found["legend"] == [("A", "r: 2\u00a0TOP/s, 10\u00a0GB/s, ridge 200\u00a0op/B")]
+
+
+def test_curves_are_sorted_and_their_table_has_a_gap_where_one_has_no_value():
+    curves = (Curve("r", (4.0, 1.0), (8.0, 2.0)), Curve("s", (2.0, 0.0), (3.0, 1.0)))
+    found = answer_page._curves(Curves("C", "batch", "rate", curves, y_unit="/s"))
+    assert found["table"]["columns"] == ["batch", "r", "s"]
+    assert found["table"]["rows"] == [
+        ["0", "", "1 /s"],
+        ["1", "2 /s", ""],
+        ["2", "", "3 /s"],
+        ["4", "8 /s", ""],
+    ]
+    assert (found["hidden"], found["count"], found["named"]) == (1, 4, True)
+    assert found["legend"] == [("A", "r"), ("B", "s")]
+    titles = [(number, title) for _, number, title in found["charts"][0].marks]
+    assert titles == [(0, "r: 1, 2 /s"), (0, "r: 4, 8 /s"), (1, "s: 2, 3 /s")]

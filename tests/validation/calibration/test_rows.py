@@ -354,6 +354,19 @@ def test_a_row_is_plausible_up_to_the_peak():
     assert implausible(one, CHIPS[L40S])["faster than the dense peak"].tolist() == [False, True]
 
 
+def test_operands_are_plausible_up_to_64_bytes_a_clock_and_sm():
+    # 2 B · (1 · 4096 + 8192 · 4096) = 67.1 MB, at 64 B · 142 SMs · 2.52 GHz = 22.9 TB/s: 2.93 us
+    sizes = np.array([[1.0, 8192, 4096, 6]] * 2 + [[8192.0, 1, 4096, 6]] * 2)
+    one = Rows(L40S, ("m", "n", "k", "copies"), sizes, np.array([2.94e-6, 2.92e-6] * 2))
+    assert implausible(one, CHIPS[L40S])["operands faster than 64 B a clock and SM"].tolist() == [False, True] * 2
+
+
+def test_a_time_is_finite_and_above_zero():
+    sizes = np.ones((5, 4))
+    one = Rows(L40S, ("m", "n", "k", "copies"), sizes, np.array([1.0, 0.0, -1.0, np.inf, np.nan]))
+    assert implausible(one, CHIPS[L40S])["no time above zero"].tolist() == [False, True, True, True, True]
+
+
 def test_every_measured_machine_is_one_device_of_the_registry():
     folders = [folder for members in systems.FAMILIES.values() for folder in members]
     names = [device for family in systems.FAMILIES for device in systems.devices(family)]
