@@ -1,6 +1,7 @@
 """Verdicts: the text alone is enough to repair a red claim, and every other form says the same."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -141,3 +142,101 @@ def test_properties_of_an_order_say_it_in_words(claims):
     (verdict,) = claims("clocks: base <= boost")
     assert dict(verdict.properties())["expected"] == "base <= boost"
     assert dict(verdict.properties())["unit"] == ""
+
+
+def test_as_many_digits_are_printed_as_tell_two_figures_apart_ten_at_the_most(claims):
+    pairs = {
+        "32.7674": ("32.7674", "32.768"),
+        "32.768020": ("32.76802", "32.768"),
+        "32.76800010": ("32.7680001", "32.768"),
+    }
+    for printed, shown in pairs.items():
+        (verdict,) = claims(f"peak: mac_array int8, expect: {printed} TOP/s")
+        assert verdict.outcome == "fail"
+        assert (verdict.expected_display.split()[0], verdict.obtained_display.split()[0]) == shown
+    (verdict,) = claims("peak: mac_array int8, expect: 32.7681 TOP/s ± 1 %, why: rounded")
+    assert (verdict.expected_display, verdict.obtained_display) == ("32.77 TOP/s", "32.77 TOP/s")
+
+
+# ---- slack, and what a run counts
+
+
+@pytest.mark.parametrize(
+    ("line", "slack"),
+    [
+        ("peak: mac_array int8, expect: 32.77 TOP/s", 0.6),  # 3 of 5 GOP/s below the value
+        ("peak: mac_array int8, expect: 32.768 TOP/s", 1.0),
+        ("peak: mac_array int8, expect: 30 TOP/s ± 10 %, why: rounded", 0.0773),  # 0.232 of 3 TOP/s are left
+        ("clocks: base <= boost", None),
+        ("peak: tensor_core int8, expect: 1.00 TOP/s", None),
+    ],
+)
+def test_slack_is_the_share_of_the_tolerance_that_is_left(claims, line, slack):
+    (verdict,) = claims(line)
+    assert verdict.slack == (slack and pytest.approx(slack, abs=1e-4))
+
+
+def test_a_run_counts_what_is_loose_stale_and_uncorroborated(claims):
+    sharp, loose, order, red = claims(
+        "peak: mac_array int8, expect: 32.77 TOP/s",
+        "peak: mac_array fp16, expect: 14.7 TFLOP/s ± 5 %, why: rounded",
+        "clocks: base <= boost",
+        "peak: mac_array int8, sparse: true, expect: 1.00 TOP/s",
+    )
+    # 14.7456 holds by the digits of 14.7: 14.65 to 14.75
+    assert [(one.loose, one.stale is not None) for one in (sharp, loose, order, red)] == [
+        (False, False),
+        (True, True),
+        (False, False),
+        (False, False),
+    ]
+    assert loose.stale.text == "the printed digits suffice (±0.34 %)"
+    assert [one.brief().uncorroborated for one in (sharp, loose, order, red)] == [
+        not sharp.corroborated,
+        not loose.corroborated,
+        True,
+        False,  # a red claim is counted as red
+    ]
+    assert not replace(order.brief(), replay=True).uncorroborated
+    assert not replace(order.brief(), corroborated=True).uncorroborated
+    assert [replace(order, corroborated=known).brief().uncorroborated for known in (True, False)] == [False, True]
+
+
+# ---- repairs and reruns
+
+
+def test_a_repair_that_was_tried_says_how_the_other_claims_fared(halved):
+    (first, *_) = halved.causes
+    assert "; write 1024 MAC\n" in halved.text()
+    for fixes, breaks, said in [(2, 0, "fixes 2 failures, breaks nothing"), (1, 3, "fixes 1 failure, breaks 3")]:
+        tried = replace(halved, causes=(replace(first, fixes=fixes, breaks=breaks),))
+        assert f"; write 1024 MAC ({said})" in tried.text()
+    unrepaired = replace(halved, causes=(replace(first, repaired=None),))
+    assert "; write" not in unrepaired.text()
+    assert f"{first.fact.path}\n" in unrepaired.text()
+
+
+def test_further_causes_follow_the_likeliest(halved):
+    (first, *_) = halved.causes
+    both = replace(halved, causes=(first, replace(first, text="a second one", fact=None)))
+    assert row(both.text(), "ratio").split()[0] == "1/2"
+    assert row(both.text(), "or").split(maxsplit=1) == ["1/2", "a second one"]
+
+
+def test_a_verdict_without_a_ratio_names_its_causes_as_reasons(halved):
+    text = replace(halved, ratio_text=None, reason="it could not be derived").text()
+    assert row(text, "reason") == "it could not be derived"
+    assert row(text, "because").startswith("1/2")
+
+
+def test_a_fact_is_listed_once_and_only_where_the_claim_is_red(halved):
+    twice = replace(halved, obtained=replace(halved.obtained, facts=halved.facts * 2))
+    assert twice.text() == halved.text()
+    assert "facts " in halved.text()
+    assert "facts " not in replace(halved, outcome="xfail").text()
+
+
+def test_the_command_is_relative_to_where_the_run_was_started(acme, halved):
+    below = replace(halved, started_in=acme.root / "golden", options=("--rootdir=..",))
+    assert below.rerun == "pytest --rootdir=.. k1.yaml::peak-mac_array-int8"
+    assert replace(halved, started_in=acme.root).rerun == halved.rerun
