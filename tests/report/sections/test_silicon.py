@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint_report.evidence import EvidenceError, load_evidence
+from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.findings import SiliconBins, SiliconDensity, SiliconScore
 from rooflint_report.report import render_html, render_summary
 from rooflint_report.sections.section import Page
@@ -305,6 +305,91 @@ def test_equal_times_lie_on_the_line():
     # 1.2 times as long: 2 px × 20 × log10(1.2) = 3.17 px up; 0.8: 3.88 px to the right
     assert above.startswith(f"M{frame.left}.0 {frame.bottom - 3.17:.1f}l")
     assert below.startswith(f"M{frame.left + 3.88:.1f} {frame.bottom}.0l")
+
+
+def test_the_two_planes_have_room_for_their_bins_and_figures():
+    # bins of times from −101 to −57 with two to spare, in pairs: −104 to −54, 2 px each
+    frame = frame_of([SiliconDensity(**density())], SiliconBins(**BINS))
+    assert (frame.low, frame.high, frame.side) == (-104, -54, 100)
+    assert (frame.left, frame.right, frame.width) == (46, 146, 158)
+    # ratios up to 4: 24 bins of 2 px either way of the middle
+    assert (frame.top, frame.bottom, frame.reach) == (20, 120, 48)
+    assert (frame.middle, frame.height, frame.under) == (120 + 30 + 48, 198 + 48 + 34, 4)
+    # 40 px a decade, from 10^-5.2 s
+    assert frame.ticks == [(8, "10 us"), (48, "100 us"), (88, "1 ms")]
+    # 80 px a decade of ratios: 24.1 px for a factor of 2
+    assert frame.ratio_ticks == [(222.1, "½"), (198, "1"), (173.9, "2")]
+
+
+def test_lines_of_a_ratio_end_at_the_edges_of_the_planes():
+    frame = frame_of([SiliconDensity(**density())], SiliconBins(**BINS))
+    assert frame.equal == "M46.0 120.0l100.0 -100.0M46 198.0h100"
+    # 80 px × log10(1.2) = 6.3 px up, 80 px × log10(0.8) = 7.8 px down
+    assert frame.near == ["M46.0 116.8l96.8 -96.8M46 191.7h100", "M49.9 120.0l96.1 -96.1M46 205.8h100"]
+
+
+def test_without_any_density_there_is_still_a_plane():
+    frame = frame_of([], SiliconBins(**BINS))
+    assert (frame.low, frame.high) == (-2, 2)
+
+
+def test_neighbouring_bins_of_a_shade_are_one_stroke():
+    one = SiliconDensity(**density(times=[column(-100, -100, 1, 3, 0, 4, 300)], ratios=[column(-50, -1, 5)]))
+    drawn = picture(one, frame_of([one], SiliconBins(**BINS)))
+    assert [re.findall(r"v(-\d+)", path) for path in drawn.above] == [["-4"], ["-2"], [], [], ["-2"]]
+    assert [bool(path) for path in drawn.below] == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize(("count", "shade"), [(1, 0), (3, 0), (4, 1), (63, 2), (64, 3), (255, 3), (256, 4), (10**6, 4)])
+def test_a_shade_stands_for_four_times_the_rows_of_the_one_before(count, shade):
+    assert step(count) == shade
+
+
+def test_the_legend_names_each_shade():
+    assert steps() == ["1–3", "4–15", "16–63", "64–255", "256 and more"]
+
+
+# ---- The view
+
+
+def viewed(green, **more):
+    return view(Page.of(Evidence.model_validate(green | {"silicon": silicon_evidence(**more)})))
+
+
+def test_bounds_stand_together_by_topic_and_family(green):
+    assert viewed(green).claimed == [
+        (
+            "gemm turing",
+            ["all: error up to 10 %, bias up to 5 %", "large: error up to 10 %, bias up to 5 %"],
+        ),
+        ("gemm peak", ["no exception"]),
+    ]
+
+
+def test_the_worst_shapes_stand_together_by_family_and_only_what_binds_them_is_explained(green):
+    found = viewed(green, worst=[shape(), shape(family="Ada", bound="launch"), shape(shape="1 × 1 × 1")])
+    assert [(name, [one.shape for one in ones]) for name, ones in found.worst] == [
+        ("Turing", ["2 × 64 × 8192", "1 × 1 × 1"]),
+        ("Ada", ["2 × 64 × 8192"]),
+    ]
+    assert found.waits == [("reduction", "adding up the parts of k")]
+
+
+@pytest.mark.parametrize("decided", ["scores", "published", "whole"])
+def test_one_kind_of_claim_is_enough_to_be_decided(green, decided):
+    nothing = {"scores": [], "published": [], "whole": []}
+    one = {"scores": score(), "published": published(), "whole": whole()}[decided]
+    assert viewed(green, **nothing | {decided: [one]}).decided
+    assert not viewed(green, **nothing).decided
+
+
+def test_the_ends_of_a_topic_are_the_least_and_the_greatest_error_of_its_first_regime():
+    def ends(*scores):
+        return [one.ends for one in topics([SiliconScore(**one) for one in scores])]
+
+    three = (score("a", error=0.2), score("b", error=0.1), score("c", error=0.15), score("c", "large", error=0.9))
+    assert ends(*three) == ["10.0 % to 20.0 %"]
+    assert ends(score("a", error=0.2)) == ["20.0 %"]
 
 
 def test_a_bin_stands_where_its_times_are():
