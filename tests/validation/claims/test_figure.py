@@ -2,7 +2,14 @@
 
 import pytest
 
+from pytest_rooflint.claims.figure import sourced, sourced_order
+from pytest_rooflint.golden import read
+from pytest_rooflint.golden.replay import assumed
 from rooflint.base.errors import InputError
+from rooflint.coefficients.library import Coefficients
+from rooflint.energy.model import Energies
+from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.workload import gemm
 
 #: 8 × 2 × 1024 MAC at 0.5 GHz: 16.384 TOP/s; 64³: 524 288 op, 12 288 B; 256 GB/s; a launch of 1 us.
 HEAD = """\
@@ -139,3 +146,64 @@ def test_a_figure_without_its_formula_fails(replay, line, says):
 def test_an_invalid_figure_is_refused(replay, line, says):
     with pytest.raises(InputError, match=says):
         replay(line)
+
+
+# ---- the same figure by the documented facts
+
+
+@pytest.fixture
+def documented(acme):
+    """`documented(name, *labels)`: figures of the labels by the documented facts, as text and in base units."""
+    acme.write("golden/old.yaml", f"{HEAD}  - {{figure: peak OLD, expect: 16.4 TOP/s}}\n")
+    acme.edit("golden/old.yaml", "claims:", "  LANES: {hardware: acme/k1, unit: vector}\nclaims:")
+    suite = acme.suite()
+    (claim,) = suite.claims()
+    known = assumed(claim, suite)
+    energies = Energies(Coefficients(suite.registry))
+
+    def figures(name, *labels):
+        if len(labels) > 1:
+            return sourced_order(name, labels, known, "int8", lambda: gemm(64, 64, 64), energies)
+        return sourced(name, known[labels[0]], "int8", lambda: gemm(64, 64, 64), energies)
+
+    return figures
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("peak", "32.77 TOP/s", 32.768e12),  # 1 GHz, not the assumed half
+        ("bandwidth", "256 GB/s", 256e9),
+        ("breakpoint", "128 op/B", 128.0),
+        ("tops_per_w", "1.638 TOP/s/W", 32.768e12 / 20),
+        ("latency", "1.048 us", LATENCY_S),
+        ("efficiency", "1.53 %", 524288 / LATENCY_S / 32.768e12),
+        ("tops_per_w_attained", "25.01 GOP/s/W", 524288 / LATENCY_S / 20),
+        ("weight", None, None),
+    ],
+)
+def test_the_documented_figure_stands_beside_the_assumed_one(documented, name, text, value):
+    shown, found = documented(name, "OLD")
+    assert shown == text
+    assert found == (value and pytest.approx(value, rel=1e-9))
+
+
+def test_an_energy_and_a_power_are_predicted_by_the_models_own_terms(tmp_path, shipped_suite):
+    file = tmp_path / "old.yaml"
+    head = HEAD.partition("given:")[0].replace("int8", "fp16")
+    given = "given: {T4: {hardware: nvidia/t4, unit: tensor_core}}"
+    file.write_text(f"{head}{given}\nclaims: [{{figure: peak T4, expect: 65.1 TFLOP/s}}]\n", encoding="utf-8")
+    (claim,) = read.load(file).claims
+    (t4,) = assumed(claim, shipped_suite).values()
+    energies = Energies(Coefficients(shipped_suite.registry))
+    work = gemm(1024, 1024, 1024)
+    found = predict(t4.sourced, work, energies, Setting("fp16", launch="free"))
+    assert sourced("energy", t4, "fp16", lambda: work, energies)[1] == pytest.approx(found.energy_j, abs=0)
+    assert sourced("power", t4, "fp16", lambda: work, energies)[1] == pytest.approx(found.power_w)
+    assert found.power_w == pytest.approx(found.energy_j / found.latency_s)
+
+
+def test_labels_are_ordered_by_their_documented_facts(documented):
+    # 8 × 16 × 8 MAC × 2 × 1.2 GHz
+    assert documented("peak", "NEW", "LANES") == "LANES 2.458 TOP/s < NEW 32.77 TOP/s"
+    assert documented("weight", "NEW", "LANES") is None
