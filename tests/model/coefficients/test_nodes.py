@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rooflint.base.precision import PRECISIONS
 from rooflint.coefficients.checks import size_of
 from rooflint.coefficients.library import Coefficients
-from rooflint.coefficients.nodes import NodeEnergies
+from rooflint.coefficients.nodes import NodeEnergies, _multiply_add
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.schema import CIRCUITS
@@ -201,3 +201,10 @@ def test_what_is_kept_is_what_would_be_worked_out_again(order):
     for precision, circuit in order:
         assert kept.datapath(precision, circuit) == at("5nm").datapath(precision, circuit)
         assert kept.datapath(precision, circuit) is kept.datapath(precision, circuit)
+
+
+def test_an_add_without_a_multiply_is_no_multiply_add(energies):
+    # 45 nm: half of 1.1 + 0.4 pJ in FP16; in INT8 it has the add alone, and in FP32 nothing
+    process = energies.read().process("45nm")
+    assert pj(_multiply_add(process, "fp16")) == near([0.75, 0.75, 0.75])
+    assert [_multiply_add(process, precision) for precision in ("int8", "fp32")] == [None, None]
