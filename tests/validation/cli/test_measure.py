@@ -435,3 +435,18 @@ def test_a_run_without_any_figure_says_what_was_left_out_and_why():
         )
     with pytest.raises(RooflintError, match=r"nothing was measured \(no installed library matches the options\)"):
         measure_command._measured(runs.Request(), lambda found: None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lengths"), [(("20", "2500"), [2e-5, 2.5e-3]), ((), [2e-5, 1e-3]), (("60000000",), [60.0])]
+)
+def test_waits_are_asked_for_in_microseconds(recording, monkeypatch, arguments, lengths):
+    asked = []
+
+    def waits(request, wanted_s, results):
+        asked.append((request.seconds, pytest.approx(wanted_s)))
+        results.measurements.append(recording.measurements[0])
+
+    monkeypatch.setattr(runs, "waits", waits)
+    run("wait", *arguments, "--seconds", "3")
+    assert asked == [(3.0, lengths)]
