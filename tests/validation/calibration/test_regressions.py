@@ -232,3 +232,20 @@ def test_constants_that_changed_are_listed_with_their_line(tmp_path):
     assert changes(PACKAGED) == []
     assert edge.place == "silicon.yaml of the base"
     assert len(changes(tmp_path / "nowhere")) == sum(map(len, map(names, GROUPS)))  # all are new
+
+
+def test_constants_that_changed_stand_in_the_answer():
+    one = module.ChangeRecord(name="overlap", old=2.0, new=3.0, folds=0, place="silicon.yaml:96")
+    found = answer(module.Comparison((), {}, ()), "HEAD^1", 0.01, [one])
+    assert [(section.heading, section.sentences) for section in found.sections] == [
+        ("Constants that changed", ("overlap 2 → 3 (silicon.yaml:96)",))
+    ]
+
+
+@pytest.mark.parametrize(("regime", "mostly"), [("small", "small, launch"), ("all", "launch"), (None, "launch")])
+def test_a_family_is_shown_with_the_regime_that_regressed_most_unless_all_did(regime, mostly):
+    counts = {"rows": 9, "good_before": 8, "good_now": 5, "regressed": 4, "improved": 1}
+    record = module.FamilyRecord(
+        topic="gemm", family="ada", failed=True, regime=regime, terms={"launch": 1.0}, worst=[], **counts
+    )
+    assert module._shown(record) == ("gemm", "ada", 9, 8, 5, 4, 1, mostly)
