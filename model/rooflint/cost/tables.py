@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from rooflint.base.errors import Problem, RooflintError
@@ -68,16 +67,9 @@ class Prices:
     registry: Registry
 
     @cached_property
-    def _files(self) -> LayeredFiles[PricesSpec]:
+    def layered(self) -> LayeredFiles[PricesSpec]:
+        """The files of prices."""
         return LayeredFiles(self.registry, "prices", PricesSpec, lambda file: problems(file, self.registry))
-
-    def files(self, root: Path) -> list[Path]:
-        """Files of one root. Raises InputError for a file whose name is not an id."""
-        return self._files.files(root)
-
-    def check(self, file: Path) -> None:
-        """Read a file for what is wrong with it. Raises InputError."""
-        self._files.read(file)
 
     def rents(self, device: str) -> list[Price]:
         """Rents on demand, newest first; of two of one day, the cheaper one first.
@@ -97,7 +89,7 @@ class Prices:
         """The prices of a device on all terms, in the same order. Raises UnknownDeviceError or InputError."""
         if device not in self.registry.files:
             self.registry.get(device)  # raises, naming the nearest ones
-        for layer in self._files.layers():
+        for layer in self.layered.layers():
             if found := [price for file in layer for price in _read(file, device, kind)]:
                 cheapest = sorted(found, key=lambda price: price.fact.value)
                 return sorted(cheapest, key=lambda price: price.date, reverse=True)
@@ -232,20 +224,13 @@ class Grid:
     registry: Registry
 
     @cached_property
-    def _files(self) -> LayeredFiles[GridSpec]:
+    def layered(self) -> LayeredFiles[GridSpec]:
+        """The files of places."""
         return LayeredFiles(self.registry, "grid", GridSpec, grid_problems)
-
-    def files(self, root: Path) -> list[Path]:
-        """Files of one root. Raises InputError for a file whose name is not an id."""
-        return self._files.files(root)
-
-    def check(self, file: Path) -> None:
-        """Read a file for what is wrong with it. Raises InputError."""
-        self._files.read(file)
 
     def places(self) -> list[str]:
         """Ids of all places. Raises InputError."""
-        return sorted({place for layer in self._files.layers() for file in layer for place in file.spec.places})
+        return sorted({place for layer in self.layered.layers() for file in layer for place in file.spec.places})
 
     def carbon(self, place: str) -> list[Reading]:
         """Carbon intensity of a place, newest year first. Raises UnknownPlaceError, NoReadingError or InputError."""
@@ -268,7 +253,7 @@ class Grid:
         found, here = [], place
         while here and here not in found:
             found.append(here)
-            specs = (file.spec.places.get(here) for layer in self._files.layers() for file in layer)
+            specs = (file.spec.places.get(here) for layer in self.layered.layers() for file in layer)
             here = next((spec.within for spec in specs if spec and spec.within), "")
         return found
 
@@ -282,7 +267,7 @@ class Grid:
 
     def _first(self, place: str, quantity: str, key: str) -> list[Reading]:
         """Figures of the first root that has any."""
-        for layer in self._files.layers():
+        for layer in self.layered.layers():
             found = [
                 Reading(place, row.year, file.facts[f"places.{place}.{quantity}.{position}.{key}"])
                 for file in layer

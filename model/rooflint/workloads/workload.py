@@ -18,12 +18,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.workloads.flow import Flow, fused
-from rooflint.workloads.ops import COLUMNS, QUANTITIES, TABLE, Op, Window
-
-__all__ = [
-    "COLUMNS", "LARGEST", "QUANTITIES", "TABLE", "Counts", "Flow", "Op", "Workload", "WorkloadError",
-    "conv2d", "gemm", "matrix_op", "mlp",
-]  # fmt: skip
+from rooflint.workloads.ops import QUANTITIES, TABLE, Op, Window
 
 Counts = NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from rooflint.cost.tables import Grid, NoPriceError, NoReadingError, Prices, Unk
 from rooflint.hardware.registry import PACKAGED, Registry, UnknownDeviceError
 
 SHIPPED = Prices(Registry())
-DEVICES = sorted({device for layer in SHIPPED._files.layers() for file in layer for device in file.spec.devices})
+DEVICES = sorted({device for layer in SHIPPED.layered.layers() for file in layer for device in file.spec.devices})
 
 
 def test_a_price_of_a_node_among_prices_of_chips_is_refused(economics):
@@ -67,7 +67,7 @@ def _refused_times_eight(row):
     lines[row.fact.line - 1] = line.replace(f"[{row.fact.display},", f"[{8 * row.usd_per_h:.4f} USD/h,")
     registry = SHIPPED.registry.with_texts({row.fact.file: "\n".join(lines)})
     try:
-        Prices(registry).check(row.fact.file)
+        Prices(registry).layered.read(row.fact.file)
     except InputError:
         return True
     return False
@@ -143,10 +143,10 @@ def test_a_text_stands_in_for_its_file(economics):
 
 
 def test_every_shipped_file_reads_and_names_known_devices():
-    files = SHIPPED.files(PACKAGED)
+    files = SHIPPED.layered.files(PACKAGED)
     assert len(files) >= 4
     for file in files:
-        SHIPPED.check(file)
+        SHIPPED.layered.read(file)
     assert set(DEVICES) <= set(SHIPPED.registry.ids())
     assert len(DEVICES) > 60
 
@@ -238,8 +238,8 @@ def test_own_figures_hide_the_packaged_ones_of_that_kind_and_place(economics):
 
 
 def test_every_shipped_file_reads():
-    for file in SHIPPED_GRID.files(PACKAGED):
-        SHIPPED_GRID.check(file)
+    for file in SHIPPED_GRID.layered.files(PACKAGED):
+        SHIPPED_GRID.layered.read(file)
     places = SHIPPED_GRID.places()
     assert len([place for place in places if "/" not in place]) > 40
     assert len([place for place in places if place.startswith("gcp/")]) > 40

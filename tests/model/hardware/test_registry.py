@@ -16,12 +16,12 @@ from rooflint.hardware.registry import PACKAGED, AmbiguousDeviceError, Registry,
 
 def test_files_of_a_root_are_its_own(economics):
     registry = economics.registry()
-    assert [file.name for file in Prices(registry).files(registry.roots[0])] == ["acme.yaml"]
+    assert [file.name for file in Prices(registry).layered.files(registry.roots[0])] == ["acme.yaml"]
 
 
 def test_a_root_without_the_section_has_no_files(specs):
     registry = specs.registry()
-    assert Prices(registry).files(registry.roots[0]) == []
+    assert Prices(registry).layered.files(registry.roots[0]) == []
 
 
 def test_a_file_that_is_no_mapping_is_refused_with_its_place(economics):

@@ -71,10 +71,12 @@ def _spec_problems(suite: Suite) -> Iterator[Problem]:
             yield from _refused(registry.architecture, name)
     for device in suite.devices():
         yield from _refused(registry.get, device)
-    for kind in (Coefficients(registry), Prices(registry), Grid(registry)):
+    coefficients, prices, grid = Coefficients(registry), Prices(registry).layered, Grid(registry).layered
+    reading = ((coefficients.files, coefficients.check), (prices.files, prices.read), (grid.files, grid.read))
+    for listed, read in reading:
         for root in suite.spec_roots:
-            for file in kind.files(root):
-                yield from _refused(kind.check, file)
+            for file in listed(root):
+                yield from _refused(read, file)
 
 
 def _refused(read: Callable[[Any], object], what: Any) -> Iterator[Problem]:

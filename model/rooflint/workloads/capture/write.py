@@ -12,15 +12,11 @@ from typing import Any
 import torch
 
 from rooflint.base.errors import RooflintError
-from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.torchvision_networks import capture_torchvision, family, import_torchvision, input_shape
-from rooflint.workloads.capture.trace import capture
 from rooflint.workloads.tables import ROOT, Captured, workload_ids, write_table
 from rooflint.workloads.workload import Workload
 
 METHOD = "torch.export(strict=False) on the meta device, pre-dispatch ATen"
-
-__all__ = ["METHOD", "CaptureError", "capture", "capture_torchvision", "main", "write_torchvision"]
 
 
 def write_torchvision(network: str, root: Path = ROOT) -> Workload:
