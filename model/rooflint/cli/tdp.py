@@ -112,6 +112,4 @@ def _points(devices: list[Hardware], at: str, modes: bool) -> Iterator[Hardware]
         yield from (hardware.at(at) for hardware in able)
         return
     for hardware in devices:
-        yield hardware
-        if modes:
-            yield from map(hardware.at, hardware.operating_points)
+        yield from hardware.points() if modes else (hardware,)

@@ -3,7 +3,7 @@
 A new kind of device is a row of KINDS, besides its specs.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -325,6 +325,11 @@ class Hardware:
         overlay = _pick(self.operating_points, mode, f"{self.id} has no operating point")
         own = self.facts if self.own_facts is None else self.own_facts
         return replace(self, facts={**own, **overlay}, own_facts=own, mode=mode)
+
+    def points(self) -> Iterator[Self]:
+        """This device, then at each of its operating points."""
+        yield self
+        yield from map(self.at, self.operating_points)
 
     def with_facts(self, overlay: Facts) -> Self:
         """A copy with some facts replaced or added."""

@@ -142,16 +142,10 @@ def record(
     return Ledger.of(
         _predicted_row(point, work, energies, precision)
         for device in devices
-        for point in points(device)
+        for point in device.points()
         for precision in precisions
         for work in works
     )
-
-
-def points(device: Hardware) -> Iterator[Hardware]:
-    """The device itself, then at each of its operating points."""
-    yield device
-    yield from map(device.at, device.operating_points)
 
 
 def _predicted_row(point: Hardware, work: Table, energies: Energies, precision: str) -> Row:

@@ -24,7 +24,6 @@ from rooflint.prediction.ledger import (
     Ledger,
     Row,
     as_bytes,
-    points,
     read_ledger,
     record,
     tables,
@@ -62,7 +61,7 @@ def test_every_device_stands_in_it_at_its_own_and_at_every_operating_point():
     orin = Registry().get("nvidia/jetson-agx-orin-64gb")
     found = {key.at for key in LEDGER.keys if key.device == orin.id}
     assert found == {"", *orin.operating_points}
-    assert len(list(points(orin))) == len(found)
+    assert len(list(orin.points())) == len(found)
 
 
 def test_every_combination_has_a_row_supported_or_not():

@@ -213,7 +213,7 @@ def obtain_tops_per_w(claim: Claim, context: Context) -> Obtained:
     energies, found = Energies(Coefficients(context.registry)), Tested()
     matching = matching_devices(claim, context)
     for one in matching:
-        for mode in (one, *(one.at(name) for name in one.operating_points)):
+        for mode in one.points():
             _test(mode, claim.option("compute"), energies, found)
     untested = "; ".join(f"{reason}: {some(devices)}" for reason, devices in found.skipped.items())
     promise = "the arithmetic of each peak alone takes no more than the power limit"

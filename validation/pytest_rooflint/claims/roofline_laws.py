@@ -138,8 +138,7 @@ def _peak_mode(hardware: Hardware, setting: Setting) -> Iterator[str]:
 
 def _powered(hardware: Hardware) -> list[Hardware]:
     """The device as rated and at each operating point, where its power is known."""
-    modes = [hardware, *(hardware.at(mode) for mode in hardware.operating_points)]
-    return [mode for mode in modes if "tdp" in mode.facts]
+    return [mode for mode in hardware.points() if "tdp" in mode.facts]
 
 
 def _peak(hardware: Hardware, unit: str, precision: str) -> float:

@@ -172,7 +172,7 @@ Found = PowerCheck | UnknownPower
 def power(devices: Iterable[Hardware], registry: Registry) -> findings.Power:
     """Power at the printed peak, highest typical ratio first; devices without an answer are listed with the reason."""
     energies = Energies(Coefficients(registry))
-    found = [_surveyed(point, energies) for one in devices for point in points(one)]
+    found = [_surveyed(point, energies) for one in devices for point in one.points()]
     able = [[one for one in several if isinstance(one, PowerCheck)] for several in found]
     worst = tdp.hardest_loads([one for several in able for one in several])
     counts = {several[0].load.device: len(several) for several in able if several}
@@ -184,12 +184,6 @@ def power(devices: Iterable[Hardware], registry: Registry) -> findings.Power:
         not_known=[row for several in found if several == (missing := _missing(several)) for row in _reasons(missing)],
         caveats=list(tdp.CAVEATS),
     )
-
-
-def points(device: Hardware) -> Iterator[Hardware]:
-    """A device at its own point and in each mode."""
-    yield device
-    yield from map(device.at, device.operating_points)
 
 
 def _surveyed(point: Hardware, energies: Energies) -> list[Found]:

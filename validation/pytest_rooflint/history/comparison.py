@@ -9,7 +9,6 @@ from math import inf, isclose, log
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_rooflint.evidence.devices import points as operating_points
 from pytest_rooflint.history import changes
 from pytest_rooflint.history.changes import Change, FileChange
 from pytest_rooflint.history.side import Side, Specs
@@ -160,7 +159,7 @@ class PowerMove:
 def powers_of(devices: Iterable[Hardware], energies: Energies) -> dict[Point, PowerCheck]:
     """The hardest load of each point. Raises InputError for a file of energies that cannot be read."""
     found = {}
-    for point in (point for device in devices for point in operating_points(device)):
+    for point in (point for device in devices for point in device.points()):
         able = [one for one in survey(point, energies) if isinstance(one, PowerCheck)]
         if able:
             found[point.id, point.mode or ""] = hardest(able)
