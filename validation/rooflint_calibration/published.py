@@ -232,8 +232,7 @@ def kernel_of(table: Published, chip: Chip) -> Kernel:
 
 def work_of(table: Published, chip: Chip) -> Work:
     """The rows of a table as input of their kernel model."""
-    sizes = {name: column for name, column in table.sizes.items() if name != RAN}
-    return kernel_of(table, chip).work(copies=1.0 if table.spec.warm else COLD, **sizes)
+    return kernel_of(table, chip).work(copies=1.0 if table.spec.warm else COLD, **_sizes(table))
 
 
 def beside_s(table: Published, given: Given) -> float:
@@ -255,10 +254,8 @@ def roofline_s(table: Published, given: Given) -> Numbers:
 
 def peak_s(table: Published, chip: Chip) -> Numbers:
     """Lower bound on the time of each row: its multiplications at the dense peak, of which Winograd saves some. [s]"""
-    if table.spec.op in STREAMS:
-        return np.zeros(len(table))
-    saved = convolution.direct_peak_gain(_convolutions(table)) if table.spec.op == "convolution" else 1.0
-    return _products(table).macs / saved / (chip.sms * chip.macs_per_clock * chip.clock_hz)
+    macs = kernel_of(table, chip).macs(work_of(table, chip))
+    return np.broadcast_to(macs / chip.macs_per_s, len(table))
 
 
 def regimes(table: Published) -> Mapping[str, Mask]:
@@ -278,10 +275,11 @@ def label(table: Published, row: int) -> str:
 
 
 def _products(table: Published) -> Shapes:
-    if table.spec.op == "convolution":
-        return convolution.as_product(_convolutions(table))
-    return shapes(*(table.sizes[name] for name in ("m", "n", "k", "batch")))
+    sizes = _sizes(table)
+    return (
+        convolution.as_product(convolution.convolution(**sizes)) if table.spec.op == "convolution" else shapes(**sizes)
+    )
 
 
-def _convolutions(table: Published) -> convolution.Sizes:
-    return convolution.convolution(**{name: column for name, column in table.sizes.items() if name != RAN})
+def _sizes(table: Published) -> dict[str, Numbers]:
+    return {name: column for name, column in table.sizes.items() if name != RAN}

@@ -171,11 +171,6 @@ def _word(values: Any) -> Any:
     return np.array([str(value) for value in values])
 
 
-def _least_s(macs: Numbers, chip: Chip) -> Numbers:
-    """At the dense peak. [s]"""
-    return macs / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-
-
 # ---- Products in bf16
 
 SPELT = "bfloat16"
@@ -229,7 +224,7 @@ def implausible(rows: Rows, chip: Chip) -> dict[str, Mask]:
     read_s = ELEMENT_BYTES * (m * k + n * k) / (MOST_L2_BYTES * chip.sms * chip.clock_hz)
     return {
         "no time above zero": ~(np.isfinite(rows.seconds) & (rows.seconds > 0)),
-        TOO_FAST: rows.seconds < _least_s(m * n * k, chip),
+        TOO_FAST: rows.seconds < m * n * k / chip.macs_per_s,
         f"operands faster than {MOST_L2_BYTES:g} B a clock and SM": rows.seconds < read_s,
     }
 
@@ -267,7 +262,7 @@ def fp8_products(data: Path, device: str, chip: Chip, *, scale: Scale) -> Rows:
         },
     )
     found = read(data, device, table)
-    return found.without({TOO_FAST: found.seconds < _least_s(found.sizes.prod(axis=1), chip)})
+    return found.without({TOO_FAST: found.seconds < found.sizes.prod(axis=1) / chip.macs_per_s})
 
 
 QUANTISE = Table(
@@ -379,4 +374,4 @@ def _possible(rows: Rows, chip: Chip, *, causal: bool) -> Rows:
     shapes = Sequences(*rows.sizes.T)
     pairs = shapes.tokens**2 * (0.5 if causal else 1.0)
     macs = 2 * shapes.batch * shapes.heads * shapes.width * pairs
-    return rows.without({TOO_FAST: rows.seconds < _least_s(macs, chip)})
+    return rows.without({TOO_FAST: rows.seconds < macs / chip.macs_per_s})

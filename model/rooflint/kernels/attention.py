@@ -165,7 +165,25 @@ def ops(shapes: Sequences, *, causal: bool = True) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Attention(Kernel):
+class OfSequences(Kernel):
+    """Attention of sequences, which was measured in bf16 alone."""
+
+    columns = Sequences._fields
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is carried over."""
+        if self.precision == FITTED_IN:
+            return ()
+        return (f"attention was measured in {FITTED_IN}; its constants are used unchanged in {self.precision}",)
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Sequences:
+        """As `sequences`; tokens of a cache are counted with the new one."""
+        return sequences(*sizes, **named)
+
+
+@dataclass(frozen=True)
+class Attention(OfSequences):
     """Attention of a whole sequence on itself, in bf16.
 
     A block is a number of queries of the heads that share keys, and walks along the keys in steps; the grid of blocks
@@ -177,7 +195,6 @@ class Attention(Kernel):
     """Of an element of a cache that K and V are appended to; 0 where there is none. [B]"""
 
     op = "attention"
-    columns = Sequences._fields
     rests_on = "calibrated on prefill, checked on encoders"
 
     @property
@@ -186,19 +203,12 @@ class Attention(Kernel):
         measured = {(True, ELEMENT_BYTES): "prefill", (False, 0.0): "encoder"}
         return measured.get((self.causal, self.append_bytes)) if self.precision == FITTED_IN else None
 
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """What is carried over."""
-        return carried_over(self.precision)
+    def macs(self, work: Work) -> Numbers:
+        """Both products over the scores that count. [MAC]"""
+        return macs(work.sizes, causal=self.causal)
 
-    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Sequences:
-        """As `sequences`."""
-        return sequences(*sizes, **named)
-
-    def bytes_moved(self, work: Work) -> Numbers:
-        """Each tensor once, and K and V again to append them. [B]"""
-        if work.bytes_moved is not None:
-            return work.bytes_moved
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """Q, K, V and the output, and K and V again to append them. [B]"""
         return bytes_moved(work.sizes, element_bytes=ELEMENT_BYTES, append_bytes=self.append_bytes)
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
@@ -219,15 +229,3 @@ class Attention(Kernel):
         found = self.time(work, chip, constants)
         compute = beside(within, {"power": power_s(some, chip, constants, causal=self.causal)}, found.compute_s)
         return {**beside(compute, {"memory": found.memory_s}, found.together_s), "launch": found.launch_s()}
-
-    def floor_s(self, work: Work, chip: Chip) -> Numbers:
-        """All MACs at peak, or each tensor once."""
-        compute = macs(work.sizes, causal=self.causal) / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))
-
-
-def carried_over(precision: str) -> tuple[str, ...]:
-    """What a reader must know of attention in a precision."""
-    if precision == FITTED_IN:
-        return ()
-    return (f"attention was measured in {FITTED_IN}; its constants are used unchanged in {precision}",)

@@ -58,6 +58,11 @@ class Chip:
         """One clock. [s]"""
         return 1 / self.clock_hz
 
+    @property
+    def macs_per_s(self) -> float:
+        """Dense peak. [MAC/s]"""
+        return self.sms * self.macs_per_clock * self.clock_hz
+
 
 def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Chip:
     """The chip that a device is in a precision; `launches` are what documents say of launching kernels.

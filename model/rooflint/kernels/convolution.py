@@ -25,7 +25,7 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels import gemm, stream, tile
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Products
-from rooflint.kernels.kernel import Terms, Times, Work, peak_ops_per_s
+from rooflint.kernels.kernel import Times, Work, peak_ops_per_s
 from rooflint.kernels.products import Gemm, constants_in_fp8
 from rooflint.kernels.shapes import (
     Numbers,
@@ -221,19 +221,18 @@ class Convolution(Gemm):
             return constants_in_fp8(constants, result_bytes=1.0)
         return gemm.constants_on(chip, constants.products, constants.cores)
 
-    def bytes_moved(self, work: Work) -> Numbers:
-        """Input, weights and output once. [B]"""
-        return convolution_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """Input, weights and output. [B]"""
+        return convolution_bytes(work.sizes, work.element_bytes)
 
     def working_set_bytes(self, work: Work) -> Numbers:
         """Beyond number: nothing is left in L2. [B]"""
         return np.full_like(self.bytes_moved(work), np.inf)
 
-    def floor_s(self, work: Work, chip: Chip) -> Numbers:
-        """The MACs that the largest transform leaves at peak, or each tensor once."""
+    def macs(self, work: Work) -> Numbers:
+        """Those that the largest transform leaves. [MAC]"""
         gain = direct_peak_gain(work.sizes) if isinstance(work.sizes, Sizes) else 1.0
-        compute = self.product(work).macs / gain / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))
+        return self.product(work).macs / gain
 
 
 @dataclass(frozen=True)
@@ -282,11 +281,6 @@ class WinogradConvolution(Convolution):
         for position, one in enumerate(found.values()):
             floors[: len(one.floors_s), least == position] = one.floors_s[:, least == position]
         return Times(compute, memory, together, floors)
-
-    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
-        """Work and launches."""
-        found = self.time(work, chip, constants)
-        return {"work": found.together_s, "launch": found.launch_s()}
 
     def least_s(self, work: Work, chip: Chip) -> Numbers:
         """With the multiplications that the largest transform leaves."""

@@ -9,13 +9,12 @@ https://crfm.stanford.edu/2023/10/12/flashdecoding.html
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rooflint.kernels import stream
-from rooflint.kernels.attention import Sequences, carried_over, score_clocks, sequences
+from rooflint.kernels.attention import OfSequences, Sequences, score_clocks
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
-from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
+from rooflint.kernels.kernel import FITTED_IN, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers, l2_bytes_per_s
 
 KEYS = 64
@@ -73,14 +72,13 @@ def work_s(shapes: Sequences, streamed_s: Numbers, chip: Chip, constants: Consta
 
 
 @dataclass(frozen=True)
-class Decode(Kernel):
+class Decode(OfSequences):
     """Attention of one new token on a cache; Q and the output are bf16, whatever the cache stores."""
 
     cache_bytes: float = 2.0
     """Of an element of the cache. [B]"""
 
     op = "decode"
-    columns = Sequences._fields
     rests_on = "calibrated on decode"
 
     @property
@@ -89,18 +87,13 @@ class Decode(Kernel):
         measured = {2.0: "decode", 1.0: "decode_fp8"}
         return measured.get(self.cache_bytes) if self.precision == FITTED_IN else None
 
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """What is carried over."""
-        return carried_over(self.precision)
+    def macs(self, work: Work) -> Numbers:
+        """Both products over all scores. [MAC]"""
+        return macs(work.sizes)
 
-    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Sequences:
-        """As `sequences`; tokens are those of the cache with the new one."""
-        return sequences(*sizes, **named)
-
-    def bytes_moved(self, work: Work) -> Numbers:
-        """K and V once, and Q and the output of one token. [B]"""
-        return bytes_moved(work.sizes, cache_bytes=self.cache_bytes) if work.bytes_moved is None else work.bytes_moved
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """K and V, and Q and the output of one token. [B]"""
+        return bytes_moved(work.sizes, cache_bytes=self.cache_bytes)
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """All parts of the cache, and what combines them."""
@@ -122,8 +115,3 @@ class Decode(Kernel):
         overlapped = beside(compute, {"memory": memory}, np.hypot(parts[best], memory))
         launch = np.full(len(memory), stream.launch_s(chip, constants.decode))
         return {**overlapped, "reduction": sums[best], "launch": launch}
-
-    def floor_s(self, work: Work, chip: Chip) -> Numbers:
-        """All MACs at peak, or each tensor once."""
-        compute = macs(work.sizes) / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))

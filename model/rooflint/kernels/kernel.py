@@ -97,6 +97,8 @@ class Kernel(ABC):
     """Architectures whose measurements it is calibrated on."""
     rests_on: ClassVar[str] = ""
     """What its constants rest on, in the precision of the measurements."""
+    only_term: ClassVar[str] = "work"
+    """What all but the launch is called, where a model has no other terms."""
 
     @property
     def topic(self) -> str | None:
@@ -117,12 +119,26 @@ class Kernel(ABC):
         """Time of each op; `gap_s` matters where a library chooses between algorithms of one and of several kernels."""
 
     @abstractmethod
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """Each tensor of each op once. [B]"""
+
+    def bytes_moved(self, work: Work) -> Numbers:
+        """What each op reads and writes: what the work says, otherwise each tensor once. [B]"""
+        return self.tensor_bytes(work) if work.bytes_moved is None else work.bytes_moved
+
+    def macs(self, work: Work) -> Numbers | float:
+        """Multiply-accumulates of each op; 0 where the model counts none. [MAC]"""
+        return 0.0
+
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
         """Time of each op in a graph by term; the terms of an op add up to what is predicted of it. [s]"""
+        found = self.time(work, chip, constants)
+        return {self.only_term: found.together_s, "launch": found.launch_s()}
 
-    @abstractmethod
     def floor_s(self, work: Work, chip: Chip) -> Numbers:
         """The roofline: what must be computed at peak or what must be moved at full bandwidth. [s]"""
+        moving = self.bytes_moved(work) / chip.bandwidth_bytes_per_s
+        return np.asarray(np.maximum(self.macs(work) / chip.macs_per_s, moving))
 
     def work(self, *sizes: ArrayLike, copies: Numbers | float = COLD, **named: ArrayLike) -> Work:
         """Ops of these sizes. Raises RooflintError for what cannot be."""
@@ -143,7 +159,7 @@ class Kernel(ABC):
 
 def peak_ops_per_s(chip: Chip) -> float:
     """Dense. [op/s]"""
-    return OPS_PER_MAC * chip.sms * chip.macs_per_clock * chip.clock_hz
+    return OPS_PER_MAC * chip.macs_per_s
 
 
 def beside(one: Terms, other: Terms, together_s: Numbers) -> Terms:

@@ -72,9 +72,13 @@ class Gemm(Kernel):
         """Which ops have which kernels to choose from."""
         return [(np.ones(len(sizes), bool), every_kernel(chip))]
 
-    def bytes_moved(self, work: Work) -> Numbers:
-        """Of the product. [B]"""
-        return touched_bytes(work.sizes, work.element_bytes) if work.bytes_moved is None else work.bytes_moved
+    def macs(self, work: Work) -> Numbers:
+        """Of the product. [MAC]"""
+        return self.product(work).macs
+
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """Both operands and the result. [B]"""
+        return touched_bytes(work.sizes, work.element_bytes)
 
     def working_set_bytes(self, work: Work) -> Numbers:
         """What is touched before the same weights come again. [B]"""
@@ -115,11 +119,6 @@ class Gemm(Kernel):
         rows = [_terms(one) for one in ones]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: np.array([float(np.sum(row.get(name, 0.0))) for row in rows]) for name in names}
-
-    def floor_s(self, work: Work, chip: Chip) -> Numbers:
-        """All MACs at peak, or each tensor once."""
-        compute = work.sizes.macs / (chip.sms * chip.macs_per_clock * chip.clock_hz)
-        return np.asarray(np.maximum(compute, self.bytes_moved(work) / chip.bandwidth_bytes_per_s))
 
     def _memory(self, work: Work, chip: Chip, here: Products) -> gemm.Memory:
         return gemm.memory(self.bytes_moved(work), self.working_set_bytes(work), chip, here)

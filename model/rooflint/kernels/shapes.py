@@ -1,13 +1,14 @@
 """Shapes: matrix products to be timed, one entry each; how long their bytes take, and what overlaps with them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.kernels.chip import Chip
+from rooflint.kernels.constants import Products, Stream
 
 Numbers = NDArray[np.float64]
 
@@ -84,24 +85,8 @@ SUREST = 64.0
 """Capacity over working set beyond which more of it changes no digit, and its power would overflow. [1]"""
 
 
-class Constants(Protocol):
-    """What is fitted of memory and L2; of products and of streams apart, whose accesses differ."""
-
-    @property
-    def dram_efficiency(self) -> float:
-        """Share of the bandwidth that a stream attains. [1]"""
-
-    @property
-    def l2_bytes(self) -> float:
-        """What an SM reads from L2, where that is more than memory gives. [B/clock/SM]"""
-
-    @property
-    def l2_reach(self) -> float:
-        """Working set over L2 capacity at which half of the reads miss. [1]"""
-
-    @property
-    def l2_sharpness(self) -> float:
-        """How suddenly L2 overflows. [1]"""
+Accessed = Products | Stream
+"""What is fitted of memory and L2; of products and of streams apart, whose accesses differ."""
 
 
 def touched_bytes(shapes: Shapes, element_bytes: float) -> Numbers:
@@ -116,7 +101,7 @@ def working_set_bytes(shapes: Shapes, element_bytes: float, copies: Numbers | fl
     return element_bytes * batch * (copies * n * k + m * k + m * n)
 
 
-def miss_share(working_set_bytes: Numbers, chip: Chip, constants: Constants) -> Numbers:
+def miss_share(working_set_bytes: Numbers, chip: Chip, constants: Accessed) -> Numbers:
     """Share of the bytes that L2 does not answer. [1]
 
     What comes again in the same order is found nearly whole or nearly not at all, as the least recently used goes
@@ -127,17 +112,17 @@ def miss_share(working_set_bytes: Numbers, chip: Chip, constants: Constants) -> 
         return 1 / (1 + np.minimum(room, SUREST) ** constants.l2_sharpness)
 
 
-def dram_bytes_per_s(chip: Chip, constants: Constants) -> float:
+def dram_bytes_per_s(chip: Chip, constants: Accessed) -> float:
     """What a stream from memory attains. [B/s]"""
     return constants.dram_efficiency * chip.bandwidth_bytes_per_s
 
 
-def l2_bytes_per_s(chip: Chip, constants: Constants) -> float:
+def l2_bytes_per_s(chip: Chip, constants: Accessed) -> float:
     """What hits attain, which is no less than memory gives. [B/s]"""
     return max(dram_bytes_per_s(chip, constants), constants.l2_bytes * chip.sms * chip.clock_hz)
 
 
-def memory_s(touched_bytes: Numbers, miss_share: Numbers | float, chip: Chip, constants: Constants) -> Numbers:
+def memory_s(touched_bytes: Numbers, miss_share: Numbers | float, chip: Chip, constants: Accessed) -> Numbers:
     """Time to move bytes of which that share misses. [s]"""
     return split_s(touched_bytes, miss_share, dram_bytes_per_s(chip, constants), l2_bytes_per_s(chip, constants))
 

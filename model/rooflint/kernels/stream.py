@@ -17,7 +17,7 @@ from rooflint.base.precision import bytes_per_element
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Decode, Prefill
 from rooflint.kernels.constants import Stream as Ramp
-from rooflint.kernels.kernel import Kernel, Terms, Times, Work
+from rooflint.kernels.kernel import Kernel, Times, Work
 from rooflint.kernels.shapes import Numbers, columns_of, memory_s, miss_share
 
 
@@ -56,15 +56,14 @@ class Stream(Kernel):
     op = "stream"
     columns = ("m", "n")
     rests_on = "not calibrated: takes the ramp of quantise kernels"
+    only_term = "memory"
 
     def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Elements:
         """Rows and columns of the tensor."""
         return Elements(*columns_of(self.columns, *sizes, **named))
 
-    def bytes_moved(self, work: Work) -> Numbers:
-        """Each tensor once. [B]"""
-        if work.bytes_moved is not None:
-            return work.bytes_moved
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """All tensors that are read and written. [B]"""
         m, n = work.sizes
         moved: Numbers = m * n * (self.reads * self.bytes_in + self.writes * self.bytes_out)
         return moved
@@ -75,15 +74,6 @@ class Stream(Kernel):
         computed = self.least_s(work, chip) + np.zeros_like(moved)
         floor = np.full((1, len(moved)), launch_s(chip, constants.stream))
         return Times(computed, moved, np.maximum(computed, moved), floor)
-
-    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
-        """Bytes and launch."""
-        found = self.time(work, chip, constants)
-        return {"memory": found.together_s, "launch": found.launch_s()}
-
-    def floor_s(self, work: Work, chip: Chip) -> Numbers:
-        """Its bytes."""
-        return np.asarray(self.bytes_moved(work) / chip.bandwidth_bytes_per_s)
 
 
 @dataclass(frozen=True)
@@ -125,24 +115,22 @@ class Other(Kernel):
 
     op = "other"
     rests_on = "not calibrated: the plain roofline, with the launch of a stream"
+    only_term = "roofline"
 
     def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> None:
         """None: of such an op nothing but bytes and ops is known."""
 
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """Not known: the work says what is moved."""
+        raise NotImplementedError
+
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """At full bandwidth."""
-        assert work.bytes_moved is not None
-        moved = work.bytes_moved / chip.bandwidth_bytes_per_s
+        moved = self.bytes_moved(work) / chip.bandwidth_bytes_per_s
         computed = self.least_s(work, chip) + np.zeros_like(moved)
         floor = np.full((1, len(moved)), launch_s(chip, constants.stream))
         return Times(computed, moved, np.maximum(computed, moved), floor)
 
-    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
-        """The roofline and the launch."""
-        found = self.time(work, chip, constants)
-        return {"roofline": found.together_s, "launch": found.launch_s()}
-
     def floor_s(self, work: Work, chip: Chip) -> Numbers:
         """The roofline."""
-        assert work.bytes_moved is not None
-        return np.asarray(np.maximum(work.bytes_moved / chip.bandwidth_bytes_per_s, self.least_s(work, chip)))
+        return np.maximum(super().floor_s(work, chip), self.least_s(work, chip))
