@@ -210,7 +210,7 @@ def _point_row(point: Point, several: bool) -> list[str]:
         *[point.roof] * several,
         format_quantity(point.intensity_ops_per_byte, OPS_PER_BYTE),
         format_quantity(point.attained_ops_per_s, OPS_PER_S),
-        f"{100 * point.weight:.2g} %",
+        f"{100 * point.weight:.3g} %",
     ]
 
 

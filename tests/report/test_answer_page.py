@@ -333,6 +333,7 @@ def test_a_table_of_points_has_roofs_and_shares_where_they_differ():
     assert answer_page._points_table([one], several=True)["rows"] == [["a", "r", "1 op/B", "1 GOP/s"]]
     assert answer_page._points_table([one, two], several=False)["columns"][-1] == "share"
     assert answer_page._points_table([two], several=False)["rows"] == [["b", "2 op/B", "2 GOP/s", "25 %"]]
+    assert answer_page._points_table([one, two], several=False)["rows"][0][-1] == "100 %"
 
 
 def test_rooflines_list_the_heaviest_point_first_and_count_those_without_a_place():
