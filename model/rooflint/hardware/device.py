@@ -324,7 +324,7 @@ class Hardware:
         """
         overlay = _pick(self.operating_points, mode, f"{self.id} has no operating point")
         own = self.facts if self.own_facts is None else self.own_facts
-        return replace(self, facts={**own, **overlay}, own_facts=own, mode=mode)
+        return replace(self, facts=self._overlaid(own, overlay), own_facts=own, mode=mode)
 
     def points(self) -> Iterator[Self]:
         """This device, then at each of its operating points."""
@@ -333,8 +333,11 @@ class Hardware:
 
     def with_facts(self, overlay: Facts) -> Self:
         """A copy with some facts replaced or added."""
-        own = None if self.own_facts is None else {**self.own_facts, **overlay}
-        return replace(self, facts={**self.facts, **overlay}, own_facts=own)
+        own = None if self.own_facts is None else self._overlaid(self.own_facts, overlay)
+        return replace(self, facts=self._overlaid(self.facts, overlay), own_facts=own)
+
+    def _overlaid(self, facts: Facts, overlay: Facts) -> Facts:
+        return {**facts, **overlay}
 
 
 def _fastest(units: Collection[ComputeUnit], precision: str, problem: str) -> ComputeUnit:

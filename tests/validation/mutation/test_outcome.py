@@ -8,10 +8,10 @@ import pytest
 
 from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.mutation.operators import quantities
-from pytest_rooflint.mutation.outcome import Baseline, FailingSuiteError, Outcome, groups, outcomes, tracked
+from pytest_rooflint.mutation.outcome import Baseline, FailingSuiteError, Outcome, groups, outcomes
 from pytest_rooflint.suite.judge import brief
 from rooflint.base.memo import known
-from rooflint.hardware.registry import Registry, UnknownDeviceError
+from rooflint.hardware.registry import Registry
 
 GOLDEN, SPEC = "golden/x1.yaml", "specs/hardware/acme/x1.yaml"
 
@@ -232,39 +232,3 @@ def test_the_fate_of_a_mutant_is_what_asking_every_claim_on_a_copy_of_every_devi
             assert outcome.killed_by is None or outcome.killed_by in failures
             assert (outcome.witness is not None) == bool(witnesses)
             assert outcome.witness is None or outcome.witness in witnesses
-
-
-# ---- What a claim depends on is what it asks the registry for
-
-
-@pytest.fixture
-def tracking(small):
-    """A registry that takes notes, and its notes."""
-    suite, asked = tracked(small.suite())
-    return suite.registry, asked
-
-
-def test_devices_and_architectures_are_noted_apart(tracking):
-    registry, asked = tracking
-    for device in ("acme/x1", "google/tpu-v4"):
-        registry.get(device)
-    registry.architecture("google/tpu-v4")
-    assert asked == {("device", "acme/x1"), ("device", "google/tpu-v4"), ("architecture", "google/tpu-v4")}
-
-
-def test_a_name_is_looked_up_without_asking_the_devices_that_do_not_have_it(tracking):
-    registry, asked = tracking
-    assert registry.find("Acme X1").id == "acme/x1"
-    assert asked == {("device", "acme/x1")}
-
-
-def test_who_is_asked_for_in_vain_is_noted_too(tracking):
-    registry, asked = tracking
-    with pytest.raises(UnknownDeviceError):
-        registry.get("acme/x9")
-    assert asked == {("device", "acme/x9")}
-
-
-def test_what_is_told_is_what_the_registry_says(small, tracking):
-    assert tracking[0].get("acme/x1") == small.suite().registry.get("acme/x1")
-    assert tracking[0].ids() == small.suite().registry.ids()

@@ -24,7 +24,8 @@ from pathlib import Path
 import pytest_rooflint
 import rooflint
 import rooflint_calibration
-from pytest_rooflint.mutation.outcome import Baseline, Group, Name, Outcome, groups, outcomes
+from pytest_rooflint.mutation.dependencies import Name
+from pytest_rooflint.mutation.outcome import Baseline, Group, Outcome, groups, outcomes
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_atomically
@@ -81,7 +82,7 @@ class Store:
         registry = self.baseline.suite.registry
         names = {group.subject.key, *_heirs(group, registry)}
         claims = self.baseline.depending_on(names)
-        needed = names.union(*(claim.dependencies for claim in claims))
+        needed = names.union(*(claim.dependencies.names for claim in claims))
         return {one.claim.file for one in claims} | {file for name in needed for file in _of(name, registry)}
 
     @cached_property

@@ -1,7 +1,6 @@
 """Outcomes of mutants: every mutation of every fact of the specs, by file, and the claims that catch it.
 
-A claim reads hardware from the registry alone, so a registry that records what is read knows its dependencies: a fact
-of a device that the claim never read cannot change its verdict.
+A claim that never looked up a fact is not asked about its mutants: they cannot change its verdict.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Literal
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation, parse_expectation
 from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.mutation.dependencies import Dependencies, Name, Place, place, tracked
 from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
 from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import brief
@@ -20,41 +20,6 @@ from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.registry import Architecture, Registry
-
-#: `("device", id)` or `("architecture", id)`: an id may name one of each.
-Name = tuple[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrackedRegistry(Registry):
-    """The same registry, with a record of what was read."""
-
-    origin: Registry
-    dependencies: set[Name] = field(default_factory=set)
-
-    def get(self, device: str) -> Hardware:
-        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
-        self.dependencies.add(("device", device))
-        return self.origin.get(device)
-
-    def architecture(self, name: str) -> Architecture:
-        """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
-        self.dependencies.add(("architecture", name))
-        return self.origin.architecture(name)
-
-    def match(self, name: str) -> list[str]:
-        """Ids that a person may mean. Names are not facts, so this reads none."""
-        return self.origin.match(name)
-
-
-def tracked(suite: Suite) -> tuple[Suite, set[Name]]:
-    """The suite on such a registry, and the set that its dependencies are added to."""
-    registry = suite.registry
-    tracking = TrackedRegistry(registry.roots, origin=registry)
-    tracking.__dict__.update(files=registry.files, architecture_files=registry.architecture_files)
-    return replace(suite, registry=tracking), tracking.dependencies
-
 
 # ---- The baseline: the verdict of every claim on the specs as they are, and the devices that it depends on
 
@@ -69,8 +34,8 @@ class JudgedClaim:
 
     claim: Claim
     verdict: Verdict
-    dependencies: frozenset[Name]
-    """Devices and architectures that it reads."""
+    dependencies: Dependencies
+    """What it reads."""
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -133,14 +98,26 @@ class Baseline:
     def _by_name(self) -> dict[Name, list[JudgedClaim]]:
         found: dict[Name, list[JudgedClaim]] = {}
         for claim in self.claims:
-            for name in claim.dependencies:
+            for name in claim.dependencies.names:
                 found.setdefault(name, []).append(claim)
+        return found
+
+    @cached_property
+    def _by_place(self) -> dict[Place, list[JudgedClaim]]:
+        found: dict[Place, list[JudgedClaim]] = {}
+        for claim in sorted(self.claims, key=lambda one: one.order):
+            for place_ in claim.dependencies.places:
+                found.setdefault(place_, []).append(claim)
         return found
 
     def depending_on(self, names: Iterable[Name]) -> list[JudgedClaim]:
         """Claims that read one of these devices and architectures, in the order of the golden files."""
         found = {claim.order: claim for name in names for claim in self._by_name.get(name, ())}
         return [found[order] for order in sorted(found)]
+
+    def looking_up(self, fact: Fact) -> Sequence[JudgedClaim]:
+        """Claims that look a fact up, in the order of the golden files."""
+        return self._by_place.get(place(fact), ())
 
     @cached_property
     def backed(self) -> frozenset[Fact]:
@@ -157,7 +134,7 @@ class Baseline:
 def _judged(claim: Claim, suite: Suite) -> JudgedClaim:
     tracking, dependencies = tracked(suite)
     verdict = brief(claim, tracking)
-    return JudgedClaim(claim, verdict, frozenset(dependencies))
+    return JudgedClaim(claim, verdict, dependencies)
 
 
 def _refuse_failing(claims: Sequence[JudgedClaim], suite: Suite) -> None:
@@ -302,10 +279,9 @@ class _FactTrial:
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
-        """Claims that may depend on it: corroborated ones that rest on it, others that do, the rest."""
-        names = [*(("device", device) for device in self.holders), self.subject.key]
-        verdicts = self.baseline.depending_on(names)
-        return sorted(verdicts, key=lambda one: (self.fact not in one.verdict.facts, not one.verdict.corroborated))
+        """Claims that look it up: corroborated ones that rest on it, others that do, the rest."""
+        claims = self.baseline.looking_up(self.fact)
+        return sorted(claims, key=lambda one: (self.fact not in one.verdict.facts, not one.verdict.corroborated))
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""

@@ -1,0 +1,96 @@
+"""What a claim reads is noted as it looks facts up, and nothing else counts as read."""
+
+import pytest
+
+from pytest_rooflint.mutation.dependencies import tracked
+from pytest_rooflint.suite.suite import Suite
+from rooflint.hardware.registry import PACKAGED, UnknownDeviceError
+
+
+@pytest.fixture
+def tracking(small):
+    """A registry that notes what is read, and its notes."""
+    suite, dependencies = tracked(small.suite())
+    return suite.registry, dependencies
+
+
+def paths(dependencies):
+    return {path for _, _, path in dependencies.places}
+
+
+def test_devices_and_architectures_are_noted_apart(tracking):
+    registry, noted = tracking
+    for device in ("acme/x1", "google/tpu-v4"):
+        registry.get(device)
+    registry.architecture("google/tpu-v4")
+    assert noted.names == {("device", "acme/x1"), ("device", "google/tpu-v4"), ("architecture", "google/tpu-v4")}
+
+
+def test_a_name_is_found_without_a_note_of_the_devices_that_do_not_have_it(tracking):
+    registry, noted = tracking
+    assert registry.find("Acme X1").id == "acme/x1"
+    assert noted.names == {("device", "acme/x1")}
+
+
+def test_a_device_that_does_not_exist_is_noted_too(tracking):
+    registry, noted = tracking
+    with pytest.raises(UnknownDeviceError):
+        registry.get("acme/x9")
+    assert noted.names == {("device", "acme/x9")}
+
+
+def test_a_tracked_device_says_what_the_device_says(small, tracking):
+    plain, noted = small.suite().registry.get("acme/x1"), tracking[0].get("acme/x1")
+    assert dict(noted.facts) == dict(plain.facts)
+    assert noted.unit("mac_array").derivation("int8") == plain.unit("mac_array").derivation("int8")
+    assert tracking[0].ids() == small.suite().registry.ids()
+
+
+def test_no_fact_is_read_before_it_is_looked_up(tracking):
+    registry, noted = tracking
+    device = registry.get("acme/x1")
+    assert "tdp" in device.facts
+    assert len(list(device.facts)) > 5
+    assert device.unit("mac_array").precisions
+    assert not noted.places
+
+
+def test_a_peak_reads_its_factors_alone(tracking):
+    registry, noted = tracking
+    registry.get("acme/x1").unit("mac_array").peak_ops_per_s("int8")
+    unit = "units.mac_array"
+    assert paths(noted) == {f"{unit}.groups", f"{unit}.per_group", f"{unit}.macs_per_clock.int8", f"{unit}.clock"}
+
+
+def test_facts_of_an_operating_point_are_read_where_they_are_stated():
+    suite, noted = tracked(Suite.of([], [PACKAGED]))
+    device = suite.registry.get("nvidia/jetson-agx-orin-64gb").at("30w")
+    assert not noted.places
+    overlay = device.operating_points["30w"]
+    device.unit("tensor_core").peak_ops_per_s("int8")
+    noted_lines = {(path, line) for _, line, path in noted.places}
+    assert ("units.tensor_core.clock", overlay.unread["units.tensor_core.clock"].line) in noted_lines
+    assert "tdp" not in paths(noted)
+
+
+def test_a_changed_copy_reads_nothing_that_it_does_not_look_up(tracking):
+    registry, noted = tracking
+    device = registry.get("acme/x1")
+    copy = device.with_facts({"tdp": device.facts["tdp"]})
+    assert paths(noted) == {"tdp"}
+    assert copy.main_memory().bandwidth_bytes_per_s > 0
+    assert all(path == "tdp" or path.startswith("memories.") for path in paths(noted))
+
+
+def test_a_walk_over_the_values_reads_all(tracking):
+    registry, noted = tracking
+    device = registry.get("acme/x1")
+    assert {fact.path for fact in device.facts.values()} == paths(noted)
+
+
+def test_an_architecture_notes_its_facts_too(tracking):
+    registry, noted = tracking
+    architecture = registry.architecture("google/tpu-v4")
+    path = next(iter(architecture.facts))
+    _ = architecture.facts[path]
+    assert paths(noted) == {path}
