@@ -11,7 +11,7 @@ of a node are what was published for that node.
 """
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -249,6 +249,12 @@ class Coefficients:
         spec, own = self._read(file, _shape(file))
         twin = Coefficients(self.registry)
         known(twin, "_read").update(known(self, "_read") | {(file, _shape(file)): (spec, {**own, **facts})})
+        return twin
+
+    def through(self, change: Callable[[Facts], Facts]) -> "Coefficients":
+        """These coefficients, with the facts of each file that was read so far passed through a function."""
+        twin = Coefficients(self.registry)
+        known(twin, "_read").update({key: (spec, change(facts)) for key, (spec, facts) in known(self, "_read").items()})
         return twin
 
     def process(self, node: str) -> Process:

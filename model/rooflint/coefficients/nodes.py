@@ -141,7 +141,7 @@ def _relative(coefficients: Coefficients, node: str) -> Coefficient:
 
 
 def _widened(ratio: Coefficient, facts: Facts) -> Coefficient:
-    found = [fact for path, fact in facts.items() if path.endswith(f"relative_power.{PRINTED}")]
+    found = [facts[path] for path in facts if path.endswith(f"relative_power.{PRINTED}")]
     ends = [ratio.low, ratio.high, *(fact.value for fact in found)]
     return Coefficient(min(ends), ratio.typical, max(ends), ratio.basis, ratio.facts)
 

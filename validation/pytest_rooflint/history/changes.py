@@ -188,11 +188,16 @@ def _files(side: Specs) -> dict[str, Path]:
     return found | {f"{WORKLOADS}{name}.yaml": side.tables / f"{name}.yaml" for name in side.networks}
 
 
+def changes_facts_alone(change: FileChange) -> bool:
+    """Whether a file of coefficients differs in its facts and sources, and in no other respect."""
+    if change.network is not None or change.old is None or change.new is None:
+        return False
+    return _blank(strict_yaml.load(change.old).data) == _blank(strict_yaml.load(change.new).data)
+
+
 def changed_facts(change: FileChange, old: Specs, new: Specs) -> list[tuple[Fact, Fact]]:
     """Facts whose value or grade differs in a file; none if the file also differs in other respects."""
-    if change.network is not None or change.old is None or change.new is None:
-        return []
-    if _blank(strict_yaml.load(change.old).data) != _blank(strict_yaml.load(change.new).data):
+    if change.old is None or change.new is None or not changes_facts_alone(change):
         return []
     before, after = old.energies.coefficients.facts(change.old), new.energies.coefficients.facts(change.new)
     return [

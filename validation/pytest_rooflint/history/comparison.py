@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from pytest_rooflint.history import changes
 from pytest_rooflint.history.changes import Change, FileChange
+from pytest_rooflint.history.readers import readers
 from pytest_rooflint.history.side import Side, Specs
+from pytest_rooflint.suite.dependencies import place
 from rooflint.answers.tdp_registry import hardest
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
@@ -277,13 +279,12 @@ def compare(old: Side, new: Side) -> Comparison:
     old.check()
     new.check()
     found, files = changes.changes(old, new), changes.file_changes(old, new)
-    common = sorted(set(old.devices) & set(new.devices))
-    touched = common if files else sorted({name for holders in found.values() for name in holders})
-    before = old.ledger(touched)
-    difference = Difference.of(before, new.ledger(touched))
-    powers = powers_of((old.devices[name] for name in touched), old.energies)
+    extent = _Extent.of(old, new, {name for holders in found.values() for name in holders}, files)
+    before = extent.predicted(old)
+    difference = Difference.of(before, extent.predicted(new))
+    powers = powers_of((old.devices[name] for name in extent.devices), old.energies)
     power = power_moves(
-        powers, powers_of((new.devices[name] for name in touched), new.energies), old.points & new.points
+        powers, powers_of((new.devices[name] for name in extent.devices), new.energies), old.points & new.points
     )
     trial = _Trial(old, new, before, set(difference.keys), powers)
     effects = [trial.of_change(change, holders) for change, holders in found.items()]
@@ -291,6 +292,35 @@ def compare(old: Side, new: Side) -> Comparison:
     holders = tuple(sorted({*moved, *(one.point[0] for one in power)}))
     effects += [effect for change in files for effect in trial.of_file(change, holders)]
     return Comparison(old, new, difference, tuple(effects), changes.citations_changed(old, new), tuple(power))
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """What changes can move: all predictions of some devices, and those of some networks on the others."""
+
+    devices: Sequence[str]
+    others: Sequence[str]
+    networks: frozenset[str]
+
+    @classmethod
+    def of(cls, old: Specs, new: Specs, changed: Collection[str], files: Sequence[FileChange]) -> "_Extent":
+        """The extent of changes in devices and in files that any device may read."""
+        common = sorted(set(old.devices) & set(new.devices))
+        networks = frozenset(file.network for file in files if file.network)
+        shared = [file for file in files if not file.network]
+        if all(map(changes.changes_facts_alone, shared)):
+            facts = [one for file in shared for one, _ in changes.changed_facts(file, old, new)]
+            others = [name for name in common if name not in changed]
+            touched = sorted({*changed, *readers(old, others, {place(fact) for fact in facts})})
+        else:
+            touched = common
+        return cls(touched, [name for name in common if name not in touched] if networks else [], networks)
+
+    def predicted(self, side: Specs) -> Ledger:
+        """The predictions of a side within it. Raises RooflintError."""
+        works = [work for work in side.works if work.network in self.networks]
+        others = record((side.devices[name] for name in self.others), works, side.energies)
+        return Ledger.of((*side.ledger(self.devices).rows(), *others.rows()))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from pathlib import Path
 import pytest_rooflint
 import rooflint
 import rooflint_calibration
-from pytest_rooflint.mutation.dependencies import Name
 from pytest_rooflint.mutation.outcome import Baseline, Group, Outcome, groups, outcomes
+from pytest_rooflint.suite.dependencies import Name
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_atomically

@@ -11,9 +11,9 @@ from typing import Literal
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation, parse_expectation
 from pytest_rooflint.golden.kinds import Claim
-from pytest_rooflint.mutation.dependencies import Dependencies, Name, Place, place, tracked
 from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
 from pytest_rooflint.suite import world
+from pytest_rooflint.suite.dependencies import Dependencies, Name, Place, place, tracked
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.mutation.dependencies import tracked
+from pytest_rooflint.suite.dependencies import tracked
 from pytest_rooflint.suite.suite import Suite
 from rooflint.hardware.registry import PACKAGED, UnknownDeviceError
 

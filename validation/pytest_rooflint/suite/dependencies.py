@@ -70,20 +70,21 @@ class _TrackedHardware(Hardware):
     def of(cls, hardware: Hardware, dependencies: Dependencies) -> "_TrackedHardware":
         """A device that notes what is looked up."""
         own = {one.name: getattr(hardware, one.name) for one in fields(Hardware)}
-        points = {mode: _tracked(facts, dependencies) for mode, facts in hardware.operating_points.items()}
-        changed = {"facts": _tracked(hardware.facts, dependencies), "operating_points": points}
+        points = {mode: tracked_facts(facts, dependencies) for mode, facts in hardware.operating_points.items()}
+        changed = {"facts": tracked_facts(hardware.facts, dependencies), "operating_points": points}
         return cls(**{**own, **changed}, dependencies=dependencies)
 
     def _below(self, prefix: str) -> Facts:
         facts = _unread(self.facts)
         below = {path.removeprefix(prefix): fact for path, fact in facts.items() if path.startswith(prefix)}
-        return _tracked(below, self.dependencies)
+        return tracked_facts(below, self.dependencies)
 
     def _overlaid(self, facts: Facts, overlay: Facts) -> Facts:
-        return _tracked({**_unread(facts), **_unread(overlay)}, self.dependencies)
+        return tracked_facts({**_unread(facts), **_unread(overlay)}, self.dependencies)
 
 
-def _tracked(facts: Facts, dependencies: Dependencies) -> Facts:
+def tracked_facts(facts: Facts, dependencies: Dependencies) -> Facts:
+    """Facts that note each one that is looked up."""
     return _TrackedFacts(facts, dependencies.looked_up)
 
 
@@ -110,7 +111,7 @@ class TrackedRegistry(Registry):
         """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
         self.dependencies.names.add(("architecture", name))
         found = self.origin.architecture(name)
-        return replace(found, facts=_tracked(found.facts, self.dependencies))
+        return replace(found, facts=tracked_facts(found.facts, self.dependencies))
 
     def match(self, name: str) -> list[str]:
         """Ids that a person may mean. Names are not facts, so this reads none."""
