@@ -6,7 +6,7 @@ from pytest_rooflint.history.side import Specs
 from pytest_rooflint.suite.dependencies import Dependencies, Place, tracked_facts
 from rooflint.energy.model import Energies
 from rooflint.energy.power import survey
-from rooflint.prediction.ledger import Table, points, record
+from rooflint.prediction.ledger import Table, record
 from rooflint.workloads.workload import Workload
 
 
@@ -21,7 +21,7 @@ def readers(side: Specs, devices: Sequence[str], places: Collection[Place]) -> I
         noted = Dependencies()
         energies = Energies(side.energies.coefficients.through(lambda facts, noted=noted: tracked_facts(facts, noted)))
         record([side.devices[name]], works, energies)
-        for point in points(side.devices[name]):
+        for point in side.devices[name].points():
             survey(point, energies)
         if not noted.places.isdisjoint(places):
             yield name
