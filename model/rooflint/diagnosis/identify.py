@@ -466,6 +466,7 @@ def _and_others(explanations: list[Explanation]) -> str:
     if first.error == "another device":
         devices = {one.figure.hardware.id for one in rest if one.figure} - {first.figure.hardware.id}
         return f" (and of {len(devices)} more)" if devices else ""
-    others = dict.fromkeys(one.figure.says for one in rest if one.figure and one.figure.says != first.figure.says)
+    fitting = [one.figure for one in rest if one.figure and math.isclose(one.figure.value, one.target, rel_tol=1e-3)]
+    others = dict.fromkeys(figure.says for figure in fitting if figure.says != first.figure.says)
     own = first.text.startswith("is the ")
     return "".join(f", or the {says}" for says in list(others)[:2]) if own else ""

@@ -316,14 +316,16 @@ def test_figures_of_documents_are_known_errors_or_disputed(family):
 
 
 def test_a_text_names_the_figure_and_its_device(family):
-    def texts(text, quantity="peak", precision="int8"):
+    def texts(text, quantity="peak", precision="int8", **asked):
         found = Identifier(family.registry).explanations(
-            number(text, quantity), Asked(quantity, precision), ["acme/big"]
+            number(text, quantity), Asked(quantity, precision, **asked), ["acme/big"]
         )
         return [one.text for one in found]
 
     assert texts("27.03") == ["is the dense INT8 peak (tensor_core) of acme/elder, 27.03 TOP/s"]
     assert texts("64", "bandwidth", None)[0] == "is the bandwidth (hbm) of acme/elder, 64 GB/s (and of 1 more)"
+    # 1 GHz is the base clock; that it is also what the boost clock would be with another factor is no other name
+    assert texts("1000", "clock", None, subject="boost")[0] == "is the clock (base), 1 GHz"
     assert texts("16", "rate")[0] == "is the number of its SMs, 16"
     assert texts("32", "rate")[0] == "is 2 × the number of its SMs, 16"
     assert texts("38.9") == ["is 98.3 with two digits exchanged"]

@@ -102,7 +102,11 @@ def test_what_was_not_checked_is_one_line_for_each_reason(monkeypatch):
     other = replace(UNREAD, note="no column gives its precision")
     text = account.as_text([UNREAD, UNKNOWN, replace(UNKNOWN, line=9), other, replace(UNREAD, line=8)])
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert lines[:3] == ["unknown 'H9'", "unchecked '?' is not a number (2)", "no column gives its precision"]
+    assert lines[:3] == [
+        "unknown 'H9'",
+        "unchecked gpus.csv:5 '?' is not a number (2)",
+        "gpus.csv:5 no column gives its precision",
+    ]
     everything = account.as_text([RIGHT, UNREAD], everything=True)
     assert everything.index("gpus.csv:5") < everything.index("gpus.csv:3")  # worst first
     assert "unchecked" not in everything

@@ -182,6 +182,28 @@ def test_a_mapped_column_of_units_holds_for_its_row(audited):
     assert [one.status for one in audited(table, **{"in": "unit"})] == ["right", "right"]
 
 
+def test_a_column_called_unit_is_one_of_units_in_any_usual_spelling(audited):
+    table = "device,peak,precision,unit\nH100 SXM5,989,bf16,tflops\nT4,130,int8,TOPS\nA100,0.312,bf16,PFLOP/s\n"
+    findings = audited(table)
+    assert [(one.status, one.note) for one in findings] == [("right", "")] * 3
+
+
+def test_an_unknown_unit_of_a_row_is_said_with_what_was_expected(audited):
+    table = "device,peak,precision,u\nH100 SXM5,989,bf16,bananas\nT4,130,int8,GB/s\nA100,312 TFLOP/s,bf16,bananas\n"
+    findings = audited(table, u="unit")
+    assert [(one.line, one.status, one.note) for one in findings] == [
+        (2, "not checked", "unknown unit 'bananas'; want a unit such as TFLOP/s"),
+        (3, "not checked", "'GB/s' is not a unit of a peak; want a unit such as TOP/s"),
+        (4, "right", ""),  # the cell has its own
+    ]
+
+
+def test_the_unit_of_a_row_holds_for_the_columns_of_its_quantity(audited):
+    # 989 TFLOP/s and 80 GB, for which the unit of a rate is none, and 132 SM, which have none
+    table = "device,bf16,memory,sm_count,unit\nH100 SXM5,0.989,80,132,PFLOP/s\n"
+    assert [one.status for one in audited(table)] == ["right", "right", "right"]
+
+
 # ---- from figures to findings
 
 

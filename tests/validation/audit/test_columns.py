@@ -347,6 +347,11 @@ def test_a_unit_that_nobody_says_is_assumed_and_said(audited):
     assert (finding.status, finding.note) == ("right", "no unit given; taken as TFLOP/s")
 
 
+def test_a_bare_rate_of_integers_is_taken_to_be_in_ops(audited):
+    for table in ("device,int8\nT4,130\n", "device,precision,peak\nT4,int8,130\n"):
+        assert only(audited(table)).note == "no unit given; taken as TOP/s"
+
+
 @pytest.mark.parametrize("text", ["n/a", "-", "nan", "inf", "0", "-5", "989 bananas", "312 W", "1e999"])
 def test_what_is_no_number_of_the_quantity_is_not_checked_and_says_why(audited, text):
     with pytest.raises(NumberError):

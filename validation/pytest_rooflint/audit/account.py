@@ -165,9 +165,12 @@ def _unknown(findings: Sequence[Finding]) -> str:
 
 
 def _unchecked(findings: Sequence[Finding]) -> Iterator[str]:
-    notes = Counter(finding.note for finding in findings if finding.status == "not checked")
+    unchecked = [finding for finding in findings if finding.status == "not checked"]
+    notes = Counter(finding.note for finding in unchecked)
+    places = {finding.note: finding.place for finding in reversed(unchecked)}
     for position, (note, number) in enumerate(notes.items()):
-        yield line_of("unchecked" if not position else "", f"{note} ({number})" if number > 1 else note)
+        text = f"{places[note]}  {note}"
+        yield line_of("unchecked" if not position else "", f"{text} ({number})" if number > 1 else text)
 
 
 # ---- for programs

@@ -13,6 +13,7 @@ from pytest_rooflint.audit.columns import (
     NumberError,
     columns,
     is_about_nothing,
+    is_unit_of,
     parts,
     printed,
     said_precision,
@@ -121,13 +122,15 @@ class Auditor:
         plain, sparse = _without_sparsity(named.text)
         context = _context(row, known)
         context = context if sparse is None else replace(context, sparse=sparse)
+        of_unit = _of_unit(context.unit, row, known)
         meaning = self.designations.meaning(plain)
         for name, column in known.items():
             if column.role in QUANTITIES and name in row:
                 for text, sparse in parts(row[name].text):
                     own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
                     own = replace(own, vector=True) if any(other in row for other in own.beside) else own
-                    yield self._figure(Cell(text, row[name].line), own, context, named.text, meaning, file)
+                    stated = context if name in of_unit else replace(context, unit=None)
+                    yield self._figure(Cell(text, row[name].line), own, stated, named.text, meaning, file)
 
     def _figure(
         self, cell: Cell, column: Column, row: Column, name: str, meaning: Meaning, file: Path
@@ -138,7 +141,7 @@ class Auditor:
             column.role, merged.precision, column.subject, merged.vector, merged.sparse, meaning.part, meaning.times
         )
         try:
-            number, assumed = printed(cell.text, column, row.unit)
+            number, assumed = printed(cell.text, merged, row.unit)
         except NumberError as error:
             return _unread(cell, column, name, asked, str(error), file)
         if rated and merged.precision is None:
@@ -372,6 +375,16 @@ def _context(row: Row, known: Mapping[str, Column]) -> Column:
         if column.role == "unit":
             context = replace(context, unit=row[name].text)
     return context
+
+
+def _of_unit(unit: str | None, row: Row, known: Mapping[str, Column]) -> list[str]:
+    """Columns that the unit of a row holds for: those of its quantity, else all that have a unit and do not say it."""
+    bare = [
+        name
+        for name, column in known.items()
+        if unit and name in row and column.role in QUANTITIES and column.role != "count" and not column.unit
+    ]
+    return [name for name in bare if is_unit_of(str(unit), known[name].role)] or bare
 
 
 def _merged(column: Column, row: Column) -> Column:

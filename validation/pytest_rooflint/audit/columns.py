@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.precision import PRECISIONS
+from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import UnitError, last_digit, parse_unit
 from rooflint.diagnosis.figures import QUANTITIES, Printed
 
@@ -192,18 +192,27 @@ def guessed(name: str) -> Column | None:
     unit = _unit(name, words)
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
-    if words and words[0] in _DEVICE and len(words) <= 2 and set(words) <= {*_DEVICE, "id"}:
-        return Column(name, "device")
-    if words and words[-1] in ("precision", "dtype", "datatype", "format"):
-        return Column(name, "precision")
-    if {"sparsity", "sparse"} & set(words) and not unit and not _precision(words) and "peak" not in words:
-        return Column(name, "sparsity")
+    if about_row := _about_row(words, unit):
+        return Column(name, about_row)
     role = _role(words, title, unit)
     if role is None:
         return None
     column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     return column if role != "count" or column.subject else None
+
+
+def _about_row(words: list[str], unit: str | None) -> str | None:
+    """The role of a column that says something about its row: device, precision, unit or sparsity."""
+    if words and words[0] in _DEVICE and len(words) <= 2 and set(words) <= {*_DEVICE, "id"}:
+        return "device"
+    if words and words[-1] in ("precision", "dtype", "datatype", "format"):
+        return "precision"
+    if words == ["unit"]:
+        return "unit"
+    if {"sparsity", "sparse"} & set(words) and not unit and not _precision(words) and "peak" not in words:
+        return "sparsity"
+    return None
 
 
 def _role(words: list[str], title: str, unit: str | None) -> str | None:
@@ -352,8 +361,19 @@ def _plain(text: str) -> tuple[str, bool | None]:
     return _AROUND.sub("", _REMARK.sub("", plain).strip()).strip(), sparse
 
 
+def is_unit_of(text: str, quantity: str) -> bool:
+    """Whether a text is a unit of a quantity, in any spelling that tables use."""
+    try:
+        return parse_unit(_spelt(text))[1] == QUANTITIES[quantity]
+    except UnitError:
+        return False
+
+
 def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
-    """The number of a cell in base units, and the unit if it had to be assumed. Raises NumberError."""
+    """The number of a cell in base units, and the unit if it had to be assumed.
+
+    `unit` is that of the row, for a cell and a column without one. Raises NumberError.
+    """
     match = _CELL.fullmatch(_plain(text)[0])
     if not match:
         comma = "; write a decimal point" if re.fullmatch(r"\d+,\d+", text.strip()) else ""
@@ -367,11 +387,17 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
         value, step = value * times, step * times
     if not (math.isfinite(value) and value > 0):
         raise NumberError(f"'{text}' is not a positive finite number")
-    printed = _spelt(own) or (None if column.role in _BASES and value >= BASE else column.unit or unit)
-    likely = next(unit for largest, unit in _BARE[column.role] if value < largest)
-    assumed = None if printed or column.role == "count" else likely
-    factor = _factor(printed or assumed or "", column)
+    stated = own or (None if column.role in _BASES and value >= BASE else column.unit or unit)
+    likely = _likely(column, value)
+    factor = _factor(stated or likely, column.role, likely)
+    assumed = None if stated or column.role == "count" else likely
     return Printed(value * factor, step * factor, text), assumed
+
+
+def _likely(column: Column, value: float) -> str:
+    """The unit that a bare number is taken to be in; rates of integers are in OP/s."""
+    likely = next(unit for largest, unit in _BARE[column.role] if value < largest)
+    return likely.replace("FLOP/s", rate_unit(column.precision)) if column.precision in PRECISIONS else likely
 
 
 def _step(number: str) -> float:
@@ -382,20 +408,20 @@ def _step(number: str) -> float:
     return last_digit(f"{whole}.{kept}{exponent_sign}{exponent}" if kept else f"{whole}{exponent_sign}{exponent}")
 
 
-def _spelt(text: str) -> str | None:
-    if not text:
-        return None
-    if text.lower() in UNIT_WORDS:
-        return UNIT_WORDS[text.lower()]
+def _spelt(text: str) -> str:
+    """A unit as `rooflint.base.units` spells it; other texts as they are."""
+    return UNIT_WORDS.get(text.lower(), text)
+
+
+def _factor(unit: str, quantity: str, likely: str) -> float:
+    """Factor of a unit to base units; `likely` is the example of a unit that would be valid. Raises NumberError."""
+    if not unit:
+        return 1.0
+    wish = f"want a unit such as {likely}" if likely else f"a {quantity} has none"
     try:
-        parse_unit(text)
+        factor, dimension = parse_unit(_spelt(unit))
     except UnitError as error:
-        raise NumberError(str(error)) from error
-    return text
-
-
-def _factor(unit: str, column: Column) -> float:
-    factor, dimension = parse_unit(unit) if unit else (1.0, QUANTITIES["count"])
-    if dimension != QUANTITIES[column.role]:
-        raise NumberError(f"'{unit}' is not a unit of a {column.role}")
+        raise NumberError(f"{error}; {wish}") from error
+    if dimension != QUANTITIES[quantity]:
+        raise NumberError(f"'{unit}' is not a unit of a {quantity}; {wish}")
     return factor
