@@ -287,6 +287,7 @@ def _shown(text):
     return parse_quantity(text).value
 
 
+@pytest.mark.slow
 @given(st.sampled_from(RATES), st.sampled_from([1 / 16, 1 / 8, 1 / 4, 1 / 2, 2, 4, 8]))
 def test_causes_are_few_ranked_distinct_and_the_same_each_time(rate, factor):
     device, unit, precision = found(rate)

@@ -227,6 +227,7 @@ def test_no_op_beats_the_roofline(work, chip, gap_s):
     assert found.roofline_s == pytest.approx(plain.work_s, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resource", RESOURCES)
 @given(work=TABLES, chip=ANY_CHIP, factor=st.floats(1.0, 4.0), gap_s=GAPS)
 def test_more_of_a_resource_takes_no_longer(resource, work, chip, factor, gap_s):
@@ -301,6 +302,7 @@ def test_every_gpu_is_on_silicon_or_says_what_it_lacks():
         assert (found.fidelity == "silicon") != lacks, device.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launch", ["stream", "graph", FREE])
 @pytest.mark.parametrize("fuse", [False, True])
 def test_no_network_on_a_gpu_beats_its_roofline(launch, fuse):

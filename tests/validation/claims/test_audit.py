@@ -85,6 +85,7 @@ def test_a_strict_claim_leaves_nothing_open(table):
     assert "no spec named 'Frobnicator'" in message
 
 
+@pytest.mark.slow
 def test_the_projects_own_golden_files_tell_a_dispute_from_an_error(table):
     repository = table("device,int8_tops\nacme/x1,200\n")
     assert judged(repository)[0] == 1

@@ -156,6 +156,7 @@ def _energy_claims(suite):
     return [claim for claim in suite.claims() if claim.kind == "energy_per"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [8, 1 / 8, 16, 1 / 16], ids=["times-8", "over-8", "times-16", "over-16"])
 def test_a_slip_of_8_or_16_on_any_claimed_coefficient_turns_a_shipped_claim_red(shipped_suite, factor):
     claims = _energy_claims(shipped_suite)

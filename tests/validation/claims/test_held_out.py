@@ -45,6 +45,7 @@ def machines(monkeypatch):
 # ---- a family that was left out
 
 
+@pytest.mark.slow
 def test_an_error_within_its_bounds_passes_and_one_beyond_them_fails(machines, verdict):
     machines(1 / 1.08)  # predicted 8 % too long, all alike
     found = verdict("prediction: gemm hopper all, error: 8.1 %, bias: 8.1 %")

@@ -98,6 +98,7 @@ def because(text):
     return " ".join(text.partition("because")[2].split())
 
 
+@pytest.mark.slow
 def test_an_l2_reach_halved_is_memory_that_is_too_slow_and_the_constant_is_named(planted):
     verdict = planted("gemm ada all, error: 6 %, bias: 6 %", wrong=constant("constants", "l2_reach", 0.5))
     text = verdict.text()

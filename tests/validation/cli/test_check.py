@@ -57,6 +57,7 @@ def test_a_red_suite_ends_with_one_and_is_rendered_too(tiny, red):
     assert "peak-mac_array-int8" in (out / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_folders_of_another_project_are_checked_from_here(tiny, tmp_path_factory, red):
     tiny.edit("golden/x1.yaml", "count: core, expect: 4", "count: core, expect: 5")
     here = tmp_path_factory.mktemp("here")
@@ -135,6 +136,7 @@ def test_evidence_of_an_earlier_run_is_not_rendered_as_if_it_were_this_ones(tiny
     assert not (tiny.root / "reports/out/evidence.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "project",
     [
@@ -163,6 +165,7 @@ def test_folders_may_be_written_as_one_text_as_pytest_allows(tiny):
     assert "9 passed" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -43,6 +43,7 @@ def test_nothing_moved_is_one_sentence(acme):
     assert " ".join(run("HEAD").split()) == message.format(f"({head})").strip()
 
 
+@pytest.mark.slow
 def test_without_a_name_it_starts_where_the_branch_left_the_default_one(acme):
     # main: one, two; a branch from one with another clock
     git(acme.root, "checkout", "-q", "-b", "side", "HEAD^")
@@ -74,6 +75,7 @@ def test_markdown_has_what_changed_and_the_moves(acme):
     assert "| device | quantity | moved | of | factor | together |" in text
 
 
+@pytest.mark.slow
 def test_the_suffix_of_the_file_names_the_format(acme):
     assert run("HEAD^", "-o", "out/moved.json") == ""
     assert json.loads(acme.read("out/moved.json"))["schema"] == "rooflint-delta/2"
@@ -85,6 +87,7 @@ def test_the_suffix_of_the_file_names_the_format(acme):
         run("HEAD^", "-f", "md", "-o", "specs/hardware")
 
 
+@pytest.mark.slow
 def test_it_fails_only_where_it_is_asked_to(acme):
     def status(*arguments: str) -> int:
         return CliRunner().invoke(app, ["diff", *arguments]).exit_code
@@ -96,6 +99,7 @@ def test_it_fails_only_where_it_is_asked_to(acme):
     assert status("HEAD", "HEAD^", "--fail-over", "1.5") == 1  # upwards as well as downwards
 
 
+@pytest.mark.slow
 def test_many_moves_are_cut_unless_all_are_asked_for(acme, monkeypatch):
     monkeypatch.setattr("pytest_rooflint.history.summary.MOST", 1)
     assert "more (--all)" in run("HEAD^")
@@ -142,6 +146,7 @@ def test_a_ledger_that_cannot_be_is_one_sentence(acme):
         run("nowhere.csv.gz")
 
 
+@pytest.mark.slow
 def test_check_puts_what_moved_into_evidence_and_report_also_when_all_is_green(acme):
     git(acme.root, "checkout", "-q", "HEAD^")
     acme.edit(X1, "capacity: [8 GB", "capacity: [16 GB")
@@ -154,6 +159,7 @@ def test_check_puts_what_moved_into_evidence_and_report_also_when_all_is_green(a
     assert "moved" in acme.read("reports/out/summary.md")
 
 
+@pytest.mark.slow
 def test_check_against_a_revision_that_does_not_exist_is_red_and_says_so(acme):
     git(acme.root, "checkout", "-q", "HEAD^")
     result = acme.script("rooflint", "check", "--against", "nowhere")
@@ -368,7 +374,6 @@ def test_the_score_is_added_to_evidence_and_nothing_else_changes(small, mutate):
         (["--only=nobody/*"], r"--only: no device or architecture matches 'nobody/\*'"),
         (["--class=typo"], r"--class: unknown 'typo' \(known: sparse-for-dense, "),
         (["--survivors=few"], "--survivors: want a number or all, found 'few'"),
-        (["--golden=nowhere"], "nowhere: want a folder, found none"),
         (["--evidence=nowhere.json"], r"nowhere\.json: want the evidence of a run to add to: "),
     ],
 )
@@ -402,6 +407,7 @@ def test_a_floor_that_is_none_is_refused_with_its_line(small, mutate):
 # ---- as a program
 
 
+@pytest.mark.slow
 def test_the_same_is_found_on_any_number_of_cores(small):
     two = small.read(SPEC).replace("X1", "X2")
     small.write("specs/hardware/acme/x2.yaml", two)
@@ -424,6 +430,7 @@ def test_a_red_suite_ends_with_two_and_one_sentence(small):
     assert not (small.root / ".rooflint").exists()
 
 
+@pytest.mark.slow
 def test_check_puts_the_score_into_its_evidence_and_its_report(tiny):
     result = tiny.script("rooflint", "check", "--mutate", "--report", "--", "-p", "no:hypothesispytest")
     assert result.returncode == 0, result.stdout + result.stderr
@@ -432,6 +439,7 @@ def test_check_puts_the_score_into_its_evidence_and_its_report(tiny):
     assert "a score of <b>100 %</b>" in tiny.read("reports/out/report.html")
 
 
+@pytest.mark.slow
 def test_check_is_red_below_the_floor_and_reports_all_the_same(tiny):
     tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 102.4 GB/s ± 4 %, why: measured}")
     tiny.edit(GOLDEN, BREAKPOINT, "")

@@ -163,6 +163,7 @@ def test_the_shipped_single_files_validate(validators, name):
     assert errors(validators[name], SPECS / f"{name}.yaml") == []
 
 
+@pytest.mark.slow
 def test_every_shipped_golden_file_validates(validators):
     tables = set((ROOT / "golden" / PUBLISHED).glob("*.yaml"))
     files = {*(ROOT / "golden").rglob("*.yaml"), *(TINY / "golden").rglob("*.yaml")} - tables

@@ -227,6 +227,7 @@ def test_the_order_in_which_workers_report_does_not_matter(full, red_run, monkey
     assert built(rows) == built(rows[::-1])
 
 
+@pytest.mark.slow
 def test_two_workers_leave_the_evidence_of_one_process_but_for_times(tiny):
     tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read("specs/hardware/acme/x1.yaml"))
@@ -246,6 +247,7 @@ def test_two_workers_leave_the_evidence_of_one_process_but_for_times(tiny):
     assert one == two
 
 
+@pytest.mark.slow
 def test_a_run_with_a_worker_in_which_everything_was_skipped_is_red(tiny):
     text = tiny.read("specs/hardware/acme/x1.yaml")
     rates = "    macs_per_clock: {int8: [4096 MAC, brief, p. 2], fp16: [1024 MAC, brief, p. 2]}\n"

@@ -188,6 +188,7 @@ def test_a_claim_that_fails_without_a_figure_is_counted_as_one_that_does_not_hol
     assert (told["scores"], told["densities"]) == ([], [])
 
 
+@pytest.mark.slow
 def test_what_is_not_known_speaks_of_the_devices_of_the_suite(machines, found):
     unknown = found()[0]["not_known"]
     assert unknown["gpus"] == [{"why": "lacks the fact 'tdp': rated power", "devices": ["nvidia/gh200-144gb"]}]

@@ -60,7 +60,8 @@ def test_one_table_has_an_op_of_each_kind(shipped):
     assert set(kinds) == {op.kind for one in shipped.works for op in one.work.rows()}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
 def test_whatever_a_coefficient_moves_has_looked_it_up(shipped, seed):
     coefficients = shipped.energies.coefficients
     random_ = random.Random(seed)

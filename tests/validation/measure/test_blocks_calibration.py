@@ -131,6 +131,7 @@ def test_nothing_in_n_leaves_three_in_n_possible():
 # ---------------------------------------------------------------------------------------------------------- recorded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
 def test_on_recorded_blocks_equal_versions_are_rarely_called_different(name):
     found = calibrate(recorded(name))
@@ -138,6 +139,7 @@ def test_on_recorded_blocks_equal_versions_are_rarely_called_different(name):
     assert found.in_order.false_positives / found.in_order.comparisons <= FALSE_POSITIVES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUIET)
 def test_on_recorded_blocks_of_calls_that_leave_memory_alone_five_per_cent_is_found(name):
     found = calibrate(recorded(name))

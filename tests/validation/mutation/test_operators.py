@@ -62,6 +62,7 @@ def test_what_a_vendor_does_not_disclose_is_no_figure(specs):
     assert not any(name.startswith("peak") for name in found)
 
 
+@pytest.mark.slow
 def test_twice_a_fact_moves_some_figure_unless_it_is_the_process_or_the_year():
     registry = Registry()
     for name in registry.ids():
@@ -73,6 +74,7 @@ def test_twice_a_fact_moves_some_figure_unless_it_is_the_process_or_the_year():
             assert bool(moved) is (path not in ("process", "launched")), f"{name} {path}"
 
 
+@pytest.mark.slow
 def test_a_fact_stands_in_a_figure_at_most_once():
     # what makes doubling a fact tell for every other value: each figure goes with it, against it, or not at all
     registry = Registry()
@@ -282,6 +284,7 @@ def shipped():
         yield from ((fact, die) for fact in die.facts.values())
 
 
+@pytest.mark.slow
 def test_slips_of_shipped_facts_are_other_values_each_once_in_the_same_order_each_time():
     count = 0
     for fact, hardware in shipped():
@@ -296,6 +299,7 @@ def test_slips_of_shipped_facts_are_other_values_each_once_in_the_same_order_eac
     assert mutations(fact, hardware, REGISTRY) == mutations(fact, hardware, Registry())
 
 
+@pytest.mark.slow
 def test_every_class_occurs_among_the_shipped_facts():
     found = {
         mutation.operator for fact, hardware in shipped() for mutation in mutations(fact, hardware, REGISTRY).accepted

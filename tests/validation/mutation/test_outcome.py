@@ -119,6 +119,7 @@ def test_a_network_that_would_run_elsewhere_is_noticed_by_what_it_is_bound_by(sm
     assert outcome(BUS, "2048 bit").killed_by.startswith(f"{GOLDEN}::bound-acme/x1")
 
 
+@pytest.mark.slow
 def test_a_replay_neither_backs_nor_kills(shipped_suite):
     assert any(claim.is_replay for claim in shipped_suite.claims())
     assert not any(judged.claim.is_replay for judged in Baseline.of(shipped_suite).claims)
@@ -219,6 +220,7 @@ def moves(one, two):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_the_fate_of_a_mutant_is_what_asking_every_claim_on_a_copy_of_every_device_says(shipped, seed):
     baseline, all_groups = shipped

@@ -109,6 +109,7 @@ def test_from_a_folder_below_the_patch_lies_at_the_root_and_applies_there(tiny, 
     assert git(tiny.root, "apply", "--check", PATCH).stderr == ""
 
 
+@pytest.mark.slow
 def test_workers_propose_what_one_process_proposes(tiny):
     pytest.importorskip("xdist")
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 ORIN = "golden/peaks/nvidia/jetson-agx-orin-64gb.yaml"
 ORIN_SPEC = "specs/hardware/nvidia/jetson-agx-orin-64gb.yaml"

@@ -288,6 +288,7 @@ def test_a_selection_that_leaves_nothing(tiny, argument):
     assert tiny.run(argument).ret in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.TESTS_FAILED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_a_golden_folder_that_is_passed_by_while_other_tests_pass(tiny, workers):
     tiny.write("test_own.py", "def test_own():\n    pass\n")
@@ -330,6 +331,7 @@ def test_a_claim_that_a_conftest_skips_which_pytest_counts_as_green(tiny, part):
     assert "skipped by a mark or a hook; excuse a claim in its golden file" in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_a_red_claim_that_a_conftest_expects_to_fail(tiny, workers):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")

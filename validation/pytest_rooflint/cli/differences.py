@@ -180,9 +180,6 @@ def mutate(
 
 
 def _suite(golden: list[Path] | None, specs: list[Path] | None) -> Suite:
-    given = [*(golden or ()), *(specs or ())]
-    if missing := [folder for folder in given if not folder.is_dir()]:
-        raise RooflintError(f"{missing[0]}: want a folder, found none")
     roots = [folder.resolve() for folder in golden or configured("rooflint_golden")]
     if not roots:
         raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
