@@ -42,3 +42,9 @@ def test_the_rows_that_the_page_on_growing_shows_stand_in_the_source():
     lines = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
     assert len(lines) > 8
     assert [line for line in lines if line not in sources] == []
+
+
+def test_the_files_that_tox_names_are_there():
+    named = re.findall(r"\b(?:tests|golden|validation|docs)/[\w/.]+", (ROOT / "tox.ini").read_text(encoding="utf-8"))
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists()] == []
