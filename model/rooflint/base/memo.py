@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 S = TypeVar("S")
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_MISSING = object()
 
 
 def known(owner: object, method: str) -> dict[tuple[Any, ...], Any]:
@@ -22,9 +24,9 @@ def memoised(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, 
     def once(self: S, /, *arguments: P.args, **named: P.kwargs) -> R:
         results = known(self, method.__name__)
         key = (*arguments, *named.items())
-        if key not in results:
-            results[key] = method(self, *arguments, **named)
-        result: R = results[key]
-        return result
+        result = results.get(key, _MISSING)
+        if result is _MISSING:
+            result = results[key] = method(self, *arguments, **named)
+        return cast(R, result)
 
     return once

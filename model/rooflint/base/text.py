@@ -29,6 +29,8 @@ def row(label: str, value: str, more: str = "") -> str:
 def wrapped(text: str, head: str, indent: int) -> str:
     """Lines of the terminal's width; paths and ids are not broken."""
     width = max(80, shutil.get_terminal_size((110, 24)).columns)
+    if text.strip() and text.isprintable() and len(head) + len(text) <= width:  # most lines are short
+        return f"{head}{text}".rstrip()
     wrapper = textwrap.TextWrapper(width, initial_indent=head, subsequent_indent=" " * indent)
     wrapper.break_long_words = wrapper.break_on_hyphens = False
     return wrapper.fill(text).rstrip()

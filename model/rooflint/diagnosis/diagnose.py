@@ -24,7 +24,8 @@ from rooflint.diagnosis.candidate_causes import (
 )
 from rooflint.diagnosis.causes import PREFIX, Case, Cause, Span, conventions, counted_twice, ratio_text
 from rooflint.diagnosis.figures import Printed
-from rooflint.diagnosis.identify import Asked, Identifier
+from rooflint.diagnosis.identify import Identifier
+from rooflint.diagnosis.labels import Asked
 
 __all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
 

@@ -7,6 +7,7 @@ A peak, a bandwidth, a capacity, a power, a count, a bus, a clock, a rate per cl
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from rooflint.base import units
 from rooflint.base.facts import Fact, Factor, Ladder
@@ -31,7 +32,7 @@ QUANTITIES: dict[str, units.Dimension] = {
 MATRIX_CIRCUITS = frozenset({"tensor_core", "systolic_mac", "domain_flow"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Figure:
     """One number of one device."""
 
@@ -55,7 +56,7 @@ class Figure:
     dispute: str | None = None
     """Why that document and the derivation disagree, where they do."""
 
-    @property
+    @cached_property
     def value(self) -> float:
         """In base units of its quantity."""
         return sum(ladder.result for ladder in self.ladders)
@@ -233,6 +234,12 @@ class Printed:
         if 0 <= target - self.value < step and off <= COARSE * target:  # cut
             return True
         return target > 0 and math.isclose(float(f"{target:.2e}"), self.value, rel_tol=1e-9)  # zeros are no digits
+
+    def span(self, floor: float = FLOOR) -> tuple[float, float]:
+        """The smallest and the largest figure that it may be near to: a wide range, to look candidates up by."""
+        share = max(floor, self.step / self.value, 6e-3)
+        high = self.value / (1 - share) if share < 1 else math.inf
+        return self.value / (1 + share) * (1 - 1e-6), high * (1 + 1e-6)
 
     def is_rounded(self, target: float) -> bool:
         """Whether it is that figure in two significant digits: 1300 for 1307, 2000 for 2039."""

@@ -6,6 +6,7 @@ candidate explanations, simplest first; none where nothing known gives the numbe
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,15 +25,10 @@ from rooflint.diagnosis.figures import (
     Printed,
     figures,
 )
-from rooflint.hardware.device import Hardware, UnsupportedError
+from rooflint.diagnosis.labels import ALSO, Asked, of_main_memory, peaks, relation
+from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import required
 from rooflint.hardware.registry import Registry
-
-#: Precisions that vendors quote for vector lanes and for matrix units side by side; either may stand in a table.
-WIDE = frozenset({"fp64", "fp32", "int32", "int16"})
-
-#: Peaks that are printed under the plain name: FP16 of a GeForce may accumulate in FP16.
-ALSO = {"fp16": ("fp16", "fp16_acc16"), "fp8": ("fp8", "fp8_acc16")}
 
 MOST = 5
 JOINED = 0.25
@@ -63,22 +59,23 @@ WILD = frozenset({"power of two", "decimal point"})
 _FARTHEST = {"peak": 2.2, "bandwidth": 1.6}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The label of a number: what it claims to be."""
+@dataclass(frozen=True)
+class _Candidates:
+    """Explanations, looked up by the value that they predict: few of many are near a number."""
 
-    quantity: str
-    """A key of `rooflint.diagnosis.figures.QUANTITIES`."""
-    precision: str | None = None
-    subject: str | None = None
-    """A group or unit that is counted, a clock; None where the quantity says it all."""
-    vector: bool | None = None
-    """Whether it is labelled as of vector lanes (True) or matrix units (False)."""
-    sparse: bool | None = None
-    """Whether it is labelled as sparse; None without a label, which means dense."""
-    part: str | None = None
-    times: int = 1
-    """How many devices it is of."""
+    explanations: Sequence[Explanation]
+
+    @cached_property
+    def _order(self) -> list[int]:
+        return sorted(range(len(self.explanations)), key=lambda position: self.explanations[position].target)
+
+    @cached_property
+    def _targets(self) -> list[float]:
+        return [self.explanations[position].target for position in self._order]
+
+    def between(self, low: float, high: float) -> list[int]:
+        """Positions of the explanations that predict a value in a range, in their own order."""
+        return sorted(self._order[bisect_left(self._targets, low) : bisect_right(self._targets, high)])
 
 
 @dataclass(frozen=True)
@@ -96,14 +93,15 @@ class Identifier:
         """All figures of a device."""
         return (*figures(self.registry.get(device)), *self.printed.get(device, ()))
 
+    @memoised
     def fitting(self, asked: Asked, device: str) -> list[Figure]:
         """The figures of a device that are what is asked for; several where the field uses one word for them."""
         alike = [one for one in self.of(device) if one.quantity == asked.quantity and one.mode is None]
         alike = [one for one in alike if one.part == asked.part]
         if asked.quantity in ("peak", "rate"):
-            return _peaks(asked, alike)
+            return peaks(asked, alike)
         if asked.quantity in ("bandwidth", "bus", "capacity"):
-            return _main(alike, self.registry.get(device))
+            return of_main_memory(alike, self.registry.get(device))
         if asked.quantity == "tdp":
             return [one for one in alike if one.subject in ("rated", "peak")]
         return [one for one in alike if asked.subject in (None, one.subject)]
@@ -126,27 +124,38 @@ class Identifier:
         fitting = self.fitting(asked, device)
         # a number that is almost right is told apart by its digits only
         near = FLOOR if any(printed.is_near(one.value, COARSE) for one in fitting) else NEARLY
-        singles = self._singles(asked, device, tuple(meant))
-        yield from (_rated(printed, one) for one in singles if _hits(printed, one, near))
-        for position, figure in enumerate(fitting):
-            for one in self._distorted(figure, asked, first=not position):
-                if printed.is_near(one.target, _reach(printed, one, near)):
-                    yield _rated(printed, one)
+        low, high = printed.span(near)
+        singles = self._singles(replace(asked, times=1), device, tuple(meant))
+        for one in (singles.explanations[position] for position in singles.between(low, high)):
+            if _hits(printed, one, near):
+                yield _rated(printed, one)
+        distorted = self._distorted(asked, device)
+        for one in (distorted.explanations[position] for position in distorted.between(low, high)):
+            if printed.is_near(one.target, _reach(printed, one, near)):
+                yield _rated(printed, one)
         precise = printed.step <= FEW * printed.value  # two digits fit too many pairs, save with what is known
-        for one in singles:
-            for distortion in _distortions(asked) if precise else _of_several(asked):
-                if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
-                    yield _rated(printed, _joined(one, distortion))
+        yield from _pairs(printed, singles, list(_distortions(asked) if precise else _of_several(asked)))
 
     @memoised
-    def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> list[Explanation]:
+    def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> _Candidates:
         """What each single error would give; the same for every number with that label."""
         fitting = self.fitting(asked, device)
         own = [*self._refuted(asked, device), *self._own(asked, device, fitting)]
-        return [*own, *self._foreign(asked, device, meant), *self._substituted(fitting)]
+        return _Candidates([*own, *self._foreign(asked, device, meant), *self._substituted(fitting)])
 
-    def _distorted(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Explanation]:
-        """The figure after each error of known factor; wild ones are tried on the first figure only."""
+    @memoised
+    def _distorted(self, asked: Asked, device: str) -> _Candidates:
+        """The fitting figures after each error of known factor; wild ones are tried on the first figure only."""
+        fitting = self.fitting(asked, device)
+        return _Candidates(
+            [
+                one
+                for place, figure in enumerate(fitting)
+                for one in self._distortions_of(figure, asked, first=not place)
+            ]
+        )
+
+    def _distortions_of(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Explanation]:
         own = (*_of_parts(figure, asked), *self._accumulation(figure, asked))
         for distortion in (*_distortions(asked), *own):
             if first or distortion.name not in WILD:
@@ -167,7 +176,7 @@ class Identifier:
     def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Explanation]:
         own = set(map(id, fitting))
         for figure in self.of(device):
-            if id(figure) not in own and (known := _relation(asked, figure)):
+            if id(figure) not in own and (known := relation(asked, figure)):
                 error, cost = known
                 cost += DISPUTED if figure.dispute else 0.0
                 yield Explanation(error, f"is the {figure.says}, {figure.shown()}", figure.value, cost, figure)
@@ -193,24 +202,38 @@ class Identifier:
                 yield Explanation("another rate", text, figure.value / 2, 1.6, figure)
 
     def _foreign(self, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Explanation]:
-        own = self.registry.get(device)
-        for other in self._readable:
-            distance = _distance(own, other)
-            if other.id not in meant and other.kind == own.kind and distance <= _FARTHEST.get(asked.quantity, NEAR):
-                yield from self._of_other(asked, other, distance)
+        for other, distance in self._others(device):
+            if other not in meant and distance <= _FARTHEST.get(asked.quantity, NEAR):
+                yield from (_priced(one, distance + one.cost) for one in self._usual(asked, other))
+                if asked.quantity == "peak" and distance <= NEAR:
+                    yield from (_priced(one, distance + one.cost + JOINED) for one in self._unusual(asked, other))
 
-    def _of_other(self, asked: Asked, other: Hardware, cost: float) -> Iterator[Explanation]:
-        fitting = self.fitting(asked, other.id)
-        for position, figure in enumerate(fitting):
-            yield _foreign_explanation("another device", figure, cost + (SECOND if position else 0.0))
-        if asked.quantity != "peak" or cost > NEAR:
-            return
-        own = set(map(id, fitting))
-        for figure in self.of(other.id):
-            known = _relation(asked, figure)
-            if known and id(figure) not in own and figure.mode is None and figure.part is None:
-                error, more = known
-                yield _foreign_explanation(f"another device + {error}", figure, cost + more + JOINED)
+    @memoised
+    def _others(self, device: str) -> list[tuple[str, float]]:
+        """Ids of the other devices of the same kind, each with its distance."""
+        own = self.registry.get(device)
+        return [(other.id, _distance(own, other)) for other in self._readable if other.kind == own.kind]
+
+    @memoised
+    def _usual(self, asked: Asked, other: str) -> list[Explanation]:
+        """The figures of another device that are what is asked for; their cost is beside its distance."""
+        return [
+            _foreign_explanation("another device", figure, SECOND if position else 0.0)
+            for position, figure in enumerate(self.fitting(asked, other))
+        ]
+
+    @memoised
+    def _unusual(self, asked: Asked, other: str) -> list[Explanation]:
+        """The figures of another device that a second error takes for what is asked; cost as in `_usual`."""
+        fitting = set(map(id, self.fitting(asked, other)))
+        return [
+            _foreign_explanation(f"another device + {known[0]}", figure, known[1])
+            for figure in self.of(other)
+            if (known := relation(asked, figure))
+            and id(figure) not in fitting
+            and figure.mode is None
+            and figure.part is None
+        ]
 
     def _substituted(self, fitting: Iterable[Figure]) -> Iterator[Explanation]:
         """The same derivation with one factor of it taken from somewhere else."""
@@ -291,72 +314,6 @@ def _loosely(figure: Figure) -> float | None:
     return (figure.value / share if "GiB" in display else figure.value * share) if display else None
 
 
-def _peaks(asked: Asked, alike: list[Figure]) -> list[Figure]:
-    """Peaks of a precision: of all units where the field quotes them side by side, else of the fastest."""
-    names = ALSO.get(str(asked.precision), (asked.precision,))
-    sparse = bool(asked.sparse)
-    found = [one for one in alike if one.precision in names and one.sparse == sparse]
-    if asked.vector is not None:
-        found = [one for one in found if one.is_matrix != asked.vector]
-    if asked.subject:
-        found = [one for one in found if one.unit == asked.subject]
-    if asked.vector is not None or asked.precision in WIDE or asked.quantity == "rate":
-        return found
-    matrix = [one for one in found if one.is_matrix and " + " not in str(one.unit)]
-    if matrix:
-        return [
-            *sorted(matrix, key=lambda one: (one.printed is not None, -one.value)),
-            *(one for one in found if " + " in str(one.unit)),
-        ]
-    best = max((one.value for one in found), default=0.0)
-    return [one for one in found if one.value == best]
-
-
-def _main(alike: list[Figure], hardware: Hardware) -> list[Figure]:
-    """Of the memory that a network streams from; a device with several may be quoted with any."""
-    try:
-        main = hardware.main_memory().name
-    except UnsupportedError:  # no bandwidth is known: any memory will do
-        return alike
-    return [one for one in alike if one.subject == main]
-
-
-def _relation(asked: Asked, figure: Figure) -> tuple[str, float] | None:
-    """The error by which another figure of the same device stands for what was asked, and its cost."""
-    if figure.quantity != asked.quantity or (figure.mode and figure.part):
-        return None
-    if figure.mode:
-        same = figure.precision == asked.precision and not figure.sparse
-        return ("another mode", 1.6) if same or asked.quantity != "peak" else None
-    if figure.part != asked.part:
-        return _of_other_part(asked, figure)
-    if asked.quantity not in ("peak", "rate"):
-        return _other_subject(asked)
-    if figure.precision in ALSO.get(str(asked.precision), (asked.precision,)):
-        return _same_precision(asked, figure)
-    far = 0.0 if figure.is_matrix else 0.1
-    return "another precision", (1.9 if figure.sparse and not asked.sparse else 1.5) + far
-
-
-def _other_subject(asked: Asked) -> tuple[str, float]:
-    if asked.quantity == "clock":
-        return "another clock", 1.2
-    return ("another mode", 1.5) if asked.quantity == "tdp" else ("another unit", 1.6)
-
-
-def _same_precision(asked: Asked, figure: Figure) -> tuple[str, float]:
-    if figure.sparse != bool(asked.sparse):
-        labelled = asked.sparse is not None  # a table with the label distinguishes them
-        return ("sparse for dense", 1.25 if labelled else 1.0) if figure.sparse else ("dense for sparse", 1.0)
-    return ("platform total", 1.3) if " + " in str(figure.unit) else ("another unit", 1.2)
-
-
-def _of_other_part(asked: Asked, figure: Figure) -> tuple[str, float] | None:
-    if asked.quantity == "peak" and (figure.precision != asked.precision or figure.sparse != bool(asked.sparse)):
-        return None
-    return ("part for whole", 1.2) if figure.part else ("whole for part", 1.2)
-
-
 def _distortions(asked: Asked) -> Iterator[Distortion]:
     """What may happen to a figure of that quantity; how many devices it is of is not guessed where it is known."""
     yield from _of_several(asked)
@@ -393,6 +350,24 @@ def _distance(own: Hardware, other: Hardware) -> float:
 def _foreign_explanation(error: str, figure: Figure, cost: float) -> Explanation:
     text = f"is the {figure.says} of {figure.hardware.id}, {figure.shown()}"
     return Explanation(error, text, figure.value, cost, figure)
+
+
+def _priced(one: Explanation, cost: float) -> Explanation:
+    return Explanation(one.error, one.text, one.target, cost, one.figure, one.fact)
+
+
+def _pairs(printed: Printed, singles: _Candidates, distortions: Sequence[Distortion]) -> Iterator[Explanation]:
+    """Two errors at once: a single one, and then one of known factor."""
+    low, high = printed.span()
+    near = [
+        (position, number)
+        for number, distortion in enumerate(distortions)
+        for position in singles.between(low / distortion.factor, high / distortion.factor)
+    ]
+    for position, number in sorted(near):
+        one, distortion = singles.explanations[position], distortions[number]
+        if _joinable(one, distortion) and printed.is_near(one.target * distortion.factor):
+            yield _rated(printed, _joined(one, distortion))
 
 
 def _joinable(one: Explanation, distortion: Distortion) -> bool:
@@ -441,7 +416,7 @@ def _is_round(value: float) -> bool:
 def _rated(printed: Printed, explanation: Explanation) -> Explanation:
     """An explanation that hits the digits is likelier than one that only comes near."""
     beyond = max(0.0, printed.off_by(explanation.target) - printed.step / 2 / printed.value)
-    return replace(explanation, cost=explanation.cost + 40 * beyond)
+    return _priced(explanation, explanation.cost + 40 * beyond)
 
 
 def _distinct(ranked: Iterable[Explanation]) -> Iterator[Explanation]:

@@ -126,7 +126,7 @@ class Designations:
             return Meaning(name, declared)
         given, times = _counted(words(name)[:MOST_WORDS])
         by_part: dict[str | None, list[str]] = {}
-        for hardware in self._devices:
+        for hardware in self._candidates(given):
             matched, part = _matches(given, hardware)
             if matched:
                 by_part.setdefault(part, []).append(hardware.id)
@@ -151,13 +151,33 @@ class Designations:
                 found.setdefault(squeezed(name), {})[hardware.id] = None
         return {name: tuple(devices) for name, devices in found.items()}
 
-    def _near(self, given: Iterable[str]) -> Iterator[str]:
-        wanted = {word for word in given if _tells(word)}
-        whole = "".join(word for word in given if _tells(word))
+    @cached_property
+    def _required(self) -> Mapping[str, frozenset[str]]:
+        """The required words of each device, by id."""
+        return {hardware.id: frozenset(required(hardware.id)) for hardware in self._devices}
+
+    @cached_property
+    def _joined(self) -> Mapping[str, str]:
+        """The same words in one, by id."""
+        return {hardware.id: "".join(required(hardware.id)) for hardware in self._devices}
+
+    def _candidates(self, given: tuple[str, ...]) -> list[Hardware]:
+        """Devices whose required words are among the words of a name, apart or joined; the others do not match."""
+        known, longest = set(given), max(map(len, self._required.values()), default=0) + 1
+        joined = {
+            "".join(given[start:end])
+            for start in range(len(given))
+            for end in range(start + 1, min(len(given), start + longest) + 1)
+        }
+        return [one for one in self._devices if self._joined[one.id] in joined or self._required[one.id] <= known]
+
+    def _near(self, given: Iterable[str]) -> list[str]:
+        telling = [word for word in given if _tells(word)]
+        whole, wanted = "".join(telling), set(telling)
         begun = [
-            one.id for one in self._devices if len(whole) >= SHORTEST and "".join(required(one.id)).startswith(whole)
+            device for device, joined in self._joined.items() if len(whole) >= SHORTEST and joined.startswith(whole)
         ]
-        yield from begun or [one.id for one in self._devices if wanted & set(required(one.id))]
+        return begun or [device for device, own in self._required.items() if not wanted.isdisjoint(own)]
 
 
 def _counted(given: tuple[str, ...]) -> tuple[tuple[str, ...], int]:

@@ -1,8 +1,12 @@
 """Lists of names, counts, and lines of three columns."""
 
-import pytest
+import textwrap
 
-from rooflint.base.text import counted, row, some
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooflint.base.text import counted, row, some, wrapped
 
 
 @pytest.mark.parametrize(
@@ -28,3 +32,12 @@ def test_a_long_row_is_wrapped_below_its_third_column(monkeypatch):
     first, second = row("tdp", "70 W", "word " * 15).splitlines()
     assert len(first) <= 80
     assert second == " " * 30 + second.strip()
+
+
+@given(st.text(st.sampled_from("ab -\t\n×é\u00a0"), max_size=150))
+def test_a_line_that_fits_is_what_wrapping_makes_of_it(text):
+    plain = textwrap.TextWrapper(80, initial_indent="  or  ", subsequent_indent="    ")
+    plain.break_long_words = plain.break_on_hyphens = False
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        assert wrapped(text, "  or  ", 4) == plain.fill(text).rstrip()

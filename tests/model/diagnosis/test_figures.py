@@ -239,3 +239,11 @@ def test_binary_prefixes_are_tried_both_ways_with_the_powers_of_the_quantity():
     assert len(factors("bandwidth")) == 6
     texts = {one.text for one in DISTORTIONS["peak"] if one.name == "tebi for tera"}
     assert texts == {"takes 2^40 for 10^12", "takes 10^12 for 2^40"}
+
+
+@given(st.floats(1, 1e15), st.floats(1e-6, 2), st.floats(0.3, 3), st.sampled_from([3e-3, 0.012, 0.05]))
+def test_whatever_a_number_may_be_lies_in_its_span(value, share, factor, floor):
+    printed, target = Printed(value, share * value, ""), value * factor
+    low, high = printed.span(floor)
+    assert low <= target <= high or not printed.is_near(target, floor)
+    assert low <= target <= high or printed.off_by(target) > max(share, floor)

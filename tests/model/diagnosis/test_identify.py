@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import last_digit
 from rooflint.diagnosis.figures import DISTORTIONS, ERRORS, Printed, figures
-from rooflint.diagnosis.identify import MOST, UNLIKELY, Asked, Identifier
+from rooflint.diagnosis.identify import MOST, UNLIKELY, Identifier, _Candidates
+from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
@@ -171,6 +172,19 @@ def test_every_derived_peak_agrees_with_itself_in_any_digits(peak, digits):
     asked = Asked("peak", figure.precision, subject=figure.unit if "+" not in str(figure.unit) else None)
     assume(figure in IDENTIFIER.fitting(asked, device))
     assert IDENTIFIER.agreeing(number(text), asked, device) is not None
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(PEAKS), st.floats(0.01, 100), st.integers(1, 5))
+def test_looking_candidates_up_by_value_finds_what_trying_all_finds(peak, factor, digits):
+    device, figure = peak
+    value = float(f"{figure.value / 1e12 * factor:.{digits - 1}e}")
+    printed = Printed(value * 1e12, last_digit(f"{value:.10g}") * 1e12, f"{value:.10g}")
+    asked = Asked("peak", figure.precision)
+    found = IDENTIFIER.explanations(printed, asked, [device])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Candidates, "between", lambda self, low, high: list(range(len(self.explanations))))
+        assert IDENTIFIER.explanations(printed, asked, [device]) == found
 
 
 @given(st.sampled_from(PEAKS), st.floats(0.01, 100))

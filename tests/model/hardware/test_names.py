@@ -110,3 +110,14 @@ def _names(device):
     hardware = REGISTRY.get(device)
     joined = "".join(words(hardware.name))
     return (hardware.name, *hardware.aliases, device, device.replace("/", ""), joined)
+
+
+@given(
+    st.lists(st.sampled_from([*{word for one in REGISTRY.ids() for word in words(one)}, "x4", "laptop"]), max_size=5)
+)
+def test_a_name_is_compared_with_all_devices_that_it_may_mean(given_words):
+    name = " ".join(given_words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Designations, "_candidates", lambda self, given: list(self._devices))
+        slow = Designations(REGISTRY).meaning(name)
+    assert NAMES.meaning(name) == slow

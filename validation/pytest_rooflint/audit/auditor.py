@@ -25,7 +25,8 @@ from rooflint.base.errors import refuse
 from rooflint.base.precision import PRECISIONS
 from rooflint.diagnosis.causes import Span, ratio_text
 from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, Figure, Printed, show
-from rooflint.diagnosis.identify import Asked, Identifier
+from rooflint.diagnosis.identify import Identifier
+from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Designations, Meaning
 from rooflint.hardware.registry import Registry
 
@@ -129,11 +130,11 @@ class Auditor:
                 for text, sparse in parts(row[name].text):
                     own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
                     own = replace(own, vector=True) if any(other in row for other in own.beside) else own
-                    stated = context if name in of_unit else replace(context, unit=None)
-                    yield self._figure(Cell(text, row[name].line), own, stated, named.text, meaning, file)
+                    cell, unit = Cell(text, row[name].line), context.unit if name in of_unit else None
+                    yield self._figure(cell, own, context, unit, named.text, meaning, file)
 
     def _figure(
-        self, cell: Cell, column: Column, row: Column, name: str, meaning: Meaning, file: Path
+        self, cell: Cell, column: Column, row: Column, unit: str | None, name: str, meaning: Meaning, file: Path
     ) -> _Figure | Finding:
         rated = column.role in ("peak", "rate")
         merged = _merged(column, row) if rated else column
@@ -141,25 +142,33 @@ class Auditor:
             column.role, merged.precision, column.subject, merged.vector, merged.sparse, meaning.part, meaning.times
         )
         try:
-            number, assumed = printed(cell.text, merged, row.unit)
+            number, assumed = printed(cell.text, merged, unit)
         except NumberError as error:
             return _unread(cell, column, name, asked, str(error), file)
         if rated and merged.precision is None:
             return _unread(cell, column, name, asked, "no column gives its precision", file)
         if merged.precision in _UNCHECKED:
             return _unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
-        other = replace(asked, precision=merged.either) if merged.either else asked
-        fits = any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
-        lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices)
-        return _Figure(name, meaning, other if fits or lacks else asked, number, cell, column.name, assumed)
+        if merged.either:
+            other = replace(asked, precision=merged.either)
+            fits = any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
+            lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices)
+            asked = other if fits or lacks else asked
+        return _Figure(name, meaning, asked, number, cell, column.name, assumed)
 
     # ---- from figures to findings
 
     def _judged(self, found: list[_Figure], file: Path) -> Iterator[Finding]:
         """Judge name by name, because the figures of one name together tell which variant it is."""
+        exact: dict[str, set[tuple[Asked, float]]] = defaultdict(set)
+        for one in found:
+            if len(one.meaning.devices) == 1:
+                exact[one.meaning.devices[0]].add((one.asked, one.number.value))
         for group in _groups(found):
             devices = group[0].meaning.devices
-            left = tuple(device for device in devices if len(devices) > 1 and not _is_named_apart(device, group, found))
+            given = {(one.asked, one.number.value) for one in group} if len(devices) > 1 else set()
+            # a variant that another row names with other figures is not meant by a name without it
+            left = tuple(one for one in devices if not exact[one] or not exact[one].isdisjoint(given))
             yield from self._of_name(group, left or devices, file)
 
     def _of_name(self, group: list[_Figure], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
@@ -300,13 +309,6 @@ def _groups(found: Iterable[_Figure]) -> Iterator[list[_Figure]]:
         yield from [group] if same else by_row.values()
 
 
-def _is_named_apart(device: str, group: Sequence[_Figure], found: Sequence[_Figure]) -> bool:
-    """Whether another row names exactly that variant with other figures; then a plain name means the other variants."""
-    theirs = [one for one in found if one.meaning.devices == (device,)]
-    given = {(one.asked, one.number.value) for one in group}
-    return bool(theirs) and not any((one.asked, one.number.value) in given for one in theirs)
-
-
 def _are_torn(agreeing: Mapping[_Figure, Mapping[str, Figure]], best: Sequence[str]) -> bool:
     """Whether each figure fits some variant, but no variant fits all figures."""
     named = [set(found) for found in agreeing.values() if found]
@@ -379,12 +381,14 @@ def _context(row: Row, known: Mapping[str, Column]) -> Column:
 
 def _of_unit(unit: str | None, row: Row, known: Mapping[str, Column]) -> list[str]:
     """Columns that the unit of a row holds for: those of its quantity, else all that have a unit and do not say it."""
+    if unit is None:
+        return []
     bare = [
         name
         for name, column in known.items()
-        if unit and name in row and column.role in QUANTITIES and column.role != "count" and not column.unit
+        if name in row and column.role in QUANTITIES and column.role != "count" and not column.unit
     ]
-    return [name for name in bare if is_unit_of(str(unit), known[name].role)] or bare
+    return [name for name in bare if is_unit_of(unit, known[name].role)] or bare
 
 
 def _merged(column: Column, row: Column) -> Column:
