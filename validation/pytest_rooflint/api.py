@@ -11,7 +11,7 @@ from pytest_rooflint.audit.auditor import Auditor
 from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.verdict import Verdict
+from pytest_rooflint.suite.verdict import Verdict, tally
 from rooflint.api.devices import Specs, registry
 from rooflint.api.predictions import Columns
 from rooflint.base.errors import InputError, Problem, RooflintError
@@ -99,8 +99,8 @@ class Verdicts(Sequence[Verdict]):
         return dict(Counter(one.outcome for one in self.verdicts))
 
     def __str__(self) -> str:
-        text = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items()) or "no claims"
-        return "\n\n".join([*(one.text() for one in self.failures), *map(str, self.problems), text])
+        shown = [*(one.text() for one in self.failures), *map(str, self.problems), tally(self.verdicts)]
+        return "\n\n".join(shown)
 
 
 def check(*golden: Path | str, specs: Specs = None) -> Verdicts:

@@ -7,7 +7,7 @@ so that another repository can define its own devices and still use the packaged
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -110,13 +110,21 @@ class Registry:
 
     def with_texts(self, texts: Mapping[Path, str]) -> "Registry":
         """The same registry with other texts of some files."""
-        twin = Registry(self.roots, {**self.texts, **texts})
+        return self._again({**self.texts, **texts}, texts)
+
+    def reread(self, changed: Collection[Path]) -> "Registry":
+        """The same registry with these files read again, none of which is new or gone."""
+        return self._again(self.texts, changed)
+
+    def _again(self, texts: Mapping[Path, str], other: Collection[Path]) -> "Registry":
+        """A registry that keeps what it has read, but for what rests on these files."""
+        twin = Registry(self.roots, texts)
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
-        changed = {name for name, file in self.architecture_files.items() if file in texts}
+        changed = {name for name, file in self.architecture_files.items() if file in other}
         same = {key: one for key, one in known(self, "architecture").items() if key[0] not in changed}
         known(twin, "architecture").update(same)
         devices = known(self, "get").items()
-        kept = {key: one for key, one in devices if one.file not in texts and one.architecture not in changed}
+        kept = {key: one for key, one in devices if one.file not in other and one.architecture not in changed}
         known(twin, "get").update(kept)
         return twin
 

@@ -1,5 +1,6 @@
 """Laws as claims: every device of a glob, failures with their numbers, excuses that must be needed."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from pytest_rooflint.claims.laws import BATCHES, MOST, display_of_devices, matching_devices, shown_lines, wrong_devices
 from pytest_rooflint.claims.roofline_laws import LAWS
 from pytest_rooflint.suite import world
+from pytest_rooflint.suite.judge import brief
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED
 from rooflint.roofline import Estimate
@@ -330,3 +332,20 @@ def test_a_slip_of_power_node_or_rate_breaks_the_ceiling(h100, file, old, new):
     verdict = h100.verdict()
     assert verdict.outcome == "fail"
     assert "nvidia/h100-sxm5-80gb  tensor_core fp16: " in verdict.text()
+
+
+def test_a_law_is_tested_again_only_on_devices_that_were_read_again(acme, monkeypatch):
+    asked = []
+    law = LAWS["peak width"]
+    monkeypatch.setitem(LAWS, "peak width", replace(law, breaches=lambda one, _: iter(asked.append(one.id) or ())))
+    acme.write("specs/hardware/acme/k2.yaml", acme.read("specs/hardware/acme/k1.yaml"))
+    acme.write(
+        "golden/laws.yaml", "source: {document: a law, where: p. 1, grade: read}\nclaims:\n  - monotone: peak width\n"
+    )
+    suite = acme.suite()
+    (claim,) = suite.claims()
+    for _ in range(2):
+        assert brief(claim, suite).obtained.display == "holds on 2 devices"
+    assert asked == ["acme/k1", "acme/k2"]
+    brief(claim, suite.reread({(acme.root / "specs/hardware/acme/k2.yaml").resolve()}))
+    assert asked == ["acme/k1", "acme/k2", "acme/k2"]

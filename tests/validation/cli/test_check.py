@@ -1,10 +1,18 @@
 """`rooflint check`: the suite as pytest runs it, with an exit status that a gate can rely on."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Timer
 
 import pytest
 
 from pytest_rooflint.cli import check as module
+
+SCRIPTS = Path(sys.executable).parent
 
 QUIET = ("--", "-p", "no:hypothesispytest")
 
@@ -183,3 +191,53 @@ def test_options_are_found_wherever_pytest_finds_them(tiny, name, text):
         result = tiny.script("rooflint", "check", *QUIET, below=below)
         assert result.returncode == 0, result.stdout + result.stderr
         assert "9 passed" in result.stdout
+
+
+# ---- --watch
+
+
+def test_a_save_is_judged_at_once_until_ctrl_c(tiny):
+    command = [str(SCRIPTS / "rooflint"), "check", "--watch"]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "GITHUB_"))}
+    with subprocess.Popen(command, cwd=tiny.root, env=kept, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        lines = iter(process.stdout.readline, "")
+
+        def until(text):
+            """The lines up to one with a text; an alarm ends a wait for one that never comes."""
+            found = []
+            while not found or text not in found[-1]:
+                found.append(next(lines))
+            return "".join(found)
+
+        alarm = Timer(120, process.kill)
+        alarm.start()
+        try:
+            assert until("watching golden, specs").startswith("8 pass (")
+            tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
+            text = until("red now: ")
+            assert "specs/hardware/acme/x1.yaml: 8 of 8 claims judged in " in text
+            assert "golden/x1.yaml:4  peak mac_array int8 of acme/x1" in text
+            assert text.endswith("4 turned red, 0 green; red now: 4\n")
+            tiny.edit("specs/hardware/acme/x1.yaml", "int8: [2048 MAC", "int8: [4096 MAC")
+            assert until("red now: ").endswith("0 turned red, 4 green; red now: none\n")
+            process.send_signal(signal.SIGINT)
+            assert process.wait() == 0
+        finally:
+            alarm.cancel()
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--mutate"], "--mutate"),
+        (["--report", "--propose"], "--report, --propose"),
+        (["--against=HEAD"], "--against"),
+        (["--evidence=e.json"], "--evidence"),
+        (["-k", "int8"], "-k, int8"),
+    ],
+)
+def test_a_watch_takes_no_option_that_writes_or_selects(check, arguments, named):
+    _, calls, result = check("--watch", *arguments)
+    assert str(result.exception) == f"--watch judges all claims and writes nothing; remove {named}"
+    assert calls == []

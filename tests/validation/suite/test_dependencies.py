@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.suite.dependencies import tracked
+from pytest_rooflint.suite.dependencies import NotedRegistry, tracked
 from pytest_rooflint.suite.suite import Suite
 from rooflint.hardware.registry import PACKAGED, UnknownDeviceError
 
@@ -94,3 +94,23 @@ def test_an_architecture_notes_its_facts_too(tracking):
     path = next(iter(architecture.facts))
     _ = architecture.facts[path]
     assert paths(noted) == {path}
+
+
+# ---- names alone
+
+
+@pytest.fixture
+def noting(small):
+    return NotedRegistry.over(small.suite().registry)
+
+
+def test_devices_come_as_they_are_with_a_note_of_their_names(small, noting):
+    assert noting.get("acme/x1") is noting.origin.get("acme/x1")
+    assert noting.architecture("google/tpu-v4") is noting.origin.architecture("google/tpu-v4")
+    assert noting.dependencies.names == {("device", "acme/x1"), ("architecture", "google/tpu-v4")}
+    assert not noting.dependencies.places
+
+
+def test_a_name_may_mean_any_device(noting):
+    assert noting.find("Acme X1").id == "acme/x1"
+    assert noting.dependencies.names == {("device", device) for device in noting.ids()}

@@ -1,10 +1,12 @@
 """A suite: which files are its own, how they are read, and what they would say with another text."""
 
+from pathlib import Path
+
 import pytest
 
 from pytest_rooflint.suite import world
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.errors import InputError
+from rooflint.base.errors import InputError, RooflintError
 from rooflint.hardware.registry import PACKAGED
 
 
@@ -70,3 +72,45 @@ def test_a_text_that_is_no_spec_is_refused_as_a_file_would_be(acme):
     other = acme.suite().with_text(file, "name: [\n")
     with pytest.raises(InputError, match=r"k1\.yaml:2  is not YAML"):
         other.registry.get("acme/k1")
+
+
+def test_only_what_rests_on_changed_files_is_read_again(acme):
+    acme.write(
+        "specs/hardware/acme/k2.yaml", acme.read("specs/hardware/acme/k1.yaml").replace("architecture: acme/a1\n", "")
+    )
+    acme.write("golden/one.yaml", "hardware: acme/k1\nclaims: []\n")
+    before = acme.suite()
+    devices = {device: before.registry.get(device) for device in ("acme/k1", "nvidia/t4")}
+    acme.edit("specs/architectures/acme/a1.yaml", "int8: [1024 MAC", "int8: [2048 MAC")
+    now = before.reread({acme.root.resolve() / "specs/architectures/acme/a1.yaml"})
+    assert now.registry.get("nvidia/t4") is devices["nvidia/t4"]
+    old, new = (
+        one.unit("mac_array").peak_ops_per_s("int8") for one in (devices["acme/k1"], now.registry.get("acme/k1"))
+    )
+    assert new == 2 * old
+
+
+def test_golden_files_may_come_change_and_go(tiny):
+    suite = tiny.suite()
+    count = len(suite.claims())
+    first = suite.claims()[0]
+    other = tiny.write("golden/other.yaml", tiny.read("golden/x1.yaml"))
+    more = suite.reread({other})
+    assert (len(more.claims()), more.claims()[0]) == (2 * count, next(c for c in more.claims() if c.file == other))
+    assert any(claim is first for claim in more.claims())
+    other.unlink()
+    assert len(more.reread({other}).claims()) == count
+
+
+def test_the_folders_of_a_project_are_those_it_names_or_those_given(tiny):
+    suite = Suite.of_project()
+    assert (suite.golden_roots, suite.spec_roots) == ((tiny.root / "golden",), (tiny.root / "specs",))
+    assert suite.options == ()
+    given = Suite.of_project([Path("golden")], [Path("specs")])
+    assert (given.golden_roots, given.options) == (
+        suite.golden_roots,
+        ("--rooflint-golden=golden", "--rooflint-specs=specs"),
+    )
+    (tiny.root / "pyproject.toml").unlink()
+    with pytest.raises(RooflintError, match=r"no golden folder: set rooflint_golden in pyproject\.toml"):
+        Suite.of_project()

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_rooflint.suite.verdict import tally
+
 
 @pytest.fixture(autouse=True)
 def _wide(monkeypatch):
@@ -240,3 +242,8 @@ def test_the_command_is_relative_to_where_the_run_was_started(acme, halved):
     below = replace(halved, started_in=acme.root / "golden", options=("--rootdir=..",))
     assert below.rerun == "pytest --rootdir=.. k1.yaml::peak-mac_array-int8"
     assert replace(halved, started_in=acme.root).rerun == halved.rerun
+
+
+def test_verdicts_are_counted_by_outcome(halved):
+    assert tally([]) == "no claims"
+    assert tally([halved, replace(halved, outcome="pass"), halved]) == "2 fail, 1 pass"

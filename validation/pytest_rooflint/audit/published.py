@@ -41,6 +41,11 @@ def published(golden: tuple[Path, ...], registry: Registry) -> Published:
     return _published(golden, registry.roots)
 
 
+def forget() -> None:
+    """Read the golden files again when their figures are asked for next."""
+    _published.cache_clear()
+
+
 @cache
 def _published(golden: tuple[Path, ...], roots: tuple[Path, ...]) -> Published:
     """Cached by folders, because a registry with a changed fact has the same golden files."""

@@ -14,7 +14,7 @@ _STRICT = {"type": "boolean", "description": "also fail on unknown, ambiguous, u
 
 def check_audit(claim: Claim) -> None:
     """Refuse a missing table and an invalid `map`."""
-    if not _table(claim).is_file():
+    if not table(claim).is_file():
         raise ClaimError(f"audit: want the path of a table relative to this file, found no file at {claim.subject}")
     check_flag(claim, "strict")
     mapping = claim.option("map", {})
@@ -22,14 +22,15 @@ def check_audit(claim: Claim) -> None:
         raise ClaimError(f"map: want the meaning of columns, such as {{Dense: peak bf16 TFLOP/s}}, found {mapping}")
 
 
-def _table(claim: Claim) -> Path:
+def table(claim: Claim) -> Path:
+    """The audited table."""
     return (claim.file.parent / claim.subject).resolve()
 
 
 def obtain_audit(claim: Claim, context: Context) -> Obtained:
     """Audit the table; it holds where at least one figure was checked and none is wrong."""
     auditor = Auditor(context.registry, context.golden_roots, claim.option("map", {}))
-    findings = auditor.audit(_table(claim))
+    findings = auditor.audit(table(claim))
     checked = [one for one in findings if one.is_checked]
     wrong = [one for one in findings if one.fails(strict=bool(claim.option("strict")))]
     facts = dict.fromkeys(fact for one in checked if one.expected for fact in one.expected.facts)

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from pytest_rooflint.claims import roofline_laws
-from pytest_rooflint.claims.roofline_laws import LAWS, Setting
+from pytest_rooflint.claims.roofline_laws import LAWS, Law, Setting
 from pytest_rooflint.golden.kinds import (
     STORAGE,
     WORKLOAD,
@@ -24,11 +24,13 @@ from pytest_rooflint.golden.kinds import (
 )
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
+from rooflint.base.memo import memoised
 from rooflint.base.text import counted, some
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_J, format_quantity
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
+from rooflint.workloads.workload import Workload
 
 # ---- the devices of a glob, excused devices, and how breaches are listed
 
@@ -144,9 +146,9 @@ def obtain_monotone(claim: Claim, context: Context) -> Obtained:
     """Test the law on every device. [1]"""
     setting, law = _setting(claim, context), LAWS[claim.subject]
     matching = [one for one in matching_devices(claim, context) if law.concerns(one)]
-    tried = [one for one in matching if roofline_laws.precisions(one, setting)]
-    broken = {one.id: list(law.breaches(one, setting)) for one in tried}
-    rest = len(matching) - len(tried)
+    found = {one.id: _breaches(one, law, setting) for one in matching}
+    broken = {device: breaches for device, breaches in found.items() if breaches is not None}
+    rest = len(matching) - len(broken)
     untested = f"{counted(rest, 'device')} not tested: too little is disclosed" if rest else ""
     return tested(claim, matching, broken, untested, law.promise)
 
@@ -157,7 +159,21 @@ def _setting(claim: Claim, context: Context) -> Setting:
         return Setting({}, compute, storage)
     workload = context.workload(claim)
     batches = claim.option("batches", BATCHES) if law.over_batches else [workload.batch]
-    return Setting({batch: workload.at_batch(batch) for batch in batches}, compute, storage)
+    return Setting(_at_batches(workload, tuple(batches)), compute, storage)
+
+
+@memoised
+def _at_batches(workload: Workload, batches: tuple[int, ...]) -> Mapping[int, Workload]:
+    return {batch: workload.at_batch(batch) for batch in batches}
+
+
+@memoised
+def _breaches(hardware: Hardware, law: Law, setting: Setting) -> list[str] | None:
+    """The breaches on one device; None where too little is disclosed to test it.
+
+    They are kept with the device: when a suite is judged again, only devices that were read again are tested.
+    """
+    return list(law.breaches(hardware, setting)) if roofline_laws.precisions(hardware, setting) else None
 
 
 MONOTONE = Kind(

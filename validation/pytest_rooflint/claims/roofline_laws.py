@@ -5,7 +5,7 @@ A broken law shows that facts or formulas contradict themselves. A law that hold
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -27,7 +27,7 @@ _CLOCK = re.compile(r"units\.[^.]+\.clock(_of\..+)?")
 class Setting:
     """The networks and precisions that a law is tested with."""
 
-    workloads: Mapping[int, Workload]
+    workloads: Mapping[int, Workload] = field(hash=False)
     """The same network by batch, smallest first; empty for a law of units alone."""
     compute: str | None = None
     """The only precision to test; None for each that a device has."""

@@ -33,8 +33,18 @@ def check(
         str, typer.Option(metavar="REVISION", help="List what changed since a revision, and which facts caused it.")
     ] = "",
     evidence: Annotated[Path, typer.Option(help="File for the evidence.")] = EVIDENCE,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Stay, and on every save judge again what it may have changed; no evidence.")
+    ] = False,
 ) -> None:
     """Test all claims against the specs. Further arguments go to pytest, such as -k int8 -x."""
+    if watch:
+        others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against}
+        given = [name for name, value in others.items() if value] + context.args
+        given += [] if evidence == EVIDENCE else ["--evidence"]
+        if given:
+            raise RooflintError(f"--watch judges all claims and writes nothing; remove {', '.join(given)}")
+        raise typer.Exit(_watch(golden, specs))
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}"]
     arguments += [f"--rooflint-propose={evidence.with_name('proposal.patch')}"] if propose else []
@@ -55,6 +65,13 @@ def check(
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered
     raise typer.Exit(status)
+
+
+def _watch(golden: list[Path] | None, specs: list[Path] | None) -> int:
+    from pytest_rooflint.session.watch import watch  # noqa: PLC0415  # a plain check judges in another process
+    from pytest_rooflint.suite.suite import Suite  # noqa: PLC0415
+
+    return watch(Suite.of_project(golden, specs), typer.echo)
 
 
 def _run(module: str, *arguments: str) -> int:

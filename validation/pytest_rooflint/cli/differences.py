@@ -164,7 +164,7 @@ def mutate(
 ) -> None:
     """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
     most = _most(survivors)
-    baseline = Baseline.of(_suite(golden, specs))
+    baseline = Baseline.of(Suite.of_project(golden, specs))
     all_groups = list(groups(baseline.suite))
     wanted = _wanted(all_groups, only, only_class)
     store = None if no_cache else engine.Store(engine.FOLDER, baseline)
@@ -177,13 +177,6 @@ def mutate(
     typer.echo(_written(found, form, most), nl=False)
     if found.holds is False:
         raise typer.Exit(1)
-
-
-def _suite(golden: list[Path] | None, specs: list[Path] | None) -> Suite:
-    roots = [folder.resolve() for folder in golden or configured("rooflint_golden")]
-    if not roots:
-        raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
-    return Suite.of(roots, [folder.resolve() for folder in specs or configured("rooflint_specs")])
 
 
 def _wanted(all_groups: Sequence[Group], only: str, only_class: str) -> list[int]:

@@ -30,6 +30,11 @@ def build(text: Any, roots: tuple[Path, ...] = ()) -> Workload:
     return _build(json.dumps(text, sort_keys=True), roots)
 
 
+def forget() -> None:
+    """Read the tables of networks again when they are named next."""
+    _build.cache_clear()
+
+
 @cache
 def _build(text: str, roots: tuple[Path, ...]) -> Workload:
     given = json.loads(text)

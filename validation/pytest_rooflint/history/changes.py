@@ -192,7 +192,7 @@ def changes_facts_alone(change: FileChange) -> bool:
     """Whether a file of coefficients differs in its facts and sources, and in no other respect."""
     if change.network is not None or change.old is None or change.new is None:
         return False
-    return _blank(strict_yaml.load(change.old).data) == _blank(strict_yaml.load(change.new).data)
+    return bool(_blank(strict_yaml.load(change.old).data) == _blank(strict_yaml.load(change.new).data))
 
 
 def changed_facts(change: FileChange, old: Specs, new: Specs) -> list[tuple[Fact, Fact]]:

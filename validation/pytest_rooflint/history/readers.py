@@ -1,6 +1,7 @@
 """Devices whose predictions and powers look up a changed coefficient: the others need not be predicted again."""
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 
 from pytest_rooflint.history.side import Specs
 from pytest_rooflint.suite.dependencies import Dependencies, Place, tracked_facts
@@ -19,7 +20,7 @@ def readers(side: Specs, devices: Sequence[str], places: Collection[Place]) -> I
     works = [every_kind(side.works)] if places else []
     for name in devices if places else ():
         noted = Dependencies()
-        energies = Energies(side.energies.coefficients.through(lambda facts, noted=noted: tracked_facts(facts, noted)))
+        energies = Energies(side.energies.coefficients.through(partial(tracked_facts, dependencies=noted)))
         record([side.devices[name]], works, energies)
         for point in side.devices[name].points():
             survey(point, energies)

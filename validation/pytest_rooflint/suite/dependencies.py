@@ -7,6 +7,7 @@ knows what a verdict rests on: a fact that a claim never looked up cannot change
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Self
 
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.facts import Fact
@@ -94,11 +95,38 @@ def _unread(facts: Facts) -> Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrackedRegistry(Registry):
-    """The same registry, with a note of what was read."""
+class NotedRegistry(Registry):
+    """The same registry, with a note of the devices and architectures that were asked for."""
 
     origin: Registry
     dependencies: Dependencies
+
+    @classmethod
+    def over(cls, registry: Registry) -> Self:
+        """A registry that has noted nothing yet. Raises InputError for a file name that is not an id."""
+        noting = cls(registry.roots, registry.texts, origin=registry, dependencies=Dependencies())
+        noting.__dict__.update(files=registry.files, architecture_files=registry.architecture_files)
+        return noting
+
+    def get(self, device: str) -> Hardware:
+        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
+        self.dependencies.names.add(("device", device))
+        return self.origin.get(device)
+
+    def architecture(self, name: str) -> Architecture:
+        """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
+        self.dependencies.names.add(("architecture", name))
+        return self.origin.architecture(name)
+
+    def match(self, name: str) -> list[str]:
+        """Ids that a person may mean. Any device may be called so, and thus all are noted."""
+        self.dependencies.names |= {("device", device) for device in self.files}
+        return self.origin.match(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedRegistry(NotedRegistry):
+    """The same registry, with a note of each fact that was looked up, too."""
 
     @memoised
     def get(self, device: str) -> Hardware:
@@ -120,7 +148,5 @@ class TrackedRegistry(Registry):
 
 def tracked(suite: Suite) -> tuple[Suite, Dependencies]:
     """The suite on such a registry, and what it notes."""
-    registry, dependencies = suite.registry, Dependencies()
-    tracking = TrackedRegistry(registry.roots, origin=registry, dependencies=dependencies)
-    tracking.__dict__.update(files=registry.files, architecture_files=registry.architecture_files)
-    return replace(suite, registry=tracking), dependencies
+    tracking = TrackedRegistry.over(suite.registry)
+    return replace(suite, registry=tracking), tracking.dependencies

@@ -1,6 +1,6 @@
 """The suite: configured folders, the registry, and every golden file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden, article
 from pytest_rooflint.golden.read import load
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, RooflintError
+from rooflint.base.files import configured
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration.package import PUBLISHED
@@ -39,12 +40,30 @@ class Suite:
         roots = tuple(spec_roots) or (PACKAGED,)
         return cls(tuple(golden_roots), roots, Registry.of(roots), tuple(options))
 
+    @classmethod
+    def of_project(cls, golden: Sequence[Path] | None = None, specs: Sequence[Path] | None = None) -> "Suite":
+        """The suite of some folders; of those that the project names where none are given.
+
+        Raises RooflintError where the project names no golden folder.
+        """
+        named = {"golden": golden or (), "specs": specs or ()}
+        roots = [folder.resolve() for folder in golden or configured("rooflint_golden")]
+        if not roots:
+            raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
+        options = [f"--rooflint-{name}={folder}" for name, folders in named.items() for folder in folders]
+        return cls.of(roots, [folder.resolve() for folder in specs or configured("rooflint_specs")], options)
+
     def with_text(self, file: Path, text: str) -> "Suite":
         """The same suite with another text in place of one golden or spec file."""
         texts = {**self.texts, file: text}
         kept = {other: found for other, found in self._read.items() if other != file}
         registry = self.registry if self.owns(file) else self.registry.with_texts(texts)
         return replace(self, texts=texts, registry=registry, _read=kept)
+
+    def reread(self, changed: Collection[Path]) -> "Suite":
+        """The same suite with these golden and spec files read again; golden files may be new or gone."""
+        kept = {other: found for other, found in self._read.items() if other not in changed}
+        return replace(self, registry=self.registry.reread(changed), _read=kept)
 
     def text(self, file: Path) -> str:
         """The text of a golden or spec file in this suite. Raises InputError where it cannot be read."""

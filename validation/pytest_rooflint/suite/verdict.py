@@ -3,6 +3,8 @@
 import math
 import os
 import shlex
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -204,6 +206,12 @@ class Brief:
     def uncorroborated(self) -> bool:
         """Whether it passes, no second document agrees, and it is not a replay."""
         return self.outcome == "pass" and not self.corroborated and not self.replay
+
+
+def tally(verdicts: Iterable[Verdict]) -> str:
+    """Claims by outcome: `7 pass, 1 fail`."""
+    counts = Counter(one.outcome for one in verdicts)
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "no claims"
 
 
 def _repair(cause: Cause) -> list[str]:
