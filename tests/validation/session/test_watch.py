@@ -330,7 +330,7 @@ def test_only_so_many_failures_are_diagnosed(house):
     state = begin(house.suite())
     text = said(module.State(state.suite), state, state.judged)
     assert text.count("  rerun ") == MOST
-    assert text.count("fails, too: golden/more.yaml:") == 3
+    assert text.count("also fails: golden/more.yaml:") == 3
 
 
 # ---- the watch

@@ -34,7 +34,7 @@ def check(
     ] = "",
     evidence: Annotated[Path, typer.Option(help="File for the evidence.")] = EVIDENCE,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Stay, and on every save judge again what it may have changed; no evidence.")
+        bool, typer.Option("--watch", help="Keep running and judge again on every save; writes no evidence.")
     ] = False,
 ) -> None:
     """Test all claims against the specs. Further arguments go to pytest, such as -k int8 -x."""

@@ -229,7 +229,7 @@ def _names(before: Registry, now: Registry, changed: frozenset[Path]) -> Iterato
 def _may_rest_on(registry: Registry, device: str, architectures: set[str]) -> bool:
     try:
         return registry.get(device).architecture in architectures
-    except RooflintError:  # nobody knows what it rests on
+    except RooflintError:  # it may rest on any
         return True
 
 
@@ -268,7 +268,7 @@ def _diagnoses(failing: list[Judged], suite: Suite) -> Iterator[str]:
         claim = one.verdict.claim
         verdict = _caught(claim, partial(judge, claim, _id(claim), suite, ranking=ranked))
         yield f"\n{replace(verdict, options=suite.options).text()}\n"
-    yield from (f"fails, too: {_line(one.verdict)}" for one in failing[MOST:])
+    yield from (f"also fails: {_line(one.verdict)}" for one in failing[MOST:])
 
 
 def _line(verdict: Verdict) -> str:
