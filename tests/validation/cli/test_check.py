@@ -5,14 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from threading import Timer
 
 import pytest
 
 from pytest_rooflint.cli import check as module
-
-SCRIPTS = Path(sys.executable).parent
 
 QUIET = ("--", "-p", "no:hypothesispytest")
 
@@ -197,7 +194,9 @@ def test_options_are_found_wherever_pytest_finds_them(tiny, name, text):
 
 
 def test_a_save_is_judged_at_once_until_ctrl_c(tiny):
-    command = [str(SCRIPTS / "rooflint"), "check", "--watch"]
+    # where the tests run in the background, SIGINT is ignored, and a child inherits that
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rooflint.cli.main as cli"
+    command = [sys.executable, "-c", f"{start}; cli.main()", "check", "--watch"]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "GITHUB_"))}
     with subprocess.Popen(command, cwd=tiny.root, env=kept, stdout=subprocess.PIPE, encoding="utf-8") as process:
         lines = iter(process.stdout.readline, "")
