@@ -1,4 +1,4 @@
-"""What an audit of a long table costs: rows that repeat, rows that are all different, and names that nobody knows.
+"""What an audit of a long table costs: rows that repeat, rows that are all different, and names of no device.
 
 Run `python benchmarks/audit.py` where rooflint is installed. Each table is audited in a process of its own, in turn
 with the others; its time is the minimum of the CPU seconds over the rounds. `--keep FOLDER` writes the tables there,

@@ -235,7 +235,7 @@ def test_a_name_that_finds_no_room_leaves_its_place_to_the_next():
         ([(239, 300, 300, 301), (100, 300, 161, 301)], Label(200, 292.5, "conv1", "middle")),
         ([(239, 300, 300, 301), (100, 300, 161, 301), (190, 288, 210, 290)], Label(200, 317.5, "conv1", "middle")),
         ([(100, 100, 300, 400)], None),
-        # a box that only touches is in nobody's way: the name ends at 240.5 px, 3 px below and 10 above its base
+        # boxes that only touch do not overlap: the name ends at 240.5 px, 3 px below and 10 above its base
         ([(240.5, 300, 300, 301), (100, 307, 300, 320), (100, 200, 300, 294)], Label(207.5, 304, "conv1", "start")),
     ],
 )

@@ -24,6 +24,10 @@ class Source:
     url: str | None = None
 
 
+#: File, line and path of a fact: what stays the same when its value changes.
+Place = tuple[Path, int, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One number of a spec: `[value, source, where]`."""
@@ -35,6 +39,11 @@ class Fact:
     where: str
     file: Path
     line: int
+
+    @property
+    def place(self) -> Place:
+        """Where it is stated, whatever it says."""
+        return self.file, self.line, self.path
 
     @property
     def value(self) -> float:

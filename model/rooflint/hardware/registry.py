@@ -305,7 +305,7 @@ def _ids_below(folder: Path) -> dict[str, Path]:
 
 def same_line(one: Fact | None, two: Fact) -> bool:
     """Whether two facts are the same line of the same file, whatever it says."""
-    return one is not None and (one.file, one.line, one.path) == (two.file, two.line, two.path)
+    return one is not None and one.place == two.place
 
 
 def _holds(hardware: Hardware, fact: Fact) -> bool:

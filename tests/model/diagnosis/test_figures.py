@@ -175,7 +175,7 @@ def test_power_and_clocks_are_of_the_whole_and_a_memory_without_bandwidth_has_no
 
 def test_a_unit_whose_rate_or_number_is_not_disclosed_has_no_peak(specs):
     hidden = SIDE_BY_SIDE.replace("int8: [500 MAC, wp, p], ", "").replace("groups: [2, wp, p], ", "")
-    specs.write("acme/side", f"{hidden}undisclosed: {{units.engine.groups: Nobody says}}\n")
+    specs.write("acme/side", f"{hidden}undisclosed: {{units.engine.groups: not published}}\n")
     says = listed(specs.registry().get("acme/side"))
     assert not [name for name in says if "engine" in name]
     assert "dense INT8 peak (array)" in says

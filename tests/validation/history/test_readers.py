@@ -7,7 +7,6 @@ import pytest
 from pytest_rooflint.history.comparison import Difference
 from pytest_rooflint.history.readers import every_kind, readers
 from pytest_rooflint.history.side import Specs
-from pytest_rooflint.suite.dependencies import place
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import PACKAGED, Registry
@@ -29,7 +28,7 @@ def facts(side: Specs, name: str):
 
 
 def reading(side: Specs, name: str, path: str) -> set[str]:
-    return set(readers(side, DEVICES, {place(facts(side, name)[path])}))
+    return set(readers(side, DEVICES, {facts(side, name)[path].place}))
 
 
 def test_no_places_have_no_readers(shipped):
@@ -71,7 +70,7 @@ def test_whatever_a_coefficient_moves_has_looked_it_up(shipped, seed):
     devices = [shipped.devices[name] for name in DEVICES]
     old, new = record(devices, shipped.works, shipped.energies), record(devices, shipped.works, changed)
     moved = {one.device for one in Difference.of(old, new).moves()}
-    assert moved <= set(readers(shipped, DEVICES, {place(fact)})), fact
+    assert moved <= set(readers(shipped, DEVICES, {fact.place})), fact
 
 
 def test_a_read_coefficient_is_tracked_in_a_twin_alone(shipped):

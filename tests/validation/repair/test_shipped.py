@@ -77,7 +77,7 @@ def facts():
 @settings(max_examples=6, deadline=None)
 def test_no_plan_makes_anything_worse_and_no_two_hunks_are_for_one_claim(fact, factor):
     suite, state = planted(fact, fact.with_value(fact.value * factor).display)
-    if state.problems != green().problems:  # refused at the door
+    if state.problems != green().problems:  # the spec itself is refused
         return
     found, fixed = planned(suite, state)
     assert State.of(fixed, excuses=True).objection(state) is None

@@ -56,7 +56,7 @@ given:
     unit: mac_array
     facts: {{memories.hbm.pin_rate: [4 Gbit/s, assumed, p. 1]}}
     why: {{memories.hbm.pin_rate: a test}}
-sources: {{assumed: {{document: nobody, grade: estimate}}}}
+sources: {{assumed: {{document: a guess, grade: estimate}}}}
 claims:
   - {{bound: A, is: memory}}
 """,

@@ -13,7 +13,6 @@ from pytest_rooflint.history import changes
 from pytest_rooflint.history.changes import Change, FileChange
 from pytest_rooflint.history.readers import readers
 from pytest_rooflint.history.side import Side, Specs
-from pytest_rooflint.suite.dependencies import place
 from rooflint.answers.tdp_registry import hardest
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
@@ -311,7 +310,7 @@ class _Extent:
         if all(map(changes.changes_facts_alone, shared)):
             facts = [one for file in shared for one, _ in changes.changed_facts(file, old, new)]
             others = [name for name in common if name not in changed]
-            touched = sorted({*changed, *readers(old, others, {place(fact) for fact in facts})})
+            touched = sorted({*changed, *readers(old, others, {fact.place for fact in facts})})
         else:
             touched = common
         return cls(touched, [name for name in common if name not in touched] if networks else [], networks)

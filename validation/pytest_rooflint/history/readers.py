@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from pytest_rooflint.history.side import Specs
-from pytest_rooflint.suite.dependencies import Dependencies, Place, tracked_facts
+from pytest_rooflint.suite.dependencies import Dependencies, tracked_facts
+from rooflint.base.facts import Place
 from rooflint.energy.model import Energies
 from rooflint.energy.power import survey
 from rooflint.prediction.ledger import Table, record

@@ -13,12 +13,12 @@ from pytest_rooflint.golden.expect import Expectation, parse_expectation
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
 from pytest_rooflint.suite import world
-from pytest_rooflint.suite.dependencies import Dependencies, Name, Place, place, tracked
+from pytest_rooflint.suite.dependencies import Dependencies, Name, tracked
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, RooflintError, shown
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Place
 from rooflint.hardware.device import Hardware
 
 # ---- The baseline: the verdict of every claim on the specs as they are, and the devices that it depends on
@@ -106,8 +106,8 @@ class Baseline:
     def _by_place(self) -> dict[Place, list[JudgedClaim]]:
         found: dict[Place, list[JudgedClaim]] = {}
         for claim in sorted(self.claims, key=lambda one: one.order):
-            for place_ in claim.dependencies.places:
-                found.setdefault(place_, []).append(claim)
+            for place in claim.dependencies.places:
+                found.setdefault(place, []).append(claim)
         return found
 
     def depending_on(self, names: Iterable[Name]) -> list[JudgedClaim]:
@@ -117,7 +117,7 @@ class Baseline:
 
     def looking_up(self, fact: Fact) -> Sequence[JudgedClaim]:
         """Claims that look a fact up, in the order of the golden files."""
-        return self._by_place.get(place(fact), ())
+        return self._by_place.get(fact.place, ())
 
     @cached_property
     def backed(self) -> frozenset[Fact]:

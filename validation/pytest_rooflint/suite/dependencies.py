@@ -6,25 +6,16 @@ knows what a verdict rests on: a fact that a claim never looked up cannot change
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Self
 
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Place
 from rooflint.base.memo import memoised
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.registry import Architecture, Registry
 
 #: `("device", id)` or `("architecture", id)`: an id may name one of each.
 Name = tuple[str, str]
-
-#: File, line and path of a fact: what stays the same when its value changes.
-Place = tuple[Path, int, str]
-
-
-def place(fact: Fact) -> Place:
-    """Where a fact is stated."""
-    return fact.file, fact.line, fact.path
 
 
 @dataclass
@@ -36,7 +27,7 @@ class Dependencies:
 
     def looked_up(self, fact: Fact) -> None:
         """Note a fact."""
-        self.places.add(place(fact))
+        self.places.add(fact.place)
 
 
 class _TrackedFacts(Mapping[str, Fact]):
