@@ -156,13 +156,13 @@ def _predicted_row(point: Hardware, work: Table, energies: Energies, precision: 
         found = predict(point, work.work, energies, Setting(precision))
     except (UnsupportedError, UndisclosedError) as error:
         return Row(key, _NOTHING, str(error))
-    return Row(key, _values(found), not_known="; ".join(dict.fromkeys(found.reasons.values())))
+    return Row(key, figures_of(found), not_known="; ".join(dict.fromkeys(found.reasons.values())))
 
 
 _NOTHING = (float("nan"),) * len(QUANTITIES)
 
 
-def _values(found: Prediction) -> tuple[float, ...]:
+def figures_of(found: Prediction) -> tuple[float, ...]:
     """In the order of QUANTITIES."""
     waits = found.shares
     energy = _known(found, "energy_j")

@@ -4,14 +4,14 @@ A claim reads hardware from the registry alone. A registry that hands out facts 
 knows what a verdict rests on: a fact that a claim never looked up cannot change its verdict.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.facts import Fact, Place
 from rooflint.base.memo import memoised
 from rooflint.hardware.device import Facts, Hardware
+from rooflint.hardware.lookups import TrackedFacts, TrackedHardware
 from rooflint.hardware.registry import Architecture, Registry
 
 #: `("device", id)` or `("architecture", id)`: an id may name one of each.
@@ -30,59 +30,9 @@ class Dependencies:
         self.places.add(fact.place)
 
 
-class _TrackedFacts(Mapping[str, Fact]):
-    """Facts that note each one that is looked up; their paths can be read without a note."""
-
-    def __init__(self, facts: Facts, note: Callable[[Fact], None]) -> None:
-        self.unread = facts
-        self._note = note
-
-    def __getitem__(self, path: str) -> Fact:
-        fact = self.unread[path]
-        self._note(fact)
-        return fact
-
-    def __contains__(self, path: object) -> bool:
-        return path in self.unread
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.unread)
-
-    def __len__(self) -> int:
-        return len(self.unread)
-
-
-@dataclass(frozen=True)
-class _TrackedHardware(Hardware):
-    """The same device with tracked facts."""
-
-    dependencies: Dependencies = field(default_factory=Dependencies, repr=False, compare=False)
-
-    @classmethod
-    def of(cls, hardware: Hardware, dependencies: Dependencies) -> "_TrackedHardware":
-        """A device that notes what is looked up."""
-        own = {one.name: getattr(hardware, one.name) for one in fields(Hardware)}
-        points = {mode: tracked_facts(facts, dependencies) for mode, facts in hardware.operating_points.items()}
-        changed = {"facts": tracked_facts(hardware.facts, dependencies), "operating_points": points}
-        return cls(**{**own, **changed}, dependencies=dependencies)
-
-    def _below(self, prefix: str) -> Facts:
-        facts = _unread(self.facts)
-        below = {path.removeprefix(prefix): fact for path, fact in facts.items() if path.startswith(prefix)}
-        return tracked_facts(below, self.dependencies)
-
-    def _overlaid(self, facts: Facts, overlay: Facts) -> Facts:
-        return tracked_facts({**_unread(facts), **_unread(overlay)}, self.dependencies)
-
-
 def tracked_facts(facts: Facts, dependencies: Dependencies) -> Facts:
     """Facts that note each one that is looked up."""
-    return _TrackedFacts(facts, dependencies.looked_up)
-
-
-def _unread(facts: Facts) -> Facts:
-    """The facts without a note that they were looked up."""
-    return facts.unread if isinstance(facts, _TrackedFacts) else facts
+    return TrackedFacts(facts, dependencies.looked_up)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +73,7 @@ class TrackedRegistry(NotedRegistry):
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
         self.dependencies.names.add(("device", device))
-        return _TrackedHardware.of(self.origin.get(device), self.dependencies)
+        return TrackedHardware.of(self.origin.get(device), self.dependencies.looked_up)
 
     @memoised
     def architecture(self, name: str) -> Architecture:

@@ -1,0 +1,152 @@
+"""Hypothetical devices: a device with some facts varied over arrays, and what is predicted of each.
+
+    bandwidths = np.linspace(2e12, 8e12, 1000)
+    found = predict_variants(h100, {"memories.hbm3.bandwidth": bandwidths}, tables, energies, Setting("fp16"))
+    found.latency_s                                                         # shape (tables, variants)
+
+A prediction of a variant is that of the device with those facts, `with_values`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact, Source
+from rooflint.base.units import BYTES_PER_S, SECONDS, WATTS, Dimension, Quantity, format_quantity
+from rooflint.energy.model import Energies
+from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
+from rooflint.hardware.lookups import TrackedHardware
+from rooflint.prediction.cost import cost_per_million_usd
+from rooflint.prediction.ledger import QUANTITIES, figures_of
+from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.workload import Workload
+
+Numbers = NDArray[np.float64]
+
+Varied = Mapping[str, NDArray[np.float64]]
+"""Values of facts by path, one of each for every variant, in SI base units; MAC counts in MAC."""
+
+WHOLE = (".groups", ".per_group")
+"""Ends of paths of facts that count parts."""
+
+ADDED: Mapping[str, Dimension] = {"bandwidth": BYTES_PER_S, "launch_overhead": SECONDS, "tdp": WATTS}
+"""Facts that a variant may have and its base not, by the end of their path: a stated bandwidth replaces bus × rate."""
+
+VARIED = Source("varied", "varied", "estimate")
+
+
+class VariationError(RooflintError):
+    """Facts that cannot be varied in that way; the message says what was expected."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variants:
+    """Predictions of variants of a device; arrays have the shape (tables, variants), NaN where one is not known."""
+
+    latency_s: Numbers
+    compute_wait_s: Numbers
+    memory_wait_s: Numbers
+    launch_wait_s: Numbers
+    energy_j: Numbers
+    power_w: Numbers
+    utilization: Numbers
+    peak_memory_bytes: Numbers
+    usd_per_million: Numbers
+    """Rent of a million inferences."""
+    not_supported: tuple[str, ...]
+    """Why a variant has no figures; empty where it has some. One for each variant."""
+    not_known: tuple[str, ...]
+    """Why some of its figures are not known. One for each variant."""
+
+
+def predict_variants(
+    base: Hardware,
+    varied: Varied,
+    tables: Sequence[Workload],
+    energies: Energies,
+    setting: Setting,
+    *,
+    usd_per_h: ArrayLike | None = None,
+) -> Variants:
+    """Predictions of tables on variants of a device; all tables run in the same setting.
+
+    `usd_per_h` is the rent of a device: one for all variants, or one for each.
+
+    Raises VariationError for values that no device can have and for facts that no prediction of these looks up, and
+    what `predict` raises for tables and settings, such as WorkloadError for a table that cannot be fused.
+    """
+    count = _checked(base, varied)
+    values = np.full((len(QUANTITIES), len(tables), count), np.nan)
+    not_supported, not_known, read = [""] * count, [""] * count, set[str]()
+    for variant in range(count):
+        hardware = TrackedHardware.of(variant_of(base, varied, variant), lambda fact: read.add(fact.path))
+        for row, table in enumerate(tables):
+            try:
+                found = predict(hardware, table, energies, setting)
+            except (UnsupportedError, UndisclosedError) as error:
+                not_supported[variant] = str(error)
+                continue
+            values[:, row, variant] = figures_of(found)
+            not_known[variant] = "; ".join(dict.fromkeys(found.reasons.values()))
+    unread = [path for path in varied if path not in read]
+    if unread and not all(not_supported):
+        raise VariationError(f"{base.label}: no prediction in {setting.compute} looks up {', '.join(unread)}")
+    batches = np.array([[table.batch] for table in tables])
+    price = np.nan if usd_per_h is None else np.asarray(usd_per_h, dtype=np.float64)
+    cost = cost_per_million_usd(price, batches / values[0])
+    figures = dict(zip(QUANTITIES, values, strict=True))
+    return Variants(
+        **figures,
+        usd_per_million=np.broadcast_to(cost, values[0].shape),
+        not_supported=tuple(not_supported),
+        not_known=tuple(not_known),
+    )
+
+
+def variant_of(base: Hardware, varied: Varied, variant: int) -> Hardware:
+    """One variant as a device. Raises VariationError for a fact that the device lacks."""
+    return with_values(base, {path: float(values[variant]) for path, values in varied.items()})
+
+
+def with_values(base: Hardware, values: Mapping[str, float]) -> Hardware:
+    """A device with other values of some facts, by path. Raises VariationError for a fact that the device lacks."""
+    return base.with_facts({path: _fact(base, path, value) for path, value in values.items()})
+
+
+def _fact(base: Hardware, path: str, value: float) -> Fact:
+    if path in base.facts:
+        return base.facts[path].with_value(value)
+    dimension = ADDED.get(path.rpartition(".")[2])
+    if dimension is None or not _has_place(base, path):
+        raise VariationError(f"{base.id} has no fact '{path}' to vary")
+    return Fact(path, Quantity(value, dimension, format_quantity(value, dimension)), VARIED, "varied", base.file, 0)
+
+
+def _has_place(base: Hardware, path: str) -> bool:
+    """Whether a device of its shape can have a fact: of the device itself, or of a memory that there is."""
+    section, _, rest = path.partition(".")
+    return not rest or (section == "memories" and rest.partition(".")[0] in base.memories)
+
+
+def _checked(base: Hardware, varied: Varied) -> int:
+    """How many variants there are. Raises VariationError."""
+    for path, values in varied.items():
+        _fact(base, path, 1.0)
+        for wrong in _wrong(path, np.asarray(values)):
+            raise VariationError(f"{path}: {wrong}")
+    lengths = {len(values) for values in varied.values()}
+    if len(lengths) != 1:
+        raise VariationError(f"want facts with as many values each, found {', '.join(map(str, sorted(lengths))) or 0}")
+    return lengths.pop()
+
+
+def _wrong(path: str, values: Numbers) -> Iterator[str]:
+    if values.ndim != 1 or not values.size:
+        yield "want a column of values, one for each variant"
+    elif not (np.isfinite(values) & (values > 0)).all():
+        yield "want positive, finite values"
+    elif path.endswith(WHOLE) and (values % 1).any():
+        yield f"want whole numbers, found {values[values % 1 > 0][0]:g}"
