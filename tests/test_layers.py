@@ -330,6 +330,27 @@ def test_import_rooflint_imports_nothing_but_itself():
     assert result.stdout == "rooflint\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [
+        (("--help",), ("numpy", "pydantic", "yaml", "rooflint.api", "rooflint.hardware")),
+        (
+            ("compare", "resnet18"),
+            ("rooflint.kernels.network", "rooflint.kernels.constants", "rooflint.cost", "rooflint.answers.analyze",
+             "rooflint.answers.sweep", "plotille", "typer.rich_utils"),
+        ),
+    ],
+    ids=["help", "compare"],
+)  # fmt: skip
+def test_a_command_imports_only_what_it_uses(arguments, absent):
+    code = f"import sys; sys.argv = ['rooflint', *{arguments!r}]\ntry:\n    {MAIN}\nfinally:\n    "
+    code += "print(*sys.modules, file=sys.stderr)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, cwd=ROOT)
+    imported = result.stderr.split()
+    assert "typer" in imported
+    assert [name for name in absent if name in imported] == []
+
+
 # ---------------------------------------------------------------------------------------------------------------- files
 
 

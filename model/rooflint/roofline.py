@@ -7,7 +7,7 @@ CACM 52(4), 2009. doi:10.1145/1498765.1498785
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,8 @@ class Estimate:
     bytes_moved: NDArray[np.float64]
     overhead_s: float
     """Per kernel. [s]"""
+    is_calibrated: ClassVar[bool] = False
+    """Whether the times are those of calibrated kernel models."""
 
     @property
     def compute_s(self) -> NDArray[np.float64]:

@@ -6,19 +6,18 @@ figure is found by giving one device a single figure of the other and predicting
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from rooflint.base import units
 from rooflint.base.units import format_quantity, percent
 from rooflint.energy.terms import Term
-from rooflint.kernels.convolution import WinogradConvolution
-from rooflint.kernels.kernel import FITTED_IN
-from rooflint.kernels.network import MODELS, SiliconEstimate, rests_on
-from rooflint.kernels.products import Fp8Gemm
 from rooflint.output.sections import Bar, Part, Point, Roof
 from rooflint.prediction.comparison import CRITERIA, Comparison, Contender, flips, score_of
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction
+
+if TYPE_CHECKING:
+    from rooflint.kernels.network import SiliconEstimate
 
 
 def caveats(contenders: Iterable[Contender]) -> tuple[str, ...]:
@@ -32,61 +31,15 @@ def _of(one: Contender) -> Iterator[str]:
         return
     for reason in dict.fromkeys(one.found.reasons.values()):
         yield reason if one.hardware.id in reason else f"{one.short}: {reason}"
-    yield from _of_silicon(one)
+    if one.found.silicon:
+        from rooflint.answers.calibration_caveats import of_silicon  # noqa: PLC0415  # the roofline needs none
+
+        yield from of_silicon(one, one.found.silicon)
     if one.found.has("energy"):
         for left_out in one.found.energy.left_out:
             yield f"{one.short}: energy is a lower bound; {left_out}"
     if one.estimated:
         yield f"{one.short}: its peak is an estimate (rooflint peaks {one.typed.partition('@')[0]})"
-
-
-def _of_silicon(one: Contender) -> Iterator[str]:
-    """Warnings on calibration: what share of a latency uses constants of another precision, and unusual counting."""
-    found = one.prediction
-    times = found.silicon
-    if not times:
-        return
-    carried = {name: float(times.kernel_s[(times.kernel_models == name) & ~times.calibrated].sum()) for name in MODELS}
-    share = sum(carried.values()) / found.latency_s
-    if share:
-        names = [name for name, seconds in carried.items() if seconds]
-        kinds = "; ".join(f"{name} {rests_on(times, name).removeprefix('not calibrated: ')}" for name in names)
-        yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
-    if times.chip.cores:
-        yield f"{one.short}: runs on CUDA cores, for which only efficiency and energy are fitted"
-    elif found.compute != FITTED_IN:
-        yield from _of_precision(one, times)
-    yield from _of_winograd(one, times)
-
-
-def _of_winograd(one: Contender, times: SiliconEstimate) -> Iterator[str]:
-    """Warnings on counted operations, on GPUs without measured convolutions, and on old op tables."""
-    if (times.algorithms != "direct").any():
-        yield f"{one.short}: {WinogradConvolution().caveats[0]}"
-        if one.hardware.architecture not in WinogradConvolution.measured_on:
-            yield f"{one.short}: Winograd was not measured on {one.hardware.architecture}: its error is not known"
-    if times.without_window:
-        yield (
-            f"{one.short}: the op table has no window for {times.without_window} convolutions, so they are timed "
-            "without Winograd; capture the network again"
-        )
-
-
-def _of_precision(one: Contender, times: SiliconEstimate) -> Iterator[str]:
-    """Warnings on constants reused from bf16, and on the quantise kernels of FP8."""
-    own = sum(float(times.kernel_s[rows.ops].sum()) for rows in times.rows if isinstance(rows.kernel, Fp8Gemm))
-    rest = " everything except streams" if own else ""
-    yield (
-        f"{one.short}: kernel times are calibrated in {FITTED_IN}; in {times.compute}{rest} "
-        f"{'uses' if rest else 'they use'} the same constants"
-    )
-    if own:
-        share = percent(times.quantise_s / float(times.kernel_s.sum()))
-        yield (
-            f"{one.short}: before each product with weights a kernel quantises the activations to {times.compute} "
-            f"({share} of the latency), so small batches may be slower than in {FITTED_IN}; fusing it into the "
-            "producer saves most of that time"
-        )
 
 
 # ---- insights
@@ -376,7 +329,7 @@ def _exchanges(mine: Prediction, theirs: Prediction) -> Iterator[tuple[str, str,
     yield "launch overhead", format_quantity(overhead, units.SECONDS), replace(times, overhead_s=overhead).latency_s
 
 
-def _exchanged_chips(mine: Prediction, theirs: SiliconEstimate) -> Iterator[tuple[str, str, float]]:
+def _exchanged_chips(mine: Prediction, theirs: "SiliconEstimate") -> Iterator[tuple[str, str, float]]:
     """The same on silicon, where the chip has more figures; of a device at the roofline only its bandwidth."""
     bandwidth = mine.bandwidth_bytes_per_s
     wider = replace(theirs.chip, bandwidth_bytes_per_s=bandwidth)

@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.answers import analyze as analyze_answer
 from rooflint.answers import compare as compare_answer
 from rooflint.api.devices import Device, Specs, as_device, hardware_of, registry
 from rooflint.base.errors import RooflintError
@@ -112,8 +111,10 @@ class Prediction(prediction.Prediction):
 
     def answer(self, single: prediction.Prediction | None = None, amounts: Sequence[Any] = ()) -> Answer:
         """What `rooflint analyze` prints of it; `single` is the prediction of one sample, `amounts` its cost."""
+        from rooflint.answers.analyze import answer  # noqa: PLC0415  # comparisons do without
+
         one = comparison.Contender(self.hardware, self)
-        return analyze_answer.answer(one, self.setting, single, amounts)
+        return answer(one, self.setting, single, amounts)
 
     def __str__(self) -> str:
         return str(self.answer())

@@ -121,7 +121,7 @@ class _Builder:
 
     def __init__(self, file: FilePath, text: str) -> None:
         self.file = file
-        self.next_event = yaml.parse(text, Loader).__next__
+        self.next_event = Loader(text).get_event
         self.lines: dict[Path, int] = {}
         self.texts: dict[Path, str] = {}
         self.empty: list[Path] = []

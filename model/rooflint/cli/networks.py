@@ -1,4 +1,7 @@
-"""`rooflint analyze`, `compare`, `models` and `sweep`: networks on devices."""
+"""`rooflint analyze`, `compare`, `models` and `sweep`: networks on devices.
+
+What only one of them needs is imported when it runs.
+"""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -8,7 +11,6 @@ import typer
 
 from rooflint.answers.compare import MAPPED
 from rooflint.answers.insights import METRICS
-from rooflint.answers.sweep import models_answer, sweep_answer
 from rooflint.api import predictions as api
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
@@ -18,7 +20,6 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
-from rooflint.prediction.cost import CostTables, Place, cost_of
 from rooflint.prediction.sweep import BATCHES, sweep
 from rooflint.workloads.tables import workload_ids
 
@@ -49,6 +50,8 @@ def analyze_command(
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
+    from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
+
     work = api.network(network, shape=shape_of(shape))
 
     def predicted(samples: int) -> api.Prediction:
@@ -165,6 +168,8 @@ def models_command(
     specs: Specs = None,
 ) -> None:
     """Latency, energy, memory and units of many networks on one device."""
+    from rooflint.answers.sweep import models_answer  # noqa: PLC0415
+
     setting = api.setting(precision, storage, fuse, launch, fidelity)
     known, energies = api.context(specs)
     hardware = select_device(known, device, at)
@@ -202,6 +207,8 @@ def sweep_command(
     specs: Specs = None,
 ) -> None:
     """Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another."""
+    from rooflint.answers.sweep import sweep_answer  # noqa: PLC0415
+
     settings = [
         api.setting(name.strip(), storage, fuse, launch, fidelity) for name in precision.split(",") if name.strip()
     ]

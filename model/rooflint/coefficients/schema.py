@@ -109,7 +109,7 @@ class ProcessReading(Strict):
     add: dict[PrecisionName, OpEnergy] = Field(default_factory=dict)  # type: ignore[valid-type]
     multiply: dict[PrecisionName, OpEnergy] = Field(default_factory=dict)  # type: ignore[valid-type]
     sram: dict[Word, SramSpec] = Field(default_factory=dict)
-    wire: WireSpec = WireSpec()
+    wire: WireSpec = Field(default_factory=WireSpec)
     relative_power: dict[NodeName, RelativePower] = Field(default_factory=dict)  # type: ignore[valid-type]
 
 

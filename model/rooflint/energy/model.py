@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
@@ -11,7 +12,9 @@ from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope
 from rooflint.hardware.device import ComputeUnit, Hardware, working_units
-from rooflint.kernels.constants import Constants, constants_file
+
+if TYPE_CHECKING:
+    from rooflint.kernels.constants import Constants
 
 SCOPES: tuple[Scope, ...] = ("access", "device", "unstated", "core")
 """Scopes of a memory's energy, the one that is taken first: the most that is documented between the cells and the chip.
@@ -62,8 +65,10 @@ class Energies:
         return each if printed is None else node.control(each, printed)
 
     @cached_property
-    def silicon(self) -> Constants:
+    def silicon(self) -> "Constants":
         """Constants of kernel times. Raises InputError, or RooflintError where no root has them."""
+        from rooflint.kernels.constants import constants_file  # noqa: PLC0415  # the roofline needs none
+
         return constants_file(self.coefficients.registry).constants
 
     @memoised

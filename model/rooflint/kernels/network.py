@@ -8,7 +8,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,7 @@ class SiliconEstimate(Estimate):
     together_s: NDArray[np.float64]
     """Both, as far as they overlap. [s]"""
     launched_s: NDArray[np.float64]
+    is_calibrated: ClassVar[bool] = True
 
     @property
     def kernel_models(self) -> NDArray[np.str_]:

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,7 +26,7 @@ class UnknownFormatError(RooflintError):
 class Record(BaseModel):
     """What `--format json` writes: SI base units in names, null where a value is not known. Its class is its schema."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     schema_: Annotated[str, Field(alias="schema")]
     """Names the command and the version of this record."""
@@ -94,6 +93,8 @@ def _text(found: Answer | Table) -> str:
 
 def _page(found: Answer | Table) -> str:
     """HTML, which the reports make: this package imports nothing above it."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # slow to import
+
     group = "rooflint.formats" if isinstance(found, Table) else "rooflint.answers"
     for entry in entry_points(group=group, name="html"):
         as_html: Callable[[Answer | Table], str] = entry.load()

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from plotille import Canvas
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
@@ -147,6 +146,8 @@ def _place(axis: Axis, value: float, cells: int, dots: int) -> int:
 
 def _drawing(lines: Iterable[Line], letters: Iterable[Letter], x: Axis, y: Axis, columns: int) -> str:
     """The canvas is measured in its own dots, two a column and four a row."""
+    from plotille import Canvas  # noqa: PLC0415  # tables do without
+
     wide, high = 2 * columns, 4 * ROWS
     canvas = Canvas(columns, ROWS, 0, 0, wide, high)
     for line in lines:

@@ -8,7 +8,7 @@ All commands print, compare and record predictions of this module, so that they 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -21,11 +21,13 @@ from rooflint.energy.model import Energies, power_limit
 from rooflint.energy.terms import Energy, energy_of
 from rooflint.hardware.device import Hardware
 from rooflint.kernels.chip import MissingFactError, chip_of
-from rooflint.kernels.network import SiliconEstimate, on_silicon
 from rooflint.mapping.allocate import allocate
 from rooflint.mapping.allocation import Allocation
 from rooflint.roofline import Estimate, estimate, kernel_time_s
 from rooflint.workloads.workload import Footprint, Workload, footprint
+
+if TYPE_CHECKING:  # what only --fidelity silicon needs is imported when it is asked for
+    from rooflint.kernels.network import SiliconEstimate
 
 T = TypeVar("T")
 
@@ -121,9 +123,9 @@ class Prediction:
         return SILICON if self.silicon else ROOFLINE
 
     @property
-    def silicon(self) -> SiliconEstimate | None:
+    def silicon(self) -> "SiliconEstimate | None":
         """Its times, where they are those of silicon."""
-        return self.times if isinstance(self.times, SiliconEstimate) else None
+        return cast("SiliconEstimate", self.times) if self.times.is_calibrated else None
 
     @property
     def latency_s(self) -> float:
@@ -331,13 +333,13 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
         return energy_of(hardware, run, allocation, times.kernel_s, energies, storage=times.storage)
 
     energy = _or_reason(reasons, "energy", spent)
-    floors = isinstance(times, SiliconEstimate) and overhead is None
+    floors = times.is_calibrated and overhead is None
     if setting.launch != FREE and not floors:
         reasons |= _launch_reason(hardware, energies, setting.launch, overhead)
     return Prediction(hardware, work, run, times, reasons, overhead, allocation, energy, live)
 
 
-def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting: Setting) -> SiliconEstimate:
+def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting: Setting) -> "SiliconEstimate":
     """The times of a run on silicon alone, without a fallback to the roofline.
 
     Raises MissingFactError for a device that lacks an input, and for one that is not a GPU; else as `predict`.
@@ -350,10 +352,12 @@ def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting
 
 def _on_silicon(
     hardware: Hardware, run: Workload, plain: Estimate, energies: Energies, setting: Setting
-) -> SiliconEstimate:
+) -> "SiliconEstimate":
     """Raises MissingFactError for a device that lacks an input, and for one that is not a GPU."""
     if not hardware.traits.has_kernel_models:
         raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and kernel times are calibrated for GPUs only")
+    from rooflint.kernels.network import on_silicon  # noqa: PLC0415
+
     gap_s = None if setting.launch == FREE else plain.overhead_s
     chip = chip_of(hardware, setting.compute, energies.coefficients.launches())
     return on_silicon(plain, run, chip, energies.silicon, gap_s)

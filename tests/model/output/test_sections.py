@@ -121,7 +121,7 @@ def test_an_unknown_format_is_refused_with_those_that_are_known():
 
 
 def test_html_without_the_reports_is_refused(monkeypatch):
-    monkeypatch.setattr("rooflint.output.answer.entry_points", lambda **_: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     with pytest.raises(UnknownFormatError, match=r"^format 'html' needs the package rooflint_report, which is not"):
         write(TABLE, "html")
 

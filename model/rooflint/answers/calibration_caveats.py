@@ -1,0 +1,56 @@
+"""What is said of calibrated kernel times that a reader should not trust as far as the others."""
+
+from collections.abc import Iterator
+
+from rooflint.base.units import percent
+from rooflint.kernels.convolution import WinogradConvolution
+from rooflint.kernels.kernel import FITTED_IN
+from rooflint.kernels.network import MODELS, SiliconEstimate, rests_on
+from rooflint.kernels.products import Fp8Gemm
+from rooflint.prediction.comparison import Contender
+
+
+def of_silicon(one: Contender, times: SiliconEstimate) -> Iterator[str]:
+    """Warnings on calibration: what share of a latency uses constants of another precision, and unusual counting."""
+    found = one.prediction
+    carried = {name: float(times.kernel_s[(times.kernel_models == name) & ~times.calibrated].sum()) for name in MODELS}
+    share = sum(carried.values()) / found.latency_s
+    if share:
+        names = [name for name, seconds in carried.items() if seconds]
+        kinds = "; ".join(f"{name} {rests_on(times, name).removeprefix('not calibrated: ')}" for name in names)
+        yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
+    if times.chip.cores:
+        yield f"{one.short}: runs on CUDA cores, for which only efficiency and energy are fitted"
+    elif found.compute != FITTED_IN:
+        yield from _of_precision(one, times)
+    yield from _of_winograd(one, times)
+
+
+def _of_winograd(one: Contender, times: SiliconEstimate) -> Iterator[str]:
+    """Warnings on counted operations, on GPUs without measured convolutions, and on old op tables."""
+    if (times.algorithms != "direct").any():
+        yield f"{one.short}: {WinogradConvolution().caveats[0]}"
+        if one.hardware.architecture not in WinogradConvolution.measured_on:
+            yield f"{one.short}: Winograd was not measured on {one.hardware.architecture}: its error is not known"
+    if times.without_window:
+        yield (
+            f"{one.short}: the op table has no window for {times.without_window} convolutions, so they are timed "
+            "without Winograd; capture the network again"
+        )
+
+
+def _of_precision(one: Contender, times: SiliconEstimate) -> Iterator[str]:
+    """Warnings on constants reused from bf16, and on the quantise kernels of FP8."""
+    own = sum(float(times.kernel_s[rows.ops].sum()) for rows in times.rows if isinstance(rows.kernel, Fp8Gemm))
+    rest = " everything except streams" if own else ""
+    yield (
+        f"{one.short}: kernel times are calibrated in {FITTED_IN}; in {times.compute}{rest} "
+        f"{'uses' if rest else 'they use'} the same constants"
+    )
+    if own:
+        share = percent(times.quantise_s / float(times.kernel_s.sum()))
+        yield (
+            f"{one.short}: before each product with weights a kernel quantises the activations to {times.compute} "
+            f"({share} of the latency), so small batches may be slower than in {FITTED_IN}; fusing it into the "
+            "producer saves most of that time"
+        )
