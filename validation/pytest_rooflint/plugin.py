@@ -27,6 +27,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="",
         help="write repairs of the failures as a patch, by default rooflint.patch at the root; the run still fails",
     )
+    group.addoption(
+        "--rooflint-store",
+        metavar="DIR",
+        help="judge first what depends on files that changed since the last run, which is kept in DIR",
+    )
     group.addoption("--rooflint-only", action="store_true", help="run only the golden suite, unless files are named")
     group.addoption(
         "--rooflint-golden", metavar="DIR", action="append", default=[], help="golden folder, overrides the ini value"

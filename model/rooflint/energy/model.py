@@ -12,6 +12,7 @@ from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope
 from rooflint.hardware.device import ComputeUnit, Hardware, working_units
+from rooflint.hardware.registry import Registry
 
 if TYPE_CHECKING:
     from rooflint.kernels.constants import Constants
@@ -35,6 +36,13 @@ class Energies:
     """Coefficients of all nodes and memories, and the constants of silicon, each worked out once."""
 
     coefficients: Coefficients
+
+    @classmethod
+    def of(cls, registry: Registry) -> "Energies":
+        """Those of a registry, worked out once and kept by the registry that reads the files."""
+        source = registry.source
+        found: Energies = source.others.setdefault("energies", cls(Coefficients(source)))
+        return found
 
     def node(self, hardware: Hardware) -> NodeEnergies:
         """Energies at a device's process node. Raises EnergyError for a device whose node is not known."""

@@ -3,7 +3,7 @@
 A new kind of device is a row of KINDS, besides its specs.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -240,9 +240,10 @@ class Hardware:
     @cached_property
     def units(self) -> Mapping[str, ComputeUnit]:
         """Compute units by name."""
-        return {name: self._unit(name) for name in self._names("units", self.unit_groups)}
+        own = self._grouped.get("units", {})
+        return {name: self._unit(name, own.get(name, {})) for name in dict.fromkeys((*self.unit_groups, *own))}
 
-    def _unit(self, name: str) -> ComputeUnit:
+    def _unit(self, name: str, facts: Facts) -> ComputeUnit:
         own = f"units.{name}."
         hidden = {
             path: why
@@ -252,7 +253,7 @@ class Hardware:
         return ComputeUnit(
             name,
             self.unit_groups.get(name, "group"),
-            self._below(own),
+            self._handed_out(facts),
             self.circuits.get(name),
             {f"{path}."[len(own) :].rstrip("."): why for path, why in hidden.items()},
         )
@@ -260,24 +261,37 @@ class Hardware:
     @cached_property
     def memories(self) -> Mapping[str, Memory]:
         """Memories by name."""
-        return {name: Memory(name, self._below(f"memories.{name}.")) for name in self._names("memories")}
+        own = self._grouped.get("memories", {})
+        return {name: Memory(name, self._handed_out(facts)) for name, facts in own.items()}
 
     @cached_property
     def caches(self) -> Mapping[str, Fact]:
         """Capacities of caches by name."""
-        return {name: self.facts[f"caches.{name}.capacity"] for name in self._names("caches")}
+        return {name: self.facts[f"caches.{name}.capacity"] for name in self._grouped.get("caches", {})}
 
     @property
     def parts(self) -> Facts:
         """How many parts it is made of, by their name: `gcd`."""
-        return self._below("parts.")
+        return self._handed_out({name: facts[""] for name, facts in self._grouped.get("parts", {}).items()})
 
-    def _names(self, section: str, more: Iterable[str] = ()) -> list[str]:
-        found = (path.split(".")[1] for path in self.facts if path.startswith(f"{section}."))
-        return list(dict.fromkeys((*more, *found)))
+    @cached_property
+    def _grouped(self) -> Mapping[str, Mapping[str, Facts]]:
+        """Facts by the first two parts of their paths and what is left of them: `units`, `tensor_core`, `clock`."""
+        found: dict[str, dict[str, dict[str, Fact]]] = {}
+        for path, fact in self._plain(self.facts).items():
+            section, _, below = path.partition(".")
+            name, _, rest = below.partition(".")
+            found.setdefault(section, {}).setdefault(name, {})[rest] = fact
+        return found
 
-    def _below(self, prefix: str) -> Facts:
-        return {path.removeprefix(prefix): fact for path, fact in self.facts.items() if path.startswith(prefix)}
+    @staticmethod
+    def _plain(facts: Facts) -> Facts:
+        """The facts as they can be copied."""
+        return facts
+
+    def _handed_out(self, facts: Facts) -> Facts:
+        """The facts as parts of this device and copies of it hold them."""
+        return facts
 
     def full_groups(self, group: str) -> Ladder | None:
         """Groups of that name that its silicon has, enabled or not: those of a full die × dies. None where unknown."""
@@ -337,7 +351,7 @@ class Hardware:
         return replace(self, facts=self._overlaid(self.facts, overlay), own_facts=own)
 
     def _overlaid(self, facts: Facts, overlay: Facts) -> Facts:
-        return {**facts, **overlay}
+        return self._handed_out({**self._plain(facts), **self._plain(overlay)})
 
 
 def _fastest(units: Collection[ComputeUnit], precision: str, problem: str) -> ComputeUnit:

@@ -46,15 +46,10 @@ class TrackedHardware(Hardware):
         changed = {"facts": TrackedFacts(hardware.facts, note), "operating_points": points}
         return cls(**{**own, **changed}, note=note)
 
-    def _below(self, prefix: str) -> Facts:
-        facts = _unread(self.facts)
-        below = {path.removeprefix(prefix): fact for path, fact in facts.items() if path.startswith(prefix)}
-        return TrackedFacts(below, self.note)
+    @staticmethod
+    def _plain(facts: Facts) -> Facts:
+        """The facts without a note that they were looked up."""
+        return facts.unread if isinstance(facts, TrackedFacts) else facts
 
-    def _overlaid(self, facts: Facts, overlay: Facts) -> Facts:
-        return TrackedFacts({**_unread(facts), **_unread(overlay)}, self.note)
-
-
-def _unread(facts: Facts) -> Facts:
-    """The facts without a note that they were looked up."""
-    return facts.unread if isinstance(facts, TrackedFacts) else facts
+    def _handed_out(self, facts: Facts) -> Facts:
+        return TrackedFacts(facts, self.note)

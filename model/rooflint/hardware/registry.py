@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.facts import Fact
@@ -42,11 +42,21 @@ class Registry:
     texts: Mapping[Path, str] = field(default_factory=dict, repr=False, hash=False)
     """Texts that replace those of some files."""
 
+    @property
+    def source(self) -> "Registry":
+        """The registry that reads the files; another one where this one changes what is handed out."""
+        return self
+
     @classmethod
     def of(cls, roots: Iterable[Path]) -> "Registry":
         """A registry over these roots, and over the packaged specs behind them."""
         given = tuple(dict.fromkeys(Path(root).resolve() for root in roots))
         return cls(given if PACKAGED.resolve() in given else (*given, PACKAGED))
+
+    @cached_property
+    def others(self) -> dict[str, Any]:
+        """Whatever is worked out from files other than those of devices and architectures, by a name."""
+        return {}
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
@@ -93,13 +103,30 @@ class Registry:
 
     def siblings(self, hardware: Hardware) -> Iterator[Hardware]:
         """Other devices of the same architecture."""
-        for other in self.readable() if hardware.architecture else ():
-            if other.architecture == hardware.architecture and other.id != hardware.id:
-                yield other
+        family = self._families.get(hardware.architecture, ()) if hardware.architecture else ()
+        yield from (other for other in family if other.id != hardware.id)
+
+    @cached_property
+    def _families(self) -> Mapping[str | None, list[Hardware]]:
+        """Devices that can be read by their architecture."""
+        found: dict[str | None, list[Hardware]] = {}
+        for hardware in self.readable():
+            found.setdefault(hardware.architecture, []).append(hardware)
+        return found
 
     def holders(self, fact: Fact) -> list[str]:
         """Devices that hold a fact: their own, at an operating point, or by architecture; unreadable ones hold none."""
-        return [device for device in self.files if (one := self._readable(device)) and _holds(one, fact)]
+        return [hardware.id for hardware in self._by_file.get(fact.file, ()) if _holds(hardware, fact)]
+
+    @cached_property
+    def _by_file(self) -> Mapping[Path, list[Hardware]]:
+        """Devices that can be read by the files that their facts stand in."""
+        found: dict[Path, list[Hardware]] = {}
+        for hardware in self.readable():
+            found.setdefault(hardware.file, []).append(hardware)
+            if hardware.architecture:
+                found.setdefault(self.architecture_files[hardware.architecture], []).append(hardware)
+        return found
 
     def with_fact(self, fact: Fact, other: Fact, holders: Iterable[str] | None = None) -> "Registry":
         """The same registry with another fact in one line of one file; `holders` where they are known."""
@@ -120,6 +147,8 @@ class Registry:
         """A registry that keeps what it has read, but for what rests on these files."""
         twin = Registry(self.roots, texts)
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
+        if {*self.files.values(), *self.architecture_files.values()}.issuperset(other):
+            twin.__dict__.update(others=self.others)
         changed = {name for name, file in self.architecture_files.items() if file in other}
         same = {key: one for key, one in known(self, "architecture").items() if key[0] not in changed}
         known(twin, "architecture").update(same)
@@ -196,12 +225,18 @@ class _Planted(Registry):
     other: Fact
     held: frozenset[str]
 
+    @property
+    def source(self) -> Registry:
+        """The registry that reads the files."""
+        return self.origin.source
+
     @memoised
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
         device_now = self.origin.get(device)
         return _replaced(device_now, self.fact, self.other) if device in self.held else device_now
 
+    @memoised
     def architecture(self, name: str) -> "Architecture":
         """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
         found = self.origin.architecture(name)
@@ -219,6 +254,7 @@ class Architecture:
     document: Document
     facts: Facts
 
+    @memoised
     def as_hardware(self) -> Hardware:
         """The architecture as an incomplete device: its rates can be asked for, its counts and clocks cannot."""
         return Hardware(

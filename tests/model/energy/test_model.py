@@ -5,7 +5,7 @@ import pytest
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.energy.model import SCOPES, Energies, EnergyError, EnergyModel, idle_w, power_limit
-from rooflint.hardware.registry import Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 
 
 def near(value):
@@ -124,3 +124,29 @@ def test_a_device_without_rated_power_has_no_idle_power(energies):
     device = energies.specs.device("clocks: {boost: [1 GHz, wp, p]}\n")
     with pytest.raises(EnergyError, match="acme/one has no rated power, so its idle power is not known"):
         idle_w(device, energies.read())
+
+
+# ---- once for a registry
+
+
+def test_energies_are_those_of_the_registry_that_reads_the_files():
+    registry = Registry()
+    fact = registry.get("nvidia/t4").facts["tdp"]
+    planted = registry.with_fact(fact, fact.with_value(2 * fact.value))
+    assert Energies.of(planted.with_fact(fact, fact)) is Energies.of(planted) is Energies.of(registry)
+    assert Energies.of(Registry()) is not Energies.of(registry)
+
+
+def test_energies_are_read_again_with_any_other_file_than_a_device(tmp_path):
+    for name in ("silicon.yaml", "silicon_cores.yaml", "silicon_ops.yaml"):
+        (tmp_path / name).write_text((PACKAGED / name).read_text(encoding="utf-8"), encoding="utf-8")
+    registry = Registry.of((tmp_path,))
+    first = Energies.of(registry)
+    products = tmp_path / "silicon.yaml"
+    text = products.read_text(encoding="utf-8").replace("value: [1.3, choice", "value: [2.6, choice")
+    tried = Energies.of(registry.with_texts({products: text}))
+    assert tried.silicon.products.graph_launch_us == 2 * first.silicon.products.graph_launch_us
+    products.write_text(text, encoding="utf-8")
+    again = Energies.of(registry.reread({products}))
+    assert again.silicon.products.graph_launch_us == 2 * first.silicon.products.graph_launch_us
+    assert Energies.of(registry.reread({registry.files["nvidia/t4"]})) is first

@@ -1,13 +1,13 @@
 """`latency`: the roofline by hand; with `fidelity: silicon` what a prediction says, and never the roofline instead."""
 
-import os
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rooflint.claims.latency import FILES, LARGEST, NoCrossingError, first_batch, kept
+from pytest_rooflint.claims import latency as module
+from pytest_rooflint.claims.latency import LARGEST, NoCrossingError, first_batch, obtain_latency
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
@@ -15,7 +15,7 @@ from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import PACKAGED, Registry
-from rooflint.prediction.predict import Setting, predict
+from rooflint.prediction.predict import Setting, predict, silicon_times
 from rooflint.workloads.tables import load_workload
 
 # ---- `latency`
@@ -222,19 +222,24 @@ def test_a_replay_is_no_silicon(claim):
         claim("latency: GPU, compute: fp16, fidelity: silicon, expect: 1.00 ms", head)
 
 
-def test_constants_are_read_once_and_again_when_they_change(tmp_path):
-    for name in FILES:
-        (tmp_path / name).write_text((PACKAGED / name).read_text(encoding="utf-8"), encoding="utf-8")
-    registry = Registry.of((tmp_path,))
-    first = kept(registry)
-    assert kept(Registry.of((tmp_path,))) is first
-    products = tmp_path / "silicon.yaml"
-    text = products.read_text(encoding="utf-8").replace("value: [1.3, choice", "value: [2.6, choice")
-    tried = replace(registry, texts={products: text})
-    assert kept(tried).silicon.products.graph_launch_us == 2 * first.silicon.products.graph_launch_us
-    products.write_text(text, encoding="utf-8")
-    os.utime(products, ns=(1, 1))
-    assert kept(registry).silicon.products.graph_launch_us == 2 * first.silicon.products.graph_launch_us
+def test_an_order_asks_again_of_the_changed_device_alone(shipped_suite, monkeypatch):
+    orders = (one for one in shipped_suite.claims() if one.kind == "latency" and one.option("fidelity") == "silicon")
+    claim = next(one for one in orders if "<" in one.subject)
+    names = claim.subject.split(" < ")
+    asked = []
+
+    def counted(hardware, *arguments):
+        asked.append(hardware.id)
+        return silicon_times(hardware, *arguments)
+
+    monkeypatch.setattr(module, "silicon_times", counted)
+    suite = replace(shipped_suite, registry=Registry.of(shipped_suite.spec_roots))
+    first = obtain_latency(claim, suite)
+    assert asked == names
+    fact = suite.registry.get(names[0]).facts["tdp"]
+    changed = replace(suite, registry=suite.registry.with_fact(fact, fact.with_value(2 * fact.value)))
+    assert obtain_latency(claim, changed).facts[-1] == first.facts[-1]
+    assert asked == [*names, names[0]]
 
 
 def test_an_id_tells_fidelities_and_launches_apart(claim):

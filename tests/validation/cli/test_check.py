@@ -96,7 +96,8 @@ def test_a_red_run_is_not_asked_for_a_score(tiny, check):
 def test_it_asks_pytest_for_the_golden_claims_alone(tiny, check):
     status, (call,), _ = check()
     assert status == 0
-    assert call == ["-m", "pytest", "-q", "--rooflint-only", "--rooflint-evidence=reports/out/evidence.json"]
+    kept = ["--rooflint-evidence=reports/out/evidence.json", "--rooflint-store=.rooflint"]
+    assert call == ["-m", "pytest", "-q", "--rooflint-only", *kept]
 
 
 def test_further_arguments_reach_pytest(tiny, check):

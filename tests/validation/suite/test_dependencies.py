@@ -10,8 +10,8 @@ from rooflint.hardware.registry import PACKAGED, UnknownDeviceError
 @pytest.fixture
 def tracking(small):
     """A registry that notes what is read, and its notes."""
-    suite, dependencies = tracked(small.suite())
-    return suite.registry, dependencies
+    context = tracked(small.suite())
+    return context.registry, context.dependencies
 
 
 def paths(dependencies):
@@ -63,8 +63,9 @@ def test_a_peak_reads_its_factors_alone(tracking):
 
 
 def test_facts_of_an_operating_point_are_read_where_they_are_stated():
-    suite, noted = tracked(Suite.of([], [PACKAGED]))
-    device = suite.registry.get("nvidia/jetson-agx-orin-64gb").at("30w")
+    context = tracked(Suite.of([], [PACKAGED]))
+    noted = context.dependencies
+    device = context.registry.get("nvidia/jetson-agx-orin-64gb").at("30w")
     assert not noted.places
     overlay = device.operating_points["30w"]
     device.unit("tensor_core").peak_ops_per_s("int8")

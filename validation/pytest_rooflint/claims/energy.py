@@ -13,6 +13,7 @@ from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.precision import precision
 from rooflint.coefficients.library import Coefficients, scope_of
 from rooflint.coefficients.ranges import Range, Reading, UnknownCoefficientError
+from rooflint.energy.model import Energies
 
 _NODE = re.compile(r"[1-9]\d*nm")
 _ENDS = ("low", "typical", "high")
@@ -74,7 +75,7 @@ def _check_process(words: list[str]) -> None:
 
 def obtain_energy_per(claim: Claim, context: Context) -> Obtained:
     """Look up the energy; a MAC is a multiply and an add."""
-    shape, ranges = _shape(claim), _ranges(claim, Coefficients(context.registry))
+    shape, ranges = _shape(claim), _ranges(claim, Energies.of(context.registry).coefficients)
     facts = {found.what: _end(claim, found) for found in ranges}
     ops = units.OPS_PER_MAC if claim.subject.split()[1] == "mac" else 1
     ladders = [Ladder((Factor("energy", fact.value / ops, fact.display, fact),)) for fact in facts.values()]

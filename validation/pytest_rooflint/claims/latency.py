@@ -1,55 +1,28 @@
 """Claims about a workload's time on devices: `latency`, what bounds it, and from which batch on that changes.
 
-By the plain roofline, or with `fidelity: silicon` by the calibrated kernel models. Their constants are cached, because
-mutation testing asks for the same files thousands of times.
+By the plain roofline, or with `fidelity: silicon` by the calibrated kernel models.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, pairwise
-from pathlib import Path
 
 from pytest_rooflint.claims.obtained import REFUTED, check_refuted, order
 from pytest_rooflint.golden import kinds, replay
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
+from rooflint.base.memo import known
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_BYTE, SECONDS, format_number, format_quantity
-from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, working_units
-from rooflint.hardware.registry import Registry
-from rooflint.kernels import constants
 from rooflint.kernels.network import SiliconEstimate
 from rooflint.prediction.predict import Setting, silicon_times
 from rooflint.roofline import Estimate, estimate
 from rooflint.workloads.workload import Workload
 
-FILES = (*constants.FILES, "launches.yaml")
-"""Files of constants in each specs folder."""
-
 BOUNDS = ("compute", "memory", "launch")
-
-Texts = tuple[tuple[Path, str], ...]
-Stamps = tuple[tuple[Path, int], ...]
-
-
-def kept(registry: Registry) -> Energies:
-    """The constants of a registry's folders, cached by path, text and time of change.
-
-    Raises InputError, or RooflintError where no folder has them.
-    """
-    places = [root / name for root in registry.roots for name in FILES]
-    stamps = tuple((file, file.stat().st_mtime_ns) for file in places if file.is_file())
-    texts = tuple((file, registry.texts[file]) for file in places if file in registry.texts)
-    return _read(registry.roots, texts, stamps)
-
-
-@lru_cache(maxsize=8)
-def _read(roots: tuple[Path, ...], texts: Texts, stamps: Stamps) -> Energies:  # noqa: ARG001  # stamps are of the key
-    return Energies(Coefficients(Registry(roots, dict(texts))))
 
 
 def estimated(claim: Claim, context: Context, name: str) -> Estimate:
@@ -62,12 +35,22 @@ def estimated(claim: Claim, context: Context, name: str) -> Estimate:
     workload = context.workload(claim)
     if claim.option("fidelity") == "silicon":
         setting = Setting(compute, storage, launch=str(claim.option("launch", "stream")))
-        return silicon_times(context.device(claim, name), workload, kept(context.registry), setting)
+        return _silicon_times(context.device(claim, name), workload, Energies.of(context.registry), setting)
     if claim.given:
         if name not in claim.given:
             raise ClaimError(f"unknown label '{name}' (given: {', '.join(claim.given)})")
         return replay.assumed(claim, context)[name].estimate(workload, compute, storage)
     return estimate(context.device(claim, name), workload, compute=compute, storage=storage)
+
+
+def _silicon_times(hardware: Hardware, workload: Workload, energies: Energies, setting: Setting) -> SiliconEstimate:
+    """The estimate, once for each device: where one device of an order changes, the others stay as they are."""
+    found = known(hardware, "silicon_times")
+    key = (id(workload), id(energies), setting)
+    if key not in found:
+        found[key] = silicon_times(hardware, workload, energies, setting), workload, energies  # which keep their ids
+    estimate: SiliconEstimate = found[key][0]
+    return estimate
 
 
 def facts_of(claim: Claim, context: Context, name: str, one: Estimate) -> tuple[Fact, ...]:

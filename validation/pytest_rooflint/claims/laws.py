@@ -27,7 +27,6 @@ from rooflint.base.facts import Fact
 from rooflint.base.memo import memoised
 from rooflint.base.text import counted, some
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_J, format_quantity
-from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
 from rooflint.workloads.workload import Workload
@@ -226,7 +225,7 @@ def check_tops_per_w(claim: Claim) -> None:
 
 def obtain_tops_per_w(claim: Claim, context: Context) -> Obtained:
     """Test every device, as rated and at each operating point. [1]"""
-    energies, found = Energies(Coefficients(context.registry)), Tested()
+    energies, found = Energies.of(context.registry), Tested()
     matching = matching_devices(claim, context)
     for one in matching:
         for mode in one.points():

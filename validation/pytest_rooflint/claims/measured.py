@@ -142,6 +142,7 @@ MEASURED = Kind(
     inferred=True,
     check=check_measured,
     options={**MACHINE, **COMPUTE, **WITHIN, **DESPITE},
+    rows_alone=True,
 )
 
 # ---- `efficiency: gemm fp32`: measured rate over peak, within a reviewed interval
@@ -224,6 +225,7 @@ EFFICIENCY = Kind(
     inferred=True,
     check=check_selection,
     options={**MACHINE, **COMPUTE, **DESPITE},
+    rows_alone=True,
 )
 
 # ---- `predicted: network resnet18 fp32 b1`: predicted over measured time, the error of the roofline
@@ -279,4 +281,5 @@ PREDICTED = Kind(
     inferred=True,
     check=check_selection,
     options={**MACHINE, **COMPUTE, **DESPITE},
+    rows_alone=True,
 )

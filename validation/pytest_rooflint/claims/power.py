@@ -11,7 +11,6 @@ from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import bytes_per_element, format_rate
 from rooflint.base.text import row
 from rooflint.base.units import BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, WATTS, Dimension, format_quantity, measure
-from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies, EnergyError, power_limit
 from rooflint.energy.power import Work, WorkPower, power_of
 from rooflint.hardware.device import Hardware, UnsupportedError
@@ -106,7 +105,7 @@ def _power_of_unit(claim: Claim, context: Context, ops_per_s: float) -> WorkPowe
 
 
 def _power_of(hardware: Hardware, work: Work, context: Context) -> WorkPower:
-    return power_of(hardware, work, Energies(Coefficients(context.registry)))
+    return power_of(hardware, work, Energies.of(context.registry))
 
 
 def slug_of_work(claim: Claim) -> str:

@@ -174,4 +174,5 @@ PREDICTION = Kind(
     inferred=True,
     foreign=True,
     scopes=(),
+    rows_alone=True,
 )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pytest_rooflint.suite.store import FOLDER
 from rooflint.base.errors import RooflintError
 from rooflint.cli.options import Golden, Specs
 
@@ -46,7 +47,7 @@ def check(
             raise RooflintError(f"--watch judges all claims and writes nothing; remove {', '.join(given)}")
         raise typer.Exit(_watch(golden, specs))
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
-    arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}"]
+    arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.with_name('proposal.patch')}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if evidence.is_dir():

@@ -277,6 +277,8 @@ class Kind:
     """Whether it does not test the facts: it judges other people's figures by them, or is a law."""
     scopes: tuple[str, ...] = ("hardware",)
     """Which of `hardware` and `architecture` the file may be about; empty if it needs neither."""
+    rows_alone: bool = False
+    """Whether it asks for the golden folders because of the tables and recordings below, not of golden files."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)
 
 

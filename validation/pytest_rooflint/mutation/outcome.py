@@ -132,9 +132,8 @@ class Baseline:
 
 
 def _judged(claim: Claim, suite: Suite) -> JudgedClaim:
-    tracking, dependencies = tracked(suite)
-    verdict = brief(claim, tracking)
-    return JudgedClaim(claim, verdict, dependencies)
+    context = tracked(suite)
+    return JudgedClaim(claim, brief(claim, context), context.dependencies)
 
 
 def _refuse_failing(claims: Sequence[JudgedClaim], suite: Suite) -> None:

@@ -7,6 +7,7 @@ import datetime
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rooflint.golden import expect
-from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.golden.kinds import Claim, Context
+from pytest_rooflint.session import first
+from pytest_rooflint.suite.dependencies import Noted, noted
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Brief, Verdict
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 SUITE = pytest.StashKey[Suite]()
 TRIAL = pytest.StashKey[Trial]()
 VERDICT = pytest.StashKey[Verdict]()
+ASKED = pytest.StashKey[dict[str, Any]]()
 
 
 class FailedClaim(Exception):  # noqa: N818  # it is a verdict, not an error
@@ -74,7 +78,11 @@ class ClaimItem(pytest.Item):
         """Judge the claim and report its outcome to pytest."""
         suite = self.config.stash[SUITE]
         excuses = not self.config.getoption("runxfail", default=False)
-        verdict = judge(self.claim, self.nodeid, suite, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
+        context, started = self._context(suite), time.process_time()
+        verdict = judge(self.claim, self.nodeid, context, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
+        if isinstance(context, Noted):
+            seconds = time.process_time() - started
+            self.stash[ASKED] = first.noted_of(self.claim, context.dependencies, suite.registry, seconds)
         verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
         self.stash[VERDICT] = verdict
         self.user_properties += verdict.properties()
@@ -84,6 +92,15 @@ class ClaimItem(pytest.Item):
             pytest.xfail(verdict.reason or "")
         if verdict.outcome != "pass":
             pytest.skip(f"{verdict.outcome}: {verdict.reason}")
+
+    def _context(self, suite: Suite) -> Context:
+        """What the claim is judged on; it notes what is asked for where that is kept."""
+        if not self.config.getoption("--rooflint-store"):
+            return suite
+        try:
+            return noted(suite)
+        except InputError:  # a file name that is not an id
+            return suite
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for bugs of rooflint."""
@@ -206,6 +223,16 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
 # ---- the run
 
 
+_SELECTING = ("keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob", "stepwise", "collectonly")
+"""Options of pytest with which a run does not judge every claim."""
+
+
+def _is_selected(config: pytest.Config) -> bool:
+    """Whether the run judges some of the claims only."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return named or any(config.getoption(option, default=None) for option in _SELECTING)
+
+
 class Run:
     """The plugin where golden folders are configured; with xdist, the controller gathers the verdicts."""
 
@@ -224,12 +251,25 @@ class Run:
         self.problems: list[dict[str, Any]] = []
         self.proposed: list[str] = []
         self.guard = Guard(self.suite)
+        store = None if hasattr(config, "workerinput") else config.getoption("--rooflint-store")
+        there = Path(config.invocation_params.dir, store or "", first.FILE)
+        self.first = first.First(self.suite, there) if store else None
+        """What is judged first; None where nothing is kept, and in a worker of xdist."""
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
         config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
 
     # ---- collection
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Say how claims fare that depend on what changed since the last run, before anything is collected."""
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if self.first and terminal and not _is_selected(self.config):
+            excuses = not self.config.getoption("runxfail", default=False)
+            for sentence in self.first.sentences(self.config.invocation_params.dir, excuses=excuses):
+                terminal.write_line(sentence)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect golden files below the configured folders, nothing else."""
@@ -263,6 +303,7 @@ class Run:
             report.rooflint_brief = asdict(verdict.brief())
             if verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence"):
                 report.rooflint_verdict = self.results.plain(verdict, call.duration)
+            report.rooflint_asked = item.stash.get(ASKED, None)
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
         mark(item, call, report)
@@ -274,6 +315,8 @@ class Run:
             self.briefs.append(Brief(**brief))
         if found := getattr(report, "rooflint_verdict", None):
             self.found.append(found)
+        if self.first and (asked := getattr(report, "rooflint_asked", None)):
+            self.first.asked.append(asked)
         self.problems += getattr(report, "rooflint_problems", [])
         self.guard.gather(report)
 
@@ -305,6 +348,14 @@ class Run:
                 )
         except OSError as error:
             self._note(str(error), session)
+
+        if (
+            self.first
+            and self.first.asked
+            and not (_is_selected(self.config) or session.shouldfail or session.shouldstop)
+        ):
+            with suppress(OSError):  # the next run has nothing to judge first
+                self.first.keep()
 
     def _note(self, what: str, session: pytest.Session) -> None:
         """A problem of the run itself, which fails it."""

@@ -16,67 +16,25 @@ from pathlib import Path
 from pytest_rooflint.audit import published
 from pytest_rooflint.claims import audit
 from pytest_rooflint.golden import workloads
-from pytest_rooflint.golden.kinds import Claim, Golden
+from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.suite import world
-from pytest_rooflint.suite.dependencies import Name, NotedRegistry
-from pytest_rooflint.suite.judge import Trial, brief, judge
+from pytest_rooflint.suite.dependencies import Name, noted
+from pytest_rooflint.suite.judge import Trial, brief, caught, judge
+from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, tally
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.base.text import counted, some
-from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
-from rooflint.workloads.workload import Workload
 
 MOST = 10
 """Diagnoses that are printed after one change; further failing claims take one line each."""
 POLL_MS = 2000
 """How often the times of files are compared although no change was reported, as on some network drives. [ms]"""
-READ = (".yaml", ".yml", ".json")
-"""Suffixes of files that claims read below golden and specs folders."""
-TABLES_ALONE = ("prediction", "measured", "efficiency", "predicted")
-"""Kinds that ask for the golden folders because of the tables and recordings below, not of golden files."""
-
 Stamp = tuple[int, int, int]
 
 
 # ---- What a claim asks for while it is judged
-
-
-@dataclass
-class _Asked:
-    """The suite as one claim sees it, with a note of what the claim asks for."""
-
-    suite: Suite
-    registry: NotedRegistry
-    goldens: set[Path] = field(default_factory=set)
-    """Golden files."""
-    folders: bool = False
-    """Whether it asked for the golden folders themselves."""
-
-    @classmethod
-    def of(cls, suite: Suite) -> "_Asked":
-        """Nothing was asked for yet."""
-        registry = NotedRegistry.over(suite.registry)
-        return cls(replace(suite, registry=registry), registry)
-
-    @property
-    def golden_roots(self) -> tuple[Path, ...]:
-        self.folders = True
-        return self.suite.golden_roots
-
-    def readable(self) -> Iterator[Hardware]:
-        return self.suite.readable()
-
-    def device(self, claim: Claim, name: str | None = None) -> Hardware:
-        return self.suite.device(claim, name)
-
-    def workload(self, claim: Claim) -> Workload:
-        return self.suite.workload(claim)
-
-    def read(self, file: Path) -> Golden:
-        self.goldens.add(file)
-        return self.suite.read(file)
 
 
 @dataclass(frozen=True)
@@ -105,18 +63,10 @@ class Judged:
 
 
 def _judged(claim: Claim, suite: Suite) -> Judged:
-    asked = _Asked.of(suite)
-    verdict = _caught(claim, partial(brief, claim, asked))
-    any_golden = asked.folders and claim.kind not in TABLES_ALONE
-    return Judged(verdict, frozenset(asked.registry.dependencies.names), frozenset(asked.goldens), any_golden)
-
-
-def _caught(claim: Claim, judging: Callable[[], Verdict]) -> Verdict:
-    """A verdict; a bug in a kind of claim fails the claim, and the watch goes on."""
-    try:
-        return judging()
-    except Exception as error:
-        return Verdict(claim, "fail", _id(claim), reason=f"was not judged: {type(error).__name__}: {error}")
+    context = noted(suite)
+    verdict = caught(claim, _id(claim), partial(brief, claim, context))
+    read = context.dependencies
+    return Judged(verdict, frozenset(read.names), frozenset(read.goldens), read.any_golden(claim))
 
 
 def _id(claim: Claim) -> str:
@@ -266,7 +216,7 @@ def _diagnoses(failing: list[Judged], suite: Suite) -> Iterator[str]:
     ranked = Trial(suite).ranked
     for one in failing[:MOST]:
         claim = one.verdict.claim
-        verdict = _caught(claim, partial(judge, claim, _id(claim), suite, ranking=ranked))
+        verdict = caught(claim, _id(claim), partial(judge, claim, _id(claim), suite, ranking=ranked))
         yield f"\n{replace(verdict, options=suite.options).text()}\n"
     yield from (f"also fails: {_line(one.verdict)}" for one in failing[MOST:])
 

@@ -1,18 +1,25 @@
-"""What a claim reads: devices and architectures by name, and the lines of the facts whose values it looked up.
+"""What a claim reads: devices, architectures and golden files, and the lines of the facts whose values it looked up.
 
 A claim reads hardware from the registry alone. A registry that hands out facts which note that they are looked up thus
 knows what a verdict rests on: a fact that a claim never looked up cannot change its verdict.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.kinds import Claim, Golden
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.facts import Fact, Place
 from rooflint.base.memo import memoised
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.lookups import TrackedFacts, TrackedHardware
 from rooflint.hardware.registry import Architecture, Registry
+
+if TYPE_CHECKING:
+    from rooflint.workloads.workload import Workload
 
 #: `("device", id)` or `("architecture", id)`: an id may name one of each.
 Name = tuple[str, str]
@@ -24,6 +31,14 @@ class Dependencies:
 
     names: set[Name] = field(default_factory=set)
     places: set[Place] = field(default_factory=set)
+    goldens: set[Path] = field(default_factory=set)
+    """Golden files."""
+    folders: bool = False
+    """Whether the golden folders themselves were asked for."""
+
+    def any_golden(self, claim: Claim) -> bool:
+        """Whether the claim, of which this was noted, may have read any golden file."""
+        return self.folders and not kinds.kind(claim.kind).rows_alone
 
     def looked_up(self, fact: Fact) -> None:
         """Note a fact."""
@@ -48,6 +63,11 @@ class NotedRegistry(Registry):
         noting = cls(registry.roots, registry.texts, origin=registry, dependencies=Dependencies())
         noting.__dict__.update(files=registry.files, architecture_files=registry.architecture_files)
         return noting
+
+    @property
+    def source(self) -> Registry:
+        """The registry that reads the files."""
+        return self.origin.source
 
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
@@ -87,7 +107,51 @@ class TrackedRegistry(NotedRegistry):
         return self.origin.match(name)
 
 
-def tracked(suite: Suite) -> tuple[Suite, Dependencies]:
-    """The suite on such a registry, and what it notes."""
-    tracking = TrackedRegistry.over(suite.registry)
-    return replace(suite, registry=tracking), tracking.dependencies
+@dataclass(frozen=True)
+class Noted:
+    """A suite as one claim sees it, with a note of what the claim asks for."""
+
+    suite: Suite
+    dependencies: Dependencies
+
+    @property
+    def registry(self) -> Registry:
+        """Registry of devices and architectures."""
+        return self.suite.registry
+
+    @property
+    def golden_roots(self) -> tuple[Path, ...]:
+        """Folders that hold golden files."""
+        self.dependencies.folders = True
+        return self.suite.golden_roots
+
+    def readable(self) -> Iterator[Hardware]:
+        """The devices in the configured specs that can be read."""
+        return self.suite.readable()
+
+    def device(self, claim: Claim, name: str | None = None) -> Hardware:
+        """The device of a claim, or another that it names, at the claim's operating point."""
+        return self.suite.device(claim, name)
+
+    def workload(self, claim: Claim) -> "Workload":
+        """The workload of a claim."""
+        return self.suite.workload(claim)
+
+    def read(self, file: Path) -> Golden:
+        """A golden file. Raises InputError."""
+        self.dependencies.goldens.add(file)
+        return self.suite.read(file)
+
+
+def noted(suite: Suite) -> Noted:
+    """The suite with a note of names and golden files. Raises InputError for a file name that is not an id."""
+    return _on(suite, NotedRegistry.over(suite.registry))
+
+
+def tracked(suite: Suite) -> Noted:
+    """The same with a note of each fact that is looked up. Raises InputError for a file name that is not an id."""
+    return _on(suite, TrackedRegistry.over(suite.registry))
+
+
+def _on(suite: Suite, registry: NotedRegistry) -> Noted:
+    return Noted(replace(suite, registry=registry), registry.dependencies)

@@ -72,6 +72,14 @@ def outcome_of(claim: Claim, context: Context, *, excuses: bool = True) -> Outco
         return "fail"
 
 
+def caught(claim: Claim, nodeid: str, judging: Callable[[], Verdict]) -> Verdict:
+    """A verdict; a bug in a kind of claim fails the claim instead of the run."""
+    try:
+        return judging()
+    except Exception as error:
+        return Verdict(claim, "fail", nodeid, reason=f"was not judged: {type(error).__name__}: {error}")
+
+
 def brief(claim: Claim, context: Context, *, excuses: bool = True) -> Verdict:
     """The verdict without a search for causes."""
     return _judged(claim, "", context, None, excuses)

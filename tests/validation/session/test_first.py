@@ -1,0 +1,161 @@
+"""What depends on changed files is judged before the rest, and what is judged in the end stays the same."""
+
+import re
+
+import pytest
+
+from pytest_rooflint.session import first as module
+from pytest_rooflint.session.first import FILE, First
+
+SPEC, GOLDEN, STORE = "specs/hardware/acme/x1.yaml", "golden/x1.yaml", f".rooflint/{FILE}"
+T4 = """\
+hardware: nvidia/t4
+source: {document: Acme review, where: p. 1, grade: read}
+claims:
+  - {tdp: rated, expect: 70 W}
+"""
+
+
+@pytest.fixture
+def run(tiny, monkeypatch):
+    """`run(...)`: what a run with a store prints, up to the results, and all of its outcomes."""
+    tiny.write("golden/t4.yaml", T4)
+    monkeypatch.setattr(module, "LIMIT_S", 60.0)
+
+    def ran(*arguments):
+        result = tiny.run("--rooflint-only", "--rooflint-store=.rooflint", *arguments)
+        outcomes = {key: number for key, number in result.parseoutcomes().items() if key != "warnings"}
+        return "\n".join(str(result.stdout).splitlines()), outcomes, result.ret
+
+    return ran
+
+
+def answer(text):
+    """The sentence about claims that were judged first; empty where none was."""
+    found = re.search(r"what depends on it, judged first: (.*)", text)
+    return found[1] if found else ""
+
+
+def test_the_first_run_and_one_without_a_change_judge_nothing_first(run):
+    for _ in range(2):
+        text, outcomes, _ = run()
+        assert "judged first" not in text
+        assert outcomes == {"passed": 10}
+
+
+def test_claims_on_a_changed_device_are_judged_first_and_all_are_judged_then(run, tiny):
+    run()
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    text, outcomes, status = run()
+    # INT8: the peak at two operating points, the breakpoint and what the network is bound by; four other claims on it
+    assert answer(text) == "4 fail, 4 pass"
+    assert f"changed since the last run: {SPEC}" in text
+    assert text.index("judged first") < text.index("closed-world" if "closed-world" in text else "FAILURES")
+    assert (outcomes, status) == ({"passed": 6, "failed": 4}, 1)
+
+
+def test_a_changed_golden_file_is_judged_first_with_its_new_claims(run, tiny):
+    run()
+    tiny.write("golden/t4.yaml", T4 + "  - {capacity: gddr6, expect: 16 GB}\n")
+    assert answer(run()[0]) == "2 pass"
+
+
+def test_a_golden_file_that_can_no_longer_be_read_is_said_first(run, tiny):
+    run()
+    tiny.write("golden/t4.yaml", T4.replace("70 W", "70 parsecs"))
+    text, _, status = run()
+    assert text.index("golden/t4.yaml:4") < text.index("judged first: no claims")
+    assert status == 1
+
+
+def test_an_architecture_is_what_its_devices_depend_on(run, tiny):
+    text = tiny.read(SPEC).replace("kind: npu\n", "kind: npu\narchitecture: acme/die\n")
+    rates = re.search(r"    macs_per_clock: .*\n", text)[0]
+    tiny.write(SPEC, text.replace(rates, ""))
+    die = "name: Acme die\nkind: npu\nsources: {brief: {document: Acme die brief, grade: read}}\nunits:\n  mac_array:\n"
+    tiny.write("specs/architectures/acme/die.yaml", f"{die}{rates}")
+    run()
+    tiny.edit("specs/architectures/acme/die.yaml", "Acme die brief", "Acme die manual")
+    assert answer(run()[0]) == "8 pass"
+
+
+def test_a_failing_claim_is_printed_in_full(run, tiny):
+    run()
+    tiny.write("golden/t4.yaml", T4.replace("70 W", "75 W"))
+    head = run()[0].partition("judged first")[0]
+    assert "golden/t4.yaml:4  tdp rated of nvidia/t4" in head
+    assert "rerun     pytest --rooflint" not in head
+    assert "rerun     pytest golden/t4.yaml::tdp-rated" in head
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', '{"files": {}, "claims": [1]}', "\x00"])
+def test_whatever_stands_in_the_store_the_run_is_the_same_and_keeps_its_own(run, tiny, text):
+    tiny.write(STORE, text)
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    said, outcomes, status = run()
+    assert (answer(said), outcomes, status) == ("", {"passed": 6, "failed": 4}, 1)
+    tiny.edit(SPEC, "int8: [2048 MAC", "int8: [4096 MAC")
+    assert answer(run()[0]) == "8 pass"
+
+
+def test_what_an_old_store_names_and_is_gone_is_left_out(run, tiny):
+    run()
+    (tiny.root / "golden/t4.yaml").unlink()
+    tiny.edit(GOLDEN, "  - {count: core, expect: 4}\n", "")
+    text, outcomes, status = run()
+    assert answer(text) == "7 pass"
+    assert (outcomes, status) == ({"passed": 8}, 0)
+
+
+def test_a_run_of_some_claims_judges_nothing_first_and_keeps_nothing(run, tiny):
+    run()
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    before = tiny.read(STORE)
+    for selection in (["-k", "int8"], ["golden/x1.yaml"]):
+        assert answer(run(*selection)[0]) == ""
+    run("-x")
+    assert tiny.read(STORE) == before
+
+
+def test_slow_claims_follow_with_the_rest(run, tiny, monkeypatch):
+    run()
+    monkeypatch.setattr(module, "LIMIT_S", 0.0)
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    text, outcomes, _ = run()
+    assert "judged first" not in text
+    assert outcomes == {"passed": 6, "failed": 4}
+
+
+def test_claims_that_take_longer_than_the_limit_are_counted(small):
+    small.write("golden/t4.yaml", T4)
+    suite = small.suite()
+    file = small.root / STORE
+    before = First(suite, file)
+    claims = suite.claims()
+    before.asked = [
+        {"file": str(claim.file.relative_to(small.root)), "id": claim.id, "names": ["device acme/x1"], "goldens": []}
+        | {"any_golden": False, "seconds": 9.0 if claim.kind == "bound" else 0.0}
+        for claim in claims
+    ]
+    before.keep()
+    small.edit(SPEC, "capacity: [8 GB", "capacity: [16 GB")
+    slow = sum(claim.kind == "bound" for claim in claims)
+    said = list(First(small.suite(), file).sentences(small.root, excuses=True))
+    assert slow == 1
+    assert said[-1].endswith("8 pass; 1 slower claim with the rest")
+
+
+def test_a_store_that_cannot_be_written_changes_nothing(run, tiny):
+    tiny.write(".rooflint", "a file")
+    assert run()[1:] == ({"passed": 10}, 0)
+
+
+@pytest.mark.slow
+def test_workers_send_what_was_asked_for(run, tiny):
+    pytest.importorskip("xdist")
+    run("-n", "1")
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    text, outcomes, _ = run("-n", "1")
+    assert answer(text) == "4 fail, 4 pass"
+    assert text.count("judged first") == 1
+    assert outcomes == {"passed": 6, "failed": 4}

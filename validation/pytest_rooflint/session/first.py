@@ -1,0 +1,159 @@
+"""What depends on files that changed since the last run, judged before everything else.
+
+A run of the whole suite keeps what each claim asked for, how long it took, and digests of all files that claims read.
+The next one first judges the claims that asked for what changed, says what fails, and then judges everything. Only the
+order rests on what was kept: without it, or with something else in its place, verdicts and exit status are the same.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.suite import store
+from pytest_rooflint.suite.dependencies import Dependencies
+from pytest_rooflint.suite.judge import caught, judge
+from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Verdict, tally
+from rooflint.base.errors import InputError, RooflintError, shown
+from rooflint.base.text import counted, some
+from rooflint.hardware.registry import Registry
+
+FILE = "check.json"
+LIMIT_S = 0.5
+"""CPU time that the claims which are judged first may take together; the quickest of the last run come first. [s]"""
+MOST = 10
+"""Failures that are printed in full."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a claim asked for when it was judged."""
+
+    file: str
+    """Its golden file."""
+    id: str
+    names: tuple[str, ...]
+    """Devices and architectures, such as `device nvidia/t4`."""
+    goldens: tuple[str, ...]
+    """Further golden files."""
+    any_golden: bool
+    """Whether it may have read any golden file."""
+    seconds: float
+    """CPU time that it took. [s]"""
+
+    @classmethod
+    def of(cls, claim: Claim, read: Dependencies, registry: Registry, seconds: float) -> "Asked":
+        """What was noted of a claim, with the architectures of the devices that it asked for."""
+        names = {" ".join(name) for name in read.names}
+        for section, device in read.names:
+            if section == "device":
+                with suppress(RooflintError):
+                    names.add(f"architecture {registry.get(device).architecture}")
+        goldens = tuple(sorted(map(shown, read.goldens)))
+        return cls(shown(claim.file), claim.id, tuple(sorted(names)), goldens, read.any_golden(claim), seconds)
+
+    def concerns(self, goldens: set[str], names: set[str]) -> bool:
+        """Whether one of these golden files, devices or architectures was asked for."""
+        own = self.file in goldens or not goldens.isdisjoint(self.goldens)
+        return own or (self.any_golden and bool(goldens)) or not names.isdisjoint(self.names)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run keeps for the next one."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Digests of files by their names."""
+    claims: tuple[Asked, ...] = ()
+
+
+_RECORD = TypeAdapter(Record)
+
+
+@dataclass
+class First:
+    """Judges first what depends on changes, and keeps what the next run needs for it."""
+
+    suite: Suite
+    file: Path
+    asked: list[Mapping[str, Any]] = field(default_factory=list)
+    """What the claims of this run asked for, as plain data."""
+
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """Digests of the files as this run found them."""
+        return store.digests((*self.suite.golden_roots, *self.suite.registry.roots))
+
+    @cached_property
+    def before(self) -> Record:
+        """What the last run kept; nothing where it kept none, or something else did."""
+        try:
+            return _RECORD.validate_json(store.kept(self.file))
+        except ValidationError:
+            return Record()
+
+    def sentences(self, started_in: Path, *, excuses: bool) -> Iterator[str]:
+        """What changed since the last run, and what the claims that depend on it say; nothing where none is known."""
+        files = sorted({*self.before.files, *self.files} if self.before.files else ())
+        changed = [name for name in files if self.before.files.get(name) != self.files.get(name)]
+        started = time.process_time()
+        problems, claims = self._concerned(set(changed))
+        verdicts = []
+        for claim, seconds in sorted(claims, key=lambda one: one[1]):
+            if time.process_time() + seconds <= started + LIMIT_S:
+                verdicts.append(self._verdict(claim, started_in, excuses))
+        if not problems and not verdicts:
+            return
+        verdicts.sort(key=lambda one: (one.claim.file, one.claim.line))
+        yield f"changed since the last run: {some(changed)}"
+        yield from problems
+        failing = [one for one in verdicts if one.outcome == "fail"]
+        yield from (f"\n{one.text()}\n" for one in failing[:MOST])
+        slower = len(claims) - len(verdicts)
+        rest = f"; {counted(slower, 'slower claim')} with the rest" if slower else ""
+        yield f"what depends on it, judged first: {tally(verdicts)}{rest}"
+
+    def _concerned(self, changed: set[str]) -> tuple[list[str], list[tuple[Claim, float]]]:
+        """Problems of changed golden files; claims that depend on changed files, with the time that each took. [s]"""
+        files = {shown(file): file for file in self.suite.files}
+        goldens, names = files.keys() & changed, set(self._names(changed))
+        wanted = {(one.file, one.id): one.seconds for one in self.before.claims if one.concerns(goldens, names)}
+        problems, claims = list[str](), list[tuple[Claim, float]]()
+        for name in sorted(goldens | {name for name, _ in wanted if name in files}):
+            try:
+                found = self.suite.read(files[name]).claims
+            except InputError as error:
+                problems += map(str, error.problems)
+                continue
+            depending = (one for one in found if name in goldens or (name, one.id) in wanted)
+            claims += [(one, wanted.get((name, one.id), 0.0)) for one in depending]
+        return problems, claims
+
+    def _names(self, changed: set[str]) -> Iterator[str]:
+        """Devices and architectures whose files changed; none where a file name is not an id."""
+        registry = self.suite.registry
+        with suppress(InputError):
+            for section, files in (("device", registry.files), ("architecture", registry.architecture_files)):
+                yield from (f"{section} {name}" for name, file in files.items() if shown(file) in changed)
+
+    def _verdict(self, claim: Claim, started_in: Path, excuses: bool) -> Verdict:
+        nodeid = f"{shown(claim.file)}::{claim.id}"
+        verdict = caught(claim, nodeid, lambda: judge(claim, nodeid, self.suite, excuses=excuses))
+        return replace(verdict, options=self.suite.options, started_in=started_in)
+
+    def keep(self) -> None:
+        """Keep it for the next run. Raises OSError."""
+        record = _RECORD.validate_python({"files": self.files, "claims": self.asked})
+        store.keep(self.file, _RECORD.dump_json(record).decode())
+
+
+def noted_of(claim: Claim, read: Dependencies, registry: Registry, seconds: float) -> dict[str, Any]:
+    """What a claim asked for as plain data, which xdist can send."""
+    return asdict(Asked.of(claim, read, registry, seconds))

@@ -1,0 +1,42 @@
+"""What one run keeps for the next: files in a folder that git ignores, and digests of the files that claims read."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from rooflint.base.errors import shown
+from rooflint.base.files import write_atomically
+
+FOLDER = Path(".rooflint")
+READ = (".yaml", ".yml", ".json")
+"""Suffixes of files that claims read below golden and specs folders."""
+
+
+def digest(file: Path) -> str:
+    """What tells the content of a file from any other. Raises OSError."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def digests(roots: Iterable[Path]) -> Mapping[str, str]:
+    """Digests of all files below some folders that claims may read, by their names."""
+    found: dict[str, str] = {}
+    for file in sorted({file for root in roots for file in root.rglob("*") if file.suffix in READ}):
+        with suppress(OSError):  # gone meanwhile, or a folder
+            found[shown(file)] = digest(file)
+    return found
+
+
+def keep(file: Path, text: str) -> None:
+    """Write a file into a folder that git ignores. Raises OSError."""
+    if not (ignored := file.parent / ".gitignore").exists():
+        write_atomically(ignored, "*\n")
+    write_atomically(file, text)
+
+
+def kept(file: Path) -> str:
+    """What was kept in a file; an empty text where there is none."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
