@@ -13,17 +13,25 @@ _MISSING = object()
 
 def known(owner: object, method: str) -> dict[tuple[Any, ...], Any]:
     """Results of a memoised method by its arguments; a copy of an object starts with none."""
-    found: dict[tuple[Any, ...], Any] = vars(owner).setdefault(f"_known_{method}", {})
+    found: dict[tuple[Any, ...], Any] = vars(owner).setdefault(_place(method), {})
     return found
+
+
+def _place(method: str) -> str:
+    return f"_known_{method}"
 
 
 def memoised(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """A method of a frozen dataclass that keeps its results; arguments are hashable."""
+    name = method.__name__
+    place = _place(name)
 
     @wraps(method)
     def once(self: S, /, *arguments: P.args, **named: P.kwargs) -> R:
-        results = known(self, method.__name__)
-        key = (*arguments, *named.items())
+        results = vars(self).get(place)
+        if results is None:
+            results = known(self, name)
+        key = (*arguments, *named.items()) if named else arguments
         result = results.get(key, _MISSING)
         if result is _MISSING:
             result = results[key] = method(self, *arguments, **named)

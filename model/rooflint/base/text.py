@@ -18,17 +18,22 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(listed[:NAMED]) + more
 
 
-def row(label: str, value: str, more: str = "") -> str:
-    """Three columns, the last one wrapped to the terminal."""
+def terminal_width() -> int:
+    """Columns of the terminal, 80 at least; 110 where there is none."""
+    return max(80, shutil.get_terminal_size((110, 24)).columns)
+
+
+def row(label: str, value: str, more: str = "", width: int = 0) -> str:
+    """Three columns, the last one wrapped to a width, by default that of the terminal."""
     if not more:
-        return wrapped(value, f"  {label:<9} ", 12)
+        return wrapped(value, f"  {label:<9} ", 12, width)
     head = f"  {label:<9} {value:<17} " if len(value) <= 17 else f"  {label:<9} {value}  "
-    return wrapped(more, head, 30)
+    return wrapped(more, head, 30, width)
 
 
-def wrapped(text: str, head: str, indent: int) -> str:
-    """Lines of the terminal's width; paths and ids are not broken."""
-    width = max(80, shutil.get_terminal_size((110, 24)).columns)
+def wrapped(text: str, head: str, indent: int, width: int = 0) -> str:
+    """Lines of a width, by default the terminal's; paths and ids are not broken."""
+    width = width or terminal_width()
     if text.strip() and text.isprintable() and len(head) + len(text) <= width:  # most lines are short
         return f"{head}{text}".rstrip()
     wrapper = textwrap.TextWrapper(width, initial_indent=head, subsequent_indent=" " * indent)

@@ -211,6 +211,8 @@ NEARLY = 0.012
 """Relative difference that an explanation may leave: it may start from another rounding than ours."""
 COARSE = 0.05
 """What a figure that is cut may lose at most."""
+THREE_DIGITS = 6e-3
+"""More than what rounding to three digits hides, which is 5e-3 at most."""
 COARSEST = 0.15
 """What rounding to a single digit may hide."""
 
@@ -233,11 +235,13 @@ class Printed:
             return True
         if 0 <= target - self.value < step and off <= COARSE * target:  # cut
             return True
-        return target > 0 and math.isclose(float(f"{target:.2e}"), self.value, rel_tol=1e-9)  # zeros are no digits
+        if off > THREE_DIGITS * target:
+            return False
+        return math.isclose(float(f"{target:.2e}"), self.value, rel_tol=1e-9)  # zeros are no digits
 
     def span(self, floor: float = FLOOR) -> tuple[float, float]:
         """The smallest and the largest figure that it may be near to: a wide range, to look candidates up by."""
-        share = max(floor, self.step / self.value, 6e-3)
+        share = max(floor, self.step / self.value, THREE_DIGITS)
         high = self.value / (1 - share) if share < 1 else math.inf
         return self.value / (1 + share) * (1 - 1e-6), high * (1 + 1e-6)
 

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from rooflint.base.memo import memoised
 from rooflint.base.units import OPS_PER_MAC
@@ -75,7 +75,9 @@ class _Candidates:
 
     def between(self, low: float, high: float) -> list[int]:
         """Positions of the explanations that predict a value in a range, in their own order."""
-        return sorted(self._order[bisect_left(self._targets, low) : bisect_right(self._targets, high)])
+        first = bisect_left(self._targets, low)
+        found = self._order[first : bisect_right(self._targets, high, first)]
+        return sorted(found) if len(found) > 1 else found
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class Identifier:
         # a number that is almost right is told apart by its digits only
         near = FLOOR if any(printed.is_near(one.value, COARSE) for one in fitting) else NEARLY
         low, high = printed.span(near)
-        singles = self._singles(replace(asked, times=1), device, tuple(meant))
+        single = asked if asked.times == 1 else replace(asked, times=1)
+        singles = self._singles(single, device, tuple(meant))
         for one in (singles.explanations[position] for position in singles.between(low, high)):
             if _hits(printed, one, near):
                 yield _rated(printed, one)
@@ -134,7 +137,7 @@ class Identifier:
             if printed.is_near(one.target, _reach(printed, one, near)):
                 yield _rated(printed, one)
         precise = printed.step <= FEW * printed.value  # two digits fit too many pairs, save with what is known
-        yield from _pairs(printed, singles, list(_distortions(asked) if precise else _of_several(asked)))
+        yield from _pairs(printed, singles, _distortions(asked) if precise else _of_several(asked))
 
     @memoised
     def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> _Candidates:
@@ -314,17 +317,18 @@ def _loosely(figure: Figure) -> float | None:
     return (figure.value / share if "GiB" in display else figure.value * share) if display else None
 
 
-def _distortions(asked: Asked) -> Iterator[Distortion]:
+@cache
+def _distortions(asked: Asked) -> tuple[Distortion, ...]:
     """What may happen to a figure of that quantity; how many devices it is of is not guessed where it is known."""
-    yield from _of_several(asked)
-    for distortion in DISTORTIONS[asked.quantity]:
-        if asked.times == 1 or distortion.name != "several devices":
-            yield distortion
+    known = DISTORTIONS[asked.quantity]
+    single = tuple(distortion for distortion in known if asked.times == 1 or distortion.name != "several devices")
+    return (*_of_several(asked), *single)
 
 
-def _of_several(asked: Asked) -> Iterator[Distortion]:
-    if asked.times > 1:
-        yield Distortion("several devices", f"counts {asked.times} devices", float(asked.times), 0.9)
+def _of_several(asked: Asked) -> tuple[Distortion, ...]:
+    if asked.times <= 1:
+        return ()
+    return (Distortion("several devices", f"counts {asked.times} devices", float(asked.times), 0.9),)
 
 
 def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:
@@ -416,7 +420,7 @@ def _is_round(value: float) -> bool:
 def _rated(printed: Printed, explanation: Explanation) -> Explanation:
     """An explanation that hits the digits is likelier than one that only comes near."""
     beyond = max(0.0, printed.off_by(explanation.target) - printed.step / 2 / printed.value)
-    return _priced(explanation, explanation.cost + 40 * beyond)
+    return _priced(explanation, explanation.cost + 40 * beyond) if beyond else explanation
 
 
 def _distinct(ranked: Iterable[Explanation]) -> Iterator[Explanation]:

@@ -7,6 +7,7 @@ memory size); then it means several devices.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -152,32 +153,62 @@ class Designations:
         return {name: tuple(devices) for name, devices in found.items()}
 
     @cached_property
-    def _required(self) -> Mapping[str, frozenset[str]]:
-        """The required words of each device, by id."""
-        return {hardware.id: frozenset(required(hardware.id)) for hardware in self._devices}
+    def _required(self) -> tuple[frozenset[str], ...]:
+        """The required words of each device."""
+        return tuple(frozenset(required(hardware.id)) for hardware in self._devices)
 
     @cached_property
-    def _joined(self) -> Mapping[str, str]:
-        """The same words in one, by id."""
-        return {hardware.id: "".join(required(hardware.id)) for hardware in self._devices}
+    def _by_word(self) -> Mapping[str, list[int]]:
+        """Places of the devices that require a word."""
+        found: dict[str, list[int]] = {}
+        for place, own in enumerate(self._required):
+            for word in own:
+                found.setdefault(word, []).append(place)
+        return found
+
+    @cached_property
+    def _joined(self) -> list[tuple[str, int]]:
+        """The required words of each device in one, with its place, in the order of the words."""
+        return sorted(("".join(required(hardware.id)), place) for place, hardware in enumerate(self._devices))
+
+    @cached_property
+    def _by_joined(self) -> Mapping[str, list[int]]:
+        """Places of the devices whose required words are these in one."""
+        found: dict[str, list[int]] = {}
+        for joined, place in self._joined:
+            found.setdefault(joined, []).append(place)
+        return found
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._required), default=0) + 1
 
     def _candidates(self, given: tuple[str, ...]) -> list[Hardware]:
         """Devices whose required words are among the words of a name, apart or joined; the others do not match."""
-        known, longest = set(given), max(map(len, self._required.values()), default=0) + 1
+        known = frozenset(given)
         joined = {
             "".join(given[start:end])
             for start in range(len(given))
-            for end in range(start + 1, min(len(given), start + longest) + 1)
+            for end in range(start + 1, min(len(given), start + self._longest) + 1)
         }
-        return [one for one in self._devices if self._joined[one.id] in joined or self._required[one.id] <= known]
+        found = {place for text in joined for place in self._by_joined.get(text, ())}
+        apart = (place for word in known for place in self._by_word.get(word, ()))
+        found.update(place for place in apart if self._required[place] <= known)
+        return [self._devices[place] for place in sorted(found)]
 
     def _near(self, given: Iterable[str]) -> list[str]:
         telling = [word for word in given if _tells(word)]
-        whole, wanted = "".join(telling), set(telling)
-        begun = [
-            device for device, joined in self._joined.items() if len(whole) >= SHORTEST and joined.startswith(whole)
-        ]
-        return begun or [device for device, own in self._required.items() if not wanted.isdisjoint(own)]
+        whole = "".join(telling)
+        found = set(self._begun(whole)) if len(whole) >= SHORTEST else set()
+        found = found or {place for word in telling for place in self._by_word.get(word, ())}
+        return [self._devices[place].id for place in sorted(found)]
+
+    def _begun(self, whole: str) -> Iterator[int]:
+        """Places of the devices whose required words begin like a text."""
+        for joined, place in self._joined[bisect_left(self._joined, (whole,)) :]:
+            if not joined.startswith(whole):
+                return
+            yield place
 
 
 def _counted(given: tuple[str, ...]) -> tuple[tuple[str, ...], int]:

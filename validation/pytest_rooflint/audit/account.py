@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
-from rooflint.base.text import counted
+from rooflint.base.text import counted, terminal_width
 from rooflint.base.text import row as line_of
 from rooflint.diagnosis.figures import ERRORS, Explanation, Figure
 from rooflint.output.sections import Table
@@ -123,27 +123,28 @@ def as_text(findings: Sequence[Finding], *, everything: bool = False) -> str:
     """Wrong and unsettled figures, one paragraph each, and the totals."""
     wanted = STATUSES if everything else _SHOWN
     listed = [one for one in _worst_first(findings) if one.status in wanted]
-    blocks = ["\n".join(_paragraph(finding)) for finding in listed]
+    width = terminal_width()
+    blocks = ["\n".join(_paragraph(finding, width)) for finding in listed]
     open_ends = [*filter(None, [_unknown(findings)]), *_unchecked(findings)] if not everything else []
     blocks += ["\n".join(open_ends)] if open_ends else []
     return "\n\n".join([*blocks, sentence(findings)]) + "\n"
 
 
-def _paragraph(finding: Finding) -> Iterator[str]:
+def _paragraph(finding: Finding, width: int) -> Iterator[str]:
     yield f"{finding.place}  {finding.headline}: {finding.status}"
     if finding.expected and finding.status not in ("right", "unknown device"):
-        yield line_of("expected", finding.expected.shown(), _derived(finding))
+        yield line_of("expected", finding.expected.shown(), _derived(finding), width)
     if finding.is_wrong and finding.ratio:
         error = f"{finding.explanations[0].error}: " if finding.explanations else ""
-        yield line_of("ratio", finding.ratio_text, f"{error}{finding.cause}")
-        yield from _fact_lines(finding.explanations[:1])
+        yield line_of("ratio", finding.ratio_text, f"{error}{finding.cause}", width)
+        yield from _fact_lines(finding.explanations[:1], width)
         for explanation in finding.explanations[1:3]:
-            yield line_of("or", f"{explanation.error}: {explanation.text}")
-            yield from _fact_lines((explanation,))
+            yield line_of("or", f"{explanation.error}: {explanation.text}", "", width)
+            yield from _fact_lines((explanation,), width)
     elif finding.is_wrong and finding.explanations:
-        yield line_of("because", finding.explanations[0].text)
+        yield line_of("because", finding.explanations[0].text, "", width)
     if finding.note:
-        yield line_of("note", finding.note)
+        yield line_of("note", finding.note, "", width)
 
 
 def _derived(finding: Finding) -> str:
@@ -152,10 +153,10 @@ def _derived(finding: Finding) -> str:
     return f"printed by {figure.printed}" if figure.printed else f"{figure.formula}  ({figure.hardware.id})"
 
 
-def _fact_lines(explanations: Sequence[Explanation]) -> Iterator[str]:
+def _fact_lines(explanations: Sequence[Explanation], width: int) -> Iterator[str]:
     for explanation in explanations:
         if fact := explanation.fact:
-            yield line_of("", "", f"{shown(fact.file)}:{fact.line}  {fact.path}")
+            yield line_of("", "", f"{shown(fact.file)}:{fact.line}  {fact.path}", width)
 
 
 def _unknown(findings: Sequence[Finding]) -> str:

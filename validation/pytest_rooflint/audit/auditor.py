@@ -393,6 +393,8 @@ def _of_unit(unit: str | None, row: Row, known: Mapping[str, Column]) -> list[st
 
 def _merged(column: Column, row: Column) -> Column:
     """The column, completed by its row; the column takes precedence."""
+    if (row.precision, row.vector, row.sparse) == (None, None, None):
+        return column
     return replace(
         column,
         precision=column.precision or row.precision,
