@@ -24,8 +24,10 @@ if find_spec("hypothesis"):  # pytest also reads this file for the golden suite,
     from hypothesis import HealthCheck, settings
 
     # a slow or busy machine is no bug
-    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("any machine")
+    any_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("quick", any_machine, max_examples=20)
+    settings.register_profile("thorough", any_machine, max_examples=150)  # tox run -e slow
+    settings.load_profile("quick")
 
 
 class Specs:

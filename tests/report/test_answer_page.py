@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.output.answer import Answer
@@ -192,7 +192,6 @@ VALUES = st.just(0.0) | st.floats(1e-12, 1e18)
     st.lists(st.builds(Roof, st.text(max_size=30), VALUES, VALUES), max_size=6),
     st.lists(st.builds(Point, st.text(max_size=30), st.text(max_size=5), VALUES, VALUES, st.floats(0, 1)), max_size=20),
 )
-@settings(deadline=None, max_examples=50)
 def test_everything_of_a_chart_lies_inside_it(roofs, points):
     html = page(Rooflines("R", tuple(roofs), tuple(points)))
     Page(html)

@@ -5,7 +5,7 @@ import re
 from itertools import combinations, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint_report import log_chart
@@ -34,7 +34,6 @@ def test_a_figure_of_an_axis_has_its_unit_with_a_prefix_where_it_takes_one(scale
 
 
 @given(st.lists(st.floats(0, 300), max_size=12))
-@settings(deadline=None)
 def test_labels_of_lines_keep_their_distance_and_their_order(wanted):
     placed = spread(wanted, 15, 0, 300)
     order = [place for _, place in sorted(zip(wanted, placed, strict=True))]
@@ -45,7 +44,6 @@ def test_labels_of_lines_keep_their_distance_and_their_order(wanted):
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 1000), st.floats(1e9, 1e15), st.floats(0, 1)), max_size=40))
-@settings(deadline=None, max_examples=50)
 def test_labels_of_points_do_not_touch(places):
     marks = [Mark(x, y, 0, "", f"layer{n}.conv{n}", size) for n, (x, y, size) in enumerate(places)]
     for drawing in drawings([], marks, Scale("x"), Scale("y")):

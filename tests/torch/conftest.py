@@ -18,7 +18,10 @@ def pytest_generate_tests(metafunc):
         from rooflint.workloads.capture.torchvision_networks import networks  # noqa: PLC0415  # torch, which only these tests need
 
         every = metafunc.config.getoption("every_network", default=False)
-        metafunc.parametrize("any_network", networks() if every else metafunc.module.ONE_OF_EACH)
+        names = networks() if every else metafunc.module.ONE_OF_EACH
+        # one process for all tests of a network, so that it is captured once
+        groups = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+        metafunc.parametrize("any_network", groups)
 
 
 def pytest_terminal_summary(terminalreporter, config):

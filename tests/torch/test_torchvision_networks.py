@@ -46,9 +46,17 @@ ONE_OF_EACH = (
 )
 
 INPUT_SHAPE = (1, 3, 224, 224)
-COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]
+COMMITTED = [
+    pytest.param(name, marks=pytest.mark.xdist_group(name))
+    for path in workload_ids()
+    if (name := path.removeprefix("torchvision/")) != path
+]
 
-captured = cache(capture_torchvision)
+
+@cache
+def captured(network, batch=1):
+    """A network at its own size, captured once in each process; xdist runs all tests of a network in one."""
+    return capture_torchvision(network, (batch, *input_shape(network)[1:]))
 
 
 def row(network, name):
@@ -60,22 +68,11 @@ def row(network, name):
 
 
 @pytest.mark.parametrize("network", COMMITTED)
-def test_a_fresh_capture_equals_the_committed_table_row_by_row(network):
-    assert list(capture_torchvision(network).rows()) == list(load_workload(f"torchvision/{network}").rows())
-
-
-@pytest.mark.parametrize("network", COMMITTED)
-def test_a_capture_at_another_batch_is_the_table_scaled_to_it(network):
-    fresh = capture_torchvision(network, (3, *INPUT_SHAPE[1:]))
-    assert list(fresh.rows()) == list(load_workload(f"torchvision/{network}").at_batch(3).rows())
-
-
-@pytest.mark.parametrize("network", COMMITTED)
-def test_a_fresh_capture_has_the_data_flow_of_the_committed_table(network):
-    assert capture_torchvision(network) == load_workload(f"torchvision/{network}")
-    assert (
-        capture_torchvision(network, (3, 3, 224, 224)).flow == load_workload(f"torchvision/{network}").at_batch(3).flow
-    )
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_fresh_capture_at_any_batch_is_the_committed_table_scaled_to_it(network, batch):
+    fresh, table = captured(network, batch), load_workload(f"torchvision/{network}").at_batch(batch)
+    assert list(fresh.rows()) == list(table.rows())
+    assert fresh == table  # its data flow as well
 
 
 @pytest.mark.parametrize("network", COMMITTED)
@@ -259,7 +256,7 @@ def totals(workload):
 
 def test_a_detector_for_four_pictures_is_one_for_one_picture_scaled():
     name = "fasterrcnn_mobilenet_v3_large_320_fpn"
-    assert capture_torchvision(name, (4, 3, 320, 320)) == captured(name).at_batch(4)
+    assert captured(name, 4) == captured(name).at_batch(4)
 
 
 # --------------------------------------------------------------------------------------------------------------- others
@@ -293,13 +290,13 @@ def test_a_vision_transformer_wants_whole_patches():
 
 @pytest.mark.parametrize("network", ["densenet121", "fcn_resnet50", "vit_b_32"])
 def test_weights_are_as_many_as_torchvision_prints(network):
-    assert footprint(capture_torchvision(network)).weight_elements == printed(network)
+    assert footprint(captured(network)).weight_elements == printed(network)
 
 
 @pytest.mark.parametrize(("network", "read"), [("retinanet_resnet50_fpn", 1.7), ("raft_small", 10)])
 def test_weights_that_run_several_times_are_as_many_as_torchvision_prints(network, read):
     # heads on five levels, twelve updates; anchors and grids of positions are constants as well, of 2 % at most
-    table = capture_torchvision(network)
+    table = captured(network)
     assert printed(network) <= footprint(table).weight_elements <= 1.02 * printed(network)
     assert table.elements_weight.sum() > read * printed(network)
 

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -131,7 +132,12 @@ S = TypeVar("S", bound=Strict)
 
 def read_spec(file: Path, model: type[S], text: str | None = None) -> tuple[Document, S]:
     """Read a spec file strictly, or a text in its place. Raises InputError with every problem in it, with lines."""
-    document = strict_yaml.load(file) if text is None else strict_yaml.parse(text, file)
+    return _parsed(file, model, strict_yaml.read_text(file) if text is None else text)
+
+
+@lru_cache(maxsize=1024)  # two registries with the same files parse them once
+def _parsed(file: Path, model: type[S], text: str) -> tuple[Document, S]:
+    document = strict_yaml.parse(text, file)
     if not isinstance(document.data, dict):
         raise refuse(file, 1, "want a mapping of keys, found something else")
     try:

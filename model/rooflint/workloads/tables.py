@@ -9,12 +9,13 @@ tables lack the column `window`.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.files import write_atomically
-from rooflint.base.strict_yaml import Document, load
+from rooflint.base.strict_yaml import Document, parse, read_text
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.ops import COLUMNS, QUANTITIES, Op
 from rooflint.workloads.workload import LARGEST, Workload, WorkloadError
@@ -71,7 +72,12 @@ def load_workload(workload_id: str, root: Path = ROOT) -> Workload:
 
 def read_table(file: Path) -> tuple[Workload, Captured]:
     """A table and its origin. Raises InputError with file and line for whatever is wrong with it."""
-    document = load(file)
+    return _parsed(file, read_text(file))
+
+
+@lru_cache(maxsize=256)
+def _parsed(file: Path, text: str) -> tuple[Workload, Captured]:
+    document = parse(text, file)
     problems = list(_head_problems(document)) or list(_row_problems(document)) or list(_flow_problems(document))
     if problems:
         raise InputError(problems)

@@ -201,6 +201,7 @@ def started(*arguments, stdout, buffered=True):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no full device")
 @pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("arguments", [("peaks", "t4"), ("--help",), ("hardware", "list", "t4", "-f", "json")])
@@ -210,6 +211,7 @@ def test_standard_output_that_takes_no_more_is_one_sentence_and_status_1(argumen
     assert run.returncode == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes break otherwise elsewhere")
 @pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("arguments", [("peaks", "t4"), ("--help",), ("hardware", "list", "-f", "json")])

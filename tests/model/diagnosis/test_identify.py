@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
@@ -174,7 +174,6 @@ def test_every_derived_peak_agrees_with_itself_in_any_digits(peak, digits):
     assert IDENTIFIER.agreeing(number(text), asked, device) is not None
 
 
-@settings(max_examples=30)
 @given(st.sampled_from(PEAKS), st.floats(0.01, 100), st.integers(1, 5))
 def test_looking_candidates_up_by_value_finds_what_trying_all_finds(peak, factor, digits):
     device, figure = peak

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
@@ -211,7 +211,6 @@ def whole(hardware, compute, work, storage=None, latency=1.0):
 KNOWN = [(hardware, compute) for hardware, compute in PAIRS if whole(hardware, compute, GEMM)]
 pairs = st.sampled_from(KNOWN)
 sizes = st.integers(1, 3000)
-thorough = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -256,7 +255,6 @@ def test_no_device_is_silently_without_energy_and_none_stops_the_others(hardware
         assert energy.total_j > 0
 
 
-@thorough
 @given(pairs, works)
 def test_terms_are_none_below_zero_and_lie_between_their_ends(pair, work):
     energy = whole(*pair, work)
@@ -269,7 +267,6 @@ def test_terms_are_none_below_zero_and_lie_between_their_ends(pair, work):
     assert low <= energy.total_j <= high * (1 + 1e-12)
 
 
-@thorough
 @given(pairs, works)
 def test_parts_sum_to_the_whole(pair, work):
     energy = whole(*pair, work)
@@ -280,7 +277,6 @@ def test_parts_sum_to_the_whole(pair, work):
     assert len({term.name for term in energy.terms}) == len(energy.terms)
 
 
-@thorough
 @given(pairs, works, st.sampled_from(("other_ops", "elements_in", "elements_weight", "elements_out")))
 def test_more_ops_and_more_bytes_never_take_less(pair, work, column):
     hardware, compute = pair
@@ -291,7 +287,6 @@ def test_more_ops_and_more_bytes_never_take_less(pair, work, column):
     assert richer.total_j > less.total_j
 
 
-@thorough
 @given(pairs, works)
 def test_half_the_latency_halves_the_static_term_and_touches_no_other(pair, work):
     slow, fast = whole(*pair, work), whole(*pair, work, latency=0.5)
@@ -299,7 +294,6 @@ def test_half_the_latency_halves_the_static_term_and_touches_no_other(pair, work
         assert two.total_j == near(one.total_j / 2 if one.group == "static" else one.total_j)
 
 
-@thorough
 @given(pairs, works)
 def test_storage_in_twice_the_bytes_doubles_what_is_counted_in_bytes_and_touches_no_arithmetic(pair, work):
     narrow, wide = whole(*pair, work, storage="int8"), whole(*pair, work, storage="fp16")
@@ -310,7 +304,6 @@ def test_storage_in_twice_the_bytes_doubles_what_is_counted_in_bytes_and_touches
             assert two.total_j == near(one.total_j)
 
 
-@thorough
 @given(pairs, works)
 def test_arithmetic_is_two_ops_for_a_mac_and_one_for_any_other(pair, work):
     hardware, compute = pair
@@ -320,7 +313,6 @@ def test_arithmetic_is_two_ops_for_a_mac_and_one_for_any_other(pair, work):
     assert arithmetic.total_j == near(slow)
 
 
-@thorough
 @given(pairs, works, st.integers(2, 5))
 def test_a_network_after_itself_takes_twice_as_much(pair, work, times):
     rows = [op._replace(name=f"{turn} {op.name}") for turn in range(times) for op in work.rows()]

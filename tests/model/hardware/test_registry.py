@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import InputError, Problem
@@ -430,7 +430,6 @@ SCRAPS += (
 
 
 @given(st.sampled_from(IDS), st.data())
-@settings(max_examples=150)
 def test_whatever_is_done_to_a_spec_it_is_a_device_or_sentences_with_lines(tmp_path_factory, device, data):
     text = TEXTS[device]
     for _ in range(data.draw(st.integers(1, 3))):

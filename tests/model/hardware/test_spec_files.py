@@ -2,6 +2,7 @@
 
 import pytest
 
+from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError
 from rooflint.base.precision import PRECISIONS
 from rooflint.hardware.device import UndisclosedError
@@ -272,3 +273,15 @@ def test_an_operating_point_with_a_slower_clock_slows_every_precision(specs):
     except InputError:
         return
     assert device.at("30w").unit("tc").clock_hz("fp16") < device.unit("tc").clock_hz("fp16")
+
+
+def test_registries_parse_a_file_once_until_its_text_changes(specs, monkeypatch):
+    parsed = []
+    parse = strict_yaml.parse
+    monkeypatch.setattr(strict_yaml, "parse", lambda text, file: parsed.append(text) or parse(text, file))
+    file = specs.write("acme/one", DEVICE + UNIT)
+    assert specs.registry().get("acme/one") == specs.registry().get("acme/one")
+    assert len(parsed) == 1
+    file.write_text((DEVICE + UNIT).replace("1 GHz", "2 GHz"), encoding="utf-8")  # as many bytes as before
+    assert specs.registry().get("acme/one").unit("tc").clock_hz("fp16") == 2e9
+    assert len(parsed) == 2

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
@@ -101,7 +101,6 @@ def test_a_larger_convolution_takes_no_less(sizes, which, more, chip):
 
 
 @given(CONVOLUTION, ANY_CHIP, st.floats(1.0, 4.0))
-@settings(max_examples=25)
 @pytest.mark.parametrize("resource", ["sms", "macs_per_clock", "clock_hz", "bandwidth_bytes_per_s", "tdp_w"])
 def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, factor):
     better = replace(chip, **{resource: getattr(chip, resource) * factor})
@@ -192,7 +191,6 @@ def test_a_larger_convolution_on_cuda_cores_takes_no_less(sizes, which, more, ch
 
 
 @given(NINE_TAPS, ANY_LANES, st.floats(1.0, 4.0))
-@settings(max_examples=25)
 @pytest.mark.parametrize("resource", ["sms", "macs_per_clock", "clock_hz", "bandwidth_bytes_per_s", "tdp_w"])
 def test_more_of_a_resource_takes_no_longer_on_cuda_cores(resource, sizes, chip, factor):
     better = replace(chip, **{resource: getattr(chip, resource) * factor})

@@ -219,6 +219,7 @@ def test_a_table_is_timed_as_its_slow_twin(work, chip, gap_s, precisions):
 # ----------------------------------------------------------------------------------------------------------------- laws
 
 
+@pytest.mark.slow
 @given(TABLES, ANY_CHIP, GAPS)
 def test_no_op_beats_the_roofline(work, chip, gap_s):
     plain, found = silicon(work, chip, gap_s)
@@ -289,6 +290,7 @@ def test_fp32_runs_on_cuda_cores():
     assert found.times.chip.cores.schedulers == 4
 
 
+@pytest.mark.slow
 def test_every_gpu_is_on_silicon_or_says_what_it_lacks():
     for device in REGISTRY.readable():
         if device.kind != "gpu":

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
@@ -251,7 +251,7 @@ def of_several_sizes(hardware, op, compute):
     return active, len(room), math.ceil(blocks / sum(room))
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=3 * settings.default.max_examples)
 @given(pairs, st.lists(ops, min_size=1, max_size=5))
 def test_the_table_is_what_one_op_after_the_other_gives(pair, rows):
     hardware, compute = pair

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
@@ -113,7 +113,6 @@ def test_the_same_specs_give_the_same_bytes():
 # ---- the slow twin: read everything anew, ask for one prediction as a user does
 
 
-@settings(max_examples=25)
 @given(st.sampled_from(LEDGER.keys))
 def test_a_row_is_what_predict_says_when_everything_is_read_anew(key):
     registry = Registry()

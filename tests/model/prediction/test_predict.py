@@ -1,7 +1,7 @@
 """Prediction: the identities that its figures obey on every device, and what it says where something is not known."""
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
@@ -40,7 +40,6 @@ ABLE = [(device, compute) for device in REGISTRY.ids() for compute in PRECISIONS
 questions = st.tuples(
     st.sampled_from(ABLE), st.sampled_from([1, 3, 16]), st.booleans(), st.sampled_from(["stream", FREE])
 )
-lawful = settings(max_examples=60)
 
 
 def asked(question):
@@ -152,7 +151,6 @@ def test_a_mode_of_launching_that_there_is_not_is_refused():
 
 
 @given(questions)
-@lawful
 def test_attained_is_intensity_times_attained_bandwidth(question):
     found = asked(question)
     product = found.intensity_ops_per_byte * found.attained_bytes_per_s
@@ -160,14 +158,12 @@ def test_attained_is_intensity_times_attained_bandwidth(question):
 
 
 @given(questions)
-@lawful
 def test_the_waits_add_up_to_the_latency(question):
     found = asked(question)
     assert sum(found.shares.values()) == pytest.approx(found.latency_s, rel=1e-9, abs=0)
 
 
 @given(questions)
-@lawful
 def test_no_share_exceeds_the_whole(question):
     found = asked(question)
     assert 0 < found.compute_efficiency <= 1 + 1e-9
@@ -177,7 +173,6 @@ def test_no_share_exceeds_the_whole(question):
 
 
 @given(questions)
-@lawful
 def test_ops_per_joule_times_watts_is_the_attained_rate(question):
     found = asked(question)
     assume(found.has("energy"))
@@ -185,7 +180,6 @@ def test_ops_per_joule_times_watts_is_the_attained_rate(question):
 
 
 @given(questions, st.sampled_from([1.5, 4.0]))
-@lawful
 def test_more_bandwidth_never_hurts(question, factor):
     found = asked(question)
     memory = found.hardware.main_memory()
@@ -198,7 +192,6 @@ def test_more_bandwidth_never_hurts(question, factor):
 
 
 @given(st.sampled_from(ABLE), st.booleans())
-@lawful
 def test_a_larger_batch_takes_longer_and_no_longer_than_as_many_single_ones(able, fuse):
     device, compute = able
     one, many = (prediction(device, batch=batch, compute=compute, fuse=fuse) for batch in (1, 5))
@@ -207,7 +200,6 @@ def test_a_larger_batch_takes_longer_and_no_longer_than_as_many_single_ones(able
 
 
 @given(st.sampled_from(ABLE))
-@lawful
 def test_fusion_never_costs_time_or_energy_outside_of_the_units(able):
     device, compute = able
     plain, fused = (prediction(device, compute=compute, fuse=fuse) for fuse in (False, True))
@@ -217,7 +209,6 @@ def test_fusion_never_costs_time_or_energy_outside_of_the_units(able):
 
 
 @given(questions)
-@lawful
 def test_active_units_take_at_least_the_roofline_and_what_their_slots_and_padding_say(question):
     # the slow twin: one kernel after the other
     found = asked(question)

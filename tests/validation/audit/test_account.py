@@ -154,6 +154,7 @@ def test_sarif_has_no_result_for_what_is_right_or_was_not_read():
 # ---- a whole table
 
 
+@pytest.mark.slow
 def test_the_account_counts_every_figure_once(findings):
     assert sum(account.counts(findings).values()) == len(findings)
     assert set(account.counts(findings)) == set(STATUSES)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
@@ -47,7 +47,6 @@ def test_a_machine_like_all_others_keeps_what_they_share():
     assert found.dram_efficiency == pytest.approx(CONSTANTS.products.dram_efficiency)
 
 
-@settings(max_examples=25)
 @given(
     st.sampled_from(["nvidia/h100-sxm5-80gb", "nvidia/l40s"]),
     st.floats(0.8, 1.1),

@@ -59,6 +59,7 @@ def answer(revision, checkout):
         return found.label, found.ask(REQUEST)["groups"][0]
 
 
+@pytest.mark.slow
 def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_alone(checkout):
     before = {file: file.stat().st_mtime_ns for file in checkout.rglob("*.py")}
     label, old = answer("HEAD", checkout)
@@ -73,6 +74,7 @@ def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_al
     assert {file: file.stat().st_mtime_ns for file in checkout.rglob("*.py")} == before
 
 
+@pytest.mark.slow
 def test_a_base_that_answers_in_another_version_is_an_error(checkout):
     file = checkout / PACKAGE / "base.py"
     file.write_text(file.read_text(encoding="utf-8").replace(SCHEMA, "rooflint-predictions/0"), encoding="utf-8")
@@ -97,6 +99,7 @@ def test_a_base_that_is_too_old_to_answer_is_reported_with_status_0(checkout):
     assert "is too old to answer, so its predictions cannot be compared" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_base_that_breaks_or_does_not_exist_is_one_sentence(checkout, tmp_path, monkeypatch):
     with pytest.raises(BaseError, match=r"'v9' is not a revision of "):
         answer("v9", checkout)

@@ -29,6 +29,7 @@ def judged(repository):
     return result.returncode, result.stdout
 
 
+@pytest.mark.slow
 def test_a_table_without_an_error_is_green(table):
     assert judged(table("device,bf16_tflops\nH100 SXM5,989\n"))[0] == 0
 
@@ -42,21 +43,25 @@ def test_a_wrong_figure_is_red_and_explained(table):
     assert "A100: bf16" not in text
 
 
+@pytest.mark.slow
 def test_a_table_of_which_nothing_could_be_checked_is_red(table):
     status, text = judged(table("device,bf16_tflops\nFrobnicator,989\n"))
     assert status == 1
     assert "no figure could be checked" in text
 
 
+@pytest.mark.slow
 def test_a_device_of_the_repository_is_audited_too(table):
     assert judged(table("device,int8_tops\nacme/x1,1\n"))[0] == 1
 
 
+@pytest.mark.slow
 def test_columns_may_be_mapped(table):
     golden = GOLDEN.replace("gpus.csv}", "gpus.csv, map: {flops: peak bf16 FLOP/s}}")
     assert judged(table("device,flops\nH100 SXM5,989e12\n", golden))[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("golden", "message"),
     [
@@ -71,12 +76,14 @@ def test_a_claim_that_means_nothing_is_refused_at_the_door(table, golden, messag
     assert message in text
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_read_is_red_with_its_line(table):
     status, text = judged(table("device,bf16\nH100,1,2,3\n"))
     assert status == 1
     assert "gpus.csv:2  want 2 columns, found 4" in text
 
 
+@pytest.mark.slow
 def test_a_strict_claim_leaves_nothing_open(table):
     text = "device,bf16_tflops\nH100 SXM5,989\nFrobnicator,1\n"
     assert judged(table(text))[0] == 0
@@ -93,6 +100,7 @@ def test_the_projects_own_golden_files_tell_a_dispute_from_an_error(table):
     assert judged(repository)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_guarded_table_does_not_stand_in_the_way_of_the_mutation_score(table):
     repository = table("device,bf16_tflops\nH100 SXM5,989\n")
     result = repository.script("rooflint", "mutate", "--no-cache", "--jobs", "1", "--floor", "0")

@@ -129,6 +129,7 @@ def test_a_start_doubled_is_named_with_its_line(planted):
     assert "efficiency" not in reads
 
 
+@pytest.mark.slow
 def test_a_bandwidth_doubled_is_that_of_its_device_and_not_of_the_other_one(planted):
     verdict = planted(
         "gemm hopper all, error: 4.5 %, bias: 6 %",
@@ -149,6 +150,7 @@ def test_a_launch_of_decode_doubled_is_found_among_the_constants_of_ops(planted)
     assert re.search(r"^(2|1\.9\d*|2\.0\d*) decode\.launch_clocks is \d+: at", because(text))
 
 
+@pytest.mark.slow
 def test_an_error_that_no_parameter_explains_is_reported_as_such(monkeypatch, planted):
     def scattered(topic, device, chip):
         draw = np.random.default_rng(6)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rooflint.claims import roofline_laws
@@ -37,7 +37,6 @@ def test_every_law_holds_on_devices_as_they_are(registry, law, device):
 
 
 @given(st.integers(1, 4096), st.integers(1, 4096), st.integers(1, 4096), st.sampled_from([T4, "intel/xeon-8490h"]))
-@settings(max_examples=25, deadline=None)
 def test_laws_hold_whatever_the_shape(m, n, k, device):
     hardware, tried = Registry().get(device), setting([1, 3, 50], (m, n, k))
     assert [breach for law in LAWS for breach in breaches(law, hardware, tried)] == []

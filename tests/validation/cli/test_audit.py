@@ -37,6 +37,7 @@ def test_a_wrong_figure_ends_with_one_and_says_what_it_is(audit):
     assert "sparse for dense: is the sparse BF16 peak (tensor_core), 1.979 PFLOP/s" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_what_is_open_fails_only_a_strict_run(audit):
     for row in ("H100,756,", "Frob,1,", "V100 SXM2,,1", "T4,n/a,"):
         text = f"device,bf16_tflops,int4_tops\nA100,312,\n{row}\n"
@@ -87,6 +88,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(audit, arguments, message):
     assert not Path("out.xml").exists()
 
 
+@pytest.mark.slow
 def test_a_broken_table_ends_with_two_as_a_user_starts_it(tiny):
     tiny.write("t.csv", "chip_code,bf16\nH100,989\n")
     result = tiny.script("rooflint", "audit", "t.csv")

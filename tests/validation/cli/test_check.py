@@ -51,6 +51,7 @@ def test_a_green_suite_ends_with_zero_and_leaves_its_evidence(tiny):
     assert document["problems"] == []
 
 
+@pytest.mark.slow
 def test_a_red_suite_ends_with_one_and_is_rendered_too(tiny, red):
     tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
     result = tiny.script("rooflint", "check", "--report", *QUIET)
@@ -163,6 +164,7 @@ def test_a_project_without_golden_folders_is_told_so_and_nothing_is_run(tiny, pr
     assert "passed" not in result.stdout
 
 
+@pytest.mark.slow
 def test_folders_may_be_written_as_one_text_as_pytest_allows(tiny):
     tiny.write("pyproject.toml", "[tool.pytest.ini_options]\nrooflint_golden = 'golden'\nrooflint_specs = 'specs'\n")
     tiny.run().assert_outcomes(passed=9)

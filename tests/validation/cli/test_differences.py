@@ -107,6 +107,7 @@ def test_many_moves_are_cut_unless_all_are_asked_for(acme, monkeypatch):
     assert "more (--all)" not in run("HEAD^", "--all")
 
 
+@pytest.mark.slow
 def test_another_folder_of_specs_may_be_named(acme):
     acme.write("other/hardware/acme/x9.yaml", acme.read(X1).replace("Acme X1", "Acme X9"))
     git(acme.root, "add", "-A")
@@ -116,6 +117,7 @@ def test_another_folder_of_specs_may_be_named(acme):
     assert {one["device"] for one in found["moves"]} == {"acme/x9"}
 
 
+@pytest.mark.slow
 def test_it_is_added_to_the_evidence_of_a_run(acme):
     acme.write("evidence.json", '{"schema": "rooflint-evidence/2"}')
     run("HEAD^", "--evidence", "evidence.json")
@@ -125,6 +127,7 @@ def test_it_is_added_to_the_evidence_of_a_run(acme):
         run("HEAD^", "--evidence", "nowhere.json")
 
 
+@pytest.mark.slow
 def test_a_ledger_is_written_and_compared(acme):
     message = run("HEAD^", "-o", "old.csv.gz", command="ledger")
     assert message == "old.csv.gz: 120 predictions, 120 combinations are not supported\n"
@@ -421,6 +424,7 @@ def test_the_same_is_found_on_any_number_of_cores(small):
     assert [result.stderr for result in results] == ["", "", ""]  # a bar is for terminals
 
 
+@pytest.mark.slow
 def test_a_red_suite_ends_with_two_and_one_sentence(small):
     small.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5")
     result = small.script("rooflint", "mutate")

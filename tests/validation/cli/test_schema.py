@@ -49,6 +49,7 @@ def errors(validator, file):
 # ---- the files
 
 
+@pytest.mark.slow
 def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
     model = {
         "hardware",
@@ -86,6 +87,7 @@ def test_the_committed_schemas_are_those_of_the_models(capsys):
     assert status(check=True) == 0, capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_check_finds_a_missing_a_stale_and_a_fresh_schema(copied, capsys):
     assert status(check=True) == 1
     assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 27

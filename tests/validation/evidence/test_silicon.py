@@ -83,6 +83,7 @@ def test_the_roofline_is_off_on_the_same_rows(machines, found):
         assert one["roofline_bias_display"].startswith("−")  # it is the least that a product can take
 
 
+@pytest.mark.slow
 def test_bins_hold_every_row_of_every_device_of_the_families_that_were_decided(machines, found):
     told, _ = found()
     assert [one["device"] for one in told["densities"]] == [*FAMILIES["hopper"].values(), *FAMILIES["ada"].values()]
@@ -97,6 +98,7 @@ def test_near_is_within_a_fifth_either_way():
     ) == pytest.approx(3 / 5)
 
 
+@pytest.mark.slow
 def test_each_family_has_its_worst_shapes_and_a_command_that_looks_closer(machines, found):
     told, _ = found()
     assert {one["family"] for one in told["worst"]} == {"Hopper", "Ada"}
@@ -107,6 +109,7 @@ def test_each_family_has_its_worst_shapes_and_a_command_that_looks_closer(machin
         assert Registry().find(words[7]).id == one["device"]
 
 
+@pytest.mark.slow
 def test_claims_of_all_devices_together_are_told_as_they_were_decided(machines, found):
     told, rows = found()
     (one,) = told["whole"]

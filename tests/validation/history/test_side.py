@@ -20,6 +20,7 @@ ROWS = 2 * 2 * 3
 # ---- sides
 
 
+@pytest.mark.slow
 def test_two_folders_are_compared_without_git(small, diffed, of):
     shutil.copytree(small.root / "specs", small.root / "before")
     small.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")

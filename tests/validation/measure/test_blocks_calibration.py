@@ -61,6 +61,7 @@ def test_the_same_seed_gives_the_same_figures():
     assert calibrate(noisy(0.02), draws=500) == calibrate(noisy(0.02), draws=500)
 
 
+@pytest.mark.slow
 def test_a_bound_is_never_better_than_what_was_drawn():
     for sigma in (0.005, 0.01, 0.02, 0.03, 0.1):
         found = calibrate(noisy(sigma), draws=4000)
@@ -81,6 +82,7 @@ def test_blocks_in_a_row_are_counted_as_they_were_taken():
     assert (taken.comparisons, taken.false_positives, taken.undecided, taken.detections) == (2, 1, 0, 2)
 
 
+@pytest.mark.slow
 def test_drawing_again_agrees_with_the_binomial_where_halves_agree():
     # votes of quiet blocks, a fifth of them slower: 6 × 0.2⁵ × 0.8 + 0.2⁶ = 0.0016 in one measurement. An undecided
     # one is measured again: 0.0016 (1 + undecided), and 5 of 6 are within θ in 6 × 0.8⁵ × 0.2 + 0.8⁶ = 0.655

@@ -102,6 +102,7 @@ def test_the_store_is_none_of_gits_business(found, three):
     assert three.read(".rooflint/.gitignore") == "*\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "{}", '{"key": 1, "outcomes": [{"a": 1}]}', '{"key": 1, "outcomes": 3}']
 )
@@ -121,6 +122,7 @@ def test_a_store_of_the_right_key_and_another_length_is_not_believed(found, thre
     assert found()[1] == {"acme/x1"}
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_where_it_stopped(found):
     done = []
 

@@ -29,7 +29,7 @@ from rooflint_measure.record import Unavailable, Wait
 REGISTRY = Registry()
 DEVICES = ("nvidia/t4", "nvidia/h100-sxm5-80gb", "intel/xeon-8490h", "amd/mi300x", "google/tpu-v4", "apple/m2")
 SIZES = st.integers(1, 8192)
-IN_PROCESS = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+IN_PROCESS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def networks(name, batch):

@@ -122,6 +122,7 @@ def test_workers_propose_what_one_process_proposes(tiny):
     assert tiny.read(PATCH) == alone
 
 
+@pytest.mark.slow
 def test_check_writes_it_beside_the_evidence(tiny, git):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     result = tiny.script("rooflint", "check", "--propose", "--", "-p", "no:hypothesispytest")
@@ -144,6 +145,7 @@ def test_a_golden_figure_becomes_what_the_model_obtains_in_as_many_digits(tiny, 
     assert "#    obtained 102.4 GB/s: 128 bit × 6.4 Gbit/s" in patch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "printed", "wanted"),
     [

@@ -100,6 +100,7 @@ def test_a_repair_beyond_the_physical_window_is_refused(tiny, refused):
     assert "outside 1 kB … 100 TB" in message
 
 
+@pytest.mark.slow
 def test_a_fact_of_an_installed_package_is_not_patched(tiny, refused):
     tiny.write(
         "golden/t4.yaml",

@@ -49,6 +49,7 @@ def test_a_claim_is_rerun_by_its_id_alone(tiny, id):
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_the_printed_rerun_line_runs_just_that_claim_again(halved, red):
     lines = re.findall(r"^  rerun +(pytest .*)$", halved.run().stdout.str(), re.MULTILINE)
     assert len(lines) == len(OF_INT8)
@@ -77,6 +78,7 @@ def test_the_rerun_line_works_with_folders_from_the_command_line(halved):
     halved.run(*shlex.split(line)).assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("here", "there"), [("specs", "../golden"), ("golden", "."), ("golden", "x1.yaml")])
 def test_the_rerun_line_works_where_it_was_printed(halved, monkeypatch, here, there):
     monkeypatch.chdir(halved.root / here)

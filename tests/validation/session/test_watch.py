@@ -142,6 +142,7 @@ def test_a_network_of_the_repository_is_read_again(house):
     assert texts(now) != texts(state)
 
 
+@pytest.mark.slow
 def test_an_audited_table_is_judged_again_after_its_own_change_and_that_of_a_golden_file(house):
     house.write("golden/tables.yaml", f"{DATA}claims:\n  - {{audit: ../gpus.csv}}\n")
     house.write("gpus.csv", "device,int8_tops\nacme/x1,65\n")
@@ -208,6 +209,7 @@ def without_a_line(chance, text):
 EDITS = (scaled, scaled, scaled, moved_down, broken, renamed, without_a_line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_after_every_edit_the_verdicts_are_those_from_scratch(house, seed):
     chance = random.Random(seed)

@@ -350,6 +350,7 @@ def test_a_broken_spec_elsewhere_does_not_stop_a_trial(tiny, message):
     assert "Traceback" not in text
 
 
+@pytest.mark.slow
 def test_without_excuses_what_was_excused_is_counted_as_red(tiny):
     # 51.2 GB/s is excused at 102.4 / 51.2 = 2; half the rate would break bandwidth and breakpoint
     sheet = "source: {document: An old sheet, where: p. 1, grade: read}"

@@ -60,6 +60,7 @@ def test_one_wrong_number_of_theirs_is_red_with_their_file_and_line(theirs):
     assert f"specs/hardware/acme/x1.yaml:{line}" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_evidence_speaks_of_their_devices_and_no_others(theirs):
     folder, run = theirs
     result = run("rooflint", "check", "--", *QUICK)
@@ -69,6 +70,7 @@ def test_the_evidence_speaks_of_their_devices_and_no_others(theirs):
     assert document["counts"]["claims"] == claims()
 
 
+@pytest.mark.slow
 def test_their_claims_may_speak_of_shipped_devices_and_workloads(theirs):
     folder, run = theirs
     text = (
