@@ -7,16 +7,14 @@ CACM 52(4), 2009. doi:10.1145/1498765.1498785
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.hardware.device import ComputeUnit, Hardware, Memory, working_peak_ops_per_s
-from rooflint.workloads.workload import Workload
-
-#: A scalar or an array of them: every formula here works on both.
-Numbers = Any
+from rooflint.workloads.stack import Numbers, Sums, whole
+from rooflint.workloads.workload import Workload, read_only
 
 
 def breakpoint_ops_per_byte(peak_ops_per_s: Numbers, bandwidth_bytes_per_s: Numbers) -> Numbers:
@@ -39,15 +37,22 @@ def memory_time_s(bytes_moved: Numbers, bandwidth_bytes_per_s: Numbers) -> Numbe
     return bytes_moved / bandwidth_bytes_per_s
 
 
+def work_time_s(compute_s: Numbers, memory_s: Numbers) -> Numbers:
+    """Work of one kernel: compute and memory overlap. [s]"""
+    return np.maximum(compute_s, memory_s)
+
+
 def kernel_time_s(compute_s: Numbers, memory_s: Numbers, overhead_s: Numbers = 0.0) -> Numbers:
-    """One kernel: compute and memory overlap, the launch does not. [s]"""
-    return np.maximum(compute_s, memory_s) + overhead_s
+    """One kernel: its work and the launch, which does not overlap with it. [s]"""
+    return work_time_s(compute_s, memory_s) + overhead_s
 
 
 @dataclass(frozen=True)
 class Estimate:
     """The roofline estimate of a workload on a device; arrays have one entry an op.
 
+    On variants of a device peak, bandwidth and overhead are columns of the shape (variants, 1), and times have the
+    shape (variants, ops).
     `rooflint.kernels.network` has the other fidelity, with the same properties.
     """
 
@@ -66,40 +71,44 @@ class Estimate:
     is_calibrated: ClassVar[bool] = False
     """Whether the times are those of calibrated kernel models."""
 
-    @property
+    @cached_property
     def compute_s(self) -> NDArray[np.float64]:
         """Shape (ops,). [s]"""
         return np.asarray(compute_time_s(self.ops, self.peak_ops_per_s))
 
-    @property
+    @cached_property
     def memory_s(self) -> NDArray[np.float64]:
         """Shape (ops,). [s]"""
         return np.asarray(memory_time_s(self.bytes_moved, self.bandwidth_bytes_per_s))
 
-    @property
+    @cached_property
     def work_s(self) -> NDArray[np.float64]:
         """Compute and memory together, without the launch. Shape (ops,). [s]"""
-        return np.asarray(kernel_time_s(self.compute_s, self.memory_s))
+        return np.asarray(work_time_s(self.compute_s, self.memory_s))
 
     @property
     def launch_s(self) -> NDArray[np.float64]:
         """Shape (ops,). [s]"""
-        return np.full(len(self.ops), self.overhead_s)
+        return np.zeros(len(self.ops)) + self.overhead_s
 
     @property
     def kernel_models(self) -> NDArray[np.str_]:
         """By which model each op is timed. Shape (ops,)"""
         return np.full(len(self.ops), "roofline")
 
-    @property
+    @cached_property
     def kernel_s(self) -> NDArray[np.float64]:
-        """Shape (ops,). [s]"""
-        return np.asarray(kernel_time_s(self.compute_s, self.memory_s, self.overhead_s))
+        """Work and launch. Shape (ops,). [s]"""
+        return read_only(np.asarray(self.work_s + self.launch_s))
+
+    def latencies_s(self, sums: Sums) -> Numbers:
+        """Of the whole workload, or of each table of a stack: kernels run one after the other. [s]"""
+        return sums(self.kernel_s)
 
     @property
     def latency_s(self) -> float:
-        """Of the whole workload: kernels run one after the other. [s]"""
-        return float(self.kernel_s.sum())
+        """Of the whole workload. [s]"""
+        return float(self.latencies_s(whole))
 
     @property
     def intensity_ops_per_byte(self) -> float:
@@ -116,12 +125,15 @@ class Estimate:
         """Attained over peak rate. [1]"""
         return float(compute_time_s(self.ops.sum(), self.peak_ops_per_s)) / self.latency_s
 
+    def waits_of(self, sums: Sums) -> Mapping[str, Numbers]:
+        """What each latency waits for: compute of some kernels, memory of others, launches; they add up to it. [s]"""
+        work, computes = self.work_s, self.compute_s >= self.memory_s
+        return {"compute": sums(work, computes), "memory": sums(work, ~computes), "launch": sums(self.launch_s)}
+
     @cached_property
     def waits_s(self) -> Mapping[str, float]:
-        """What the latency waits for: compute of some kernels, memory of others, launches; they add up to it. [s]"""
-        work, computes = self.work_s, self.compute_s >= self.memory_s
-        waits = {"compute": work[computes], "memory": work[~computes], "launch": self.launch_s}
-        return {name: float(seconds.sum()) for name, seconds in waits.items()}
+        """What the latency of the whole workload waits for. [s]"""
+        return {name: float(seconds) for name, seconds in self.waits_of(whole).items()}
 
     @property
     def bound(self) -> str:
@@ -177,7 +189,7 @@ def estimate_at(
         storage=storage,
         peak_ops_per_s=peak_ops_per_s,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
-        ops=np.asarray(workload.ops, dtype=np.float64),
-        bytes_moved=np.asarray(workload.bytes_moved(storage), dtype=np.float64),
+        ops=workload.column("ops"),
+        bytes_moved=workload.bytes_moved(storage),
         overhead_s=own if overhead_s is None else overhead_s,
     )

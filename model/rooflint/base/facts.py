@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from rooflint.base.units import Quantity, format_number
 
@@ -55,12 +55,21 @@ class Fact:
         """As the file writes it."""
         return self.quantity.text
 
+    def as_column(self, values: Any) -> "Fact":
+        """The same fact of several variants at once; it can be computed with, and is ordered by its first value."""
+        return replace(self, quantity=replace(self.quantity, value=values, text="varied"))
+
     def with_value(self, value: float) -> "Fact":
         """The same fact with another value, for mutations and hypothetical devices."""
         factor = value / self.quantity.value
         unit = self.quantity.text.partition(" ")[2]
         shown = format_number(leading_number(self.quantity.text) * factor, 6)
         return replace(self, quantity=replace(self.quantity, value=value, text=f"{shown} {unit}".strip()))
+
+
+def sort_value(value: Any) -> float:
+    """What a value is ordered by: of a column of variants, which all are in the same order, the first."""
+    return float(value.flat[0]) if hasattr(value, "flat") else float(value)
 
 
 def leading_number(text: str) -> float:

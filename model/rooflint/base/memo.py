@@ -1,4 +1,4 @@
-"""Results of methods, worked out once for each object and its arguments."""
+"""Results of methods and functions, worked out once for each object and its arguments."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -38,3 +38,24 @@ def memoised(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, 
         return cast(R, result)
 
     return once
+
+
+def kept(last: int) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
+    """A function of an object that keeps its last results for it, those that were asked for last; for large results."""
+
+    def decorated(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+        @wraps(function)
+        def once(owner: S, /, *arguments: P.args, **named: P.kwargs) -> R:
+            results = known(owner, function.__qualname__)
+            key = (*arguments, *named.items())
+            result = results.pop(key, _MISSING)
+            if result is _MISSING:
+                result = function(owner, *arguments, **named)
+                while len(results) >= last:
+                    results.pop(next(iter(results)))
+            results[key] = result
+            return cast(R, result)
+
+        return once
+
+    return decorated

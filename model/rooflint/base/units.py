@@ -7,7 +7,7 @@ disagree about them.
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 OPS_PER_MAC = 2  # one multiply and one add; the only place the project says so
@@ -113,7 +113,7 @@ class UnitError(ValueError):
 class Quantity:
     """A number with its dimension, and how it was printed."""
 
-    value: float
+    value: float = field(hash=False)  # a column of variants has no hash
     """In the base units of its dimension: op, B, s, J, m, USD, g."""
     dimension: Dimension
     text: str

@@ -266,6 +266,7 @@ class Coefficients:
         """The memory of that name, `hbm3`. Raises UnknownCoefficientError or InputError."""
         return MemoryEnergy(kind, *self._read(self._file("memory", kind), schema.MemoryEnergySpec))
 
+    @memoised
     def circuits(self) -> Facts:
         """Factors on the energy of an op, by how a unit is built and by precision, of the first root that has the file.
 
@@ -277,6 +278,7 @@ class Coefficients:
         """Energies of control of processors of that kind, `gpu`. Raises UnknownCoefficientError or InputError."""
         return Events(kind, *self._read(self._file("events", kind), schema.EventsSpec))
 
+    @memoised
     def launches(self) -> LaunchOverheads:
         """The launch overheads of the first root that has the file. Raises UnknownCoefficientError or InputError."""
         return LaunchOverheads(*self._read(self._single("launches"), schema.LaunchesSpec))
@@ -290,6 +292,15 @@ class Coefficients:
         if fact := hardware.facts.get("launch_overhead"):
             return Range(f"{hardware.id} launch", (Reading("own", fact, fact, fact),))
         return self.launches().overhead(hardware.kind, vendor, name)
+
+    @memoised
+    def usual_launch(self, kind: str, vendor: str, mode: str) -> Coefficient | None:
+        """What is published of a vendor's devices of a kind, else of another vendor's; None without either. [s]
+
+        Raises UnknownCoefficientError for an unknown mode, or InputError.
+        """
+        found = self.launches().overhead(kind, vendor, mode) or self.launches().of_kind(kind, mode)
+        return of_range(found) if found else None
 
     def _single(self, name: str) -> Path:
         for root in self.registry.roots:
@@ -341,6 +352,7 @@ def launch_overhead(hardware: Hardware, coefficients: Coefficients, launch: str)
     """
     if launch == FREE:
         return None
-    found = coefficients.launch_overhead(hardware, launch)
-    found = found or coefficients.launches().of_kind(hardware.kind, launch)
-    return of_range(found) if found else None
+    if "launch_overhead" in hardware.facts:
+        own = coefficients.launch_overhead(hardware, launch)
+        return of_range(own) if own else None
+    return coefficients.usual_launch(hardware.kind, hardware.id.partition("/")[0], launch)

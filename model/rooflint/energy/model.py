@@ -106,7 +106,7 @@ class EnergyModel:
         """Energies of its process. Raises EnergyError for a device whose node is not known."""
         return self.energies.node(self.hardware)
 
-    @property
+    @cached_property
     def unit(self) -> ComputeUnit:
         """The unit that does most of the work."""
         return working_units(self.hardware, self.compute)[0]

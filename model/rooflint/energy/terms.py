@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.facts import Fact, Grade, weakest
+from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element, precision
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_range
 from rooflint.energy.model import Energies, EnergyError, EnergyModel, idle_w
 from rooflint.hardware.device import Hardware
 from rooflint.mapping.allocate import chip_bytes, issued, operand_bytes, operands_per_mac
 from rooflint.mapping.allocation import Allocation, Part
-from rooflint.workloads.workload import Workload
+from rooflint.workloads.stack import Numbers, Sums, whole
+from rooflint.workloads.workload import Workload, read_only
 
 Group = Literal["compute", "memory", "control", "static"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -32,6 +34,9 @@ LANES_OF_STEP = 8
 STEP_MACS = {True: 64, False: 512}
 """MACs of a step of a matrix instruction in 16 bits and more, and in 8 bits and less, by their printed energies: 110 pJ
 are 64 times 1.5 pJ and 160 pJ 512 times 0.23 pJ and their operands."""
+
+COUNTS_KEPT = 8
+"""Counts of instructions of a workload that are kept: they depend on little of a device."""
 
 LANE_BYTES = 4
 """Bytes that each lane of a warp requests from memory at once. [B]"""
@@ -59,10 +64,14 @@ class Term:
         """Energy of each op, by typical figures. [J], shape (ops,)"""
         return np.asarray(self.counts * self.each.typical)
 
+    def totals_j(self, sums: Sums) -> Numbers:
+        """Energy of the whole workload, or of each table of a stack, by typical figures. [J]"""
+        return sums(self.counts) * self.each.typical
+
     @property
     def total_j(self) -> float:
-        """Energy of the whole workload, by typical figures. [J]"""
-        return float(self.counts.sum()) * self.each.typical
+        """Energy of the whole workload. [J]"""
+        return float(self.totals_j(whole))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +87,14 @@ class Energy:
         """Energy of each op. [J], shape (ops,)"""
         return np.asarray(np.sum([term.energy_j for term in self.terms], axis=0))
 
+    def totals_j(self, sums: Sums) -> Numbers:
+        """Energy of the whole workload, or of each table of a stack, by typical figures. [J]"""
+        return sum(term.totals_j(sums) for term in self.terms)
+
     @property
     def total_j(self) -> float:
-        """Energy of the whole workload, by typical figures. [J]"""
-        return sum(term.total_j for term in self.terms)
+        """Energy of the whole workload. [J]"""
+        return float(self.totals_j(whole))
 
     @property
     def ends_j(self) -> tuple[float, float]:
@@ -142,7 +155,7 @@ def energy_of(
 
 
 def _compute(model: EnergyModel, work: Workload) -> Iterator[Term]:
-    ops = work.ops.astype(np.float64)
+    ops = work.column("ops")
     circuit = model.unit.circuit or "standard_cell"
     yield Term("arithmetic", "compute", ops, "op", model.node.arithmetic(model.compute))
     yield Term("datapath", "compute", ops, "op", model.node.datapath(model.compute, circuit))
@@ -151,7 +164,7 @@ def _compute(model: EnergyModel, work: Workload) -> Iterator[Term]:
 def _memory(model: EnergyModel, work: Workload, inside: NDArray[np.float64]) -> Iterator[Term]:
     hardware, storage = model.hardware, model.storage
     outside = hardware.main_memory()
-    moved = np.asarray(work.bytes_moved(storage), dtype=np.float64)
+    moved = work.bytes_moved(storage)
     yield Term("off-chip memory", "memory", moved, "B", model.energies.access(outside.name))
     yield Term("on-chip memory", "memory", inside, "B", model.node.sram(LARGE_ARRAY))
     if hardware.traits.is_cores:
@@ -193,19 +206,27 @@ def _core(model: EnergyModel) -> Coefficient:
 
 
 def _of_gpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
-    macs, others = (column.astype(np.float64) for column in (work.macs, work.other_ops))
-    rate = _macs_of_lane(model)
-    if model.unit.circuit == "tensor_core":
-        steps, lanes = np.ceil(macs / max(rate, STEP_MACS[precision(model.compute).bits > 8])), others
-    else:
-        steps, lanes = np.zeros_like(macs), np.ceil(macs / rate) + others
-    each = _event(model, "instruction")  # operands are in it, so of a warp only scheduling is added
-    yield Term("instructions", "control", steps + lanes, "instruction", each)
+    in_steps, rate = model.unit.circuit == "tensor_core", _macs_of_lane(model)
+    if in_steps:
+        rate = max(rate, STEP_MACS[precision(model.compute).bits > 8])
     width = model.hardware.facts[f"warp_threads.{model.unit.group}"].value  # without it there is no allocation either
-    warps = np.ceil(lanes / width) + np.ceil(steps * LANES_OF_STEP / width)
+    instructions, warps = _issued_in_warps(work, in_steps, rate, width)
+    each = _event(model, "instruction")  # operands are in it, so of a warp only scheduling is added
+    yield Term("instructions", "control", instructions, "instruction", each)
     yield Term("warp scheduling", "control", warps, "warp instruction", _event(model, "schedule"))
     requests = np.ceil(inside / (width * LANE_BYTES))
     yield Term("coherence", "control", requests, "request", _event(model, "coherence"))
+
+
+@kept(COUNTS_KEPT)
+def _issued_in_warps(work: Workload, in_steps: bool, macs_per_issue: float, width: float) -> tuple[Counts, Counts]:
+    """Instructions of lanes and steps of matrix units, and those of warps. Shape (ops,) each"""
+    macs, lanes = work.column("macs"), work.column("other_ops")
+    steps = np.ceil(macs / macs_per_issue)
+    if not in_steps:
+        steps, lanes = np.zeros_like(macs), steps + lanes
+    warps = np.ceil(lanes / width) + np.ceil(steps * LANES_OF_STEP / width)
+    return read_only(steps + lanes), read_only(warps)
 
 
 def _of_tpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
@@ -234,8 +255,8 @@ def _fed(part: Part, work: Workload) -> tuple[Counts, Counts, Counts]:
 
 def _of_kpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
     """What is read from the chip's memory enters an array, as often as it is read."""
-    yield Term("domain tracking", "control", work.ops.astype(np.float64), "op", _event(model, "tracking"))
-    leaving = work.elements_out.astype(np.float64)
+    yield Term("domain tracking", "control", work.column("ops"), "op", _event(model, "tracking"))
+    leaving = work.column("elements_out")
     entering = inside / bytes_per_element(model.storage) - leaving
     yield Term("injection", "memory", entering, "element", _event(model, "injection"))
     yield Term("extraction", "memory", leaving, "element", _event(model, "extraction"))

@@ -3,14 +3,14 @@
 A new kind of device is a row of KINDS, besides its specs.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.facts import Fact, Factor, Ladder, Source
+from rooflint.base.facts import Fact, Factor, Ladder, Source, sort_value
 from rooflint.base.units import OPS_PER_MAC
 
 
@@ -88,6 +88,10 @@ class ComputeUnit:
     def precisions(self) -> tuple[str, ...]:
         """Precisions that this unit computes in."""
         return tuple(path.partition(".")[2] for path in self.facts if path.startswith("macs_per_clock."))
+
+    def computes(self, precision: str) -> bool:
+        """Whether it computes in a precision."""
+        return f"macs_per_clock.{precision}" in self.facts
 
     def fact(self, path: str) -> Fact:
         """A fact of this unit. Raises UndisclosedError or UnsupportedError where there is none."""
@@ -322,7 +326,7 @@ class Hardware:
         known = [memory for memory in self.memories.values() if memory.has_bandwidth]
         if not known:
             raise UnsupportedError(f"{self.id} has no memory with a known bandwidth")
-        return max(known, key=lambda memory: memory.bandwidth_bytes_per_s)
+        return max(known, key=lambda memory: sort_value(memory.bandwidth_bytes_per_s))
 
     def best_unit(self, precision: str) -> ComputeUnit:
         """The unit with the highest dense peak in a precision.
@@ -356,9 +360,9 @@ class Hardware:
 
 def _fastest(units: Collection[ComputeUnit], precision: str, problem: str) -> ComputeUnit:
     """The unit with the highest dense peak in a precision. Raises UnsupportedError or UndisclosedError."""
-    able = [unit for unit in units if precision in unit.precisions]
+    able = [unit for unit in units if unit.computes(precision)]
     if able:
-        return max(able, key=lambda unit: unit.peak_ops_per_s(precision))
+        return max(able, key=lambda unit: sort_value(unit.peak_ops_per_s(precision)))
     for unit in units:
         unit.refuse_undisclosed(f"macs_per_clock.{precision}")
     having = sorted({name for unit in units for name in unit.precisions})
@@ -380,16 +384,21 @@ def working_units(hardware: Hardware, compute: str) -> tuple[ComputeUnit, ...]:
     """
     own = [unit for unit in hardware.units.values() if f"resident_warps.{unit.group}" in hardware.facts]
     if hardware.traits.is_threaded and own:
-        elsewhere = any(compute in unit.precisions for unit in hardware.units.values())
+        elsewhere = any(unit.computes(compute) for unit in hardware.units.values())
         where = f" on its {own[0].group}" if elsewhere else ""
         return (_fastest(own, compute, f"{hardware.id} does not support {compute}{where}"),)
     first = hardware.best_unit(compute)
     if first.circuit != "domain_flow":
         return (first,)
-    tiles = [unit for unit in hardware.units.values() if unit.circuit == "domain_flow" and compute in unit.precisions]
-    return tuple(sorted(tiles, key=lambda unit: -unit.peak_ops_per_s(compute)))
+    tiles = [unit for unit in hardware.units.values() if unit.circuit == "domain_flow" and unit.computes(compute)]
+    return tuple(sorted(tiles, key=lambda unit: -sort_value(unit.peak_ops_per_s(compute))))
 
 
 def working_peak_ops_per_s(hardware: Hardware, compute: str) -> float:
     """Dense peak of the units that work together. [op/s]. Raises as `working_units` does."""
-    return sum(unit.peak_ops_per_s(compute) for unit in working_units(hardware, compute))
+    return peak_ops_per_s(working_units(hardware, compute), compute)
+
+
+def peak_ops_per_s(units: Iterable[ComputeUnit], compute: str) -> float:
+    """Dense peak of units that work together. [op/s]. Raises UndisclosedError."""
+    return sum(unit.peak_ops_per_s(compute) for unit in units)

@@ -8,11 +8,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element
 from rooflint.kernels.attention import sequences
 from rooflint.kernels.chip import Chip
@@ -45,14 +46,15 @@ STREAMS = frozenset({*FUSES, *NORMS, *SOFTMAX, *POOLS.values(), *REDUCTIONS, "ve
 read in another order, so the ramp of streams may not apply to them."""
 
 
+@kept(1)
 def models_of(work: Workload) -> NDArray[np.str_]:
     """The kernel model of each op. Shape (ops,)
 
     A depthwise convolution is a stream: one output a thread, and no matrix to cut into tiles.
     """
-    product, one_column = work.macs > 0, (work.n == 1) & (work.groups > 1)
+    product, attended = work.is_product, work.is_product & (work.kinds == "attention")
     convolved = product & np.char.startswith(work.kinds, "conv")
-    attended = product & (work.kinds == "attention")
+    one_column = (work.n == 1) & (work.groups > 1)
     streams = np.isin(work.kinds, sorted(STREAMS)) & ~product
     return np.select(
         [
@@ -222,38 +224,51 @@ class Rows:
     work: Work
 
 
-def rows_of(plain: Estimate, run: Workload, chip: Chip) -> Iterator[Rows]:
-    """All ops of a run, by kernel model."""
-    models = models_of(run)
-    for model in MODELS:
-        ops = np.flatnonzero(models == model)
-        if model == "product":
-            weights = run.gets_rows[ops]
-            yield from _rows(plain, run, chip, ops[weights], model)
-            # what a product of activations reads was never made FP8 beforehand
-            yield from _rows(plain, run, chip, ops[~weights], model, carried=True)
-        elif model == "convolution":
-            known = np.array([_is_plain(run.windows[op]) for op in ops], dtype=np.bool_)
-            yield from _rows(plain, run, chip, ops[known], model)
-            yield from _rows(plain, run, chip, ops[~known], model)
-        else:
-            yield from _rows(plain, run, chip, ops, model)
+class Group(NamedTuple):
+    """Ops of a table that a kernel model can be asked about at once."""
+
+    model: ModelName
+    ops: NDArray[np.intp]
+    """Their positions."""
+    sizes: Any
+    carried: bool = False
+    """Whether they read products of activations, which were never made FP8 beforehand."""
 
 
-def _rows(
-    plain: Estimate, run: Workload, chip: Chip, ops: NDArray[np.intp], model: ModelName, *, carried: bool = False
-) -> Iterator[Rows]:
-    if not ops.size:
-        return
-    kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried)
-    stored = bytes_per_element(plain.storage)
-    # an operand is as wide on an SM as it is stored, and no narrower than it is computed
-    width = bytes_per_element(plain.compute)
-    width = width if kernel.topic in OWN_WIDTH else max(width, stored)
-    work = Work(
-        _sizes(run, ops, model), width, bytes_moved=plain.bytes_moved[ops], stored_bytes=stored, ops=plain.ops[ops]
+@kept(1)
+def groups_of(run: Workload) -> tuple[Group, ...]:
+    """All ops of a run, by kernel model; the same for every GPU."""
+    return tuple(
+        Group(model, ops, _sizes(run, ops, model), carried)
+        for model in MODELS
+        for ops, carried in _parts(run, model, np.flatnonzero(models_of(run) == model))
+        if ops.size
     )
-    yield Rows(ops, model, kernel, work)
+
+
+def _parts(run: Workload, model: ModelName, ops: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], bool]]:
+    if model == "product":
+        weights = run.gets_rows[ops]
+        yield ops[weights], False
+        yield ops[~weights], True
+    elif model == "convolution":
+        known = np.array([_is_plain(run.windows[op]) for op in ops], dtype=np.bool_)
+        yield ops[known], False
+        yield ops[~known], False
+    else:
+        yield ops, False
+
+
+def rows_of(plain: Estimate, run: Workload, chip: Chip) -> Iterator[Rows]:
+    """All ops of a run, by kernel model, with what each is asked on a chip."""
+    stored = bytes_per_element(plain.storage)
+    for model, ops, sizes, carried in groups_of(run):
+        kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried)
+        # an operand is as wide on an SM as it is stored, and no narrower than it is computed
+        width = bytes_per_element(plain.compute)
+        width = width if kernel.topic in OWN_WIDTH else max(width, stored)
+        work = Work(sizes, width, bytes_moved=plain.bytes_moved[ops], stored_bytes=stored, ops=plain.ops[ops])
+        yield Rows(ops, model, kernel, work)
 
 
 OWN_WIDTH = ("fp8_tensor", "fp8_block")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
+from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element
 from rooflint.hardware.device import ComputeUnit, Hardware, working_units
 from rooflint.mapping.allocation import (
@@ -27,7 +28,7 @@ from rooflint.mapping.allocation import (
     output_tiles,
     products,
 )
-from rooflint.workloads.workload import Workload
+from rooflint.workloads.workload import Workload, read_only
 
 LAYOUTS = ("spread", "packed")
 """`spread`: as hardware deals blocks, each to the next unit; `packed`: a thread group is filled before the next one."""
@@ -50,6 +51,10 @@ OUTPUTS_PER_THREAD = 4
 
 VECTOR_REGISTER = 8 * 128
 """Outputs in a register of a TPU's vector unit: 8 sublanes × 128 lanes. jax-ml scaling book, How to Think About TPUs"""
+
+
+LAYOUTS_KEPT = 8
+"""Layouts of a workload that are kept: many devices have units that lie alike, and many runs have the same device."""
 
 
 class MappingError(RooflintError):
@@ -84,25 +89,32 @@ def allocate(
         raise MappingError(f"unknown layout '{layout}' (known: {', '.join(LAYOUTS)})")
     if layout == "packed" and tile:
         raise MappingError("packed warps compute one output a thread; they have no output tiles")
-    chosen = unit or working_units(hardware, compute)[0]
-    chosen.fact(f"macs_per_clock.{compute}")
+    units = (unit,) if unit else working_units(hardware, compute)
+    units[0].fact(f"macs_per_clock.{compute}")
     if layout == "packed":
-        allocation = packed_warps(hardware, chosen, workload)
-    else:
-        allocation = _laid(hardware, workload, compute, chosen, alone=unit is not None, tile=tile)
+        allocation = packed_warps(hardware, units[0], workload)
+        return Allocation(hardware.id, workload.name, compute, workload.op_names, *allocation)
+    return allocate_to(units, hardware, workload, compute=compute, tile=tile)
+
+
+def allocate_to(
+    units: Sequence[ComputeUnit],
+    hardware: Hardware,
+    workload: Workload,
+    *,
+    compute: str,
+    tile: tuple[int, int] | None = None,
+) -> Allocation:
+    """The same to given units that work together, the fastest first, spread as hardware deals blocks."""
+    allocation = _laid(hardware, workload, compute, units, tile)
     return Allocation(hardware.id, workload.name, compute, workload.op_names, *allocation)
 
 
 def _laid(
-    hardware: Hardware,
-    workload: Workload,
-    compute: str,
-    unit: ComputeUnit,
-    *,
-    alone: bool,
-    tile: tuple[int, int] | None,
+    hardware: Hardware, workload: Workload, compute: str, units: Sequence[ComputeUnit], tile: tuple[int, int] | None
 ) -> Laid:
-    """The layout that the circuit of a unit asks for."""
+    """The layout that the circuit of the first unit asks for."""
+    unit = units[0]
     if unit.circuit is None:
         raise MappingError(f"{hardware.id} does not say units.{unit.name}.circuit, so its layout is not known")
     if _in_threads(hardware, unit):
@@ -110,7 +122,7 @@ def _laid(
     if tile:
         raise MappingError(f"{hardware.id}: {unit.name} has no choice of output tiles; a GPU has")
     if unit.circuit == "domain_flow":
-        return on_tiles([unit] if alone else working_units(hardware, compute), workload, compute)
+        return on_tiles(units, workload, compute)
     if unit.circuit == "systolic_mac" and not hardware.traits.is_cores:
         return on_systolic_arrays(hardware, unit, workload, compute)
     return on_lanes(unit, workload, compute)
@@ -128,8 +140,13 @@ def on_lanes(unit: ComputeUnit, work: Workload, compute: str) -> Laid:
     """CPU cores: outputs in memory order, one to a MAC lane; a core takes as many as it has lanes."""
     rate = unit.fact(f"macs_per_clock.{compute}")
     lanes = max(1, int(unit.per_group * rate.value))
-    part = _in_lines(work, _all(work), lanes, "vector", UnitArray(unit.group, (Pool(unit.groups),)))
-    return Laid((part,), (unit.fact("groups"), unit.fact("per_group"), rate))
+    parts = _lane_parts(work, UnitArray(unit.group, (Pool(unit.groups),)), lanes)
+    return Laid(parts, (unit.fact("groups"), unit.fact("per_group"), rate))
+
+
+@kept(LAYOUTS_KEPT)
+def _lane_parts(work: Workload, cores: UnitArray, lanes: int) -> tuple[Part, ...]:
+    return (_in_lines(work, _all(work), lanes, "vector", cores),)
 
 
 def on_threads(
@@ -141,23 +158,32 @@ def on_threads(
     """
     facts = _warps(hardware, unit)
     groups, resident, width = (int(fact.value) for fact in facts)
-    tiled = is_product(work) & ~_is_depthwise(work)
-    wide = ~is_product(work) & (work.elements_in >= width * np.maximum(work.elements_out, 1))
-    threads = UnitArray(unit.group, (Pool(groups, max(1, resident // WARPS_PER_BLOCK)),))
+    menu = tile_menu(unit.circuit, compute)
+    return Laid(_thread_parts(work, unit.group, groups, resident, width, menu, tile), facts)
+
+
+@kept(LAYOUTS_KEPT)
+def _thread_parts(
+    work: Workload,
+    group: str,
+    groups: int,
+    resident: int,
+    width: int,
+    menu: tuple[tuple[int, int], ...],
+    tile: tuple[int, int] | None,
+) -> tuple[Part, ...]:
+    tiled = work.is_product & ~work.is_depthwise  # a depthwise convolution is no matrix: a thread computes an output
+    wide = ~work.is_product & (work.elements_in >= width * np.maximum(work.elements_out, 1))
+    threads = UnitArray(group, (Pool(groups, max(1, resident // WARPS_PER_BLOCK)),))
     outputs = WARPS_PER_BLOCK * width * OUTPUTS_PER_THREAD
-    parts = (
-        _in_gpu_tiles(unit, work, compute, tile, np.flatnonzero(tiled)),
+    in_tiles = np.flatnonzero(tiled)
+    rows = products(work, in_tiles)
+    blocks = output_tiles(rows, *tile) if tile else chosen_tiles(rows, menu, groups)
+    return (
+        Part(in_tiles, blocks, UnitArray(group, (Pool(groups),))),
         _in_lines(work, np.flatnonzero(wide), WARPS_PER_BLOCK, "thread block", threads),
         _in_lines(work, np.flatnonzero(~tiled & ~wide), outputs, "thread block", threads),
     )
-    return Laid(parts, facts)
-
-
-def _in_gpu_tiles(unit: ComputeUnit, work: Workload, compute: str, tile: tuple[int, int] | None, ops: Rows) -> Part:
-    rows = products(work, ops)
-    menu = tile_menu(unit.circuit, compute)
-    blocks = output_tiles(rows, *tile) if tile else chosen_tiles(rows, menu, unit.groups)
-    return Part(ops, blocks, UnitArray(unit.group, (Pool(unit.groups),)))
 
 
 def packed_warps(hardware: Hardware, unit: ComputeUnit, work: Workload) -> Laid:
@@ -171,15 +197,20 @@ def packed_warps(hardware: Hardware, unit: ComputeUnit, work: Workload) -> Laid:
 def on_systolic_arrays(hardware: Hardware, unit: ComputeUnit, work: Workload, compute: str) -> Laid:
     """Products in tiles of the array's own size, padded in m, n and k; other ops on the vector unit of each group."""
     side, per_cell = array_geometry(hardware, unit, compute)
-    tiled, others = _halves(work)
-    blocks = output_tiles(products(work, tiled), side, side, side * per_cell)
     arrays = UnitArray(unit.name.upper(), (Pool(unit.count),))
     vectors = UnitArray(unit.group, (Pool(unit.groups),))
-    parts = (
+    parts = _array_parts(work, arrays, vectors, side, per_cell)
+    return Laid(parts, (unit.fact("groups"), unit.fact("per_group"), unit.fact(f"macs_per_clock.{compute}")))
+
+
+@kept(LAYOUTS_KEPT)
+def _array_parts(work: Workload, arrays: UnitArray, vectors: UnitArray, side: int, per_cell: int) -> tuple[Part, ...]:
+    tiled, others = _halves(work)
+    blocks = output_tiles(products(work, tiled), side, side, side * per_cell)
+    return (
         Part(tiled, blocks, arrays, fill_drain_clocks(side)),
         _in_lines(work, others, VECTOR_REGISTER, "register", vectors),
     )
-    return Laid(parts, (unit.fact("groups"), unit.fact("per_group"), unit.fact(f"macs_per_clock.{compute}")))
 
 
 def on_tiles(units: Sequence[ComputeUnit], work: Workload, compute: str) -> Laid:
@@ -188,20 +219,15 @@ def on_tiles(units: Sequence[ComputeUnit], work: Workload, compute: str) -> Laid
     rates = [max(1, int(unit.macs_per_clock(compute))) for unit in largest_first]
     pools = (Pool(unit.groups, rate // rates[-1]) for unit, rate in zip(largest_first, rates, strict=True))
     array = UnitArray("tile", tuple(pools), deep=True)
-    tiled, others = _halves(work)
-    blocks = output_tiles(products(work, tiled), *nearly_square(rates[-1]))
     facts = tuple(fact for unit in units for fact in (unit.fact("groups"), unit.fact(f"macs_per_clock.{compute}")))
-    return Laid((Part(tiled, blocks, array), _in_lines(work, others, rates[-1], "block", array)), facts)
+    return Laid(_tile_parts(work, array, rates[-1]), facts)
 
 
-def is_product(work: Workload) -> NDArray[np.bool_]:
-    """Which ops are matrix products: linear layers, convolutions, matmul, attention. Shape (ops,)"""
-    return np.asarray(work.macs > 0)
-
-
-def _is_depthwise(work: Workload) -> NDArray[np.bool_]:
-    """Convolutions with one output channel a group are no matrix to tile: a thread computes an output."""
-    return np.asarray((work.n == 1) & np.char.startswith(work.kinds, "conv"))
+@kept(LAYOUTS_KEPT)
+def _tile_parts(work: Workload, array: UnitArray, rate: int) -> tuple[Part, ...]:
+    tiled, others = _halves(work)
+    blocks = output_tiles(products(work, tiled), *nearly_square(rate))
+    return Part(tiled, blocks, array), _in_lines(work, others, rate, "block", array)
 
 
 def _all(work: Workload) -> Rows:
@@ -209,7 +235,7 @@ def _all(work: Workload) -> Rows:
 
 
 def _halves(work: Workload) -> tuple[Rows, Rows]:
-    return np.flatnonzero(is_product(work)), np.flatnonzero(~is_product(work))
+    return np.flatnonzero(work.is_product), np.flatnonzero(~work.is_product)
 
 
 def _in_lines(work: Workload, ops: Rows, length: int, noun: str, array: UnitArray) -> Part:
@@ -271,12 +297,17 @@ def _warps(hardware: Hardware, unit: ComputeUnit) -> tuple[Fact, Fact, Fact]:
 
 def chip_bytes(allocation: Allocation, work: Workload, storage: str) -> NDArray[np.float64]:
     """Bytes that go between the units and the large memory of the chip. [B], shape (ops,)"""
+    return _chip_bytes(work, allocation.parts, storage)
+
+
+@kept(LAYOUTS_KEPT)
+def _chip_bytes(work: Workload, parts: tuple[Part, ...], storage: str) -> NDArray[np.float64]:
     elements = np.asarray(work.elements_in + work.elements_weight + work.elements_out, dtype=np.float64)
-    for part in allocation.parts:
+    for part in parts:
         if part.blocks.noun == "output tile":
             read = _read(part, work) + work.elements_out[part.ops]
             elements[part.ops] = np.maximum(elements[part.ops], read)
-    return elements * bytes_per_element(storage)
+    return read_only(elements * bytes_per_element(storage))
 
 
 def _read(part: Part, work: Workload) -> NDArray[np.float64]:
@@ -308,5 +339,5 @@ def operands_per_mac(unit: ComputeUnit, compute: str) -> float:
 
 def issued(work: Workload, macs_per_issue: float, ops_per_issue: float) -> NDArray[np.float64]:
     """Instructions of single units: MACs / those of one issue, and other ops / lanes. [1], shape (ops,)"""
-    whole = np.where(is_product(work), np.ceil(work.macs / macs_per_issue), 0.0)
+    whole = np.where(work.is_product, np.ceil(work.macs / macs_per_issue), 0.0)
     return np.asarray(whole + np.ceil(work.other_ops / ops_per_issue))

@@ -24,25 +24,15 @@ from rooflint.base.errors import refuse
 from rooflint.base.files import write_bytes_atomically
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
-from rooflint.prediction.predict import NotKnownError, Prediction, Setting, predict
+from rooflint.prediction.figures import QUANTITIES, predict_tables
+from rooflint.prediction.predict import Setting
+from rooflint.workloads.stack import Stack, stacks
 from rooflint.workloads.workload import Workload, WorkloadError
 
 PRECISIONS = ("fp32", "bf16", "fp16", "int8")
 
 RUNS = ((1, False), (1, True), (32, True))
 """Batches, and whether ops are fused. One sample waits for memory and launches, 32 fused ones mostly for compute."""
-
-QUANTITIES = (
-    "latency_s",
-    "compute_wait_s",
-    "memory_wait_s",
-    "launch_wait_s",
-    "energy_j",
-    "power_w",
-    "utilization",
-    "peak_memory_bytes",
-)
-"""Columns of figures, for the whole batch; NaN where one is not known."""
 
 
 class Key(NamedTuple):
@@ -139,50 +129,33 @@ def record(
     devices: Iterable[Hardware], works: Sequence[Table], energies: Energies, precisions: Sequence[str] = PRECISIONS
 ) -> Ledger:
     """The ledger of devices, at their own and at every operating point. Raises InputError for a broken file."""
+    able = list(stacks([one.work for one in works if one.work]))
+    points = (point for device in devices for point in device.points())
     return Ledger.of(
-        _predicted_row(point, work, energies, precision)
-        for device in devices
-        for point in device.points()
-        for precision in precisions
-        for work in works
+        row for point in points for precision in precisions for row in _rows(point, works, able, energies, precision)
     )
 
 
-def _predicted_row(point: Hardware, work: Table, energies: Energies, precision: str) -> Row:
-    key = Key(point.id, point.mode or "", work.network, precision, work.batch, work.fused)
-    if work.work is None:
-        return Row(key, _NOTHING, work.refused)
+def _rows(
+    point: Hardware, works: Sequence[Table], able: Sequence[Stack], energies: Energies, precision: str
+) -> Iterator[Row]:
+    """All tables on a device in a precision; `able` are those that there are."""
     try:
-        found = predict(point, work.work, energies, Setting(precision))
+        found = predict_tables(point, able, energies, Setting(precision)) if able else None
+        refused = ""
     except (UnsupportedError, UndisclosedError) as error:
-        return Row(key, _NOTHING, str(error))
-    return Row(key, figures_of(found), not_known="; ".join(dict.fromkeys(found.reasons.values())))
+        found, refused = None, str(error)
+    figures = zip(map(tuple, found.values.T.tolist()), found.not_known, strict=True) if found else None
+    for one in works:
+        key = Key(point.id, point.mode or "", one.network, precision, one.batch, one.fused)
+        if one.work is None or figures is None:
+            yield Row(key, _NOTHING, one.refused or refused)
+        else:
+            values, not_known = next(figures)
+            yield Row(key, values, not_known=not_known)
 
 
 _NOTHING = (float("nan"),) * len(QUANTITIES)
-
-
-def figures_of(found: Prediction) -> tuple[float, ...]:
-    """In the order of QUANTITIES."""
-    waits = found.shares
-    energy = _known(found, "energy_j")
-    return (
-        found.latency_s,
-        waits["compute"],
-        waits["memory"],
-        waits["launch"],
-        energy,
-        energy / found.latency_s,
-        _known(found, "utilization"),
-        _known(found, "peak_bytes"),
-    )
-
-
-def _known(found: Prediction, quantity: str) -> float:
-    try:
-        return float(getattr(found, quantity))
-    except NotKnownError:
-        return float("nan")
 
 
 SCHEMA = "rooflint-ledger/1"

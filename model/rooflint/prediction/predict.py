@@ -19,11 +19,12 @@ from rooflint.coefficients.library import FREE, launch_overhead
 from rooflint.coefficients.ranges import Coefficient
 from rooflint.energy.model import Energies, power_limit
 from rooflint.energy.terms import Energy, energy_of
-from rooflint.hardware.device import Hardware
+from rooflint.hardware.device import Hardware, peak_ops_per_s, working_units
 from rooflint.kernels.chip import MissingFactError, chip_of
-from rooflint.mapping.allocate import allocate
+from rooflint.mapping.allocate import allocate_to
 from rooflint.mapping.allocation import Allocation
-from rooflint.roofline import Estimate, estimate, kernel_time_s
+from rooflint.roofline import Estimate, estimate, estimate_at, kernel_time_s
+from rooflint.workloads.stack import Numbers, Sums, whole
 from rooflint.workloads.workload import Footprint, Workload, footprint
 
 if TYPE_CHECKING:  # what only --fidelity silicon needs is imported when it is asked for
@@ -194,10 +195,15 @@ class Prediction:
         found = np.where(compute >= memory, "compute", "memory")
         return tuple(np.where(self.times.launch_s > np.maximum(compute, memory), "launch", found).tolist())
 
+    def utilizations(self, sums: Sums) -> Numbers:
+        """Share of units that hold work, over each latency. [1]. Raises NotKnownError."""
+        seconds = self.times.kernel_s
+        return sums(self.allocation.utilization * seconds) / sums(seconds)
+
     @property
     def utilization(self) -> float:
         """Share of units that hold work, over the latency. [1]. Raises NotKnownError."""
-        return float(np.average(self.allocation.utilization, weights=self.times.kernel_s))
+        return float(self.utilizations(whole))
 
     @cached_property
     def unit_shares(self) -> "tuple[UnitShare, ...]":
@@ -280,7 +286,7 @@ class Prediction:
     @property
     def peak_bytes(self) -> float:
         """Weights and the most that lives beside them. [B]. Raises NotKnownError."""
-        return self.activation_bytes + self.weight_bytes
+        return self.footprint.peak_bytes(self.storage)
 
     @property
     def fits(self) -> bool | None:
@@ -317,14 +323,23 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     run = work.fused() if setting.fuse else work
     compute, storage = setting.compute, setting.storage
     overhead = launch_overhead(hardware, energies.coefficients, setting.launch)
-    times = estimate(hardware, run, compute=compute, storage=storage, overhead_s=overhead.typical if overhead else 0.0)
+    units = working_units(hardware, compute)
+    times = estimate_at(
+        peak_ops_per_s(units, compute),
+        hardware.main_memory().bandwidth_bytes_per_s,
+        hardware,
+        run,
+        compute=compute,
+        storage=storage or compute,
+        overhead_s=overhead.typical if overhead else 0.0,
+    )
     reasons: dict[str, str] = {}
     if setting.fidelity == SILICON:
         try:
             times = _on_silicon(hardware, run, times, energies, setting)
         except MissingFactError as error:
             reasons["fidelity"] = f"{error}; its latency is that of the roofline, a lower bound"
-    allocation = _or_reason(reasons, "allocation", lambda: allocate(hardware, run, compute=compute))
+    allocation = _or_reason(reasons, "allocation", lambda: allocate_to(units, hardware, run, compute=compute))
     live = _or_reason(reasons, "footprint", lambda: footprint(run))
 
     def spent() -> Energy:

@@ -9,6 +9,8 @@ A prediction of a variant is that of the device with those facts, `with_values`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +22,15 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
 from rooflint.hardware.lookups import TrackedHardware
 from rooflint.prediction.cost import cost_per_million_usd
-from rooflint.prediction.ledger import QUANTITIES, figures_of
-from rooflint.prediction.predict import Setting, predict
+from rooflint.prediction.figures import QUANTITIES, predict_tables
+from rooflint.prediction.predict import SILICON, Setting
+from rooflint.workloads.stack import stacks
 from rooflint.workloads.workload import Workload
 
 Numbers = NDArray[np.float64]
+
+Rows = NDArray[np.intp]
+"""Positions of variants."""
 
 Varied = Mapping[str, NDArray[np.float64]]
 """Values of facts by path, one of each for every variant, in SI base units; MAC counts in MAC."""
@@ -34,6 +40,21 @@ WHOLE = (".groups", ".per_group")
 
 ADDED: Mapping[str, Dimension] = {"bandwidth": BYTES_PER_S, "launch_overhead": SECONDS, "tdp": WATTS}
 """Facts that a variant may have and its base not, by the end of their path: a stated bandwidth replaces bus × rate."""
+
+RATES = (
+    "units.*.clock",
+    "units.*.clock_of.*",
+    "memories.*.bandwidth",
+    "memories.*.bus",
+    "memories.*.pin_rate",
+    "tdp",
+    "powers.*",
+    "launch_overhead",
+)
+"""Facts that figures are computed from and that decide nothing but which unit and which memory is the fastest."""
+
+MOST_TIMES = 2**18
+"""Times of ops on variants that are worked on together."""
 
 VARIED = Source("varied", "varied", "estimate")
 
@@ -79,31 +100,76 @@ def predict_variants(
     what `predict` raises for tables and settings, such as WorkloadError for a table that cannot be fused.
     """
     count = _checked(base, varied)
-    values = np.full((len(QUANTITIES), len(tables), count), np.nan)
-    not_supported, not_known, read = [""] * count, [""] * count, set[str]()
-    for variant in range(count):
-        hardware = TrackedHardware.of(variant_of(base, varied, variant), lambda fact: read.add(fact.path))
-        for row, table in enumerate(tables):
-            try:
-                found = predict(hardware, table, energies, setting)
-            except (UnsupportedError, UndisclosedError) as error:
-                not_supported[variant] = str(error)
-                continue
-            values[:, row, variant] = figures_of(found)
-            not_known[variant] = "; ".join(dict.fromkeys(found.reasons.values()))
+    works = list(stacks([table.fused() if setting.fuse else table for table in tables]))
+    values = np.full((len(QUANTITIES), count, len(tables)), np.nan)
+    not_supported, not_known, read = np.full(count, "", object), np.full(count, "", object), set[str]()
+    for some in _alike(base, varied, setting, MOST_TIMES // max(len(stack.work) for stack in works)):
+        hardware = TrackedHardware.of(_columns(base, varied, some, setting), lambda fact: read.add(fact.path))
+        try:
+            found = predict_tables(hardware, works, energies, setting)
+        except (UnsupportedError, UndisclosedError) as error:
+            not_supported[some] = str(error)
+            continue
+        values[:, some] = found.values.reshape(len(QUANTITIES), -1, len(tables))
+        not_known[some] = "; ".join(dict.fromkeys(filter(None, found.not_known)))
     unread = [path for path in varied if path not in read]
     if unread and not all(not_supported):
         raise VariationError(f"{base.label}: no prediction in {setting.compute} looks up {', '.join(unread)}")
+    figures = dict(zip(QUANTITIES, values.swapaxes(1, 2), strict=True))
+    price = np.broadcast_to(np.asarray(np.nan if usd_per_h is None else usd_per_h, dtype=np.float64), count)
     batches = np.array([[table.batch] for table in tables])
-    price = np.nan if usd_per_h is None else np.asarray(usd_per_h, dtype=np.float64)
-    cost = cost_per_million_usd(price, batches / values[0])
-    figures = dict(zip(QUANTITIES, values, strict=True))
     return Variants(
         **figures,
-        usd_per_million=np.broadcast_to(cost, values[0].shape),
+        usd_per_million=np.asarray(cost_per_million_usd(price, batches / figures["latency_s"])),
         not_supported=tuple(not_supported),
         not_known=tuple(not_known),
     )
+
+
+def _alike(base: Hardware, varied: Varied, setting: Setting, most: int) -> Iterator[Rows]:
+    """Variants that can be computed as columns of one device, at most so many at a time.
+
+    They have the same facts of a kind that decides how ops lie on the device, and the same order of units and memories.
+    """
+    each = [values for path, values in varied.items() if not _is_rate(path, setting)]
+    for some in _same(each, len(next(iter(varied.values())))):
+        columns = _columns(base, varied, some, setting)
+        for order in _same(_orders(columns, setting.compute, len(some)), len(some)):
+            yield from np.array_split(some[order], -(-len(order) // max(1, most)))
+
+
+def _same(each: Sequence[NDArray[Any]], count: int) -> list[Rows]:
+    """Positions of variants that have the same of each of some quantities."""
+    if not each:
+        return [np.arange(count)]
+    group = np.unique(np.stack(each), axis=1, return_inverse=True)[1].ravel()
+    by_group = np.argsort(group, kind="stable")
+    return np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1)
+
+
+def _orders(hardware: Hardware, compute: str, count: int) -> list[NDArray[Any]]:
+    """The order of units by peak and of memories by bandwidth, as places of each. Shape (count,) each"""
+    units = [unit for unit in hardware.units.values() if compute in unit.precisions]
+    memories = [memory for memory in hardware.memories.values() if memory.has_bandwidth]
+    try:
+        peaks = [unit.peak_ops_per_s(compute) for unit in units]
+    except UndisclosedError:  # which the prediction says, too
+        peaks = []
+    sizes = [peaks, [memory.bandwidth_bytes_per_s for memory in memories]]
+    tables = [np.stack([np.broadcast_to(np.ravel(one), count) for one in some]) for some in sizes if len(some) > 1]
+    return [row for table in tables for row in np.argsort(-table, axis=0, kind="stable")]
+
+
+def _is_rate(path: str, setting: Setting) -> bool:
+    """Whether predictions only multiply and divide by a fact. All times of silicon ask for one device after another."""
+    return setting.fidelity != SILICON and any(fnmatch(path, rate) for rate in RATES)
+
+
+def _columns(base: Hardware, varied: Varied, some: Rows, setting: Setting) -> Hardware:
+    """Some variants as one device whose rates are columns of the shape (variants, 1)."""
+    device = variant_of(base, varied, int(some[0]))
+    rates = {path: values[some][:, None] for path, values in varied.items() if _is_rate(path, setting)}
+    return device.with_facts({path: device.facts[path].as_column(values) for path, values in rates.items()})
 
 
 def variant_of(base: Hardware, varied: Varied, variant: int) -> Hardware:

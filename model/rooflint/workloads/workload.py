@@ -7,20 +7,24 @@ one that computes. It stores multiply-accumulates and all other arithmetic apart
 import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.memo import memoised
 from rooflint.base.precision import tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.workloads.flow import Flow, fused
 from rooflint.workloads.ops import QUANTITIES, TABLE, Op, Window
 
 Counts = NDArray[np.int64]
+
+T = TypeVar("T", bound=np.generic)
 
 LARGEST = 2**53
 """Beyond it a float no longer counts one by one, so no quantity of an op may be larger."""
@@ -65,11 +69,16 @@ class Workload:
         columns = {quantity: _counts(quantity, getattr(self, quantity)) for quantity in QUANTITIES}
         columns |= {text: np.array(getattr(self, text), dtype=np.str_) for text in ("op_names", "kinds")}
         for name, column in columns.items():
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, read_only(column))
         object.__setattr__(self, "batch", _whole("batch", self.batch))
         object.__setattr__(self, "windows", tuple(map(tuple, self.windows)) or ((),) * len(self.op_names))
         _check(self)
+
+    def unchecked(self, **changed: Any) -> Self:
+        """This table with other values of some fields, which follow from checked ones and are not checked again."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update({one.name: getattr(self, one.name) for one in fields(self)} | changed)
+        return twin
 
     @classmethod
     def from_ops(
@@ -101,24 +110,41 @@ class Workload:
         """All that two workloads are compared by."""
         return (self.name, self.batch, self.flow, *self.gets_rows.tolist(), *self.rows())
 
-    @property
+    @cached_property
     def gets_rows(self) -> NDArray[np.bool_]:
         """Whether more samples are more rows m of an op; else they are more groups. Shape [ops]."""
-        return self.elements_weight > 0 if self.stacks_rows is None else np.array(self.stacks_rows, dtype=np.bool_)
+        rows = self.elements_weight > 0 if self.stacks_rows is None else np.array(self.stacks_rows, dtype=np.bool_)
+        return read_only(rows)
 
-    @property
+    @cached_property
+    def is_product(self) -> NDArray[np.bool_]:
+        """Which ops are matrix products: linear layers, convolutions, matmul, attention. Shape [ops]."""
+        return read_only(self.macs > 0)
+
+    @cached_property
+    def is_depthwise(self) -> NDArray[np.bool_]:
+        """Which ops are convolutions with one output channel a group. Shape [ops]."""
+        return read_only((self.n == 1) & np.char.startswith(self.kinds, "conv"))
+
+    @cached_property
     def ops(self) -> Counts:
         """Arithmetic of each op. [op], shape [ops]."""
-        return OPS_PER_MAC * self.macs + self.other_ops
+        return read_only(OPS_PER_MAC * self.macs + self.other_ops)
 
+    @memoised
+    def column(self, quantity: str) -> NDArray[np.float64]:
+        """A column of numbers as floats, which count as far as LARGEST. Shape [ops]"""
+        return read_only(np.asarray(getattr(self, quantity), dtype=np.float64))
+
+    @memoised
     def bytes_moved(self, storage: str, weight_storage: str | None = None) -> NDArray[np.float64]:
         """Traffic of each row, an op or (`fused`) a kernel: operands read once, result written once. [B], shape [ops].
 
         `weight_storage` is for networks whose weights are kept in another precision than their activations.
         """
         activations = tensor_bytes(self.elements_in, storage) + tensor_bytes(self.elements_out, storage)
-        moved: NDArray[np.float64] = activations + tensor_bytes(self.elements_weight, weight_storage or storage)
-        return moved
+        moved = activations + tensor_bytes(self.elements_weight, weight_storage or storage)
+        return read_only(np.asarray(moved, dtype=np.float64))
 
     @property
     def total_macs(self) -> int:
@@ -156,10 +182,9 @@ class Workload:
             raise WorkloadError(f"{self.name}: want a batch of at most {most}, beyond which counts pass 2^53")
 
         def scaled(column: Counts, where: NDArray[np.bool_] | bool = True) -> Counts:
-            return np.where(where, column // self.batch * samples, column)
+            return read_only(np.where(where, column // self.batch * samples, column))
 
-        return replace(
-            self,
+        return self.unchecked(
             batch=samples,
             macs=scaled(self.macs),
             other_ops=scaled(self.other_ops),
@@ -193,6 +218,12 @@ class Workload:
 def _columns(rows: Sequence[Op]) -> dict[str, Any]:
     """The columns of a table as a Workload calls them; its __post_init__ makes them arrays."""
     return dict(zip(TABLE, zip(*rows, strict=True), strict=True))
+
+
+def read_only(column: NDArray[T]) -> NDArray[T]:
+    """The column, which nobody can write to any more."""
+    column.setflags(write=False)
+    return column
 
 
 def _counts(quantity: str, values: Sequence[int] | Counts) -> Counts:
@@ -230,7 +261,10 @@ def _check_flow(workload: Workload, flow: Flow) -> None:
 
 
 def _ill_fitting(workload: Workload) -> NDArray[np.bool_]:
-    """Where a window is not that of an op with whole images of m positions and whole channels of sums of length k."""
+    """Where a window is not that of an op with whole images of m positions and whole channels of sums of length k.
+
+    A sample has whole images, so that the same holds of every batch.
+    """
 
     def fits(m: int, k: int, window: tuple[int, ...]) -> bool:
         if len(window) != len(Window._fields) or min(window) < 1:
@@ -238,7 +272,8 @@ def _ill_fitting(workload: Workload) -> NDArray[np.bool_]:
         one = Window(*window)
         return m > 0 and not m % (one.height * one.width) and not k % (one.kernel_height * one.kernel_width)
 
-    columns = zip(workload.m.tolist(), workload.k.tolist(), workload.windows, strict=True)
+    samples = 1 if workload.fixed_batch else workload.batch
+    columns = zip((workload.m // samples).tolist(), workload.k.tolist(), workload.windows, strict=True)
     return np.array([not fits(*row) for row in columns])
 
 
@@ -379,6 +414,10 @@ class Footprint:
     def weight_bytes(self, storage: str) -> float:
         """Memory for weights. [B]"""
         return float(tensor_bytes(self.weight_elements, storage))
+
+    def peak_bytes(self, storage: str) -> float:
+        """Weights and the most that lives beside them. [B]"""
+        return self.peak_activation_bytes(storage) + self.weight_bytes(storage)
 
 
 def footprint(workload: Workload) -> Footprint:

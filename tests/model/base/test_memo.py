@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from rooflint.base.memo import known, memoised
+from rooflint.base.memo import kept, known, memoised
 
 
 @dataclass(frozen=True)
@@ -52,3 +52,26 @@ def test_an_error_is_not_kept():
 
 def test_a_memoised_method_keeps_its_name_and_docstring():
     assert (Doubles.of.__name__, Doubles.of.__doc__) == ("of", "So many times a number.")
+
+
+def test_a_kept_function_forgets_the_result_that_was_asked_for_longest_ago():
+    calls = []
+
+    @kept(2)
+    def times(owner, factor):
+        calls.append(factor)
+        return owner.factor * factor
+
+    three = Doubles(3)
+    assert [times(three, 1), times(three, 2), times(three, 1), times(three, 4)] == [3, 6, 3, 12]
+    assert calls == [1, 2, 4]
+    assert (times(three, 1), times(three, 2)) == (3, 6)  # 2 was asked for before 1
+    assert calls == [1, 2, 4, 2]
+
+
+def test_a_kept_function_keeps_results_of_each_object():
+    @kept(1)
+    def times(owner, factor=1, *, plus=0):
+        return owner.factor * factor + plus
+
+    assert (times(Doubles(3), 2), times(Doubles(5), 2), times(Doubles(5), 2, plus=1)) == (6, 10, 11)

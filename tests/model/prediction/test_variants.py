@@ -1,19 +1,23 @@
 """Variants: what is predicted of a device with varied facts is what is predicted of such a device."""
 
+import re
+
 import numpy as np
 import pytest
 
-from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
-from rooflint.prediction.predict import Setting
+from rooflint.prediction.predict import SILICON, Setting, predict
 from rooflint.prediction.variants import VariationError, predict_variants, variant_of, with_values
+from rooflint.workloads.tables import load_workload
 from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))
 T4 = REGISTRY.get("nvidia/t4")
 BANDWIDTH, PINS, GROUPS = "memories.gddr6.bandwidth", "memories.gddr6.pin_rate", "units.tensor_core.groups"
+close = {"rel": 1e-12, "abs": 0}
 SQUARE = mlp([1024, 1024], batch=1024, bias=False)
 
 
@@ -68,3 +72,100 @@ def test_what_a_variant_does_not_support_has_a_reason_and_no_figures():
 def test_values_that_no_device_can_have_are_refused(varied, message):
     with pytest.raises(VariationError, match=message.replace("?", r"\?")):
         variants(varied)
+
+
+# ---- columns of variants, beside one device after another
+
+TABLES = [load_workload("torchvision/resnet18").at_batch(batch) for batch in (1, 8)]
+FACTS = {
+    "nvidia/h100-sxm5-80gb": (
+        *("units.tensor_core.groups", "units.tensor_core.clock", "units.tensor_core.macs_per_clock.fp16"),
+        *("memories.hbm3.bandwidth", "powers.idle", "resident_warps.SM", "launch_overhead", "process"),
+    ),
+    "google/tpu-v4": ("units.mxu.groups", "units.mxu.clock", "memories.hbm2.bandwidth", "tdp"),
+    "stillwater/kpu-t256": ("units.int8_tile.groups", "units.matrix_tile.clock", "units.int8_tile.clock", "tdp"),
+    "intel/xeon-8490h": ("units.amx.groups", "units.simd.clock", "units.amx.clock", "memories.ddr5.pin_rate", "tdp"),
+}
+
+
+def drawn(hardware, paths, count, seed):
+    """A factor of 0.5 to 2 on each fact; counts stay whole, some values repeat, and a process has another size."""
+    draw, varied = np.random.default_rng(seed), {}
+    for path in paths:
+        own = hardware.facts[path].value if path in hardware.facts else 1e-6
+        values = own * draw.uniform(0.5, 2, count)
+        if path.endswith(("groups", "warps.SM")) or "macs_per_clock" in path:
+            values = np.maximum(1, np.round(own * draw.choice([0.5, 1.0, 2.0], count)))
+        varied[path] = draw.choice([4e-9, 7e-9], count) if path == "process" else values
+    return varied
+
+
+RUNS = [
+    *(("nvidia/h100-sxm5-80gb", compute, fuse) for compute in ("fp16", "int8", "fp32") for fuse in (False, True)),
+    *(("google/tpu-v4", "bf16", False), ("google/tpu-v4", "int8", True)),
+    *(("stillwater/kpu-t256", "int8", False), ("stillwater/kpu-t256", "bf16", True)),
+    *(("intel/xeon-8490h", "int8", False), ("intel/xeon-8490h", "fp32", True)),
+]
+
+
+def refusal(hardware, varied, setting):
+    try:
+        predict_variants(hardware, varied, TABLES, ENERGIES, setting)
+    except VariationError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("device", "compute", "fuse"), RUNS)
+def test_variants_at_once_are_what_is_predicted_of_one_after_another(device, compute, fuse):
+    hardware, setting = REGISTRY.get(device), Setting(compute, fuse=fuse)
+    varied = drawn(hardware, FACTS[device], count=12, seed=3)
+    unread = re.search(" looks up (.*)", refusal(hardware, varied, setting))
+    varied = {path: values for path, values in varied.items() if not unread or path not in unread[1].split(", ")}
+    assert len(varied) > 1
+    found = predict_variants(hardware, varied, TABLES, ENERGIES, setting)
+    for variant in range(12):
+        one = variant_of(hardware, varied, variant)
+        for row, table in enumerate(TABLES):
+            alone = predict(one, table, ENERGIES, setting)
+            assert found.latency_s[row, variant] == pytest.approx(alone.latency_s, **close)
+            waits = (found.compute_wait_s, found.memory_wait_s, found.launch_wait_s)
+            assert [wait[row, variant] for wait in waits] == pytest.approx(list(alone.shares.values()), **close)
+            assert found.energy_j[row, variant] == pytest.approx(alone.energy_j, **close)
+            assert found.power_w[row, variant] == pytest.approx(alone.power_w, **close)
+            assert found.utilization[row, variant] == pytest.approx(alone.utilization, **close)
+            assert found.peak_memory_bytes[row, variant] == alone.peak_bytes
+
+
+def test_variants_in_which_another_unit_or_memory_is_the_fastest_are_told_apart():
+    # both compute INT8: the matrix units at their own clock, the vector lanes where the former have a hundredth of it
+    xeon = REGISTRY.get("intel/xeon-8490h")
+    varied = {"units.amx.clock": xeon.facts["units.amx.clock"].value * np.array([1.0, 0.01, 1.0])}
+    assert [variant_of(xeon, varied, one).best_unit("int8").name for one in range(3)] == ["amx", "simd", "amx"]
+    found = variants(varied, base=xeon, compute="int8")
+    alone = [predict(variant_of(xeon, varied, one), SQUARE, ENERGIES, Setting("int8", launch=FREE)) for one in range(3)]
+    assert found.energy_j[0] == pytest.approx([one.energy_j for one in alone], **close)
+    assert found.utilization[0] == pytest.approx([one.utilization for one in alone], **close)
+    assert found.energy_j[0, 1] != found.energy_j[0, 0]
+
+
+def test_silicon_variants_are_timed_one_after_another():
+    h100 = REGISTRY.get("nvidia/h100-sxm5-80gb")
+    varied = {"caches.l2.capacity": np.array([25e6, 50e6]), "memories.hbm3.bandwidth": np.array([2e12, 3e12])}
+    setting = Setting("bf16", fidelity=SILICON)
+    found = predict_variants(h100, varied, TABLES, ENERGIES, setting)
+    for variant in range(2):
+        one = predict(variant_of(h100, varied, variant), TABLES[1], ENERGIES, setting)
+        assert found.latency_s[1, variant] == pytest.approx(one.latency_s, **close)
+
+
+def test_a_variant_whose_layout_is_not_known_has_times_and_a_reason():
+    # an array of 128 × 128 cells; 16 383 is no square
+    tpu = REGISTRY.get("google/tpu-v4")
+    rates = [path for path in tpu.facts if path.startswith("units.mxu.macs_per_clock.")]
+    varied = {path: np.array([16384.0, 16383.0]) for path in rates}
+    found = variants(varied, base=tpu, compute="bf16")
+    assert np.isfinite(found.latency_s).all()
+    assert np.isnan(found.utilization).tolist() == [[False, True]]
+    assert found.not_known[0] == ""
+    assert "is not a square array" in found.not_known[1]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError
 from rooflint.workloads.flow import INPUT, Flow
-from rooflint.workloads.ops import Op, Window
+from rooflint.workloads.ops import QUANTITIES, Op, Window
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import LARGEST, Workload, WorkloadError, conv2d, footprint, gemm, live_elements, mlp
 
@@ -423,3 +424,37 @@ def test_a_workload_whose_batch_is_fixed_says_why_it_has_no_other():
     assert table.at_batch(3) == table
     with pytest.raises(WorkloadError, match=r"^gram has batch 3 and no other: it mixes its samples$"):
         table.at_batch(6)
+
+
+# ---- what follows from checked columns is not checked again, and would pass
+
+
+@pytest.mark.parametrize("workload_id", workload_ids())
+def test_a_scaled_network_passes_the_checks_of_a_new_one(workload_id):
+    for table in (load_workload(workload_id), load_workload(workload_id).fused()):
+        scaled = table.at_batch(24)
+        assert replace(scaled) == scaled  # checks it, as every new table
+        assert scaled.at_batch(1) == table
+        assert not any(getattr(scaled, name).flags.writeable for name in QUANTITIES)
+
+
+def test_the_window_of_a_table_fits_one_sample():
+    # two samples of 2 × 2 outputs have m = 8; with m = 4 a sample would have half an image
+    rows = conv2d(n=2, c_in=3, h=4, w=4, c_out=1, kernel=3).rows()
+    (row,) = rows
+    assert row.m == 8
+    halved = row._replace(m=4, macs=row.macs // 2)
+    with pytest.raises(WorkloadError, match="want a window"):
+        Workload.from_ops("halved", [halved], batch=2)
+
+
+def test_columns_as_floats_and_masks_say_what_the_rows_say():
+    table = load_workload("torchvision/mobilenet_v2")
+    rows = list(table.rows())
+    assert table.column("ops").tolist() == [2.0 * row.macs + row.other_ops for row in rows]
+    assert table.column("elements_out").dtype == np.float64
+    assert table.is_product.tolist() == [row.macs > 0 for row in rows]
+    assert table.is_depthwise.tolist() == [row.n == 1 and row.kind.startswith("conv") for row in rows]
+    assert 0 < table.is_depthwise.sum() < table.is_product.sum()
+    moved = [2 * (row.elements_in + row.elements_weight + row.elements_out) for row in rows]
+    assert table.bytes_moved("fp16").tolist() == moved

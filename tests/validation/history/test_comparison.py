@@ -14,7 +14,8 @@ from pytest_rooflint.history.summary import as_md, as_text
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
-from rooflint.prediction.ledger import QUANTITIES, Key, Ledger, Row, record, tables
+from rooflint.prediction.figures import QUANTITIES
+from rooflint.prediction.ledger import Key, Ledger, Row, record, tables
 from rooflint.workloads.workload import mlp
 from rooflint_report.differences import Delta
 

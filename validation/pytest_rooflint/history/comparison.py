@@ -19,7 +19,8 @@ from rooflint.base.facts import Fact
 from rooflint.energy.model import Energies
 from rooflint.energy.power import PowerCheck, survey
 from rooflint.hardware.device import Hardware
-from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS, Key, Ledger, Table, record, tables
+from rooflint.prediction.figures import QUANTITIES
+from rooflint.prediction.ledger import PRECISIONS, RUNS, Key, Ledger, Table, record, tables
 from rooflint_report.differences import Share
 
 SAME = 1e-9

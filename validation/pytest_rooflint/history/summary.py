@@ -13,7 +13,8 @@ from rooflint.answers.tdp_registry import ends, ratio_shown
 from rooflint.energy.power import PowerCheck
 from rooflint.output.answer import as_markdown
 from rooflint.output.sections import Table
-from rooflint.prediction.ledger import PRECISIONS, QUANTITIES, RUNS
+from rooflint.prediction.figures import QUANTITIES
+from rooflint.prediction.ledger import PRECISIONS, RUNS
 from rooflint_report import differences as records
 
 #: The quantities of the ledger as they are spoken of.
