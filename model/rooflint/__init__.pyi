@@ -4,6 +4,8 @@ from rooflint.api.devices import Device as Device
 from rooflint.api.devices import Quantity as Quantity
 from rooflint.api.devices import device as device
 from rooflint.api.devices import devices as devices
+from rooflint.api.exploration import Exploration as Exploration
+from rooflint.api.exploration import explore as explore
 from rooflint.api.kernels import kernel as kernel
 from rooflint.api.predictions import Columns as Columns
 from rooflint.api.predictions import Comparison as Comparison

@@ -215,20 +215,23 @@ def _point_row(point: Point, several: bool) -> list[str]:
 
 
 def _curves(section: Curves) -> Mapping[str, Any]:
-    x, y = Scale(section.x_label, section.x_unit), Scale(section.y_label, section.y_unit)
+    x = Scale(section.x_label, section.x_unit, linear=section.linear)
+    y = Scale(section.y_label, section.y_unit, linear=section.linear)
     letters = _letters(len(section.curves))
     lines, marks = [], []
     for number, (curve, letter) in enumerate(zip(section.curves, letters, strict=True)):
         places = sorted(zip(curve.x, curve.y, strict=True))
-        lines.append(Line(curve.name, letter, places, curve.name))
-        marks += [Mark(a, b, number, f"{curve.name}: {x.text(a)}, {y.text(b)}") for a, b in places]
+        alone = len(places) == 1  # named beside its mark
+        lines.append(Line(curve.name, letter, places[-1:] * (not alone) if not curve.joined else places, curve.name))
+        label = curve.name if alone and not curve.joined else ""
+        marks += [Mark(a, b, number, f"{curve.name}: {x.text(a)}, {y.text(b)}", label) for a, b in places]
     return {
         "charts": drawings(lines, marks, x, y),
         "named": True,
         "legend": [(letter, curve.name) for letter, curve in zip(letters, section.curves, strict=True)],
         "hidden": sum(not (drawable(mark.x) and drawable(mark.y)) for mark in marks),
         "count": len(marks),
-        "table": _curves_table(section, x, y),
+        "table": _curves_table(section, x, y) if section.listed else None,
     }
 
 

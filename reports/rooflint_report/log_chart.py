@@ -1,11 +1,11 @@
-"""Charts on two logarithmic axes, as coordinates that a template draws; each in a wide and in a narrow size."""
+"""Charts on two axes, logarithmic or linear, as coordinates that a template draws, each wide and narrow."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rooflint.base.log_axis import LogAxis, drawable
+from rooflint.base.log_axis import LinearAxis, LogAxis, drawable
 from rooflint.base.units import SECONDS, format_number, format_quantity
 
 COLOURS = 12
@@ -30,10 +30,15 @@ class PixelAxis(LogAxis):
         return round(self.start + self.share(value) * (self.end - self.start), 1)
 
 
-def pixel_axis(values: Iterable[float], start: float, end: float) -> PixelAxis:
-    """The axis that holds all positive values with a margin, a decade at least."""
-    around = LogAxis.around(values)
-    return PixelAxis(around.low, around.high, start, end)
+@dataclass(frozen=True)
+class LinearPixelAxis(LinearAxis, PixelAxis):
+    """From `low` at pixel `start` to `high` at pixel `end`."""
+
+
+def pixel_axis(values: Iterable[float], start: float, end: float, *, linear: bool = False) -> PixelAxis:
+    """The axis that holds all positive values with a margin; a logarithmic one has a decade at least."""
+    around = (LinearAxis if linear else LogAxis).around(values)
+    return (LinearPixelAxis if linear else PixelAxis)(around.low, around.high, start, end)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Scale:
     name: str
     unit: str = ""
     prefixed: bool = True
+    linear: bool = False
 
     def text(self, value: float) -> str:
         """A figure of the axis."""
@@ -135,10 +141,10 @@ def _drawing(size: _Size, lines: Sequence[Line], marks: Sequence[Mark], x: Scale
     names = [(line.letter if size.kind == "narrow" else shortest(line.name, 26)) for line in lines]
     right = 16 + LETTER_WIDTH * max(map(len, names), default=0)
     places = [place for line in lines for place in line.places] + [(mark.x, mark.y) for mark in marks]
-    y_axis = pixel_axis((place[1] for place in places), size.height - 46, 24)
+    y_axis = pixel_axis((place[1] for place in places), size.height - 46, 24, linear=y.linear)
     figures = [y.text(tick) for tick in y_axis.ticks(7)]
     left = 14 + LETTER_WIDTH * max(map(len, figures), default=0)
-    x_axis = pixel_axis((place[0] for place in places), left, size.width - right)
+    x_axis = pixel_axis((place[0] for place in places), left, size.width - right, linear=x.linear)
     frame = _Frame(x_axis, y_axis, HEAVIEST_RADIUS if len(marks) < MANY else HEAVIEST_RADIUS * 2 / 3)
     seen = [mark for mark in marks if drawable(mark.x) and drawable(mark.y)]
     return Drawing(

@@ -357,3 +357,20 @@ def test_curves_are_sorted_and_their_table_has_a_gap_where_one_has_no_value():
     assert found["legend"] == [("A", "r"), ("B", "s")]
     titles = [(number, title) for _, number, title in found["charts"][0].marks]
     assert titles == [(0, "r: 1, 2 /s"), (0, "r: 4, 8 /s"), (1, "s: 2, 3 /s")]
+
+
+def test_points_that_are_not_joined_are_marks_alone_and_one_of_them_has_its_name_beside_it():
+    curves = (Curve("set", (1.0, 3.0), (3.0, 1.0)), Curve("base", (1.4,), (1.4,), joined=False))
+    cloud = Curve("others", (2.0, 3.0), (3.0, 3.0), joined=False)
+    section = Curves("C", "x", "y", (*curves, cloud), linear=True, listed=False)
+    found = answer_page._curves(section)
+    wide = found["charts"][0]
+    assert [path.count("L") for path, _, _ in wide.lines] == [1, 0, 0]
+    assert sorted(label.text for label in wide.labels) == ["base", "others", "set"]
+    assert len(wide.marks) == 5
+    # equal steps: 2 lies half-way between 1 and 3
+    assert wide.x.at(2.0) == pytest.approx((wide.x.at(1.0) + wide.x.at(3.0)) / 2, abs=0.1)
+    assert found["table"] is None
+    html = as_html(Answer("T", "", (section,), {}, Table((), ())))
+    assert "both linear" in html
+    assert "<details" not in html

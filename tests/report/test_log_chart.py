@@ -122,6 +122,12 @@ def test_an_axis_may_run_upwards():
     assert axis.at(10.0) > axis.at(1000.0)
 
 
+def test_a_linear_axis_has_equal_steps_in_pixels():
+    # from 2 to 8 with 4 % of 6 on either side
+    axis = pixel_axis([2.0, 8.0], 0, 648, linear=True)
+    assert (axis.at(2.0), axis.at(5.0), axis.at(8.0)) == (24.0, 324.0, 624.0)
+
+
 def test_a_long_name_of_a_line_is_known_by_its_beginning():
     assert shortest("nvidia/h100-sxm5-80gb", 26) == "h100-sxm5-80gb"
     assert shortest("x" * 26, 26) == "x" * 26

@@ -1,8 +1,9 @@
-"""Logarithmic axes, for charts in a terminal and on a page. The report draws them without the rest of the model."""
+"""Axes of charts, logarithmic and linear, in a terminal and on a page. The report draws them without the model."""
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 MARGIN = 0.04
 """Share of the span that is left free at either end. [1]"""
@@ -16,7 +17,7 @@ class LogAxis:
     high: float
 
     @classmethod
-    def around(cls, values: Iterable[float]) -> "LogAxis":
+    def around(cls, values: Iterable[float]) -> Self:
         """The axis that holds all positive, finite values; one decade around 1 where there are none."""
         logs = [math.log10(value) for value in values if drawable(value)]
         low, high = min(logs, default=0.0), max(logs, default=0.0)
@@ -40,6 +41,31 @@ class LogAxis:
             for digit in digits:
                 if self.low <= exponent + math.log10(digit) <= self.high:
                     yield float(f"{digit}e{exponent}")
+
+
+@dataclass(frozen=True)
+class LinearAxis(LogAxis):
+    """From `low` to `high` in equal steps, for positive values that span less than a decade."""
+
+    @classmethod
+    def around(cls, values: Iterable[float]) -> Self:
+        """The axis that holds all positive, finite values; from 0 to 1 where there are none."""
+        known = [value for value in values if drawable(value)]
+        low, high = min(known, default=0.0), max(known, default=1.0)
+        spare = MARGIN * (high - low if high > low else high)
+        return cls(low - spare, high + spare)
+
+    def share(self, value: float) -> float:
+        """Where a value stands between the ends. [1]"""
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self, most: int) -> list[float]:
+        """Multiples of 1, 2 or 5 × a power of ten inside, at most so many."""
+        exponent = math.floor(math.log10((self.high - self.low) / most))
+        steps = (float(f"{digit}e{power}") for power in (exponent, exponent + 1) for digit in (1, 2, 5))
+        step = next(step for step in steps if (self.high - self.low) / step < most)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [float(f"{number * step:.12g}") for number in range(first, last + 1) if number > 0]
 
 
 def drawable(value: float) -> bool:

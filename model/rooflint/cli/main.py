@@ -34,6 +34,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List predictions that changed between two revisions of the specs, and the fact that changed them.",
     ),
     "explain": ("rooflint.cli.explain", "Explain the time of one GPU kernel, term by term."),
+    "explore": (
+        "rooflint.cli.explore",
+        "Explore variants of a device: the best of them for networks, and which fact buys most.",
+    ),
     "hardware": ("rooflint.cli.hardware", "List devices, or show every fact of one."),
     "ledger": (
         "pytest_rooflint.cli.differences",

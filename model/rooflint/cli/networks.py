@@ -15,7 +15,7 @@ from rooflint.api import predictions as api
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
-from rooflint.cli.options import DeviceName, Specs, shape_of
+from rooflint.cli.options import DeviceName, Specs, batches_of, shape_of
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
 from rooflint.output.deliver import deliver
@@ -215,15 +215,5 @@ def sweep_command(
     wanted = requirements(require)
     known, energies = api.context(specs)
     work = api.network(network, shape=shape_of(shape)).at_batch(1)
-    found = sweep(select_devices(known, hardware, at), work, energies, settings, _batches(batches))
+    found = sweep(select_devices(known, hardware, at), work, energies, settings, batches_of(batches, "--batches"))
     deliver(sweep_answer(work, found, wanted), form, output)
-
-
-def _batches(text: str) -> list[int]:
-    try:
-        found = [int(word) for word in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or min(found) < 1:
-        raise RooflintError(f"--batches: want whole numbers with commas, such as 1,8,64, found '{text}'")
-    return found

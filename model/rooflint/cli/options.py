@@ -46,3 +46,14 @@ def shape_of(text: str) -> list[int]:
         return [int(size) for size in text.split(",")] if text else []
     except ValueError:
         raise RooflintError(f"--input: want sizes with commas, such as 1,3,224,224, found '{text}'") from None
+
+
+def batches_of(text: str, option: str) -> list[int]:
+    """`1,8,64` as batches. Raises RooflintError, which names the option."""
+    try:
+        found = [int(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise RooflintError(f"{option}: want whole numbers with commas, such as 1,8,64, found '{text}'")
+    return found

@@ -16,18 +16,18 @@ from rooflint.hardware.schema import FactKind, SourcedSpec, Strict, Text, fact_o
 GRAMS_PER_KG = 1000
 
 #: The most expensive hour of one device that was found is 12.29 USD; the cheapest one 0.06.
-Rent = fact_of(
-    FactKind(
-        "a price per hour of one device",
-        units.DOLLARS_PER_S,
-        0.005 / units.SECONDS_PER_HOUR,
-        20 / units.SECONDS_PER_HOUR,
-        "3.22 USD/h",
-        unit="USD/h",
-        shown=1 / units.SECONDS_PER_HOUR,
-    )
+RENT = FactKind(
+    "a price per hour of one device",
+    units.DOLLARS_PER_S,
+    0.005 / units.SECONDS_PER_HOUR,
+    20 / units.SECONDS_PER_HOUR,
+    "3.22 USD/h",
+    unit="USD/h",
+    shown=1 / units.SECONDS_PER_HOUR,
 )
-Purchase = fact_of(FactKind("a price of one device", units.DOLLARS, 10, 60_000, "12500 USD", unit="USD", shown=1))
+Rent = fact_of(RENT)
+PURCHASE = FactKind("a price of one device", units.DOLLARS, 10, 60_000, "12500 USD", unit="USD", shown=1)
+Purchase = fact_of(PURCHASE)
 Embodied = fact_of(
     FactKind(
         "the carbon of making one device", units.GRAMS, 50, 1000 * GRAMS_PER_KG, "164 kg", unit="kg", shown=GRAMS_PER_KG

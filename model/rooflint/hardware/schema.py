@@ -75,9 +75,10 @@ class FactKind:
             or where == ""
         ):
             raise self._error(f"want [value, source, where] with a source key and a place, found {_found(raw)}")
-        return RawFact(self._quantity(value), source, str(where))
+        return RawFact(self.quantity(value), source, str(where))
 
-    def _quantity(self, value: Any) -> Quantity:
+    def quantity(self, value: Any) -> Quantity:
+        """The value of such a fact. Raises PydanticCustomError with what was expected."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self._error(f"want {self._expected()}, found {_found(value)}")
         try:
@@ -99,7 +100,7 @@ class FactKind:
             raise self._error(f"want a whole number, found '{text}'")
         if not self.low <= value <= self.high:
             raise self._error(
-                f"'{text}' is {self._show(value)}, outside {self._show(self.low)} … {self._show(self.high)};"
+                f"'{text}' is {self.show(value)}, outside {self.show(self.low)} … {self.show(self.high)};"
                 " wrong unit or prefix?"
             )
         return Quantity(value, units.DIMENSIONLESS if scale != 1 else quantity.dimension, text, quantity.step / scale)
@@ -114,7 +115,8 @@ class FactKind:
             return f"{self.what} such as {self.example}"
         return f"{self.what} in {self.unit or units.NAMES[self.dimension]} such as {self.example}"
 
-    def _show(self, value: float) -> str:
+    def show(self, value: float) -> str:
+        """A value for a reader, in the unit that its facts are written in."""
         if self.unit == "MAC":
             return f"{value:g} MAC"
         if self.shown:
@@ -313,8 +315,8 @@ class HardwareSpec(SharedSpec):
     operating_points: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")], dict[str, Any]] = {}
 
 
-#: Dotted path of a fact, with `*` for a free word, → how its value is read. One table for overrides and replays.
-READERS: dict[str, Callable[[Any], RawFact]] = {}
+#: Dotted path of a fact, with `*` for a free word, → its kind. One table for overrides, replays and variants.
+READERS: dict[str, FactKind] = {}
 
 
 def _collect_readers(model: type[BaseModel], prefix: str = "") -> None:
@@ -326,7 +328,7 @@ def _collect_readers(model: type[BaseModel], prefix: str = "") -> None:
 def _collect_annotation(annotation: Any, metadata: list[Any], path: str) -> None:
     for entry in metadata:
         if isinstance(entry, FactKind):
-            READERS[path] = entry.read
+            READERS[path] = entry
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         _collect_readers(annotation, f"{path}.")
         return
@@ -346,12 +348,18 @@ def _collect_annotation(annotation: Any, metadata: list[Any], path: str) -> None
 _collect_readers(HardwareSpec)
 
 
-def reader_of(path: str) -> Callable[[Any], RawFact] | None:
-    """How the fact at a dotted path is read; None if no fact can stand there."""
+def kind_of(path: str) -> FactKind | None:
+    """The kind of the fact at a dotted path; None if no fact can stand there."""
     words = path.split(".")
-    for pattern, reader in READERS.items():
+    for pattern, kind in READERS.items():
         parts = pattern.split(".")
         if len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True)):
             by_precision = len(words) == 4 and words[2] in ("clock_of", "macs_per_clock", "sparsity")
-            return reader if not by_precision or words[3] in PRECISIONS else None
+            return kind if not by_precision or words[3] in PRECISIONS else None
     return None
+
+
+def reader_of(path: str) -> Callable[[Any], RawFact] | None:
+    """How the fact at a dotted path is read; None if no fact can stand there."""
+    kind = kind_of(path)
+    return kind.read if kind else None

@@ -129,7 +129,8 @@ def _figure(drawings: int) -> tuple[Any, AbstractContextManager[None]]:
 
 def _curves(axes: Any, section: Curves) -> None:
     for curve in section.curves:
-        axes.loglog(curve.x, curve.y, marker="o", label=curve.name)
+        draw_line = axes.plot if section.linear else axes.loglog
+        draw_line(curve.x, curve.y, marker="o", linestyle="-" if curve.joined else "", label=curve.name)
     axes.set_xlabel(_label(section.x_label, section.x_unit))
     axes.set_ylabel(_label(section.y_label, section.y_unit))
     axes.grid(visible=True, which="both", alpha=0.3)

@@ -159,11 +159,13 @@ class Curve:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    joined: bool = True
+    """Whether a line joins its points."""
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Lines on logarithmic axes."""
+    """Lines and points on logarithmic axes, or on linear ones."""
 
     kind: ClassVar[str] = "curves"
     heading: str
@@ -174,6 +176,9 @@ class Curves:
     x_unit: str = ""
     """Takes a prefix when figures are written: `s` makes `1.5 ms`; a count has none."""
     y_unit: str = ""
+    linear: bool = False
+    listed: bool = True
+    """Whether its figures stand below it; not where another section has them."""
 
 
 Section = Prose | Grid | Bars | Heat | Rooflines | Curves
@@ -223,7 +228,7 @@ def shown_tables(section: Grid | Bars | Heat | Rooflines | Curves) -> list[Shown
             points = [Shown(points_table(section, heaviest(section)))] if section.points else []
             return [Shown(roofs_table(section)), *points]
         case Curves():
-            return [Shown(curves_table(section))]
+            return [Shown(curves_table(section))] if section.listed else []
 
 
 def parts_of(section: Bars) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from rooflint.base.log_axis import LogAxis, drawable
+from rooflint.base.log_axis import LinearAxis, LogAxis, drawable
 from rooflint.output import sections
 from rooflint.output.columns import GLUE, Styles, broken, columns, fitted, paragraph, plain
 from rooflint.output.sections import Bar, Bars, Curves, Grid, Heat, Page, Point, Prose, Roof, Rooflines, Table
@@ -83,7 +83,7 @@ def table_text(table: Table) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-# ---- drawings on logarithmic axes: lines of braille dots, letters at points
+# ---- drawings on two axes: lines of braille dots, letters at points
 
 ROWS = 18
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
@@ -379,8 +379,12 @@ def _roof(roof: Roof, x: LogAxis, y: LogAxis) -> list[tuple[float, float]]:
 
 
 def curves_text(section: Curves, width: int) -> Iterator[RenderableType]:
-    """Capitals name the curves, in the drawing and in the table."""
+    """Capitals name the curves, in the drawing and in the table, or below it where there is no table."""
     yield _curves_drawing(section, width)
+    if not section.listed:
+        names = zip(_curves_signs(section), section.curves, strict=True)
+        yield paragraph("   ".join(f"{sign} {curve.name}".replace(" ", GLUE) for sign, curve in names), width)
+        return
     table = sections.curves_table(section)
     first, *heads = table.columns
     named = [f"{sign}{GLUE}{head}" for sign, head in zip(_curves_signs(section), heads, strict=True)]
@@ -392,13 +396,14 @@ def _curves_signs(section: Curves) -> str:
 
 
 def _curves_drawing(section: Curves, width: int) -> Text:
-    x = LogAxis.around(value for curve in section.curves for value in curve.x)
-    y = LogAxis.around(value for curve in section.curves for value in curve.y)
+    scale = LinearAxis if section.linear else LogAxis
+    x = scale.around(value for curve in section.curves for value in curve.x)
+    y = scale.around(value for curve in section.curves for value in curve.y)
     lines, letters = [], []
     for number, (sign, curve) in enumerate(zip(_curves_signs(section), section.curves, strict=True)):
         colour = COLOURS[number % len(COLOURS)]
         places = sorted(zip(curve.x, curve.y, strict=True))
-        lines.append(Line(places, colour))
+        lines += [Line(places, colour)] if curve.joined else []
         letters += [Letter(sign, *place, colour) for place in places]
     return chart(
         lines, letters, Axis(x, section.x_label, section.x_unit), Axis(y, section.y_label, section.y_unit), width

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from rooflint.base import units
 from rooflint.base.errors import RooflintError
@@ -47,11 +47,14 @@ class Criterion:
 
     def shown(self, value: float) -> str:
         """For a reader."""
-        if self.dimension == units.HERTZ:
-            return per_second(value)
-        if self.dimension == units.DIMENSIONLESS:
-            return units.percent(value)
-        return units.format_quantity(value, self.dimension)
+        return figure_text(value, self.dimension)
+
+
+def figure_text(value: float, dimension: units.Dimension) -> str:
+    """A figure for a reader: `429 us`, `17,388/s`, `73.1 %`."""
+    if dimension == units.HERTZ:
+        return per_second(value)
+    return units.percent(value) if dimension == units.DIMENSIONLESS else units.format_quantity(value, dimension)
 
 
 CRITERIA: Mapping[str, Criterion] = MappingProxyType(
@@ -99,10 +102,10 @@ class Requirement:
     def met(self, prediction: Prediction) -> bool | None:
         """Whether it holds; None where the quantity is not known."""
         value = self.criterion.of(prediction)
-        return None if value is None else HOLDS[self.sign](value, self.limit)
+        return None if value is None else bool(HOLDS[self.sign](value, self.limit))
 
 
-HOLDS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+HOLDS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
     {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 )
 

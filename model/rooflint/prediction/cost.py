@@ -11,13 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from rooflint.base.errors import RooflintError
 from rooflint.base.units import JOULES_PER_KWH, SECONDS_PER_HOUR
-from rooflint.cost.tables import Grid, NoPriceError, NoReadingError, Prices, Reading
+from rooflint.cost.schema import PURCHASE, RENT
+from rooflint.cost.tables import Grid, NoPriceError, NoReadingError, Price, Prices, Reading
 from rooflint.hardware.registry import Registry
+from rooflint.hardware.schema import FactKind
 from rooflint.prediction.predict import NotKnownError, Prediction
 
 HOURS_PER_YEAR = 365.25 * 24
 MILLION = 1e6
+
+
+class PriceError(RooflintError):
+    """A text that is no price; the message says what was expected."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +140,67 @@ def _carbon(found: Prediction, tables: CostTables, place: Place) -> Cited:
     return each * MILLION, basis
 
 
-# ---- Formulas; each works on scalars and on arrays
-
 Numbers = Any
 """A scalar or an array of them."""
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """What a million inferences cost at some price: the rent of a device, or its ownership at full load."""
+
+    kind: FactKind
+    """RENT or PURCHASE."""
+    price: float
+    """[USD/s] of a rent, [USD] of a purchase"""
+    basis: str
+    """Where the price is from."""
+    electricity_usd_per_kwh: float
+    pue: float
+    years: float
+
+    @property
+    def says(self) -> str:
+        """What its amounts are: `rent of 10⁶ inferences at 2.5 USD/h; as given`."""
+        what = "rent" if self.kind is RENT else f"ownership over {self.years:g} years at full load"
+        return f"{what} of 10⁶ inferences at {self.kind.show(self.price)}; {self.basis}"
+
+    def usd_per_million(self, price: Numbers, throughput_per_s: Numbers, power_w: Numbers) -> Numbers:
+        """Cost of a million inferences at a price in the unit of this tariff's. [USD]"""
+        if self.kind is RENT:
+            return cost_per_million_usd(price * SECONDS_PER_HOUR, throughput_per_s)
+        running = running_cost_usd_per_h(power_w, self.electricity_usd_per_kwh, self.pue)
+        total = total_cost_usd(price, running, self.years)
+        return MILLION * total_cost_per_inference_usd(total, throughput_per_s, self.years)
+
+
+def tariff(device: str, tables: CostTables, text: str = "", place: Place | None = None) -> Tariff:
+    """The tariff of a price, `2.5 USD/h` or `1500 USD`; of the newest rent of a device, else of its purchase.
+
+    Raises NoPriceError for a device without a price, and PriceError for a text that is none.
+    """
+    where = place or Place()
+    electricity, pue = tables.grid.electricity(where.electricity)[0], tables.grid.pue(where.pue)[0]
+    around = (electricity.usd_per_kwh, pue.pue, where.years)
+    if text:
+        kind = RENT if text.strip().endswith("/h") else PURCHASE
+        try:
+            return Tariff(kind, kind.quantity(text).value, "as given", *around)
+        except ValueError as error:
+            raise PriceError(f"price: {error}; a rent is in USD/h, a purchase in USD") from error
+    try:
+        rent = tables.prices.rents(device)[0]
+        return Tariff(RENT, rent.fact.value, _origin(rent), *around)
+    except NoPriceError:
+        bought = tables.prices.purchases(device)[0]
+        return Tariff(PURCHASE, bought.fact.value, _origin(bought), *around)
+
+
+def _origin(price: Price) -> str:
+    """Where a price is from, without the price."""
+    return price.citation.partition(", ")[2]
+
+
+# ---- Formulas; each works on scalars and on arrays
 
 
 def cost_per_inference_usd(price_usd_per_h: Numbers, throughput_per_s: Numbers) -> Numbers:

@@ -1,4 +1,4 @@
-"""Logarithmic axes."""
+"""Axes of charts, logarithmic and linear."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.base.log_axis import LogAxis
+from rooflint.base.log_axis import LinearAxis, LogAxis
 
 POSITIVE = st.floats(min_value=5e-324, allow_nan=False, allow_infinity=False)
 
@@ -40,3 +40,29 @@ def test_values_and_ticks_lie_inside(values, most):
     assert all(0 <= axis.share(value) <= 1 for value in values)
     assert len(axis.ticks(most)) <= most
     assert all(0 <= axis.share(tick) <= 1 for tick in axis.ticks(most))
+
+
+# ---- equal steps
+
+
+def test_a_linear_axis_has_equal_steps_between_its_ends():
+    # from 2 to 8 with 4 % of 6 on either side
+    axis = LinearAxis.around([2.0, 8.0, 5.0])
+    assert (axis.low, axis.high) == pytest.approx((1.76, 8.24))
+    assert axis.share(5.0) == pytest.approx(0.5)
+    assert axis.ticks(7) == [2, 3, 4, 5, 6, 7, 8]
+    assert axis.ticks(4) == [2, 4, 6, 8]
+
+
+def test_one_value_and_none_have_a_linear_axis_too():
+    assert LinearAxis.around([5.0]).share(5.0) == 0.5
+    assert LinearAxis.around([]) == LinearAxis(-0.04, 1.04)
+    assert LinearAxis.around([0.0, -1.0, math.nan, 10.0]) == LinearAxis.around([10.0])
+
+
+@given(st.lists(st.floats(1e-12, 1e15), max_size=5), st.integers(1, 8))
+def test_values_and_ticks_lie_inside_a_linear_axis(values, most):
+    axis = LinearAxis.around(values)
+    assert all(0 <= axis.share(value) <= 1 for value in values)
+    assert len(axis.ticks(most)) <= most
+    assert all(-1e-9 <= axis.share(tick) <= 1 + 1e-9 for tick in axis.ticks(most))

@@ -5,7 +5,7 @@ import pytest
 from rooflint.base.errors import InputError
 from rooflint.base.precision import PRECISIONS
 from rooflint.hardware.registry import Registry
-from rooflint.hardware.schema import READERS, ArchitectureSpec, HardwareSpec, reader_of
+from rooflint.hardware.schema import READERS, ArchitectureSpec, HardwareSpec, kind_of, reader_of
 
 PRECISION_NAMES = ", ".join(PRECISIONS)
 
@@ -475,3 +475,13 @@ def test_the_exported_schema_is_strict_and_describes_facts(model):
     assert process["description"] == "a process node: [value, source, where]"
     assert (process["minItems"], process["maxItems"]) == (3, 3)
     assert process["examples"] == [["4 nm", "wp", "table 3"]]
+
+
+def test_a_kind_reads_a_value_alone_and_shows_it_in_its_unit():
+    # 12.5 Gbit/s are 1.5625 GB/s
+    rate = kind_of("memories.hbm3.pin_rate")
+    assert rate.quantity("12.5 Gbit/s").value == 1.5625e9
+    assert rate.show(1.5625e9) == "12.5 Gbit/s"
+    assert kind_of("units.tensor_core.groups").whole
+    assert kind_of("units.tensor_core.macs_per_clock.fp15") is None
+    assert kind_of("peak") is None

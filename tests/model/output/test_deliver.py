@@ -11,6 +11,7 @@ import pytest
 
 from rooflint.output.answer import UnknownFormatError, write
 from rooflint.output.deliver import OutputError, PlotError, deliver, draw
+from rooflint.output.sections import Curve, Curves
 
 
 @pytest.mark.parametrize(("suffix", "form"), [("json", "json"), ("csv", "csv"), ("MD", "md"), ("txt", "text")])
@@ -186,6 +187,15 @@ def test_an_svg_has_every_curve_and_bar_and_is_the_same_each_time(drawn, drawabl
         for name in [one.label if section.kind == "bars" else one.name for one in getattr(section, section.kind)]:
             assert name in text
     assert draw(drawable, "svg").decode() == text
+
+
+def test_points_that_are_not_joined_are_drawn_without_a_line(drawn, resnet18):
+    def paths(joined):
+        section = Curves("C", "x", "y", (Curve("one", (1.0, 2.0), (3.0, 4.0), joined),), linear=True)
+        return draw(replace(resnet18, sections=(section,)), "svg").count(b"<path")
+
+    # the line, and the same in the legend
+    assert paths(True) == paths(False) + 2
 
 
 @FONTS

@@ -208,6 +208,23 @@ def test_curves_have_a_letter_in_drawing_and_table():
     assert found[-3:] == ["batch  A one  B two", "    1      5      7", "    2             9"]
 
 
+def test_curves_whose_figures_stand_elsewhere_have_their_letters_below():
+    section = Curves(
+        "C", "x", "y", (Curve("one", (1.0, 9.0), (5.0, 6.0)), Curve("the base", (2.0,), (7.0,))), listed=False
+    )
+    found = lines(section)
+    assert found[-1] == "A one   B the base"
+    assert not any("  9 " in line for line in found[-3:])
+
+
+def test_points_that_are_not_joined_have_no_line():
+    def dots(joined):
+        section = Curves("C", "x", "y", (Curve("one", (1.0, 9.0), (1.0, 9.0), joined),), linear=True, listed=False)
+        return sum(0x2800 < ord(letter) < 0x2900 for line in lines(section) for letter in line)
+
+    assert dots(False) == 0 < dots(True)
+
+
 # ------------------------------------------------------------------------------------------------------------ property
 
 NAMES = st.text(st.characters(exclude_categories=("Cs",)), max_size=60) | st.sampled_from(DEVICES)

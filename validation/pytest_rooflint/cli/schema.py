@@ -15,7 +15,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from pytest_rooflint.recordings.comparison import CalibrationRecord as MeasureCalibrationRecord
 from pytest_rooflint.recordings.comparison import ComparisonRecord
-from rooflint.answers import analyze, compare, explain_gemm, sweep, tdp_estimate, tdp_registry
+from rooflint.answers import analyze, compare, explain_gemm, explore, sweep, tdp_estimate, tdp_registry
 from rooflint.base.errors import shown
 from rooflint.base.files import write_atomically
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
@@ -53,6 +53,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "tdp_estimate": tdp_estimate.TdpEstimateRecord,
     "tdp_registry": tdp_registry.TdpRegistryRecord,
     "explain_gemm": explain_gemm.GemmRecord,
+    "explore": explore.ExploreRecord,
 }
 _HARNESS: Mapping[str, type[BaseModel]] = {
     "calibration": PowerCalibrationRecord,

@@ -1,0 +1,154 @@
+"""What an answer to `rooflint explore` says in sentences: what buys most, and what is not modelled or left out."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rooflint.answers.insights import caveats
+from rooflint.base.text import counted
+from rooflint.base.units import percent
+from rooflint.hardware.device import Hardware
+from rooflint.prediction.comparison import HOLDS
+from rooflint.prediction.explore import BOUNDS, LAUNCH, PRICE, Exploration, Sensitivity
+
+NOTHING = 0.005
+"""An elasticity below it is said to buy nothing: 1 % more of the fact moves the figure by less than 0.005 %."""
+
+WAITED = {"compute": "arithmetic", "memory": "memory", "launch": "kernel launches"}
+
+
+def change_text(slope: float) -> str:
+    """`−0.71 %`: an elasticity as what 1 % more changes."""
+    return f"{slope:+.2f} %".replace("-", "−") if abs(slope) >= NOTHING else "0 %"
+
+
+def insights(found: Exploration) -> Iterator[str]:
+    """What the base waits for, what each fact buys, where the bound turns, and how many variants are better."""
+    yield _waits(found)
+    for place, one in enumerate(found.sensitivities):
+        yield _buys(found, one, most=not place)
+        if len(one.turns) > 1:
+            yield _turns(one)
+    yield from _of_set(found)
+
+
+def _waits(found: Exploration) -> str:
+    """What the base waits for, and whether anything that varies shortens it."""
+    total = found.base.waits_s.sum(axis=(1, 2))
+    shares = sorted(zip((total / total.sum()).tolist(), BOUNDS, strict=True), reverse=True)
+    text = ", ".join(f"{percent(share)} for {WAITED[bound]}" for share, bound in shares if share > 0)
+    launches = total[BOUNDS.index("launch")] / total.sum()
+    helped = LAUNCH in [one.name for one in found.design.parameters]
+    return f"The latency of the base waits {text}{_shorter(found) if launches > 0.5 and not helped else ''}"
+
+
+def _shorter(found: Exploration) -> str:
+    """What makes launches shorter or fewer, besides what is done already."""
+    setting = found.design.runs[0].setting
+    ways = [f"--vary {LAUNCH}", *["--launch graph"] * (setting.launch == "stream"), *["--fuse"] * (not setting.fuse)]
+    return f"; what shortens launches: {', '.join([*ways, 'a larger batch'])}"
+
+
+def _buys(found: Exploration, one: Sensitivity, *, most: bool) -> str:
+    name, slopes = one.axis.parameter.name, one.elasticities
+    felt = [each for each in found.design.figures if abs(np.nan_to_num(slopes[each.name])) >= NOTHING]
+    if not felt:
+        return f"{name} buys nothing at the base: 1 % more moves no figure by {NOTHING} % or more"
+    moves = ", ".join(f"{each.name} by {change_text(slopes[each.name])}" for each in felt)
+    first = found.design.figures[0]
+    lead = f"; no other fact here moves {first.name} more" if most and len(found.sensitivities) > 1 else ""
+    return f"{name}: 1 % more changes {moves}{lead if first in felt else ''}"
+
+
+def _turns(one: Sensitivity) -> str:
+    """`memory.bandwidth: memory-bound up to 4 TB/s, launch-bound from 5 TB/s on`."""
+    show, values = one.axis.parameter.show, [value for value, _ in one.bounds]
+    parts = []
+    for place, (value, bound) in enumerate(one.turns):
+        last = place + 1 == len(one.turns)
+        end = "" if last else values[values.index(one.turns[place + 1][0]) - 1]
+        parts.append(f"{bound}-bound from {show(value)} on" if last else f"{bound}-bound up to {show(float(end))}")
+    return f"{one.axis.parameter.name}, while the others stay: {', '.join(parts)}"
+
+
+def _of_set(found: Exploration) -> Iterator[str]:
+    design = found.design
+    better = found.eligible.copy()
+    for one in design.objectives:
+        sign = 1 if one.less_is_better else -1
+        better &= sign * found.figures.of(one.name) < sign * found.base.of(one.name)[0]
+    if len(design.objectives) > 1 and design.objectives == design.figures:
+        count = f"{int(better.sum())} of {counted(len(design.space), 'variant')}"
+        yield f"{count} are better than the base in every objective"
+    if len(found.front) == 1 and design.objectives == design.figures and len(design.space) > 1:
+        fact = design.parameters[0].name
+        yield (
+            "One variant is best in every objective, because more of a fact costs nothing here. To see what a fact "
+            f"buys, minimise it as well: --minimise {design.figures[0].name},{fact}"
+        )
+
+
+# ---- limitations
+
+
+def limitations(found: Exploration) -> Iterator[str]:
+    """What stays although facts vary, what moves with them, what is left out, and the caveats of the base."""
+    design = found.design
+    yield _unmodelled(design.base, {one.name for one in design.parameters})
+    yield from (one.note for one in design.parameters if one.note)
+    yield from _left_behind(found)
+    yield from _larger_dies(found)
+    if design.tariff and any(one.name == "cost" for one in design.objectives):
+        yield f"cost: {design.tariff.says}"
+    for why, count in found.excluded.items():
+        yield f"{count} of {counted(len(design.space), 'variant')} left out: {why}"
+    yield from _misses(found)
+    yield from caveats(design.predictions)
+
+
+def _misses(found: Exploration) -> Iterator[str]:
+    """How close a variant comes to each requirement that none meets."""
+    for each in found.design.wanted:
+        values = found.figures.columns[each.criterion.name]
+        worst = values.max(axis=0) if each.sign.startswith("<") else values.min(axis=0)
+        if not HOLDS[each.sign](worst, each.limit).any() and not np.isnan(worst).all():
+            best = np.nanmin(worst) if each.sign.startswith("<") else np.nanmax(worst)
+            yield f"no variant has {each.text} in every run; the closest has {each.criterion.shown(float(best))}"
+
+
+def _unmodelled(base: Hardware, varied: set[str]) -> str:
+    stays = ["die area", "yield", *["price"] * (PRICE not in varied), *["rated power (TDP)"] * ("tdp" not in varied)]
+    share_of_rated = "tdp" in varied and "powers.idle" not in base.facts
+    more = ["idle power"] * ("powers.idle" not in varied and not share_of_rated)
+    stays += [*more, "voltage", "the energies of an operation and of a byte"]
+    what = f"{', '.join(stays[:-1])} and {stays[-1]} stay as they are"
+    return f"These devices do not exist. Only the varied facts differ from {base.label}: {what}"
+
+
+def _left_behind(found: Exploration) -> Iterator[str]:
+    """Counts and clocks of units in the same groups that do not move with those that do."""
+    base, read = found.design.base, found.design.all_read
+    moved = {path for one in found.design.parameters for path in one.shares}
+    for path in moved:
+        _, _, rest = path.partition("units.")
+        unit, _, key = rest.partition(".")
+        if key not in ("groups", "clock"):
+            continue
+        group = base.unit_groups[unit]
+        others = [f"units.{name}.{key}" for name, its in base.unit_groups.items() if its == group]
+        left = [other for other in others if other in read - moved]
+        if left:
+            stays = " and ".join(f"{other} stays {base.facts[other].display}" for other in left)
+            yield f"{path} varies alone: {stays}; {group}.{key} varies them together"
+
+
+def _larger_dies(found: Exploration) -> Iterator[str]:
+    base = found.design.base
+    for axis in found.design.space.axes:
+        for path, share in axis.parameter.shares.items():
+            _, _, rest = path.partition("units.")
+            full = base.full_groups(base.unit_groups[rest.partition(".")[0]]) if rest.endswith(".groups") else None
+            if full and axis.values[-1] * share > full.result:
+                most = f"{axis.values[-1] * share:g} {base.unit_groups[rest.partition('.')[0]]}"
+                yield f"{most} take a larger die than that of the base, which has {full.formula}"
+                break

@@ -1,0 +1,94 @@
+"""The sentences of an exploration: what buys most, what stays, and what is left out, with the figures found."""
+
+from rooflint.answers.explore import explore_answer
+from rooflint.api.exploration import explore
+from rooflint.workloads.workload import mlp
+
+#: 1024³ in FP16 on a T4: 33.0 µs of arithmetic, 19.7 µs of memory at 320 GB/s; as much as arithmetic at 190.8 GB/s.
+SQUARE = mlp([1024, 1024], batch=1024, bias=False)
+
+
+def explored(vary=None, *, work=SQUARE, minimise=("latency", "memory.bandwidth"), launch="free", **options):
+    vary = vary or {"memory.bandwidth": "100:300GB/s:5"}
+    batch = options.pop("batch", work.batch)
+    return explore("t4", vary, work, minimise=minimise, launch=launch, precision="fp16", batch=batch, **options)
+
+
+def section(answer, heading):
+    return next(one for one in answer.sections if one.heading.startswith(heading))
+
+
+def sentences(answer, heading):
+    return "\n".join(section(answer, heading).sentences)
+
+
+def test_it_says_that_no_such_device_exists_and_what_stays():
+    answer = explore_answer(explored())
+    assert answer.title.startswith("Hypothetical variants of nvidia/t4 on ")
+    said = sentences(answer, "Limitations")
+    assert (
+        "These devices do not exist. Only the varied facts differ from nvidia/t4: die area, yield, price, rated" in said
+    )
+    assert "memory.bandwidth moves memories.gddr6.pin_rate; the bus stays 256 bit" in said
+
+
+def test_what_varies_is_not_said_to_stay():
+    said = sentences(explore_answer(explored({"price": "x0.5,x2", "memory.bandwidth": "x1,x2"})), "Limitations")
+    assert "price" not in said.partition("stay as they are")[0].partition("differ from")[2]
+
+
+def test_units_that_stay_behind_are_named_with_what_moves_all():
+    said = sentences(explore_answer(explored({"units.tensor_core.groups": "20:80"}, minimise="latency")), "Limitations")
+    assert (
+        "units.tensor_core.groups varies alone: units.cuda_core.groups stays 40; SM.groups varies them together" in said
+    )
+    # the TU104 has 48 SM
+    assert "80 SM take a larger die than that of the base, which has 48 SM" in said
+    both = sentences(explore_answer(explored({"SM.groups": "20:40"}, minimise="latency")), "Limitations")
+    assert "varies alone" not in both
+    assert "larger die" not in both
+
+
+def test_a_fact_that_buys_nothing_is_said_to():
+    said = sentences(explore_answer(explored({"memory.bandwidth": "x1:x2", "SM.groups": "x1:x2"})), "Insights")
+    assert "SM.groups: 1 % more changes latency by −1.00 %; no other fact here moves latency more" in said
+    assert "memory.bandwidth buys nothing at the base: 1 % more moves no figure by 0.005 % or more" in said
+
+
+def test_the_turn_of_the_bound_stands_between_two_values():
+    said = sentences(explore_answer(explored()), "Insights")
+    assert (
+        "memory.bandwidth, while the others stay: memory-bound up to 150 GB/s, compute-bound from 200 GB/s on" in said
+    )
+
+
+def test_launches_that_nothing_shortens_are_said():
+    small = mlp([64, 64], batch=1, bias=False)
+    said = sentences(explore_answer(explored(work=small, launch="stream")), "Insights")
+    assert "for kernel launches" in said
+    assert "what shortens launches: --vary launch_overhead, --launch graph, --fuse, a larger batch" in said
+    fused = sentences(explore_answer(explored(work=small, launch="graph", fuse=True)), "Insights")
+    assert "what shortens launches: --vary launch_overhead, a larger batch" in fused
+    shortened = explored({"launch_overhead": "x0.5:x2"}, work=small, launch="stream", minimise="latency")
+    assert "what shortens launches" not in sentences(explore_answer(shortened), "Insights")
+
+
+def test_one_variant_that_is_best_in_everything_asks_for_an_objective_that_costs():
+    said = sentences(explore_answer(explored(minimise="latency,energy")), "Insights")
+    assert "minimise it as well: --minimise latency,memory.bandwidth" in said
+    assert "One variant is best" not in sentences(explore_answer(explored()), "Insights")
+
+
+def test_variants_that_are_left_out_are_counted_with_the_reason():
+    answer = explore_answer(explored(require="latency<40us"))
+    assert "2 of 5 variants left out: latency<40us does not hold" in sentences(answer, "Limitations")
+    nothing = explore_answer(explored(require="latency<30us"))
+    said = sentences(nothing, "Limitations")
+    assert "no variant has latency<30us in every run; the closest has 32.97 us" in said
+    assert "no variant is eligible" in section(nothing, "Pareto set").note
+    assert [row[0] for row in section(nothing, "Pareto set").table.rows] == ["base"]
+
+
+def test_the_cost_says_what_it_is():
+    said = sentences(explore_answer(explored(minimise="latency,cost", price="2 USD/h")), "Limitations")
+    assert "cost: rent of 10⁶ inferences at 2 USD/h; as given" in said
