@@ -31,6 +31,10 @@ class InputError(RooflintError):
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(map(str, self.problems)))
 
+    def __reduce__(self) -> tuple[type["InputError"], tuple[tuple[Problem, ...]]]:
+        """From a worker process, with its problems."""
+        return type(self), (self.problems,)
+
 
 def refuse(file: Path, line: int, message: str) -> InputError:
     """The error for a single problem."""

@@ -36,6 +36,8 @@ Launch = Annotated[str, typer.Option("--launch", help=f"Kernel launch mode: {', 
 Fidelity = Annotated[
     str, typer.Option("--fidelity", help="roofline, or silicon: calibrated kernel times, for GPUs that have the facts.")
 ]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; 0 is one per core.", min=0)]
+Dask = Annotated[str, typer.Option("--dask", help="Dask scheduler to run on instead, such as tcp://host:8786.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; its suffix sets the format.")]
 Shape = Annotated[str, typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224.")]
 

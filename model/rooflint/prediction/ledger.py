@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.base.errors import refuse
+from rooflint.base.errors import RooflintError, refuse
 from rooflint.base.files import write_bytes_atomically
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
@@ -160,7 +160,17 @@ _NOTHING = (float("nan"),) * len(QUANTITIES)
 
 SCHEMA = "rooflint-ledger/1"
 
+
+class LedgerError(RooflintError):
+    """A format that cannot be written here; the message says what to install."""
+
+
 SUFFIX = ".csv.gz"
+
+PARQUET = ".parquet"
+
+SUFFIXES = (SUFFIX, PARQUET)
+"""Of files that hold a ledger."""
 
 COLUMNS = ("schema", *Key._fields, *QUANTITIES, "not_supported", "not_known")
 
@@ -168,12 +178,50 @@ _TRUTH = {"true": True, "false": False}
 
 
 def write_ledger(ledger: Ledger, file: Path) -> None:
-    """Write it whole or not at all. Raises OSError."""
-    write_bytes_atomically(file, as_bytes(ledger))
+    """Write it whole or not at all, as its suffix says. Raises OSError, and LedgerError for Parquet without pyarrow."""
+    write_bytes_atomically(file, as_parquet(ledger) if file.suffix == PARQUET else as_bytes(ledger))
+
+
+def as_parquet(ledger: Ledger) -> bytes:
+    """The columns of a ledger as Parquet; a figure that is not known is null. Raises LedgerError without pyarrow."""
+    arrow, parquet = _pyarrow()
+    keys = zip(*ledger.keys, strict=True) if ledger.keys else [()] * len(Key._fields)
+    columns: dict[str, Any] = dict(zip(Key._fields, map(list, keys), strict=True))
+    for place, quantity in enumerate(QUANTITIES):
+        columns[quantity] = arrow.array(ledger.values[:, place], from_pandas=True)  # NaN as null
+    columns |= {"not_supported": ledger.not_supported, "not_known": ledger.not_known}
+    stream = io.BytesIO()
+    parquet.write_table(arrow.table(columns).replace_schema_metadata({"schema": SCHEMA}), stream, compression="zstd")
+    return stream.getvalue()
+
+
+def _from_parquet(file: Path) -> Ledger:
+    arrow, parquet = _pyarrow()
+    try:
+        table = parquet.read_table(file)
+    except (OSError, arrow.ArrowInvalid) as error:
+        raise refuse(file, 1, f"want a ledger as Parquet: {error}") from error
+    found = (table.schema.metadata or {}).get(b"schema", b"").decode()
+    if found != SCHEMA or tuple(table.column_names) != COLUMNS[1:]:
+        raise refuse(file, 1, f"want a ledger of the schema {SCHEMA}, found '{found}'")
+    columns = table.to_pydict()
+    keys = map(Key._make, zip(*(columns[name] for name in Key._fields), strict=True))
+    figures = [[math.nan if value is None else value for value in columns[name]] for name in QUANTITIES]
+    reasons = (columns[name] for name in ("not_supported", "not_known"))
+    return Ledger.of(map(Row, keys, zip(*figures, strict=True), *reasons))
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow  # noqa: PLC0415  # an extra
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise LedgerError("Parquet needs pyarrow; install rooflint[parquet], or write .csv.gz") from None
+    return pyarrow, parquet
 
 
 def as_bytes(ledger: Ledger) -> bytes:
-    """The file; the same ledger gives the same bytes."""
+    """The ledger as CSV in gzip; the same ledger gives the same bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -185,7 +233,9 @@ def as_bytes(ledger: Ledger) -> bytes:
 
 
 def read_ledger(file: Path) -> Ledger:
-    """The ledger of a file. Raises InputError for another file."""
+    """The ledger of a file, CSV in gzip or Parquet. Raises InputError for another file."""
+    if file.suffix == PARQUET:
+        return _from_parquet(file)
     head, *lines = list(csv.reader(io.StringIO(_text(file), newline=""))) or [[]]
     if lines and lines[0] and lines[0][0] != SCHEMA:
         raise refuse(file, 2, f"want a ledger of the schema {SCHEMA}, found '{lines[0][0]}'")

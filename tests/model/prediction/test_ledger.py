@@ -3,13 +3,16 @@
 import csv
 import gzip
 import math
+import sys
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import InputError, RooflintError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import UndisclosedError, UnsupportedError
@@ -22,8 +25,10 @@ from rooflint.prediction.ledger import (
     SCHEMA,
     Key,
     Ledger,
+    LedgerError,
     Row,
     as_bytes,
+    as_parquet,
     read_ledger,
     record,
     tables,
@@ -159,14 +164,47 @@ WRITTEN = Ledger.of(
 )
 
 
-def test_a_file_gives_back_every_number_to_the_bit(tmp_path):
-    file = tmp_path / "deep" / "ledger.csv.gz"
+@pytest.mark.parametrize(("suffix", "as_file"), [(".csv.gz", as_bytes), (".parquet", as_parquet)])
+def test_a_file_gives_back_every_number_to_the_bit(tmp_path, suffix, as_file):
+    file = tmp_path / "deep" / f"ledger{suffix}"
     write_ledger(WRITTEN, file)
     again = read_ledger(file)
     assert again.keys == WRITTEN.keys
     np.testing.assert_array_equal(again.values, WRITTEN.values)
     assert (again.not_supported, again.not_known) == (WRITTEN.not_supported, WRITTEN.not_known)
-    assert as_bytes(again) == file.read_bytes()
+    assert as_file(again) == file.read_bytes()
+
+
+def test_a_table_in_parquet_has_a_column_for_each_quantity_and_null_where_it_is_not_known(tmp_path):
+    write_ledger(WRITTEN, tmp_path / "ledger.parquet")
+    table = parquet.read_table(tmp_path / "ledger.parquet").to_pydict()
+    assert (table["device"], table["batch"]) == (["acme/x1", "acme/x1", "acme/x2"], [1, 8, 1])
+    assert table["energy_j"] == [1.0, None, None]
+    assert table["latency_s"] == [1.0, None, 1 / 3]
+
+
+def test_an_empty_ledger_is_a_parquet_file_too(tmp_path):
+    write_ledger(Ledger.of([]), tmp_path / "none.parquet")
+    assert len(read_ledger(tmp_path / "none.parquet")) == 0
+
+
+def test_parquet_that_is_none_and_parquet_of_others_are_refused(tmp_path):
+    file = tmp_path / "ledger.parquet"
+    file.write_text("device", encoding="utf-8")
+    with pytest.raises(InputError, match=r"ledger\.parquet:1  want a ledger as Parquet: "):
+        read_ledger(file)
+    parquet.write_table(pyarrow.table({"device": ["acme/x1"]}), file)
+    with pytest.raises(
+        InputError, match=r"parquet:1  want a ledger of the schema rooflint-ledger/1, found ''$"
+    ):
+        read_ledger(file)
+
+
+def test_without_pyarrow_parquet_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(LedgerError, match=r"^Parquet needs pyarrow; install rooflint\[parquet\], or write \.csv\.gz$"):
+        write_ledger(WRITTEN, tmp_path / "ledger.parquet")
+    assert list(tmp_path.iterdir()) == []
 
 
 finite = st.floats(min_value=0, allow_nan=False, allow_infinity=False)

@@ -1,13 +1,19 @@
 """Sides of a comparison: folders, revisions and ledgers, and what is refused or left out."""
 
+import os
 import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from pytest_rooflint.history import side
 from pytest_rooflint.history.side import opened
 from rooflint.base.errors import RooflintError
 from rooflint.base.git import RevisionError
-from rooflint.prediction.ledger import write_ledger
+from rooflint.base.shards import ClusterError, Workers
+from rooflint.prediction.ledger import as_bytes, write_ledger
 
 X1 = "specs/hardware/acme/x1.yaml"
 X2 = "specs/hardware/acme/x2.yaml"
@@ -91,3 +97,54 @@ def test_a_broken_file_that_all_rest_on_is_refused_with_its_revision(acme, git, 
     acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
     with pytest.raises(RooflintError, match=rf"^{commit}:specs/process/7nm\.yaml:1  "):
         diffed(acme)
+
+
+# ---- on several processes
+
+
+def _many(acme, count):
+    """The repository with so many devices: its first under other names."""
+    for number in range(3, count + 2):
+        acme.write(f"specs/hardware/acme/x{number}.yaml", acme.read(X1).replace("Acme X1", f"Acme X{number}"))
+    return [(acme.root / "specs").resolve()]
+
+
+def test_a_ledger_by_two_processes_is_that_of_one(acme, monkeypatch):
+    monkeypatch.setattr(side, "OF_SHARD", 1)
+    done = []
+    with opened(None, _many(acme, 3), acme.root) as here:
+        assert as_bytes(here.ledger_by(Workers(2), done.append)) == as_bytes(here.ledger())
+    assert done == [1, 1, 1]
+
+
+def test_a_worker_with_other_files_is_told_apart(acme):
+    with opened(None, _many(acme, 1), acme.root) as here:
+        shard = side.Shard(tuple(here.registry.roots), here.digest, ("acme/x1",))
+        assert side.predict_shard(shard).keys == here.ledger().keys
+        with pytest.raises(ClusterError, match=r"^a worker has another version of rooflint or of the specs"):
+            side.predict_shard(replace(shard, digest="0"))
+        with pytest.raises(ClusterError, match=r"^a worker has no folder /nowhere; give it the same"):
+            side.predict_shard(replace(shard, roots=(Path("/nowhere"), None)))
+
+
+@pytest.mark.slow
+def test_a_dask_worker_that_is_killed_loses_nothing(acme, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(side, "OF_SHARD", 1)
+    roots, done = _many(acme, 24), []
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        opened(None, roots, acme.root) as here,
+    ):
+        first, *_ = client.run(os.getpid).values()
+
+        def kill_one(devices):
+            if not done:
+                os.kill(first, signal.SIGKILL)
+            done.append(devices)
+
+        found = here.ledger_by(Workers(dask=cluster.scheduler_address), kill_one)
+        assert as_bytes(found) == as_bytes(here.ledger())
+        assert sum(done) == 24
+        assert first not in client.run(os.getpid).values()

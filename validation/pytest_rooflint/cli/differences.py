@@ -22,8 +22,9 @@ from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, share, write_atomically
 from rooflint.base.git import base_of
+from rooflint.base.shards import Workers
 from rooflint.base.text import counted
-from rooflint.cli.options import Golden, Specs
+from rooflint.cli.options import Dask, Golden, Jobs, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
 from rooflint_report.differences import Delta, Mutation, score_percent
@@ -123,14 +124,19 @@ def ledger(
     revision: Annotated[
         str | None, typer.Argument(help="Revision or folder of specs; by default the working tree.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path(f"ledger{ledgers.SUFFIX}"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write: .csv.gz, or .parquet.")] = Path(
+        f"ledger{ledgers.SUFFIX}"
+    ),
     specs: Specs = None,
+    jobs: Jobs = 1,
+    dask: Dask = "",
 ) -> None:
-    """Write every prediction of the matrix as CSV in gzip: devices × networks × precisions × batches × fused or not."""
-    if not output.name.endswith(ledgers.SUFFIX):
-        raise RooflintError(f"{output}: want a file that ends in {ledgers.SUFFIX}")
+    """Write every prediction of the matrix: devices × networks × precisions × batches × fused or not."""
+    if not output.name.endswith(ledgers.SUFFIXES):
+        raise RooflintError(f"{output}: want a file that ends in {' or '.join(ledgers.SUFFIXES)}")
     with opened(revision, _roots(specs), Path.cwd()) as side:
-        found = side.ledger()
+        with progress.bar("devices", len({device for device, _ in side.points})) as advance:
+            found = side.ledger_by(Workers(jobs, dask), advance)
         for sentence in side.left_out:
             typer.echo(sentence, err=True)
     try:

@@ -1,19 +1,22 @@
 """A side of a comparison: the working tree, a revision, a folder of specs, or a ledger that was written before."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import rooflint
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
+from rooflint.base.shards import HERE, ClusterError, Workers, results
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import PACKAGED, Registry
-from rooflint.prediction.ledger import SUFFIX, Ledger, Table, read_ledger, record, tables
+from rooflint.prediction.ledger import SUFFIXES, Ledger, Table, read_ledger, record, tables
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import Workload
 
@@ -103,6 +106,36 @@ class Specs:
         wanted = self.devices.values() if devices is None else [self.devices[name] for name in devices]
         return record(wanted, self.works, self.energies)
 
+    def ledger_by(self, workers: Workers, progress: Callable[[int], object] = lambda done: None) -> Ledger:
+        """Predictions of all devices, in shards on several processes; `progress` is told how many devices are done.
+
+        The ledger is that of one process. Raises RooflintError, and ClusterError where workers cannot be used.
+        """
+        if workers == HERE:
+            return self.ledger()
+        self.check()
+        roots = tuple(None if root == PACKAGED.resolve() else root for root in self.registry.roots)
+        names = sorted(self.devices)
+        shards = [
+            Shard(roots, self.digest, tuple(names[start : start + OF_SHARD]))
+            for start in range(0, len(names), OF_SHARD)
+        ]
+        found = []
+        for shard, part in zip(shards, results(predict_shard, shards, workers), strict=True):
+            found.append(part)
+            progress(len(shard.devices))
+        return Ledger.of(row for part in found for row in part.rows())
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that predictions follow from: the model's code and the files of these specs."""
+        digest = hashlib.sha256()
+        folders = ((Path(rooflint.__file__).parent, "*.py"), *((root, "*.yaml") for root in self.registry.roots))
+        for folder, pattern in folders:
+            for file in sorted(folder.rglob(pattern)):
+                digest.update(f"{file.relative_to(folder).as_posix()} ".encode() + file.read_bytes())
+        return digest.hexdigest()
+
     def within(self, file: Path) -> str:
         """Path of a file below its root: `hardware/acme/x1.yaml`."""
         for root in self.registry.roots:
@@ -120,6 +153,36 @@ class Specs:
         return f"{commit}{self.shown(problem.file)}:{problem.line}  {problem.message}"
 
 
+OF_SHARD = 4
+"""Devices of a shard: a second of work, so that the last workers to finish do not keep the others waiting."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some devices of one state of the specs; a worker reads its own copy of the files."""
+
+    roots: tuple[Path | None, ...]
+    """Roots of the registry; None is the specs that come with the worker's rooflint."""
+    digest: str
+    devices: tuple[str, ...]
+
+
+def predict_shard(shard: Shard) -> Ledger:
+    """The ledger of a shard. Raises ClusterError where the worker's files are not those of the shard."""
+    return _specs_of(shard.roots, shard.digest).ledger(shard.devices)
+
+
+@lru_cache(maxsize=2)
+def _specs_of(roots: tuple[Path | None, ...], digest: str) -> Specs:
+    places = tuple(root or PACKAGED.resolve() for root in roots)
+    found = Specs("a shard", places, Registry(places))
+    if missing := [str(root) for root in places if not root.is_dir()]:
+        raise ClusterError(f"a worker has no folder {', '.join(missing)}; give it the same folders as here")
+    if found.digest != digest:
+        raise ClusterError("a worker has another version of rooflint or of the specs; install the same as here")
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class LedgerSide:
     """A ledger that was written before, by any version of the model."""
@@ -129,6 +192,10 @@ class LedgerSide:
     commit: None = None
 
     def ledger(self) -> Ledger:
+        """The whole ledger."""
+        return self.found
+
+    def ledger_by(self, workers: Workers, progress: Callable[[int], object] = lambda done: None) -> Ledger:  # noqa: ARG002
         """The whole ledger."""
         return self.found
 
@@ -162,7 +229,7 @@ def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Sid
     elif (here / asked / "hardware").is_dir():
         folder = (here / asked).resolve()
         yield Specs(f"folder {asked}", (folder,), Registry.of([folder]))
-    elif (here / asked).is_file() or asked.endswith(SUFFIX):
+    elif (here / asked).is_file() or asked.endswith(SUFFIXES):
         yield LedgerSide(f"ledger {asked}", read_ledger(here / asked))
     else:
         top, commit = _revision(here, asked)

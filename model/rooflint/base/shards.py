@@ -1,0 +1,105 @@
+"""Work in shards: one function called for each of them, in this process, on its cores, or on a cluster.
+
+    for rows in results(rows_of, shards, Workers(jobs=8)): ...
+    for rows in results(rows_of, shards, Workers(dask="tcp://scheduler:8786")): ...
+
+joblib runs them; there is no engine of our own. Results come in the order of the shards, so they do not depend on where
+a shard ran. A shard whose worker dies is run again by Dask; on cores it ends the run.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from rooflint.base.errors import RooflintError
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+WAIT_S = 20
+"""How long a scheduler, and then its first worker, may take to answer. [s]"""
+
+
+class ClusterError(RooflintError):
+    """Workers that cannot be reached, or that died; the message says which."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where shards run."""
+
+    jobs: int = 1
+    """Processes on this machine; 0 is one a core."""
+    dask: str = ""
+    """Address of a Dask scheduler, `tcp://host:8786`, instead of this machine."""
+
+    @property
+    def count(self) -> int:
+        """Processes on this machine."""
+        return self.jobs or cores()
+
+
+HERE = Workers()
+"""This process alone."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def results(function: Callable[[S], R], shards: Sequence[S], workers: Workers = HERE) -> Iterator[R]:
+    """The results of a pure function of a shard, in the order of the shards.
+
+    Raises ClusterError where workers cannot be reached or die, and what the function raises.
+    """
+    if not workers.dask and (workers.count == 1 or len(shards) < 2):
+        yield from map(function, shards)
+        return
+    from joblib import Parallel, delayed  # noqa: PLC0415  # slow to import, and one process does not need it
+
+    with _backend(workers):
+        yield from Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(
+            delayed(function)(shard) for shard in shards
+        )
+
+
+@contextmanager
+def _backend(workers: Workers) -> Iterator[Any]:
+    from joblib import parallel_config  # noqa: PLC0415
+    from joblib.externals.loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
+
+    if workers.dask:
+        with _client(workers.dask), parallel_config(backend="dask", wait_for_workers_timeout=WAIT_S):
+            yield
+        return
+    try:
+        with parallel_config(backend="loky", n_jobs=workers.count):
+            yield
+    except TerminatedWorkerError as error:
+        raise ClusterError(
+            "a worker process was killed; is there enough memory for each of them? see --jobs"
+        ) from error
+
+
+@contextmanager
+def _client(address: str) -> Iterator[None]:
+    """A connection to a Dask scheduler. Raises ClusterError."""
+    try:
+        from dask.distributed import Client  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise ClusterError("a Dask cluster needs rooflint[cluster], here and on its workers") from None
+    try:
+        client = Client(address, timeout=WAIT_S, set_as_default=True)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"{address}: no Dask scheduler answers") from error
+    try:
+        if not client.scheduler_info()["workers"]:
+            client.wait_for_workers(1, timeout=WAIT_S)
+        yield
+    except TimeoutError as error:
+        raise ClusterError(f"{address}: the Dask scheduler has no workers") from error
+    finally:
+        client.close()

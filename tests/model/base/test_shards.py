@@ -1,0 +1,49 @@
+"""Work in shards: in order on any number of processes, and one sentence where workers cannot be used."""
+
+import math
+import os
+import signal
+from functools import partial
+
+import pytest
+
+from rooflint.base import strict_yaml
+from rooflint.base.errors import InputError
+from rooflint.base.shards import ClusterError, Workers, cores, results
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 2])
+def test_results_come_in_the_order_of_the_shards(jobs):
+    assert list(results(math.factorial, range(20), Workers(jobs))) == [math.factorial(n) for n in range(20)]
+
+
+def test_one_process_begins_before_all_shards_are_known_and_needs_no_other():
+    assert next(results(lambda shard: (shard, os.getpid()), [7, 8])) == (7, os.getpid())
+
+
+def test_no_jobs_is_one_a_core():
+    assert Workers(0).count == cores() >= 1
+    assert Workers(3).count == 3
+
+
+def test_an_error_of_a_shard_keeps_its_problems(tmp_path):
+    # as a worker process sends it back
+    files = [tmp_path / "one.yaml", tmp_path / "two.yaml"]
+    for file in files:
+        file.write_text("a: 1\na: 2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="'a' is written twice") as caught:
+        list(results(strict_yaml.load, files, Workers(2)))
+    assert [(problem.file, problem.line) for problem in caught.value.problems] == [(files[0], 2)]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed otherwise on Windows")
+def test_a_killed_process_ends_the_run_with_a_sentence():
+    kill = partial(signal.raise_signal)
+    with pytest.raises(ClusterError, match=r"^a worker process was killed; is there enough memory"):
+        list(results(kill, [signal.SIGKILL] * 2, Workers(2)))
+
+
+def test_an_address_where_no_scheduler_listens_is_a_sentence(monkeypatch):
+    monkeypatch.setattr("rooflint.base.shards.WAIT_S", 1)
+    with pytest.raises(ClusterError, match=r"^tcp://127\.0\.0\.1:9: no Dask scheduler answers$"):
+        list(results(abs, [1, 2], Workers(dask="tcp://127.0.0.1:9")))
