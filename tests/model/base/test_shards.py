@@ -33,7 +33,9 @@ def test_an_error_of_a_shard_keeps_its_problems(tmp_path):
         file.write_text("a: 1\na: 2\n", encoding="utf-8")
     with pytest.raises(InputError, match="'a' is written twice") as caught:
         list(results(strict_yaml.load, files, Workers(2)))
-    assert [(problem.file, problem.line) for problem in caught.value.problems] == [(files[0], 2)]
+    (problem,) = caught.value.problems  # of the shard that failed first
+    assert problem.file in files
+    assert problem.line == 2
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed otherwise on Windows")

@@ -194,9 +194,7 @@ def test_parquet_that_is_none_and_parquet_of_others_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"ledger\.parquet:1  want a ledger as Parquet: "):
         read_ledger(file)
     parquet.write_table(pyarrow.table({"device": ["acme/x1"]}), file)
-    with pytest.raises(
-        InputError, match=r"parquet:1  want a ledger of the schema rooflint-ledger/1, found ''$"
-    ):
+    with pytest.raises(InputError, match=r"parquet:1  want a ledger of the schema rooflint-ledger/1, found ''$"):
         read_ledger(file)
 
 
