@@ -30,8 +30,8 @@ from rooflint.prediction.space import Parameter
 SHOWN = 16
 """Variants of the Pareto set in a table, spread over its length; JSON and CSV have all of them."""
 
-MOST_FACTORS = 2
-"""So many figures stand beside their factors over the base; more would not fit a terminal."""
+MOST_CELLS = 6
+"""Parameters, figures and their factors over the base that fit a terminal; with more, factors are left out."""
 
 CLOUD = 400
 """Other variants in the drawing, drawn by lot."""
@@ -290,7 +290,7 @@ def _pareto(found: Exploration) -> Grid:
         place = int(found.front[at])
         cells = _row(found, found.figures, place, design.space.values[:, place])
         rows.append((str(place + 1), *cells, *[str(found.alike[at])] * several))
-    factors = len(design.figures) <= MOST_FACTORS
+    factors = _has_factors(found)
     quantities = [head for one in design.figures for head in (one.name, *["×"] * factors)]
     columns = ("variant", *(one.short for one in design.parameters), *quantities, "bound by", *["alike"] * several)
     return Grid(
@@ -298,12 +298,16 @@ def _pareto(found: Exploration) -> Grid:
     )
 
 
+def _has_factors(found: Exploration) -> bool:
+    return len(found.design.parameters) + 2 * len(found.design.figures) <= MOST_CELLS
+
+
 def _row(found: Exploration, figures: Figures, at: int, values: NDArray[np.float64]) -> Iterator[str]:
     yield from (one.show(value) for one, value in zip(found.design.parameters, values.tolist(), strict=True))
     for one in found.design.figures:
         figure, base = figures.of(one.name)[at], found.base.of(one.name)[0]
         yield one.shown(figure)
-        if len(found.design.figures) <= MOST_FACTORS:
+        if _has_factors(found):
             yield f"{figure / base:.3g}"
     yield figures.bounds[at]
 
@@ -315,7 +319,7 @@ def _of_front(found: Exploration, shown: int, several: bool) -> Iterator[str]:
     for does, less in (("minimised", True), ("maximised", False)):
         if names := [one.name for one in found.design.objectives if one.less_is_better is less]:
             yield f"{does}: {', '.join(names)}"
-    if len(found.design.figures) <= MOST_FACTORS:
+    if _has_factors(found):
         yield "×: relative to the base"
     if shown < len(found.front):
         yield f"{shown} of {len(found.front)} are shown, spread over the set; -f csv and -f json have all"

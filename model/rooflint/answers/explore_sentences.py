@@ -81,11 +81,18 @@ def _of_set(found: Exploration) -> Iterator[str]:
         count = f"{int(better.sum())} of {counted(len(design.space), 'variant')}"
         yield f"{count} are better than the base in every objective"
     if len(found.front) == 1 and design.objectives == design.figures and len(design.space) > 1:
-        fact = design.parameters[0].name
-        yield (
-            "One variant is best in every objective, because more of a fact costs nothing here. To see what a fact "
-            f"buys, minimise it as well: --minimise {design.figures[0].name},{fact}"
-        )
+        yield f"One variant is best in every objective{_to_trade(found)}"
+
+
+def _to_trade(found: Exploration) -> str:
+    """What to minimise besides, where more of a fact is better: it costs nothing here."""
+    first = found.design.figures[0]
+    sign = 1 if first.less_is_better else -1
+    useful = [one.axis.parameter.name for one in found.sensitivities if sign * one.elasticities[first.name] < -NOTHING]
+    if not useful:
+        return ""
+    why = "because more of a fact costs nothing here. To see what it buys, minimise the fact as well"
+    return f", {why}: --minimise {first.name},{useful[0]}"
 
 
 # ---- limitations
@@ -120,7 +127,7 @@ def _unmodelled(base: Hardware, varied: set[str]) -> str:
     stays = ["die area", "yield", *["price"] * (PRICE not in varied), *["rated power (TDP)"] * ("tdp" not in varied)]
     share_of_rated = "tdp" in varied and "powers.idle" not in base.facts
     more = ["idle power"] * ("powers.idle" not in varied and not share_of_rated)
-    stays += [*more, "voltage", "the energies of an operation and of a byte"]
+    stays += [*more, "voltage", *["the energies of an operation and of a byte"] * ("process" not in varied)]
     what = f"{', '.join(stays[:-1])} and {stays[-1]} stay as they are"
     return f"These devices do not exist. Only the varied facts differ from {base.label}: {what}"
 

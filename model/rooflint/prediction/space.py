@@ -9,7 +9,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ def grid(axes: Sequence[Axis]) -> Space:
     """Every value with every value of the others, the last axis first. Raises VaryError for more than MOST variants."""
     count = math.prod(len(axis.values) for axis in axes)
     if count > MOST:
-        raise VaryError(f"the grid has {count} variants, more than {MOST}: want fewer values, or a sample of them")
+        raise VaryError(f"the grid has {count} variants, more than {MOST}: want fewer values, or a number of samples")
     found = np.meshgrid(*(axis.values for axis in axes), indexing="ij")
     return Space(tuple(axes), np.stack([column.ravel() for column in found]), "grid")
 
@@ -159,7 +159,7 @@ def parameter(base: Hardware, name: str) -> Parameter:
         return found
     paths = [path for path in base.facts if f".{path}".endswith(f".{name}") and kind_of(path)]
     if len(paths) == 1:
-        return parameter(base, paths[0])
+        return replace(parameter(base, paths[0]), name=name, note=f"{name} is {paths[0]}")
     if paths:
         raise VaryError(f"'{name}' is ambiguous: {', '.join(paths)}{_together(base, paths)}")
     raise VaryError(_unknown(base, name))

@@ -25,7 +25,9 @@ def values(of, text):
 
 def test_a_fact_is_named_by_its_path_or_by_the_end_of_one_path():
     assert parameter(H100, "units.tensor_core.groups").shares == {"units.tensor_core.groups": 1.0}
-    assert parameter(H100, "l2.capacity").shares == {"caches.l2.capacity": 1.0}
+    short = parameter(H100, "l2.capacity")
+    assert (short.name, short.shares) == ("l2.capacity", {"caches.l2.capacity": 1.0})
+    assert short.note == "l2.capacity is caches.l2.capacity"
     assert parameter(H100, "tdp").base == 700
 
 
@@ -160,7 +162,9 @@ def test_a_grid_has_every_pair_the_last_axis_first():
 
 def test_a_grid_that_is_too_large_asks_for_a_sample(monkeypatch):
     monkeypatch.setattr(space, "MOST", 5)
-    with pytest.raises(VaryError, match="the grid has 6 variants, more than 5: want fewer values, or a sample"):
+    with pytest.raises(
+        VaryError, match="the grid has 6 variants, more than 5: want fewer values, or a number of samples"
+    ):
         grid([axis(BANDWIDTH, "2,4TB/s"), axis(GROUPS, "64,128,256")])
 
 
