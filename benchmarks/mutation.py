@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_rooflint.mutation.engine import cores
-from pytest_rooflint.mutation.outcome import Baseline, Group, Mutant, groups, outcomes
+from pytest_rooflint.mutation.baseline import Baseline
+from pytest_rooflint.mutation.engine import baseline_of, cores
+from pytest_rooflint.mutation.outcome import Group, Mutant, groups, outcomes
 from pytest_rooflint.suite.judge import outcome_of
 from pytest_rooflint.suite.suite import Suite
 
@@ -95,7 +96,7 @@ def main() -> None:
             rounds,
         )
         suite = Suite.of([folder / "golden"], [folder / "specs"])
-        baseline, all_groups = Baseline.of(suite), list(groups(suite))
+        baseline, all_groups = baseline_of(suite), list(groups(suite))
         sample = sampled(all_groups)
         mutants = [mutant for group in sample for mutant in group.mutants]
         each = minima({"plain": lambda: plain(mutants, baseline), "ours": lambda: ours(sample, baseline)}, rounds)

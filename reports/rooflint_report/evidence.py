@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from rooflint.base.errors import RooflintError
+from rooflint.base.files import write_atomically
 from rooflint_report.differences import Delta, Mutation
 from rooflint_report.findings import Measured, Power, Silicon
 from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
@@ -308,6 +310,16 @@ def plain(found: Record) -> dict[str, Any]:
 def as_json(found: Record) -> str:
     """A record as a JSON document. Raises ValueError for a number that JSON does not have."""
     return json.dumps(plain(found), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def add(file: Path, key: str, found: Record) -> None:
+    """Put what was found later into the evidence of a run. Raises RooflintError for a file that is not evidence."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        document[key] = plain(found)
+    except (OSError, ValueError, TypeError) as error:
+        raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
+    write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def load_evidence(path: Path) -> Evidence:

@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "models": ("rooflint.cli.networks", "Show latency, energy, memory and units of many networks on one device."),
     "mutate": (
-        "pytest_rooflint.cli.differences",
+        "pytest_rooflint.cli.mutate",
         "Mutation-test the specs: inject common errors, and count which claims catch them.",
     ),
     "peaks": (

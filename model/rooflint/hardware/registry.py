@@ -7,7 +7,7 @@ so that another repository can define its own devices and still use the packaged
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -103,8 +103,11 @@ class Registry:
 
     def siblings(self, hardware: Hardware) -> Iterator[Hardware]:
         """Other devices of the same architecture."""
-        family = self._families.get(hardware.architecture, ()) if hardware.architecture else ()
-        yield from (other for other in family if other.id != hardware.id)
+        yield from (other for other in self.heirs(hardware.architecture) if other.id != hardware.id)
+
+    def heirs(self, architecture: str | None) -> Sequence[Hardware]:
+        """Devices of an architecture that can be read."""
+        return self._families.get(architecture, ()) if architecture else ()
 
     @cached_property
     def _families(self) -> Mapping[str | None, list[Hardware]]:

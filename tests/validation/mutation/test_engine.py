@@ -1,14 +1,16 @@
 """The engine and its store: the same result in any order, nothing found out twice, nothing stale."""
 
+import datetime
 import json
 import os
 
 import pytest
 
 from pytest_rooflint.mutation import engine
-from pytest_rooflint.mutation import engine as store_module
-from pytest_rooflint.mutation.engine import EngineError, Store, StoreError, run
-from pytest_rooflint.mutation.outcome import Baseline, groups
+from pytest_rooflint.mutation.engine import EngineError, FailingSuiteError, baseline_of, run
+from pytest_rooflint.mutation.outcome import groups
+from pytest_rooflint.mutation.store import Store, StoreError
+from pytest_rooflint.suite import modules
 
 GOLDEN, SPEC = "golden/x{}.yaml", "specs/hardware/acme/x{}.yaml"
 
@@ -33,10 +35,11 @@ def found(three):
     """`found(**options)`: what a run finds in the three as they now are, by id, and which it had to find out."""
 
     def ask(folder=".rooflint", **options):
-        baseline = Baseline.of(three.suite())
-        all_groups = list(groups(baseline.suite))
-        store = Store(three.root / folder, baseline)
-        new = {group.subject.id for group in all_groups if store.get(group) is None}
+        store = Store(three.root / folder, three.suite())
+        baseline = baseline_of(store.suite, store)
+        all_groups = list(store.groups())
+        assert all_groups == list(groups(three.suite()))
+        new = {group.subject.id for group in all_groups if None in store.known(group, baseline)}
         result = run(baseline, all_groups, range(len(all_groups)), store=store, **options)
         return {all_groups[position].subject.id: outcomes for position, outcomes in result.items()}, new
 
@@ -90,11 +93,105 @@ def test_a_value_that_slips_are_taken_from_is_a_dependency(found, three):
     assert "acme/x3" in found()[1]
 
 
-def test_changed_code_finds_everything_out_anew(found, three, monkeypatch):
+@pytest.fixture
+def changed_module(monkeypatch):
+    """`changed_module(name)`: what a run finds when that module has another source."""
+
+    def change(name):
+        plain = modules.Modules._digest_of
+        monkeypatch.setattr(modules.Modules, "_digest_of", lambda self, one: plain(self, one) + "*" * (one == name))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pytest_rooflint.claims.compute_units",  # a kind that every device here is asked with
+        "pytest_rooflint.suite.judge",
+        "rooflint.hardware.device",
+        "rooflint.base.units",  # far below
+        "pytest_rooflint.mutation.outcome",
+        "rooflint",
+    ],
+)
+def test_a_changed_module_that_judges_finds_everything_out_anew(found, changed_module, name):
     found()
-    module = three.write("new_kind.py", "# a kind of claim\n")
-    monkeypatch.setattr(store_module, "_code", lambda: (module,))
+    changed_module(name)
     assert found()[1] == ALL
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pytest_rooflint.claims.audit", "pytest_rooflint.evidence.build", "rooflint.cli.tdp", "rooflint_report.report"],
+)
+def test_a_changed_module_that_no_claim_here_imports_changes_nothing(found, changed_module, name):
+    found()
+    changed_module(name)
+    assert found()[1] == set()
+
+
+def test_a_module_of_claims_about_memories_is_none_that_rates_rest_on(found, changed_module):
+    found()
+    changed_module("pytest_rooflint.claims.memory")
+    assert found()[1] == ALL - {"acme/die"}
+
+
+def test_the_module_of_a_kind_finds_out_anew_where_that_kind_is_asked(found, three, changed_module):
+    bound = "  - {bound: acme/x2, is: memory, workload: {mlp: [64, 64], batch: 1}, compute: int8}\n"
+    lines = [line for line in three.read(GOLDEN.format(2)).splitlines(keepends=True) if "bound" not in line]
+    three.write(GOLDEN.format(2), "".join(lines))
+    for number in (1, 3):
+        lines = [line for line in three.read(GOLDEN.format(number)).splitlines(keepends=True) if "bound" not in line]
+        three.write(GOLDEN.format(number), "".join(lines))
+    three.write(GOLDEN.format(2), three.read(GOLDEN.format(2)).rstrip("\n") + f"\n{bound}")
+    found()
+    changed_module("pytest_rooflint.claims.latency")
+    assert found()[1] == {"acme/x2"}
+
+
+def test_other_versions_of_libraries_find_everything_out_anew(found, monkeypatch):
+    found()
+    plain = modules.version
+    monkeypatch.setattr(modules, "version", lambda name: "0.0" if name == "numpy" else plain(name))
+    assert found()[1] == ALL
+
+
+@pytest.mark.parametrize("name", ["specs/process/7nm.yaml", "golden/measured/acme/x1/run.json", "specs/silicon.yaml"])
+def test_a_file_that_any_claim_may_read_finds_everything_out_anew(found, three, monkeypatch, name):
+    monkeypatch.setattr(engine.world, "problems", lambda suite: [])
+    found()
+    three.write(name, "{}\n")
+    assert found()[1] == ALL
+
+
+def test_an_expired_excuse_is_judged_again(found, three, monkeypatch):
+    xfail = "xfail: {reason: counts a spare one, ratio: 4/5, until: 2199-01-01}"
+    three.edit(GOLDEN.format(2), "count: core, expect: 4}", f"count: core, expect: 5, {xfail}}}")
+    found()
+
+    class Later(datetime.datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.datetime(2200, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(datetime, "datetime", Later)
+    with pytest.raises(FailingSuiteError, match=r"first fix golden/x2\.yaml"):
+        found()
+
+
+def test_of_a_changed_sibling_only_the_new_mutants_are_found_out(found, three):
+    # X2 becomes a sibling of X3; its TDP is a mutation of that of X3
+    text = three.read(SPEC.format(2)).replace("kind: npu\n", "kind: npu\narchitecture: acme/die\n")
+    three.write(SPEC.format(2), text)
+    found()
+    three.edit(SPEC.format(2), "tdp: [15 W", "tdp: [16 W")
+    store = Store(three.root / ".rooflint", three.suite())
+    baseline = baseline_of(store.suite, store)
+    (group,) = [group for group in store.groups() if group.subject.id == "acme/x3"]
+    new = [mutant for mutant, one in zip(group.mutants, store.known(group, baseline), strict=True) if one is None]
+    assert {mutant.fact.path for mutant in new} == {"tdp"}
+    assert 0 < len(new) < len(group.mutants) / 10
 
 
 def test_the_store_is_none_of_gits_business(found, three):
@@ -104,7 +201,7 @@ def test_the_store_is_none_of_gits_business(found, three):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"key": 1, "outcomes": [{"a": 1}]}', '{"key": 1, "outcomes": 3}']
+    "text", ["", "{", "[]", "{}", '{"made": 1, "judged": 2, "mutants": [{"a": 1}]}', '{"made": 1, "mutants": 3}']
 )
 def test_a_file_that_is_none_of_ours_is_found_out_anew(found, three, text):
     first, _ = found()
@@ -114,12 +211,22 @@ def test_a_file_that_is_none_of_ours_is_found_out_anew(found, three, text):
     assert again == first
 
 
-def test_a_store_of_the_right_key_and_another_length_is_not_believed(found, three):
-    found()
-    content = json.loads(three.read(".rooflint/device/acme/x1.json"))
-    content["outcomes"].pop()
-    three.write(".rooflint/device/acme/x1.json", json.dumps(content))
-    assert found()[1] == {"acme/x1"}
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"places": [], "names": [], "claims": {"a": 3}}', '{"claims": 3}']
+)
+def test_verdicts_that_something_else_wrote_are_judged_anew(found, three, text):
+    first, _ = found()
+    kept = three.read(".rooflint/claims.json")
+    three.write(".rooflint/claims.json", text)
+    assert found() == (first, set())
+    assert json.loads(three.read(".rooflint/claims.json")) == json.loads(kept)
+
+
+def test_imports_that_something_else_kept_are_read_anew(found, three):
+    first, _ = found()
+    for text in ("", "[]", '{"a": 3}', '{"a": [3]}'):
+        three.write(".rooflint/modules.json", text)
+        assert found() == (first, set())
 
 
 @pytest.mark.slow
@@ -153,7 +260,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(found, three):
 
 def test_a_process_that_is_ended_from_outside_is_one_sentence_and_the_rest_is_kept(three, monkeypatch):
     monkeypatch.setattr(engine, "_one", end_process)
-    baseline = Baseline.of(three.suite())
+    baseline = baseline_of(three.suite())
     all_groups = list(groups(baseline.suite))
     with pytest.raises(
         EngineError, match="a worker process was killed; the results so far are kept, so run the command again"
@@ -162,7 +269,7 @@ def test_a_process_that_is_ended_from_outside_is_one_sentence_and_the_rest_is_ke
     assert engine._shared == []
 
 
-def end_process(position):
+def end_process(position, some):
     os._exit(9)
 
 
@@ -175,11 +282,8 @@ def test_a_process_that_was_not_forked_reads_the_suite_itself(three, monkeypatch
     monkeypatch.setattr(engine, "_shared", [])
     monkeypatch.setattr(engine.signal, "signal", lambda *_: None)  # this process still wants to be interrupted
     engine._prepare(suite.golden_roots, suite.spec_roots)
-    baseline = Baseline.of(suite)
+    baseline = baseline_of(suite)
     all_groups = list(groups(suite))
-    assert dict(engine._one(position) for position in range(4)) == run(baseline, all_groups, range(4))
-
-
-def test_kinds_of_claims_of_other_packages_are_part_of_the_code():
-    names = {file.name for file in store_module._code()}
-    assert {"operators.py", "memory.py", "outcome.py"} <= names
+    everything = {position: range(len(group.mutants)) for position, group in enumerate(all_groups)}
+    found = {position: tuple(engine._one(position, some)[2]) for position, some in everything.items()}
+    assert found == run(baseline, all_groups, range(4))

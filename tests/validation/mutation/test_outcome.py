@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_rooflint.golden.expect import parse_expectation
+from pytest_rooflint.mutation.engine import FailingSuiteError, baseline_of
 from pytest_rooflint.mutation.operators import quantities
-from pytest_rooflint.mutation.outcome import Baseline, FailingSuiteError, Outcome, groups, outcomes
+from pytest_rooflint.mutation.outcome import Outcome, groups, outcomes
 from pytest_rooflint.suite.judge import brief
 from rooflint.base.memo import known
 from rooflint.hardware.registry import Registry
@@ -21,7 +22,7 @@ def outcome(small):
     """`outcome(path, "200 MHz")`: what becomes of the tiny device when that fact, or that of a mode, says so."""
 
     def find(path, message, mode=None):
-        baseline = Baseline.of(small.suite())
+        baseline = baseline_of(small.suite())
         (group,) = groups(baseline.suite)
         pairs = zip(group.mutants, outcomes(group, baseline), strict=True)
         (found,) = [
@@ -122,7 +123,7 @@ def test_a_network_that_would_run_elsewhere_is_noticed_by_what_it_is_bound_by(sm
 @pytest.mark.slow
 def test_a_replay_neither_backs_nor_kills(shipped_suite):
     assert any(claim.is_replay for claim in shipped_suite.claims())
-    assert not any(judged.claim.is_replay for judged in Baseline.of(shipped_suite).claims)
+    assert not any(judged.claim.is_replay for judged in baseline_of(shipped_suite).claims)
 
 
 # ---- a red suite
@@ -133,19 +134,19 @@ def test_a_failing_suite_has_no_score(small):
     with pytest.raises(
         FailingSuiteError, match=rf"^a failing suite has no mutation score; first fix {GOLDEN}:{line} \(rooflint"
     ):
-        Baseline.of(small.suite())
+        baseline_of(small.suite())
 
 
 def test_a_device_without_claims_fails_too(small):
     small.write("specs/hardware/acme/x2.yaml", small.read(SPEC).replace("X1", "X2"))
     with pytest.raises(FailingSuiteError, match=r"first fix specs/hardware/acme/x2\.yaml:1  acme/x2 has no claim"):
-        Baseline.of(small.suite())
+        baseline_of(small.suite())
 
 
 def test_a_golden_file_that_cannot_be_read_is_red_too(small):
     small.write("golden/broken.yaml", "claims: 3\n")
     with pytest.raises(FailingSuiteError, match=r"golden/broken\.yaml:1"):
-        Baseline.of(small.suite())
+        baseline_of(small.suite())
 
 
 # ---- the slow twin
@@ -153,7 +154,7 @@ def test_a_golden_file_that_cannot_be_read_is_red_too(small):
 
 @pytest.fixture(scope="module")
 def shipped(shipped_suite):
-    baseline = Baseline.of(shipped_suite)
+    baseline = baseline_of(shipped_suite)
     return baseline, list(groups(shipped_suite))
 
 
@@ -191,14 +192,14 @@ def plain_outcome(mutant, baseline):
     wrong = replace(suite, registry=copied(suite.registry, mutant.fact, mutant.mutation.fact))
     category, failures, witnesses = "uncorroborated", set(), set()
     for judged in baseline.claims:
-        before, after = judged.verdict, brief(judged.claim, wrong)
+        before, after = judged, brief(judged.claim, wrong)
         if after.outcome == "fail":
             failures.add(judged.id)
         if before.corroborated:
             value = after.obtained.value if after.obtained else math.inf
-            if not math.isclose(value, before.obtained.value, rel_tol=1e-9):
+            if not math.isclose(value, before.value, rel_tol=1e-9):
                 category = "within-digits" if category == "uncorroborated" else category
-                if left_its_digits(judged.claim, before.obtained.value, value):
+                if left_its_digits(judged.claim, before.value, value):
                     category = "killable"
                     witnesses.add(judged.id)
     if category == "uncorroborated" and not failures and not moves(suite.registry, wrong.registry):

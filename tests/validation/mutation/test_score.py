@@ -61,7 +61,7 @@ def result(subject, mutant):
     power = [mutant(TDP, 2), mutant(TDP, 1.1, "digit"), mutant(TDP, 0.9, "digit")]
     group = Group(subject, (*clock, *power), ("prefix", "digit", "prefix"))
     outcomes = (KILLED, KILLED, SURVIVED, DIGITS, BESIDE, UNSEEN, SAME)
-    return lambda only=None: Result.of([group], {0: outcomes}, frozenset({clock[0].fact}), only)
+    return lambda only=None: Result.of([group], {0: outcomes}, frozenset({clock[0].fact.place}), only)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_gross_mutants_are_a_factor_of_two_on_a_backed_fact(result, subject, mut
     assert [row.mutant.ratio for row in result().gross] == [2, 0.5]
     assert result().gross_survivors == []
     group = Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 1.9)), ())
-    missed = Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({group.mutants[0].fact}))
+    missed = Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({group.mutants[0].fact.place}))
     assert [row.mutant.ratio for row in missed.gross_survivors] == [2]
 
 
@@ -124,7 +124,7 @@ def test_a_score_holds_on_its_floor(result, floor, held):
 def test_no_floor_holds_with_a_gross_survivor_or_without_a_score(subject, mutant):
     twice = mutant(CLOCK, 2)
     group = Group(subject, (mutant(CLOCK, 1.5), twice), ())
-    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, frozenset({twice.fact})), 0.5) is False
+    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, frozenset({twice.fact.place})), 0.5) is False
     assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, frozenset()), 0.5) is True
     assert holds(Result.of([group], {0: (UNSEEN, UNSEEN)}, frozenset()), 0.0) is False
 
@@ -218,7 +218,7 @@ def test_files_in_which_most_goes_unseen_come_first(subject, mutant, baseline):
 def test_a_gross_mutant_that_is_missed_is_listed_before_the_survivors(subject, mutant, baseline):
     twice, more = mutant(CLOCK, 2), mutant(CLOCK, 1.5)
     group = Group(subject, (twice, more), ())
-    found = summary(Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({twice.fact})), baseline)
+    found = summary(Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({twice.fact.place})), baseline)
     assert [one.ratio for one in found.survivors] == [2, 1.5]
     assert (found.gross.mutants, found.gross.killed) == (1, 0)
 

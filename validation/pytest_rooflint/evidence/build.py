@@ -1,7 +1,6 @@
 """Evidence: everything that the report reads, as one JSON document, from verdicts and facts only."""
 
 import datetime
-import json
 import os
 import platform
 from collections import Counter, defaultdict
@@ -16,12 +15,11 @@ from pytest_rooflint.evidence.replays import replays
 from pytest_rooflint.evidence.silicon import silicon
 from pytest_rooflint.evidence.verdicts import places
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_atomically
 from rooflint.base.git import state_of
 from rooflint.hardware.device import Hardware
 from rooflint_measure.identity import fingerprint
-from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Evidence, Problem, Run, as_json, plain
+from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Evidence, Problem, Run, as_json
 from rooflint_report.verdicts import Outcome, Record, Verdict
 
 GITHUB = ("GITHUB_REPOSITORY", "GITHUB_WORKFLOW", "GITHUB_RUN_ID", "GITHUB_REF", "GITHUB_SHA")
@@ -34,16 +32,6 @@ _WORST: tuple[Outcome, ...] = ("fail", "undecided", "xfail", "not validated here
 def write(file: Path, evidence: Record) -> None:
     """Write it whole or not at all."""
     write_atomically(file, as_json(evidence))
-
-
-def add(file: Path, key: str, found: Record) -> None:
-    """Put what was found later into the evidence of a run. Raises RooflintError for a file that is not evidence."""
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        document[key] = plain(found)
-    except (OSError, ValueError, TypeError) as error:
-        raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
-    write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def build(

@@ -292,6 +292,11 @@ def names() -> list[str]:
     return sorted(_entries())
 
 
+def home(name: str) -> str:
+    """The module that defines a kind. Raises KeyError for an unknown name."""
+    return str(_entries()[name].module)
+
+
 @cache
 def kind(name: str) -> Kind:
     """The kind with that name; its module is imported on first use.

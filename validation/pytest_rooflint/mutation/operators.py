@@ -273,8 +273,13 @@ def _is_groups(fact: Fact) -> bool:
     return fact.path.startswith("units.") and fact.path.endswith(".groups")
 
 
+def is_compared(fact: Fact) -> bool:
+    """Whether the value of another architecture may be taken for that of a fact."""
+    return _is_rate(fact) or fact.path.endswith(".per_group")
+
+
 def _other_architectures(fact: Fact, hardware: Hardware, registry: Registry) -> Iterator[_Attempt]:
-    if not _is_rate(fact) and not fact.path.endswith(".per_group"):
+    if not is_compared(fact):
         return
     own = (hardware.architecture, hardware.id)
     for name in registry.architecture_files:

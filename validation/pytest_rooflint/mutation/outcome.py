@@ -3,159 +3,19 @@
 A claim that never looked up a fact is not asked about its mutants: they cannot change its verdict.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from pytest_rooflint.golden import kinds
-from pytest_rooflint.golden.expect import Expectation, parse_expectation
-from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim
 from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
-from pytest_rooflint.suite import world
-from pytest_rooflint.suite.dependencies import Dependencies, Name, tracked
+from pytest_rooflint.suite.dependencies import Name
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
-from rooflint.base.errors import InputError, RooflintError, shown
-from rooflint.base.facts import Fact, Place
+from rooflint.base.facts import Fact
 from rooflint.hardware.device import Hardware
-
-# ---- The baseline: the verdict of every claim on the specs as they are, and the devices that it depends on
-
-
-class FailingSuiteError(RooflintError):
-    """A suite that fails before any mutation."""
-
-
-@dataclass(frozen=True)
-class JudgedClaim:
-    """A claim and its verdict on the specs as they are."""
-
-    claim: Claim
-    verdict: Verdict
-    dependencies: Dependencies
-    """What it reads."""
-
-    @property
-    def order(self) -> tuple[str, int, str]:
-        """Place in the golden files."""
-        return str(self.claim.file), self.claim.line, self.claim.id
-
-    @property
-    def id(self) -> str:
-        """`golden/peaks/nvidia/t4.yaml::bandwidth-gddr6`."""
-        return f"{shown(self.claim.file)}::{self.claim.id}"
-
-    @property
-    def value(self) -> float | None:
-        """What the model obtains; None where it refuses."""
-        return self.verdict.obtained.value if self.verdict.obtained else None
-
-    @cached_property
-    def printed(self) -> Expectation | None:
-        """What the printed digits allow, whatever tolerance is stated."""
-        expectation = self.claim.expectation
-        if expectation is None or expectation.tolerance != "stated":
-            return expectation
-        return parse_expectation(expectation.text)
-
-    def changed(self, after: Verdict) -> bool:
-        """Whether the figure is another one, or exists in one of the two only."""
-        if self.value is None or after.obtained is None:
-            return (self.value is None) != (after.obtained is None)
-        return abs(after.obtained.value - self.value) > SAME * abs(self.value)
-
-    def changed_beyond_digits(self, after: Verdict) -> bool:
-        """Whether the figure has left the interval of the printed digits.
-
-        Where it lies outside already, by a stated tolerance, the interval is laid around it.
-        """
-        if self.printed is None or self.value is None or after.obtained is None:
-            return self.changed(after)
-        shift = 1.0 if self.printed.holds(self.value) else self.printed.value / self.value
-        return not self.printed.holds(after.obtained.value * shift)
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """Every claim that may catch a mutant."""
-
-    suite: Suite
-    claims: tuple[JudgedClaim, ...]
-    """All claims but replays, which count neither as coverage nor as a kill."""
-
-    @classmethod
-    def of(cls, suite: Suite) -> "Baseline":
-        """Judge every claim. Raises FailingSuiteError where a claim or a file fails."""
-        # a claim about a table of foreign figures checks no fact of the specs
-        checking = (one for one in suite.claims() if not (one.is_replay or kinds.kind(one.kind).foreign))
-        claims = tuple(_judged(claim, suite) for claim in checking)
-        _refuse_failing(claims, suite)
-        return cls(suite, claims)
-
-    @cached_property
-    def _by_name(self) -> dict[Name, list[JudgedClaim]]:
-        found: dict[Name, list[JudgedClaim]] = {}
-        for claim in self.claims:
-            for name in claim.dependencies.names:
-                found.setdefault(name, []).append(claim)
-        return found
-
-    @cached_property
-    def _by_place(self) -> dict[Place, list[JudgedClaim]]:
-        found: dict[Place, list[JudgedClaim]] = {}
-        for claim in sorted(self.claims, key=lambda one: one.order):
-            for place in claim.dependencies.places:
-                found.setdefault(place, []).append(claim)
-        return found
-
-    def depending_on(self, names: Iterable[Name]) -> list[JudgedClaim]:
-        """Claims that read one of these devices and architectures, in the order of the golden files."""
-        found = {claim.order: claim for name in names for claim in self._by_name.get(name, ())}
-        return [found[order] for order in sorted(found)]
-
-    def looking_up(self, fact: Fact) -> Sequence[JudgedClaim]:
-        """Claims that look a fact up, in the order of the golden files."""
-        return self._by_place.get(fact.place, ())
-
-    @cached_property
-    def backed(self) -> frozenset[Fact]:
-        """Facts that corroborated peaks and bandwidths rest on."""
-        rates = (one for one in self.claims if one.verdict.corroborated and one.claim.kind in ("peak", "bandwidth"))
-        return frozenset(fact for one in rates for fact in one.verdict.facts)
-
-    @cached_property
-    def by_id(self) -> Mapping[str, JudgedClaim]:
-        """Claims by their ids."""
-        return {claim.id: claim for claim in self.claims}
-
-
-def _judged(claim: Claim, suite: Suite) -> JudgedClaim:
-    context = tracked(suite)
-    return JudgedClaim(claim, brief(claim, context), context.dependencies)
-
-
-def _refuse_failing(claims: Sequence[JudgedClaim], suite: Suite) -> None:
-    failures = [f"{shown(one.claim.file)}:{one.claim.line}" for one in claims if one.verdict.outcome == "fail"]
-    failures = failures or [str(problem) for problem in _problems(suite)]
-    if failures:
-        more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
-        raise FailingSuiteError(
-            f"a failing suite has no mutation score; first fix {failures[0]}{more} (rooflint check)"
-        )
-
-
-def _problems(suite: Suite) -> list[object]:
-    """Broken files, and problems of the suite as a whole."""
-    problems: list[object] = []
-    for file in suite.files:
-        try:
-            suite.read(file)
-        except InputError as error:
-            problems += error.problems
-    return [*problems, *world.problems(suite)]
-
 
 # ---- Mutants, by file and fact
 
@@ -201,6 +61,14 @@ class Subject:
         points = (fact for overlay in self.hardware.operating_points.values() for fact in overlay.values())
         return tuple(fact for fact in (*self.hardware.facts.values(), *points) if fact.file == self.hardware.file)
 
+    def position(self, fact: Fact) -> int:
+        """The position of one of its facts."""
+        return self._positions[fact.path, fact.line]
+
+    @cached_property
+    def _positions(self) -> Mapping[tuple[str, int], int]:
+        return {(fact.path, fact.line): position for position, fact in enumerate(self.facts)}
+
     def mode(self, fact: Fact) -> str | None:
         """The operating point that a fact belongs to."""
         points = self.hardware.operating_points.items()
@@ -219,10 +87,14 @@ class Group:
 
 def groups(suite: Suite) -> Iterator[Group]:
     """All mutants of the configured specs; devices first, then the architectures of the same roots."""
-    for subject in subjects(suite):
-        found = [(fact, mutations(fact, subject.hardware, suite.registry)) for fact in subject.facts]
-        mutants = tuple(Mutant(fact, mutation) for fact, made in found for mutation in made.accepted)
-        yield Group(subject, mutants, tuple(name for _, made in found for name in made.refused))
+    yield from (group_of(subject, suite) for subject in subjects(suite))
+
+
+def group_of(subject: Subject, suite: Suite) -> Group:
+    """All mutants of a file."""
+    found = [(fact, mutations(fact, subject.hardware, suite.registry)) for fact in subject.facts]
+    mutants = tuple(Mutant(fact, mutation) for fact, made in found for mutation in made.accepted)
+    return Group(subject, mutants, tuple(name for _, made in found for name in made.refused))
 
 
 def subjects(suite: Suite) -> Iterator[Subject]:
@@ -280,7 +152,7 @@ class _FactTrial:
     def claims(self) -> list[JudgedClaim]:
         """Claims that look it up: corroborated ones that rest on it, others that do, the rest."""
         claims = self.baseline.looking_up(self.fact)
-        return sorted(claims, key=lambda one: (self.fact not in one.verdict.facts, not one.verdict.corroborated))
+        return sorted(claims, key=lambda one: (self.fact.place not in one.facts, not one.corroborated))
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""
@@ -297,7 +169,7 @@ class _FactTrial:
     def _category(self, trial: "_Trial") -> tuple[Category, JudgedClaim | None]:
         """By the corroborated claims, with the first whose figure changes beyond its digits."""
         category: Category = "uncorroborated"
-        for claim in (one for one in self.claims if one.verdict.corroborated):
+        for claim in (one for one in self.claims if one.corroborated):
             after = trial.after(claim)
             if claim.changed(after):
                 category = "within-digits"

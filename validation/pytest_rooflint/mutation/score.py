@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.operators import OPERATORS
-from pytest_rooflint.mutation.outcome import Baseline, Group, Mutant, Outcome, Subject
+from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
 from rooflint.base.errors import shown
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Place
 from rooflint.output.answer import as_markdown
 from rooflint.output.sections import Table
 from rooflint_report import differences as records
@@ -50,15 +51,15 @@ class Result:
     rows: tuple[Row, ...]
     refused: Mapping[str, int]
     """Mutations that the schema refuses, by operator."""
-    backed: frozenset[Fact]
-    """Facts that corroborated peaks and bandwidths rest on."""
+    backed: frozenset[Place]
+    """Lines of the facts that corroborated peaks and bandwidths rest on."""
 
     @classmethod
     def of(
         cls,
         groups: Sequence[Group],
         outcomes: Mapping[int, Sequence[Outcome]],
-        backed: frozenset[Fact],
+        backed: frozenset[Place],
         only_class: str | None = None,
     ) -> "Result":
         """The mutants of some groups by position, or those of one class."""
@@ -86,7 +87,7 @@ class Result:
     @cached_property
     def gross(self) -> tuple[Row, ...]:
         """Mutants of a factor of two or more on facts that corroborated peaks and bandwidths rest on."""
-        return tuple(row for row in self.rows if row.mutant.is_gross and row.mutant.fact in self.backed)
+        return tuple(row for row in self.rows if row.mutant.is_gross and row.mutant.fact.place in self.backed)
 
     @property
     def gross_survivors(self) -> list[Row]:
@@ -217,7 +218,7 @@ def summary(result: Result, baseline: Baseline, floor: float | None = None) -> r
         gross=records.Gross(mutants=len(result.gross), killed=len(result.gross) - len(missed)),
         classes=list(_classes(result)),
         subjects=list(_subjects(result)),
-        facts=[_fact(rows) for rows in result.by(lambda row: row.mutant.fact).values()],
+        facts=[_fact(rows) for rows in result.by(lambda row: id(row.mutant.fact)).values()],
         survivors=[_survivor(row, baseline) for row in survivors],
     )
 
@@ -239,7 +240,7 @@ def _classes(result: Result) -> Iterator[records.MutantClass]:
 
 def _subjects(result: Result) -> Iterator[records.MutatedSubject]:
     """Devices and architectures, those first in which most goes unseen."""
-    found = result.by(lambda row: shown(row.subject.hardware.file))
+    found = {shown(file): rows for file, rows in result.by(lambda row: row.subject.hardware.file).items()}
     counted = {file: tally(rows) for file, rows in found.items()}
     for file, counts in sorted(counted.items(), key=lambda item: (-item[1].unseen / item[1].mutants, item[0])):
         subject = found[file][-1].subject

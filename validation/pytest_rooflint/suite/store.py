@@ -27,9 +27,9 @@ def digests(roots: Iterable[Path]) -> Mapping[str, str]:
     return found
 
 
-def keep(file: Path, text: str) -> None:
-    """Write a file into a folder that git ignores. Raises OSError."""
-    if not (ignored := file.parent / ".gitignore").exists():
+def keep(file: Path, text: str, folder: Path | None = None) -> None:
+    """Write a file into a folder that git ignores, by default the file's own. Raises OSError."""
+    if not (ignored := (folder or file.parent) / ".gitignore").exists():
         write_atomically(ignored, "*\n")
     write_atomically(file, text)
 

@@ -1,0 +1,121 @@
+"""`rooflint mutate`: which errors in the specs the claims would catch."""
+
+import fnmatch
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pytest_rooflint.cli import progress
+from pytest_rooflint.mutation import engine
+from pytest_rooflint.mutation import score as scored
+from pytest_rooflint.mutation.operators import OPERATORS
+from pytest_rooflint.mutation.outcome import Group, groups
+from pytest_rooflint.mutation.store import FOLDER, Store
+from pytest_rooflint.suite.suite import Suite
+from rooflint.base.errors import RooflintError
+from rooflint.base.files import share
+from rooflint.base.text import counted
+from rooflint.cli.options import Golden, Specs
+from rooflint_report.differences import Mutation, score_percent
+from rooflint_report.evidence import add, as_json
+
+FLOOR = "rooflint_mutation_floor"
+
+app = typer.Typer(add_completion=False)
+
+
+class Form(StrEnum):
+    """Output format."""
+
+    TEXT = "text"
+    JSON = "json"
+    MD = "md"
+
+
+@app.command()
+def mutate(
+    golden: Golden = None,
+    specs: Specs = None,
+    only: Annotated[
+        str, typer.Option(help="Only devices and architectures that match this pattern: 'nvidia/*'.")
+    ] = "*",
+    only_class: Annotated[str, typer.Option("--class", help="Only this mutation operator, such as other-clock.")] = "",
+    jobs: Annotated[int, typer.Option(help="Number of processes; by default one per core.", min=0)] = 0,
+    floor: Annotated[
+        float | None,
+        typer.Option(help=f"Lowest score in per cent, instead of {FLOOR}.", min=0, max=100),
+    ] = None,
+    form: Annotated[Form, typer.Option("--format", "-f", help="Output format.")] = Form.TEXT,
+    survivors: Annotated[str, typer.Option(help="Number of survivors to list, or all.")] = "10",
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep earlier outcomes.")] = False,
+    evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the score to.")] = None,
+) -> None:
+    """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
+    most = _most(survivors)
+    suite = Suite.of_project(golden, specs)
+    store = None if no_cache else Store(FOLDER, suite)
+    baseline = engine.baseline_of(suite, store)
+    all_groups = list(store.groups() if store else groups(suite))
+    wanted = _wanted(all_groups, only, only_class)
+    with progress.bar("mutants", sum(len(all_groups[position].mutants) for position in wanted)) as advance:
+        outcomes = engine.run(baseline, all_groups, wanted, jobs=jobs or engine.cores(), store=store, progress=advance)
+    result = scored.Result.of(all_groups, outcomes, baseline.backed, only_class or None)
+    found = scored.summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
+    if evidence:
+        add(evidence, "mutation", found)
+    typer.echo(_written(found, form, most), nl=False)
+    if found.holds is False:
+        raise typer.Exit(1)
+
+
+def _wanted(all_groups: Sequence[Group], only: str, only_class: str) -> list[int]:
+    """Positions of the groups that match. Raises RooflintError where none does."""
+    if only_class and only_class not in OPERATORS:
+        raise RooflintError(f"--class: unknown '{only_class}' (known: {', '.join(OPERATORS)})")
+    found = [
+        position for position, group in enumerate(all_groups) if fnmatch.fnmatchcase(group.subject.id, only.lower())
+    ]
+    if not found:
+        raise RooflintError(f"--only: no device or architecture matches '{only}'")
+    return found
+
+
+def _floor(given: float | None, *, whole: bool) -> float | None:
+    """The floor as a share; the project's own holds for all mutants, not for some."""
+    if given is not None:
+        return given / 100
+    return share(FLOOR) if whole else None
+
+
+def _most(survivors: str) -> int | None:
+    if survivors == "all":
+        return None
+    if not survivors.isdigit():
+        raise RooflintError(f"--survivors: want a number or all, found '{survivors}'")
+    return int(survivors)
+
+
+def _written(found: Mutation, form: Form, most: int | None) -> str:
+    """The score in a format, with a remark on the floor at the end."""
+    if form == Form.JSON:
+        return as_json(found)
+    text = (scored.as_md if form == Form.MD else scored.as_text)(found, most)
+    remark = _remark(found)
+    return f"{text}\n{remark}\n" if remark else text
+
+
+def _remark(found: Mutation) -> str:
+    """A remark on the floor."""
+    score, floor, gross = found.score, found.floor, found.gross
+    if found.holds is False and gross.killed < gross.mutants:
+        lost = gross.mutants - gross.killed
+        noun = counted(lost, "mutant")
+        return f"failed: claims miss {noun} of ×2 and more on corroborated peaks and bandwidths; they must miss none"
+    if found.holds is False:
+        return f"failed: the score {score_percent(score)} is below the floor of {score_percent(floor)}"
+    if floor is not None and score_percent(score) != score_percent(floor):
+        return f"the floor can be raised to {score_percent(score).removesuffix(' %')} ({FLOOR})"
+    return ""

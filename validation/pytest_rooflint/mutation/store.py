@@ -1,0 +1,301 @@
+"""What mutation testing keeps: the verdict on each claim, the mutants of each file, and their outcomes.
+
+Each is kept with a key over everything that it was worked out from. A verdict rests on the modules that the kind of
+claim may import, on its golden file, on the files of the devices that it asked for, and on all files that are neither
+golden files nor devices. Mutants rest on their own file, on devices of the same architecture, and on rates of other
+architectures. Outcomes rest on the verdicts of the claims that look the facts up, and on the devices that hold them.
+"""
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pytest_rooflint.golden import kinds
+from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.mutation import operators, outcome
+from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim, checking, id_of
+from pytest_rooflint.mutation.operators import Mutation
+from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject, group_of, subjects
+from pytest_rooflint.suite import dependencies, judge, store
+from pytest_rooflint.suite.dependencies import Dependencies, Name
+from pytest_rooflint.suite.modules import Modules
+from pytest_rooflint.suite.suite import Suite
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact, Place
+from rooflint.base.units import Quantity
+
+T = TypeVar("T")
+
+FOLDER = store.FOLDER / "mutation"
+CLAIMS, MODULES = "claims.json", "modules.json"
+
+
+class StoreError(RooflintError):
+    """A folder in which outcomes cannot be kept."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of verdicts, mutants and outcomes."""
+
+    folder: Path
+    suite: Suite
+    _rows: dict[Name, dict[str, Any]] = field(default_factory=dict, repr=False)
+    """What the files of groups hold, by subject."""
+    _keys: dict[str, str] = field(default_factory=dict, repr=False)
+    """Keys of the verdicts of the baseline, by the ids of claims."""
+    _judged_keys: dict[Name, str] = field(default_factory=dict, repr=False)
+    """Keys of the outcomes of groups, by subject."""
+    _digests: dict[Path, str] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Devices and architectures of the configured folders."""
+        return tuple(subjects(self.suite))
+
+    # ---- verdicts
+
+    def baseline(self) -> Baseline:
+        """Every claim with its verdict; only those are judged whose verdict was not kept. Raises StoreError."""
+        wanted = {id_of(claim): claim for claim in checking(self.suite)}
+        known = _claims(store.kept(self.folder / CLAIMS), wanted)
+        claims = []
+        for name, claim in wanted.items():
+            key, judged = known.get(name, ("", None))
+            if judged is None or key != self._claim_key(judged):
+                judged = JudgedClaim.of(claim, self.suite)
+                key = self._claim_key(judged)
+            self._keys[name] = key
+            claims.append(judged)
+        if {name: key for name, (key, _) in known.items()} != self._keys:
+            self._keep(CLAIMS, _as_json(claims, self._keys))
+        return Baseline(self.suite, tuple(claims))
+
+    def _claim_key(self, judged: JudgedClaim) -> str:
+        """What the verdict on a claim rests on."""
+        claim, read = judged.claim, judged.dependencies
+        files = {claim.file, *read.goldens, *(file for name in read.names for file in self._files_of(name))}
+        if read.any_golden(claim):
+            files |= set(self.suite.files)
+        overdue = bool(claim.xfail and claim.xfail.until < self._today)
+        asked = sorted(" ".join(name) for name in read.names)
+        return _key(self._code[claim.kind], self._common, f"{claim.id} {overdue}", *asked, *self._contents(files))
+
+    @cached_property
+    def _today(self) -> datetime.date:
+        return datetime.datetime.now(tz=datetime.UTC).date()
+
+    @cached_property
+    def _code(self) -> Mapping[str, str]:
+        """Digests of the modules that judge claims, by kind."""
+        homes = {name: kinds.home(name) for name in kinds.names()}
+        return {name: self.modules.digest(home, judge.__name__, dependencies.__name__) for name, home in homes.items()}
+
+    @cached_property
+    def modules(self) -> Modules:
+        """Our modules, as their files are."""
+        return Modules(self.folder / MODULES)
+
+    def _files_of(self, name: Name) -> Iterator[Path]:
+        """The file of a device and of its architecture; none for a name that does not exist."""
+        registry = self.suite.registry
+        section, named = name
+        if section == "device" and named in registry.files:
+            yield registry.files[named]
+            section, named = "architecture", registry.get(named).architecture or ""
+        if section == "architecture" and named in registry.architecture_files:
+            yield registry.architecture_files[named]
+
+    @cached_property
+    def _common(self) -> str:
+        """Ids of all devices, and every file that claims may read besides golden files and devices."""
+        registry = self.suite.registry
+        named = {*self.suite.files, *registry.files.values(), *registry.architecture_files.values()}
+        roots = (*self.suite.golden_roots, *registry.roots)
+        others = {file for root in roots for file in root.rglob("*") if file.suffix in store.READ} - named
+        return _key(*registry.files, *registry.architecture_files, *self._contents(others))
+
+    def _contents(self, files: Iterable[Path]) -> Iterator[str]:
+        for file in sorted(files):
+            if file not in self._digests:
+                self._digests[file] = store.digest(file)
+            yield f"{file} {self._digests[file]}"
+
+    # ---- mutants and their outcomes
+
+    def groups(self) -> Iterator[Group]:
+        """All mutants of the configured specs; made only where they were not kept."""
+        for subject in self.subjects:
+            found = self._row(subject)
+            group = _group(subject, found) if found.get("made") == self._made_keys[subject.key] else None
+            yield group or group_of(subject, self.suite)
+
+    @cached_property
+    def _made_keys(self) -> Mapping[Name, str]:
+        """What the mutants of each file rest on."""
+        return {subject.key: self._made_key(subject) for subject in self.subjects}
+
+    def _made_key(self, subject: Subject) -> str:
+        own, registry = subject.hardware, self.suite.registry
+        files = {own.file, *self._files_of(subject.key), *(one.file for one in registry.siblings(own))}
+        rates = {fact.path for fact in subject.facts if operators.is_compared(fact)}
+        compared = [
+            f"{name} {path} {architecture.facts[path].display}"
+            for name in registry.architecture_files
+            for architecture in [registry.architecture(name)]
+            for path in sorted(rates & architecture.facts.keys())
+        ]
+        return _key(self.modules.digest(operators.__name__), *self._contents(files), *compared)
+
+    def known(self, group: Group, baseline: Baseline) -> list[Outcome | None]:
+        """The kept outcomes of a group's mutants; None for each that has to be found out."""
+        found = self._row(group.subject)
+        if found.get("judged") != self._judged_key(group.subject, baseline):
+            return [None] * len(group.mutants)
+        outcomes = _outcomes(found)
+        return [outcomes.get(_identity(group.subject, mutant)) for mutant in group.mutants]
+
+    def put(self, group: Group, outcomes: Sequence[Outcome], baseline: Baseline) -> None:
+        """Keep the outcomes of all mutants of a file. Raises StoreError where the folder cannot be written."""
+        subject, pairs = group.subject, zip(group.mutants, outcomes, strict=True)
+        content = {
+            "made": self._made_keys[subject.key],
+            "judged": self._judged_key(subject, baseline),
+            "refused": list(group.refused),
+            "mutants": [_as_row(subject, mutant, one) for mutant, one in pairs],
+        }
+        self._keep(self._name(subject), json.dumps(content, ensure_ascii=False, separators=(",", ":")))
+
+    def is_kept(self, group: Group, baseline: Baseline) -> bool:
+        """Whether a group is kept as it is now made and judged."""
+        found = self._row(group.subject)
+        now = (self._made_keys[group.subject.key], self._judged_key(group.subject, baseline))
+        return (found.get("made"), found.get("judged")) == now
+
+    def _judged_key(self, subject: Subject, baseline: Baseline) -> str:
+        """What the outcomes of a file's mutants rest on."""
+        if subject.key not in self._judged_keys:
+            self._judged_keys[subject.key] = self._judged_key_of(subject, baseline)
+        return self._judged_keys[subject.key]
+
+    def _judged_key_of(self, subject: Subject, baseline: Baseline) -> str:
+        heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
+        files = {subject.hardware.file, *(file for one in heirs for file in self._files_of(("device", one.id)))}
+        claims = {one.id: one for fact in subject.facts for one in baseline.looking_up(fact)}
+        keys = (self._keys[name] for name in sorted(claims))
+        return _key(self.modules.digest(outcome.__name__), *self._contents(files), *keys)
+
+    def _row(self, subject: Subject) -> dict[str, Any]:
+        if subject.key not in self._rows:
+            try:
+                found = json.loads(store.kept(self.folder / self._name(subject)))
+            except ValueError:
+                found = {}
+            self._rows[subject.key] = found if isinstance(found, dict) else {}
+        return self._rows[subject.key]
+
+    @staticmethod
+    def _name(subject: Subject) -> str:
+        return f"{subject.key[0]}/{subject.id}.json"
+
+    def _keep(self, name: str, text: str) -> None:
+        try:
+            store.keep(self.folder / name, f"{text}\n", self.folder)
+            if name == CLAIMS:
+                self.modules.keep()
+        except OSError as error:
+            raise StoreError(f"{self.folder}: cannot keep results: {error.strerror}; run with --no-cache") from error
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+# ---- verdicts as JSON
+
+
+def _as_json(claims: Iterable[JudgedClaim], keys: Mapping[str, str]) -> str:
+    """Verdicts by the ids of claims; places and names are numbered, because many claims share them."""
+    places, names = _Numbers[Place](), _Numbers[Name]()
+    found = {}
+    for one in claims:
+        read = one.dependencies
+        found[one.id] = [
+            *(keys[one.id], one.outcome, one.value, one.corroborated, [places[place] for place in one.facts]),
+            *([places[place] for place in read.places], [names[name] for name in read.names]),
+            *([str(file) for file in read.goldens], read.folders),
+        ]
+    listed = [(str(file), line, path) for file, line, path in places]
+    document = {"places": listed, "names": list(names), "claims": found}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+class _Numbers(dict[T, int]):
+    """Numbers things in the order in which they are asked for."""
+
+    def __missing__(self, thing: T) -> int:
+        self[thing] = len(self)
+        return self[thing]
+
+
+def _claims(text: str, wanted: Mapping[str, Claim]) -> dict[str, tuple[str, JudgedClaim]]:
+    """Kept verdicts on wanted claims with their keys; none from a text that something else wrote."""
+    try:
+        found = json.loads(text)
+        places: list[Place] = [(Path(file), line, path) for file, line, path in found["places"]]
+        names: list[Name] = [(section, name) for section, name in found["names"]]
+        rows = found["claims"].items()
+        return {name: _judged(wanted[name], row, places, names) for name, row in rows if name in wanted}
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return {}
+
+
+def _judged(claim: Claim, row: list[Any], places: list[Place], names: list[Name]) -> tuple[str, JudgedClaim]:
+    key, verdict, value, corroborated, facts, looked_up, asked, goldens, folders = row
+    read = Dependencies(
+        {names[one] for one in asked}, {places[one] for one in looked_up}, set(map(Path, goldens)), folders
+    )
+    return key, JudgedClaim(claim, verdict, value, corroborated, frozenset(places[one] for one in facts), read)
+
+
+# ---- mutants and outcomes as JSON
+
+
+def _as_row(subject: Subject, mutant: Mutant, found: Outcome) -> list[Any]:
+    """A mutant, the position of its fact first, and its outcome."""
+    mutation, wrong = mutant.mutation, mutant.mutation.fact.quantity
+    made = (mutation.operator, mutation.text, wrong.text, wrong.value, wrong.step, list(mutation.also))
+    return [subject.position(mutant.fact), *made, found.category, found.killed_by, found.witness]
+
+
+def _group(subject: Subject, found: Mapping[str, Any]) -> Group | None:
+    """The group that was kept; None where something else wrote it."""
+    try:
+        mutants = tuple(_mutant(subject.facts[row[0]], row) for row in found["mutants"])
+        return Group(subject, mutants, tuple(found["refused"]))
+    except (ValueError, TypeError, KeyError, IndexError):
+        return None
+
+
+def _mutant(fact: Fact, row: Sequence[Any]) -> Mutant:
+    _, operator, text, display, value, step, also, *_ = row
+    quantity = Quantity(value, fact.quantity.dimension, display, step)
+    wrong = Fact(fact.path, quantity, fact.source, fact.where, fact.file, fact.line)
+    return Mutant(fact, Mutation(operator, text, wrong, tuple(also)))
+
+
+def _identity(subject: Subject, mutant: Mutant) -> tuple[int, str, str]:
+    return subject.position(mutant.fact), mutant.mutation.operator, mutant.mutation.fact.display
+
+
+def _outcomes(found: Mapping[str, Any]) -> Mapping[tuple[int, str, str], Outcome]:
+    """Outcomes of the kept mutants; none where something else wrote them."""
+    try:
+        return {(row[0], row[1], row[3]): Outcome(*row[7:]) for row in found["mutants"]}
+    except (ValueError, TypeError, KeyError, IndexError):
+        return {}
