@@ -1,7 +1,8 @@
 """Stopwatches beside each other on a busy-wait that records how long it did wait: bias, and seconds spent.
 
 `python benchmarks/stopwatches.py` where rooflint and its peers are installed: pytest-benchmark, pyperf, torch; one that
-is missing is said to be. All meet the same wait, in turn and back, each as its own documents start it.
+is missing is said to be. All meet the same wait, in turn and back, each as its own documents start it. `--spin 8` keeps
+eight processes busy meanwhile, for at most three minutes.
 
 Each sample of a stopwatch is held against the waits of that sample, so that what a neighbour takes is on both sides;
 what is left is what the stopwatch adds to a call. What it then reports (a least time, a median, a mean) is held against
@@ -18,8 +19,8 @@ import sys
 import tempfile
 import time
 from array import array
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
@@ -57,6 +58,8 @@ class Said:
     reported_s: float
     """What a reader of it sees. [s]"""
     spent_s: float = 0.0
+    note: str = ""
+    """What else it says of its samples."""
 
     @property
     def bias(self) -> float:
@@ -70,8 +73,8 @@ def last(waited_ns: "array[int]", samples: int, calls: int) -> list[float]:
     return [fmean(kept[first : first + calls]) / 1e9 for first in range(0, len(kept), calls)]
 
 
-SHORT = Plan(sample_s=1e-3, samples=500)
-"""As long in all as the plan that is taken without one, in samples that fit between what others run on a core."""
+LONG = Plan(sample_s=0.02)
+"""The default until 2026-11-21, whatever the load; on a quiet machine still the default."""
 
 
 def ours(length_s: float, plan: Plan | None = None) -> Said:
@@ -79,7 +82,9 @@ def ours(length_s: float, plan: Plan | None = None) -> Said:
     wait = Wait(length_s)
     (samples,) = take_in_turn([wait.call], plan=plan or Plan())
     waited_s = last(wait.waited_ns, len(samples.seconds), samples.calls)
-    return Said(list(samples.seconds), waited_s, samples.best_s)
+    preempted = sum(map(bool, samples.preempted or ()))
+    note = f"{len(samples.seconds)} samples of {1e3 * (samples.sample_s or 0):.3g} ms, {preempted} preempted"
+    return Said(list(samples.seconds), waited_s, samples.best_s, note=note)
 
 
 def torch_benchmark(length_s: float) -> Said:
@@ -110,7 +115,7 @@ def pytest_benchmark(length_s: float) -> Said:
         file = Path(name) / f"test_{time.time_ns()}.py"  # a module of its own
         file.write_text("def test_wait(benchmark, length):\n    benchmark(length.call)\n", encoding="utf-8")
         options = ["-q", "-p", "no:cacheprovider", f"--rootdir={name}", "-c", os.devnull]
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             status = pytest.main([*options, f"--benchmark-json={name}/out.json", str(file)], [Plugin()])
     if status or not found:
         raise RuntimeError("pytest-benchmark found nothing")
@@ -162,7 +167,7 @@ def _waits(file: Path) -> "array[int]":
 
 STOPWATCHES: dict[str, tuple[str, Callable[[float], Said]]] = {
     "rooflint_measure": ("rooflint_measure", ours),
-    "same, samples of 1 ms": ("rooflint_measure", lambda length_s: ours(length_s, SHORT)),
+    "same, samples of 20 ms": ("rooflint_measure", lambda length_s: ours(length_s, LONG)),
     "torch.utils.benchmark": ("torch", torch_benchmark),
     "pytest-benchmark": ("pytest_benchmark", pytest_benchmark),
     "pyperf": ("pyperf", pyperf),
@@ -173,7 +178,7 @@ def timed(stopwatch: Callable[[float], Said], length_s: float) -> Said:
     """What it said, with the seconds that it took; imports are not counted, processes that it starts are."""
     began = time.perf_counter()
     said = stopwatch(length_s)
-    return Said(said.samples_s, said.waited_s, said.reported_s, time.perf_counter() - began)
+    return replace(said, spent_s=time.perf_counter() - began)
 
 
 def rows(length_s: float, rounds: int) -> Iterator[tuple[str, list[Said]]]:
@@ -191,6 +196,8 @@ def rows(length_s: float, rounds: int) -> Iterator[tuple[str, list[Said]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--spin", type=int, default=0, metavar="N", help="processes that keep the cores busy")
+    parser.add_argument("--length-us", type=float, action="append", help="of the wait; 20 and 1000 by default")
     parser.add_argument("--without", action="append", default=[], choices=list(STOPWATCHES), help="such as pyperf")
     options = parser.parse_args()
     for name in options.without:
@@ -198,16 +205,47 @@ def main() -> None:
     for name, (module, _) in STOPWATCHES.items():
         if not importlib.util.find_spec(module):
             print(f"{name}: not installed")
-    for length_s in LENGTHS_S:
-        print(f"\nwait of {length_s * 1e6:g} us, load {os.getloadavg()[0]:.1f}")
+    with spinning(options.spin):
+        report([1e-6 * length for length in options.length_us or ()] or LENGTHS_S, options.rounds)
+
+
+SPIN_S = 180
+"""A spinning process ends by itself after so long. [s]"""
+SPIN = f"import time\nend = time.monotonic() + {SPIN_S}\nwhile time.monotonic() < end: pass"
+
+
+@contextlib.contextmanager
+def spinning(processes: int) -> Iterator[None]:
+    """So many processes that want a core all the time."""
+    busy = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for one in busy:
+            one.terminate()
+            one.wait()
+
+
+def runnable() -> str:
+    """Processes that run or want to, now; the load average follows minutes later."""
+    file = Path("/proc/loadavg")
+    return file.read_text(encoding="utf-8").split()[3].partition("/")[0] if file.exists() else "unknown"
+
+
+def report(lengths_s: Sequence[float], rounds: int) -> None:
+    """Print what each stopwatch says of waits of these lengths. [s]"""
+    for length_s in lengths_s:
+        print(f"\nwait of {length_s * 1e6:g} us, load {os.getloadavg()[0]:.1f}, {runnable()} runnable")
         own_s = 0.0
-        for name, said in rows(length_s, options.rounds):
+        for name, said in rows(length_s, rounds):
             spent_s = median(one.spent_s for one in said)
             own_s = own_s or spent_s
             bias = ", ".join(f"{100 * one.bias:+.3f}" for one in said)
             off = ", ".join(f"{100 * (one.reported_s / length_s - 1):+.3f}" for one in said)
             print(
-                f"{name:22} adds {bias} %; reports {off} %; {spent_s:.2f} s, {spent_s / own_s:.2f} × ours", flush=True
+                f"{name:22} adds {bias} %; reports {off} %; {spent_s:.2f} s, {spent_s / own_s:.2f} × ours",
+                f"({said[-1].note})" if said[-1].note else "",
+                flush=True,
             )
 
 

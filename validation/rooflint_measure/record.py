@@ -202,7 +202,7 @@ STOLEN_SHARE = 0.01
 QUEUED_SHARE = 0.05
 """A sample is disturbed if its threads waited for a core longer than this; waking a thread takes part of it. [1]"""
 
-STOLEN, QUEUED = "stolen", "queued"
+STOLEN, QUEUED, PREEMPTED = "stolen", "queued", "preempted"
 
 
 class Samples(Frozen):
@@ -212,20 +212,25 @@ class Samples(Frozen):
     """Of one call. [s]"""
     calls: PositiveInt
     """Calls in a row that make a sample."""
+    sample_s: PositiveFloat | None = None
+    """Length that samples were given, by the plan or for the load of the machine; None where it was not noted. [s]"""
     warm_up_s: tuple[PositiveFloat, ...] = ()
     """Samples before the machine was warm; no figure uses them. [s]"""
     stolen_s: tuple[float, ...] | None = None
     """CPU time that the hypervisor gave to others during each sample, of all CPUs; None where it is not counted. [s]"""
     queued_s: tuple[float, ...] | None = None
     """Time that threads of ours were ready and had no core, of all threads; None where it is not counted. [s]"""
+    preempted: tuple[int, ...] | None = None
+    """How often the thread that timed each sample lost its core to another; None where it is not counted."""
     throttled: dict[int, tuple[str, ...]] = {}
     """Reasons for which the device held its clock back, by number of the sample."""
 
     @model_validator(mode="after")
     def _columns_fit(self) -> "Samples":
-        for name, column in (("stolen", self.stolen_s), ("queued", self.queued_s)):
+        columns = (("stolen", self.stolen_s), ("queued", self.queued_s), ("preempted", self.preempted))
+        for name, column in columns:
             if column is not None and len(column) != len(self.seconds):
-                raise ValueError(f"want a {name} time for each of {len(self.seconds)} samples, found {len(column)}")
+                raise ValueError(f"want a {name} value for each of {len(self.seconds)} samples, found {len(column)}")
         if wrong := [number for number in self.throttled if not 0 <= number < len(self.seconds)]:
             raise ValueError(f"want throttled samples among {len(self.seconds)}, found number {wrong[0]}")
         return self
@@ -236,11 +241,16 @@ class Samples(Frozen):
         return tuple(number for number in range(len(self.seconds)) if self.disturbance(number))
 
     def disturbance(self, number: int) -> tuple[str, ...]:
-        """What disturbed one sample: reasons of a clock that was held back, `stolen`, `queued`."""
+        """What disturbed one sample: reasons of a clock that was held back, `stolen`, `queued`.
+
+        `preempted` where it is not known how long its threads waited for a core, only how often the one that timed did.
+        """
         took_s = self.seconds[number] * self.calls
         stolen = self.stolen_s is not None and self.stolen_s[number] > STOLEN_SHARE * took_s
         queued = self.queued_s is not None and self.queued_s[number] > QUEUED_SHARE * took_s
-        return (*self.throttled.get(number, ()), *((STOLEN,) if stolen else ()), *((QUEUED,) if queued else ()))
+        lost = self.queued_s is None and self.preempted is not None and self.preempted[number] > 0
+        found = ((STOLEN, stolen), (QUEUED, queued), (PREEMPTED, lost))
+        return (*self.throttled.get(number, ()), *(reason for reason, holds in found if holds))
 
     @property
     def quiet_s(self) -> tuple[float, ...]:

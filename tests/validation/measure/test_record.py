@@ -77,11 +77,19 @@ def test_a_sample_is_disturbed_beyond_a_share_of_its_whole_time():
     assert samples.quiet_s == (1, 1)
 
 
+def test_a_lost_core_disturbs_a_sample_where_nothing_says_for_how_long():
+    samples = Samples(seconds=(1, 1, 1), calls=1, preempted=(0, 1, 3))
+    assert samples.disturbed == (1, 2)
+    assert samples.disturbance(2) == ("preempted",)
+    assert Samples(seconds=(1, 1, 1), calls=1, preempted=(0, 1, 3), queued_s=(0, 0.01, 0.1)).disturbed == (2,)
+
+
 @pytest.mark.parametrize(
     ("columns", "complaint"),
     [
-        ({"stolen_s": (0.0,)}, "want a stolen time for each of 2 samples, found 1"),
-        ({"queued_s": (0.0,) * 3}, "want a queued time for each of 2 samples, found 3"),
+        ({"stolen_s": (0.0,)}, "want a stolen value for each of 2 samples, found 1"),
+        ({"queued_s": (0.0,) * 3}, "want a queued value for each of 2 samples, found 3"),
+        ({"preempted": (0,)}, "want a preempted value for each of 2 samples, found 1"),
         ({"throttled": {2: ("heat",)}}, "want throttled samples among 2, found number 2"),
         ({"throttled": {-1: ("heat",)}}, "found number -1"),
     ],

@@ -1,13 +1,15 @@
 """The loop around stopwatches, and one measurement with its conditions and energy."""
 
 import time
+from itertools import count
 
 import pytest
 
 from rooflint.base.errors import RooflintError
 from rooflint_measure.record import Energy, Gemm, Unavailable, Wait
-from rooflint_measure.sensors.host import Disturbance
-from rooflint_measure.stopwatches.clocks import EventClock
+from rooflint_measure.sensors.host import Disturbance, Watch
+from rooflint_measure.stopwatches import timing
+from rooflint_measure.stopwatches.clocks import EventClock, HostClock
 from rooflint_measure.stopwatches.timing import (
     STATES,
     BusyWait,
@@ -31,7 +33,7 @@ class FakeClock:
         return cost * calls
 
 
-class FakeWatch:
+class FakeWatch(Watch):
     """Says in turn what it was given."""
 
     def __init__(self, *answers):
@@ -87,6 +89,92 @@ def test_a_slow_call_ends_at_the_limit_but_not_before_the_least():
     (samples,) = take_in_turn([print], clock=FakeClock(0.05), plan=Plan(0.02, 50, 0.05, 0.0, 5))
     assert len(samples.seconds) == 5
 
+
+# ---- samples as short as the load asks for
+
+
+class SharedCore(HostClock):
+    """A call takes 20 us; a sample of more than `slice_s` loses the core, and gets it back 10 ms later."""
+
+    def __init__(self, slice_s):
+        self.slice_s, self.switches = slice_s, 0
+
+    def seconds(self, call, calls):
+        took_s = 20e-6 * calls
+        lost = took_s > self.slice_s
+        self.switches += lost
+        return took_s + 0.01 * lost
+
+
+def taken(monkeypatch, clock, plan=None, switches=True):
+    monkeypatch.setattr(timing, "involuntary_switches", lambda: clock.switches if switches else None)
+    monkeypatch.setattr(timing, "shortest_s", lambda: 1e-4)
+    (samples,) = take_in_turn([print], clock=clock, plan=plan)
+    return samples
+
+
+def test_on_a_shared_core_samples_are_halved_until_they_fit_into_a_slice(monkeypatch):
+    # 20 ms, 10, 5, 2.5: below 3 ms; 2.5 ms / 20 us = 125 calls; 25 samples × 20 ms / 2.5 ms = 200
+    samples = taken(monkeypatch, SharedCore(3e-3))
+    assert (samples.sample_s, samples.calls, len(samples.seconds)) == (0.0025, 125, 200)
+    assert set(samples.preempted) == {0}
+    assert samples.best_s == pytest.approx(20e-6, rel=1e-12)
+
+
+def test_samples_are_not_shorter_than_the_clock_can_tell_and_say_that_they_were_disturbed(monkeypatch):
+    # half of 156 us would be below 100 us: 8 calls of 20 us, which are still longer than the slice
+    samples = taken(monkeypatch, SharedCore(30e-6))
+    assert (samples.sample_s, samples.calls) == (0.02 / 128, 8)
+    assert len(samples.seconds) == 25 * timing.MOST_TIMES
+    assert samples.disturbed == tuple(range(len(samples.seconds)))
+
+
+def test_on_a_quiet_machine_samples_take_20_ms(monkeypatch):
+    samples = taken(monkeypatch, SharedCore(1.0))
+    assert (samples.sample_s, len(samples.seconds)) == (0.02, 25)
+    assert samples.calls * 20e-6 >= 0.02
+
+
+def test_where_switches_are_not_counted_samples_take_20_ms_and_nothing_is_said_of_them(monkeypatch):
+    samples = taken(monkeypatch, SharedCore(3e-3), switches=False)
+    assert (samples.sample_s, len(samples.seconds), samples.preempted) == (0.02, 25, None)
+
+
+def test_a_length_that_the_plan_gives_is_kept(monkeypatch):
+    samples = taken(monkeypatch, SharedCore(3e-3), Plan(sample_s=0.005, samples=6))
+    assert (samples.sample_s, len(samples.seconds)) == (0.005, 6)
+    assert samples.preempted == (1,) * 6
+
+
+def test_a_call_that_is_longer_than_a_slice_makes_a_sample_alone(monkeypatch):
+    clock = SharedCore(1e-6)
+    clock.seconds = lambda call, calls: (setattr(clock, "switches", clock.switches + 1), 0.05 * calls)[1]
+    samples = taken(monkeypatch, clock)
+    assert (samples.calls, len(samples.seconds)) == (1, 25)
+    assert samples.preempted == (1,) * 25
+
+
+def test_samples_of_a_device_do_not_depend_on_the_load_of_the_host(monkeypatch):
+    monkeypatch.setattr(timing, "involuntary_switches", count().__next__)
+    (samples,) = take_in_turn([print], clock=FakeClock(1e-4))
+    assert (samples.sample_s, len(samples.seconds)) == (0.02, 25)
+
+
+def test_a_watch_is_told_how_many_samples_follow(monkeypatch):
+    told = []
+
+    class Told(Watch):
+        def expect(self, samples):
+            told.append(samples)
+
+    clock = SharedCore(3e-3)
+    monkeypatch.setattr(timing, "involuntary_switches", lambda: clock.switches)
+    monkeypatch.setattr(timing, "shortest_s", lambda: 1e-4)
+    take_in_turn([print, repr], clock=clock, watch=Told())
+    assert told == [400]  # 200 of each
+
+
+# ---- one measurement
 
 LOOSE_PLAN = Plan(sample_s=0.02, samples=8, warm_up_s=0.02, limit_s=100.0)
 PRODUCT = Gemm(precision="fp32", library="mkl", m=10, n=10, k=10)

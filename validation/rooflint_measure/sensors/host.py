@@ -4,12 +4,18 @@ A `HostWatch` reads the counters before and after a sample and says what disturb
 """
 
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from rooflint_measure.identity import ROOT, cpu_folder, online_cpus, read_int, read_text
 from rooflint_measure.record import Unavailable
+
+if sys.platform == "linux":  # elsewhere threads are not counted apart
+    import resource
+else:
+    resource = None
 
 # ---- CPUs and shares that this process may use
 
@@ -130,6 +136,14 @@ def queued_s(root: Path = ROOT) -> float | None:
     return sum(waits_ns) / 1e9 if waits_ns else None
 
 
+def involuntary_switches() -> int | None:
+    """How often this thread lost its core to another one, since it began; None where it is not counted: not on Linux.
+
+    getrusage(2), RUSAGE_THREAD, `ru_nivcsw`.
+    """
+    return None if resource is None else resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
+
+
 def stolen_s(cpus: Collection[int] | None = None, root: Path = ROOT) -> float | None:
     """CPU time that a hypervisor gave to other guests, since the system started; None where it does not count. [s]
 
@@ -160,6 +174,9 @@ class Disturbance(NamedTuple):
 
 class Watch:
     """Sees nothing that disturbs a sample, and reports all of it as unknown; other watches see more."""
+
+    def expect(self, samples: int) -> None:
+        """So many samples follow."""
 
     def start(self) -> None:
         """A sample begins."""

@@ -4,28 +4,34 @@
 `measured_wait` checks it all by a busy-wait of known length.
 """
 
+import math
 import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from rooflint.base.errors import RooflintError
 from rooflint_measure.record import Energy, Measurement, Reference, Samples, State, Subject, Unavailable, Wait
-from rooflint_measure.sensors.host import Disturbance, Watch
+from rooflint_measure.sensors.host import Disturbance, Watch, involuntary_switches
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.sensors.power import PowerSource
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, HostClock
+from rooflint_measure.stopwatches.length import LONGEST_S, SampleLength, shortest_s
+
+N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True)
 class Plan:
     """How long to measure."""
 
-    sample_s: float = 0.02
-    """A sample takes at least this long, so that the clock's own step is nothing."""
+    sample_s: float | None = None
+    """A sample takes at least this long. None: 20 ms, and on the host's clock as much less as the load asks for. [s]"""
     samples: int = 25
+    """Of 20 ms; up to `MOST_TIMES` as many where they are shorter."""
     warm_up_s: float = 0.3
     """Before the first sample that counts: caches, pages, clocks."""
     limit_s: float = 20.0
@@ -35,6 +41,8 @@ class Plan:
 
 LEAST_S = 1e-9
 """A clock that has not moved counts as this much. [s]"""
+MOST_TIMES = 32
+"""Short samples are up to so many times as many as long ones, so that some of them are undisturbed."""
 
 
 @dataclass
@@ -43,26 +51,37 @@ class Column:
 
     seconds: list[float] = field(default_factory=list)
     disturbances: list[Disturbance] = field(default_factory=list)
+    preempted: list[int | None] = field(default_factory=list)
 
     def take(self, sample_s: Callable[[], float], watch: Watch) -> None:
         """One more sample, the time of one call, while a watch looks on."""
         watch.start()
+        before = involuntary_switches()
         self.seconds.append(sample_s())
+        self.preempted.append(_since(before))
         self.disturbances.append(watch.stop())
 
-    def samples(self, calls: int, warm_up_s: Iterable[float] = ()) -> Samples:
+    def samples(self, calls: int, warm_up_s: Iterable[float] = (), sample_s: float | None = None) -> Samples:
         """All of them; what the watch does not know of every sample is left unknown."""
         return Samples(
             seconds=tuple(self.seconds),
             calls=calls,
+            sample_s=sample_s,
             warm_up_s=tuple(warm_up_s),
+            preempted=_known(self.preempted),
             stolen_s=_known([one.stolen_s for one in self.disturbances]),
             queued_s=_known([one.queued_s for one in self.disturbances]),
             throttled={number: one.reasons for number, one in enumerate(self.disturbances) if one.reasons},
         )
 
 
-def _known(values: list[float | None]) -> tuple[float, ...] | None:
+def _since(before: int | None) -> int | None:
+    """How often this thread has lost its core since then; None where that is not counted."""
+    now = None if before is None else involuntary_switches()
+    return None if before is None or now is None else now - before
+
+
+def _known(values: list[N | None]) -> tuple[N, ...] | None:
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else None
 
@@ -71,21 +90,32 @@ def _known(values: list[float | None]) -> tuple[float, ...] | None:
 class _Timed:
     call: Call
     clock: Clock
+    length: SampleLength
     calls: int = 1
     warm_up_s: list[float] = field(default_factory=list)
     column: Column = field(default_factory=Column)
 
     def warm_up(self, plan: Plan) -> None:
-        """Double the calls until they fill a sample, and go on until the machine is warm."""
-        spent = 0.0
+        """More calls until they fill a sample, fewer where the load asks for it, and on until the machine is warm."""
+        spent_s = 0.0
         while True:
-            took = self._in_a_row_s()
-            self.warm_up_s.append(took / self.calls)
-            spent += took
-            if took < plan.sample_s:
-                self.calls = max(self.calls + 1, min(2 * self.calls, round(1.1 * plan.sample_s * self.calls / took)))
-            elif spent >= plan.warm_up_s:
+            before = involuntary_switches()
+            took_s = self._in_a_row_s()
+            switches = _since(before)
+            self.warm_up_s.append(took_s / self.calls)
+            spent_s += took_s
+            if self.filled_s < self.length.seconds:
+                wanted = round(1.1 * self.length.seconds / min(self.warm_up_s))
+                self.calls = max(self.calls + 1, min(2 * self.calls, wanted))
+            elif self.calls > 1 and self.length.halved(switches):
+                self.calls = max(1, math.ceil(self.length.seconds / min(self.warm_up_s)))
+            elif spent_s >= plan.warm_up_s and (self.calls == 1 or self.length.is_settled):
                 return
+
+    @property
+    def filled_s(self) -> float:
+        """What a sample takes when nothing disturbs it. [s]"""
+        return self.calls * min(self.warm_up_s)
 
     def seconds(self) -> float:
         """Time of one call. [s]"""
@@ -103,16 +133,33 @@ def take_in_turn(
     The order changes from round to round: 1 2 3, 3 2 1, 1 2 3 …
     """
     plan, watch, clock = plan or Plan(), watch or Watch(), clock or HostClock()
-    turns = [_Timed(call, clock) for call in calls]
+    turns = [_Timed(call, clock, _length(plan, clock)) for call in calls]
     for turn in turns:
         turn.warm_up(plan)
+    count = _count(plan, turns)
+    watch.expect(count * len(turns))
     began = time.perf_counter()
-    for number in range(plan.samples):
+    for number in range(count):
         if number >= plan.least and time.perf_counter() - began > plan.limit_s:
             break
         for turn in turns if number % 2 == 0 else reversed(turns):
             turn.column.take(turn.seconds, watch)
-    return [turn.column.samples(turn.calls, turn.warm_up_s) for turn in turns]
+    return [turn.column.samples(turn.calls, turn.warm_up_s, turn.length.seconds or None) for turn in turns]
+
+
+def _length(plan: Plan, clock: Clock) -> SampleLength:
+    """The length to begin with; only what runs on the host itself loses time to others on the host."""
+    if plan.sample_s is not None:
+        return SampleLength.fixed(plan.sample_s)
+    return SampleLength(LONGEST_S, shortest_s()) if isinstance(clock, HostClock) else SampleLength.fixed(LONGEST_S)
+
+
+def _count(plan: Plan, turns: Sequence[_Timed]) -> int:
+    """Samples of each call: as many as planned, more where the load made them short."""
+    if plan.sample_s is not None:
+        return plan.samples
+    longest_s = max(max(turn.length.seconds, turn.filled_s) for turn in turns)
+    return plan.samples * max(1, min(MOST_TIMES, int(LONGEST_S / longest_s)))
 
 
 # ---- One measurement from start to end
@@ -148,7 +195,7 @@ def measure(
     plan, clock = plan or Plan(), clock or HostClock()
     meter, idle_w = _idle(observer, energy_s)
     calls = [call, reference[1]] if reference else [call]
-    before, watch = observer.state(), _StateWatch(observer, plan, len(calls), _occupation(call, clock))
+    before, watch = observer.state(), _StateWatch(observer, plan, _occupation(call, clock))
     samples, *others = take_in_turn(calls, clock=clock, plan=plan, watch=watch)
     conditions = observer.conditions(before, observer.state(), tuple(watch.states))
     energy = _energy(meter, _run(call, clock, energy_s), idle_w)
@@ -211,13 +258,16 @@ def _occupation(call: Call, clock: Clock) -> Callable[[], None]:
 class _StateWatch(Watch):
     """A watch that also reads the state of the machine a few times, between samples and never inside of one."""
 
-    def __init__(self, observer: Observer, plan: Plan, columns: int, occupy: Callable[[], None]) -> None:
+    def __init__(self, observer: Observer, plan: Plan, occupy: Callable[[], None]) -> None:
         self._observer, self._watch, self._occupy = observer, observer.watch(), occupy
-        self._every = plan.samples * columns / (STATES + 1)
+        self._every = plan.samples / (STATES + 1)
         self._every_s = plan.limit_s / (STATES + 1)
         self._stopped = 0
         self._began_s: float | None = None
         self.states: list[State] = []
+
+    def expect(self, samples: int) -> None:
+        self._every = samples / (STATES + 1)
 
     def start(self) -> None:
         self._began_s = time.perf_counter() if self._began_s is None else self._began_s
