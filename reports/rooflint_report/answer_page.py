@@ -218,13 +218,15 @@ def _curves(section: Curves) -> Mapping[str, Any]:
     x = Scale(section.x_label, section.x_unit, linear=section.linear)
     y = Scale(section.y_label, section.y_unit, linear=section.linear)
     letters = _letters(len(section.curves))
-    lines, marks = [], []
+    lines, groups = [], []
     for number, (curve, letter) in enumerate(zip(section.curves, letters, strict=True)):
         places = sorted(zip(curve.x, curve.y, strict=True))
         alone = len(places) == 1  # named beside its mark
         lines.append(Line(curve.name, letter, places[-1:] * (not alone) if not curve.joined else places, curve.name))
         label = curve.name if alone and not curve.joined else ""
-        marks += [Mark(a, b, number, f"{curve.name}: {x.text(a)}, {y.text(b)}", label) for a, b in places]
+        groups.append([Mark(a, b, number, f"{curve.name}: {x.text(a)}, {y.text(b)}", label) for a, b in places])
+    first_on_top = not section.listed
+    marks = [mark for group in (reversed(groups) if first_on_top else groups) for mark in group]
     return {
         "charts": drawings(lines, marks, x, y),
         "named": True,

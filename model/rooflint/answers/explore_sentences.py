@@ -26,7 +26,8 @@ def insights(found: Exploration) -> Iterator[str]:
     """What the base waits for, what each fact buys, where the bound turns, and how many variants are better."""
     yield _waits(found)
     for place, one in enumerate(found.sensitivities):
-        yield _buys(found, one, most=not place)
+        if one.axis.parameter.name != PRICE or "cost" in one.elasticities:
+            yield _buys(found, one, most=not place)
         if len(one.turns) > 1:
             yield _turns(one)
     yield from _of_set(found)

@@ -93,6 +93,9 @@ def _uncoloured(text: str) -> str:
 
 # ---- drawings, each on axes of its own
 
+MANY = 1000
+"""More than the curves of a drawing, of which the first is on top where its figures stand elsewhere."""
+
 WIDE, HIGH = 8.0, 5.0
 """Of one drawing. [inch]"""
 
@@ -128,9 +131,10 @@ def _figure(drawings: int) -> tuple[Any, AbstractContextManager[None]]:
 
 
 def _curves(axes: Any, section: Curves) -> None:
-    for curve in section.curves:
+    for number, curve in enumerate(section.curves):
         draw_line = axes.plot if section.linear else axes.loglog
-        draw_line(curve.x, curve.y, marker="o", linestyle="-" if curve.joined else "", label=curve.name)
+        line, layer = "-" if curve.joined else "", 2 if section.listed else 2 - number / MANY
+        draw_line(curve.x, curve.y, marker="o", linestyle=line, label=curve.name, zorder=layer)
     axes.set_xlabel(_label(section.x_label, section.x_unit))
     axes.set_ylabel(_label(section.y_label, section.y_unit))
     axes.grid(visible=True, which="both", alpha=0.3)

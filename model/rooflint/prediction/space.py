@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.units import DIMENSIONLESS
+from rooflint.base.units import DIMENSIONLESS, format_number
 from rooflint.hardware.device import Hardware, Memory, UnsupportedError
 from rooflint.hardware.schema import FactKind, kind_of
 
@@ -57,7 +57,14 @@ class Parameter:
 
     def show(self, value: float) -> str:
         """A value for a reader: `3.352 TB/s`."""
+        if self.kind.shown:
+            return f"{format_number(value / self.kind.shown)} {self.kind.unit}"
         return self.kind.show(value)
+
+    def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values in as many digits as a fact has in its unit; whole numbers where it counts."""
+        unit = self.kind.shown or 1.0
+        return np.round(values) if self.kind.whole else significant(values / unit, DIGITS) * unit
 
     def facts(self, values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """The facts for some values, by path, of the same shape; whole numbers where they count."""
@@ -95,7 +102,7 @@ class Axis:
             return np.asarray(self.values[(shares * len(self.values)).astype(int)])
         if self.parameter.kind.whole:
             return np.asarray(np.floor(low + shares * (high - low + 1)))
-        return significant(low * (high / low) ** shares if self.geometric else low + shares * (high - low), DIGITS)
+        return self.parameter.rounded(low * (high / low) ** shares if self.geometric else low + shares * (high - low))
 
 
 @dataclass(frozen=True)
@@ -282,8 +289,7 @@ def axis(of: Parameter, text: str) -> Axis:
     geometric, steps = factors == {True}, _steps(of, ends[2:])
     low, high = values
     spaced = np.geomspace(low, high, steps) if geometric else np.linspace(low, high, steps)
-    rounded = np.round(spaced) if of.kind.whole else significant(spaced, DIGITS)
-    return Axis(of, np.unique(rounded), steady=True, geometric=geometric)
+    return Axis(of, np.unique(of.rounded(spaced)), steady=True, geometric=geometric)
 
 
 def _steps(of: Parameter, words: Sequence[str]) -> int:

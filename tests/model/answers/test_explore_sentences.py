@@ -92,6 +92,13 @@ def test_variants_that_are_left_out_are_counted_with_the_reason():
     assert [row[0] for row in section(nothing, "Pareto set").table.rows] == ["base"]
 
 
+def test_a_price_buys_nothing_and_only_a_cost_depends_on_it():
+    vary = {"price": "x0.5,x2", "memory.bandwidth": "x0.5,x1"}
+    assert "price" not in sentences(explore_answer(explored(vary, minimise="latency")), "Insights")
+    said = sentences(explore_answer(explored(vary, minimise="latency,cost")), "Insights")
+    assert "price: 1 % more changes cost by +1.00 %" in said
+
+
 def test_the_cost_says_what_it_is():
     said = sentences(explore_answer(explored(minimise="latency,cost", price="2 USD/h")), "Limitations")
     assert "cost: rent of 10⁶ inferences at 2 USD/h; as given" in said

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from rooflint.cost.schema import RENT
 from rooflint.hardware.registry import Registry
 from rooflint.prediction import space
 from rooflint.prediction.space import VaryError, axis, grid, latin_hypercube, parameter, significant
@@ -110,6 +111,17 @@ def test_factors_have_equal_ratios():
     # 132 × 2^(-1, -2/3, … 1) = 66, 83.2, 104.8, 132, 166.3, 209.5, 264
     assert values(GROUPS, "x0.5:x2") == [66, 83, 105, 132, 166, 210, 264]
     assert values(BANDWIDTH, "x0.5:x2:3") == pytest.approx([1.67616e12, 3.35232e12, 6.70464e12])
+
+
+def test_a_value_has_as_many_digits_as_a_fact_has_in_its_unit():
+    # half of 2.99 USD/h, which is no short number of USD/s
+    price = space.Parameter("price", RENT, 2.99 / 3600, {})
+    assert [price.show(value) for value in axis(price, "x0.5:x2:3").values] == [
+        "1.495 USD/h",
+        "2.99 USD/h",
+        "5.98 USD/h",
+    ]
+    assert axis(price, "x0.5:x2:3").values * 3600 == pytest.approx([1.495, 2.99, 5.98], rel=1e-15)
 
 
 def test_a_list_is_sorted_and_says_each_value_once():
