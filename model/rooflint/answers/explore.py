@@ -166,10 +166,10 @@ def _subtitle(found: Exploration) -> str:
     batches = ", ".join(map(str, dict.fromkeys(run.work.batch for run in runs)))
     computes = ", ".join(dict.fromkeys(run.setting.compute for run in runs))
     first = run_text(None, runs[0].setting).replace(runs[0].setting.compute, computes, 1)
-    basis = "roofline latency" if runs[0].setting.fidelity == ROOFLINE else "calibrated latency where available"
+    basis = "; roofline latency" if runs[0].setting.fidelity == ROOFLINE else ""
     means = f"; geometric means over {len(runs)} runs" if len(runs) > 1 else ""
     space = f"{counted(len(found.design.space), 'variant')} ({found.design.space.how})"
-    return f"{space}, batch {batches}, {first}; {basis}{means}"
+    return f"{space}, batch {batches}, {first}{basis}{means}"
 
 
 # ---- the record

@@ -111,6 +111,8 @@ def limitations(found: Exploration) -> Iterator[str]:
     for why, count in found.excluded.items():
         yield f"{count} of {counted(len(design.space), 'variant')} left out: {why}"
     yield from _misses(found)
+    if any(one.prediction.silicon for one in design.predictions):
+        yield "kernel times are fitted to GPUs that exist; how well they hold for others is not known"
     yield from caveats(design.predictions)
 
 

@@ -99,6 +99,12 @@ def test_a_price_buys_nothing_and_only_a_cost_depends_on_it():
     assert "price: 1 % more changes cost by +1.00 %" in said
 
 
+def test_kernel_times_of_devices_that_do_not_exist_are_doubted():
+    said = sentences(explore_answer(explored(fidelity="silicon")), "Limitations")
+    assert "kernel times are fitted to GPUs that exist; how well they hold for others is not known" in said
+    assert "fitted to GPUs" not in sentences(explore_answer(explored()), "Limitations")
+
+
 def test_the_cost_says_what_it_is():
     said = sentences(explore_answer(explored(minimise="latency,cost", price="2 USD/h")), "Limitations")
     assert "cost: rent of 10⁶ inferences at 2 USD/h; as given" in said
