@@ -6,12 +6,14 @@ deterministic: rows are picked by a hash, the solver starts from the committed c
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.shards import HERE, Workers, results
 from rooflint.base.strict_yaml import keys_at, with_value
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip
@@ -138,16 +140,25 @@ class Calibration:
         }
 
 
-def calibrate(fit: Fit, progress: Progress = lambda what: None) -> Calibration:
-    """Fit to all families, then without each, and score each fold on the family left out."""
-    whole = fitted(fit.steps, fit.start)
-    progress("fitted all families")
+def calibrate(fit: Fit, progress: Progress = lambda what: None, workers: Workers = HERE) -> Calibration:
+    """Fit to all families, and without each; score each fold on the family left out. Every fit is a shard of its own.
+
+    Raises NotInstalledError, and ClusterError where workers cannot be used.
+    """
+    shards = ["", *fit.starts]
     folds = {}
-    for family, start in fit.starts.items():
-        constants = fitted([step.without(family) for step in fit.steps], start)
-        folds[family] = Fold(constants, scores([one for one in fit.scored if one.family == family], constants))
-        progress(f"left out {family}")
-    return Calibration(whole, folds)
+    for family, fold in zip(shards, results(partial(fold_of, fit), shards, workers), strict=True):
+        folds[family] = fold
+        progress(f"left out {family}" if family else "fitted all families")
+    return Calibration(folds.pop("").constants, folds)
+
+
+def fold_of(fit: Fit, family: str) -> Fold:
+    """The fit without a family, scored on it; for an empty name, the fit to all families, without scores."""
+    if not family:
+        return Fold(fitted(fit.steps, fit.start), {})
+    constants = fitted([step.without(family) for step in fit.steps], fit.starts[family])
+    return Fold(constants, scores([one for one in fit.scored if one.family == family], constants))
 
 
 def fitted(steps: Sequence[Step], start: Constants) -> Constants:

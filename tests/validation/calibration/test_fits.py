@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.shards import Workers
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
@@ -127,6 +128,20 @@ def test_a_fold_starts_where_it_is_told():
     found = calibrate(Fit([Step("products", ["start_clocks"], [], {})], samples, START, {"ada": with_launch(7.0)}))
     assert found.constants == START
     assert found.folds["ada"].constants == with_launch(7.0)
+
+
+def test_folds_on_two_processes_are_those_of_one():
+    fit = Fit(
+        [Step("products", ["start_clocks"], [], {})],
+        [sample(1000.0), sample(4000.0, "hopper")],
+        START,
+        {"ada": with_launch(2000.0), "hopper": with_launch(7.0)},
+    )
+    done = []
+    found = calibrate(fit, done.append, Workers(2))
+    assert found == calibrate(fit)
+    assert found.scores["gemm", "ada", "all"][0].mape == pytest.approx(1)  # twice as long as measured
+    assert done == ["fitted all families", "left out ada", "left out hopper"]
 
 
 def test_scores_join_the_samples_of_a_subject_and_skip_empty_parts():

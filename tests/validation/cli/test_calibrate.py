@@ -189,7 +189,7 @@ def run_attention(monkeypatch, tmp_path):
         pair = Score(7, 0.236, -0.128), Score(7, 0.594, -0.574)
         found = Calibration(constants, {"ada": Fold(constants, {("prefill", "all"): pair})})
         monkeypatch.setattr(fits, "measured", lambda topics, *_: {topic: {} for topic in BESIDE_PRODUCTS})
-        monkeypatch.setattr(calibrate, "calibrate", lambda *_: found)
+        monkeypatch.setattr(calibrate, "calibrate", lambda *_, **__: found)
         monkeypatch.setattr(package, "data_folder", lambda: tmp_path)
         monkeypatch.setattr(package, "label", lambda: "aiconfigurator-core 0.12.9")
         return CliRunner().invoke(app, ["attention", *arguments, "--specs", str(tmp_path)], catch_exceptions=False)

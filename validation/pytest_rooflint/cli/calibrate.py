@@ -13,9 +13,10 @@ from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import configured, write_atomically
 from rooflint.base.precision import precision as precision_named
+from rooflint.base.shards import Workers
 from rooflint.base.units import percent
 from rooflint.cli import options
-from rooflint.cli.options import Golden, Specs
+from rooflint.cli.options import Dask, Golden, Jobs, Specs
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.device import KINDS, Hardware
 from rooflint.hardware.registry import Registry
@@ -147,7 +148,9 @@ def _published(known: Registry) -> dict[str, anchors.Benefit]:
 
 
 @app.command()
-def gemm(check: Check = False, data: Data = None, form: Form = "text", specs: Specs = None) -> None:
+def gemm(
+    check: Check = False, data: Data = None, form: Form = "text", specs: Specs = None, jobs: Jobs = 1, dask: Dask = ""
+) -> None:
     """Fit matrix products with and without each family, score each fold on its family, and write specs/silicon.yaml."""
     known = registry(specs)
     file = constants_file(known)
@@ -158,17 +161,20 @@ def gemm(check: Check = False, data: Data = None, form: Form = "text", specs: Sp
 
         rows = fits.measured(["gemm"], data or package.data_folder(), known, begin)
         fit = fits.gemm_fit(rows, file.constants, file.fitted("products"), file.fit().rows_per_family)
-        found = calibrate(fit, begin)
+        found = calibrate(fit, begin, Workers(jobs, dask))
     _finish(fit, found, file, ("left out", "regime"), form, check=check, save=data is None)
 
 
 @app.command()
-def attention(check: Check = False, data: Data = None, form: Form = "text", specs: Specs = None) -> None:
+def attention(
+    check: Check = False, data: Data = None, form: Form = "text", specs: Specs = None, jobs: Jobs = 1, dask: Dask = ""
+) -> None:
     """Fit streams, attention and FP8 in the same way, score all other topics, and write specs/silicon_ops.yaml."""
     known = registry(specs)
     file = constants_file(known)
     fit = fits.ops_fit(fits.measured(BESIDE_PRODUCTS, data or package.data_folder(), known), file)
-    _finish(fit, calibrate(fit), file, ("op", "left out", "part"), form, check=check, save=data is None)
+    found = calibrate(fit, workers=Workers(jobs, dask))
+    _finish(fit, found, file, ("op", "left out", "part"), form, check=check, save=data is None)
 
 
 @app.command()
@@ -177,11 +183,14 @@ def cores(
     golden: Golden = None,
     form: Form = "text",
     specs: Specs = None,
+    jobs: Jobs = 1,
+    dask: Dask = "",
 ) -> None:
     """Fit FP32 on CUDA cores to published tables in the same way, and write specs/silicon_cores.yaml."""
     known = registry(specs)
     fit = fits.cores_fit([folder.resolve() for folder in golden or configured("rooflint_golden")], known)
-    _finish(fit, calibrate(fit), constants_file(known), ("left out", "table"), form, check=check, save=True)
+    found = calibrate(fit, workers=Workers(jobs, dask))
+    _finish(fit, found, constants_file(known), ("left out", "table"), form, check=check, save=True)
 
 
 def score_table(found: Calibration, labels: tuple[str, ...]) -> Table:
