@@ -11,7 +11,7 @@ of a node are what was published for that node.
 """
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -251,12 +251,6 @@ class Coefficients:
         known(twin, "_read").update(known(self, "_read") | {(file, _shape(file)): (spec, {**own, **facts})})
         return twin
 
-    def through(self, change: Callable[[Facts], Facts]) -> "Coefficients":
-        """These coefficients, with the facts of each file that was read so far passed through a function."""
-        twin = Coefficients(self.registry)
-        known(twin, "_read").update({key: (spec, change(facts)) for key, (spec, facts) in known(self, "_read").items()})
-        return twin
-
     def process(self, node: str) -> Process:
         """The node of that name, `4 nm` or `4nm`. Raises UnknownCoefficientError or InputError."""
         name = "".join(node.split())
@@ -277,6 +271,18 @@ class Coefficients:
     def events(self, kind: str) -> Events:
         """Energies of control of processors of that kind, `gpu`. Raises UnknownCoefficientError or InputError."""
         return Events(kind, *self._read(self._file("events", kind), schema.EventsSpec))
+
+    @memoised
+    def idle_share(self, kind: str) -> Coefficient:
+        """Idle over rated power of processors of a kind, with a context where such were measured. [1]
+
+        Raises UnknownCoefficientError or InputError.
+        """
+        events = self.events(kind)
+        try:
+            return of_range(events.idle_share("context"))
+        except UnknownCoefficientError:
+            return of_range(events.idle_share())
 
     @memoised
     def launches(self) -> LaunchOverheads:

@@ -9,7 +9,7 @@ from rooflint.base.facts import Fact
 from rooflint.base.memo import memoised
 from rooflint.coefficients.library import Coefficients, Events
 from rooflint.coefficients.nodes import NodeEnergies
-from rooflint.coefficients.ranges import Coefficient, Range, UnknownCoefficientError, of_fact, of_range
+from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope
 from rooflint.hardware.device import ComputeUnit, Hardware, working_units
 from rooflint.hardware.registry import Registry
@@ -123,15 +123,8 @@ def idle_w(hardware: Hardware, coefficients: Coefficients) -> Coefficient:
     rated = power_limit(hardware)
     if rated is None:
         raise EnergyError(f"{hardware.id} has no rated power, so its idle power is not known")
-    share = of_range(_idle_share(coefficients.events(hardware.kind)))
+    share = coefficients.idle_share(hardware.kind)
     return share.times(of_fact(rated, "rated power"), f"{share.basis}, of {rated.display} rated power").as_estimate()
-
-
-def _idle_share(events: Events) -> Range:
-    try:
-        return events.idle_share("context")
-    except UnknownCoefficientError:
-        return events.idle_share()
 
 
 def power_limit(hardware: Hardware) -> Fact | None:

@@ -90,6 +90,10 @@ class Workload:
             raise WorkloadError(f"{name} has no ops")
         return cls(name, batch, **_columns(rows), fixed_batch=fixed_batch, flow=flow)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: the table, without what is kept beside it."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     def rows(self) -> Iterator[Op]:
         """The table, op by op: for files and readers. Arithmetic takes the columns."""
         quantities = (getattr(self, quantity).tolist() for quantity in QUANTITIES)

@@ -1,5 +1,6 @@
 """Footprint: what lives at once, by hand and against an obvious twin."""
 
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -458,3 +459,12 @@ def test_columns_as_floats_and_masks_say_what_the_rows_say():
     assert 0 < table.is_depthwise.sum() < table.is_product.sum()
     moved = [2 * (row.elements_in + row.elements_weight + row.elements_out) for row in rows]
     assert table.bytes_moved("fp16").tolist() == moved
+
+
+def test_a_table_is_pickled_without_what_is_kept_beside_it():
+    table = load_workload("torchvision/resnet18")
+    size = len(pickle.dumps(table))
+    _ = table.column("ops"), table.bytes_moved("fp16"), table.is_depthwise, table.gets_rows
+    assert len(pickle.dumps(table)) == size
+    assert pickle.loads(pickle.dumps(table)) == table
+    assert pickle.loads(pickle.dumps(table)).at_batch(8) == table.at_batch(8)

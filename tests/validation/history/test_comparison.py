@@ -134,6 +134,27 @@ def test_what_moved_is_what_predicting_everything_finds(acme, git, drawn):
             assert found.effects[0].alone.moves() == found.moves
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [("process/7nm.yaml", "int8: [0.07 pJ/op", "int8: [7 pJ/op"), (None, "pin_rate: [6.4", "pin_rate: [8")],
+)
+def test_the_only_change_does_what_it_does_alone_beside_another(acme, keep, path, old, new):
+    # where another change moves the same predictions, those of the first are predicted again for it alone
+    file, roots = keep(path) if path else X1, [(acme.root / "specs").resolve()]
+    acme.write(X2, acme.read(X1).replace("Acme X1", "Acme X2"))
+    shutil.copytree(acme.root / "specs", acme.root / "before")
+    found = []
+    for edit in ((file, old, new), (X1, "clock: [1000 MHz", "clock: [999 MHz")):
+        acme.edit(*edit)
+        with opened("before", roots, acme.root) as one, opened(None, roots, acme.root) as other:
+            found.append(compare(one, other))
+    only, beside = (next(one for one in each.effects if "clock" not in one.change.path) for each in found)
+    assert (len(found[0].effects), len(found[1].effects)) == (1, 2)
+    assert only.alone.moves() == beside.alone.moves() != []
+    assert [one.point for one in only.power] == [one.point for one in beside.power]
+    assert only.holders == beside.holders
+
+
 # ---- power
 
 

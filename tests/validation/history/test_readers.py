@@ -1,13 +1,12 @@
-"""Devices that look a coefficient up: every device that it moves, and few others."""
+"""Devices that read a file of coefficients: every device that it moves, and no others where that can be told."""
 
 import random
 
 import pytest
 
 from pytest_rooflint.history.comparison import Difference
-from pytest_rooflint.history.readers import every_kind, readers
+from pytest_rooflint.history.readers import readers
 from pytest_rooflint.history.side import Specs
-from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.prediction.ledger import record
@@ -23,45 +22,52 @@ def shipped():
     return Specs("the shipped specs", (PACKAGED,), Registry())
 
 
-def facts(side: Specs, name: str):
-    return side.energies.coefficients.facts(PACKAGED / name)
+def reading(side: Specs, *files: str) -> set[str]:
+    return set(readers(side, DEVICES, files))
 
 
-def reading(side: Specs, name: str, path: str) -> set[str]:
-    return set(readers(side, DEVICES, {facts(side, name)[path].place}))
-
-
-def test_no_places_have_no_readers(shipped):
-    assert list(readers(shipped, DEVICES, set())) == []
-
-
-def test_a_fact_that_no_prediction_uses_has_no_readers(shipped):
-    assert reading(shipped, "process/7nm.yaml", "readings.tpu.multiply.int32") == set()
+def test_no_files_have_no_readers(shipped):
+    assert reading(shipped) == set()
 
 
 def test_a_node_is_read_by_the_devices_made_in_it(shipped):
-    path = "readings.base.op.fp32"
     made = {name for name in DEVICES if shipped.devices[name].facts["process"].display == "12 nm"}
     assert made == {"nvidia/t4"}
-    assert reading(shipped, "process/12nm.yaml", path) == made
+    assert reading(shipped, "process/12nm.yaml") == made
+
+
+@pytest.mark.parametrize("node", ["7nm", "45nm"])
+def test_a_node_that_others_are_carried_over_from_is_read_by_all(shipped, node):
+    assert reading(shipped, f"process/{node}.yaml") == set(DEVICES)
+
+
+def test_a_node_for_which_events_are_printed_is_read_by_that_kind_of_processor(shipped):
+    events = shipped.energies.coefficients.events("cpu").spec.events
+    nodes = {one.node for event in events.values() for one in event.readings.values() if one.node}
+    others = nodes - {"7nm", "45nm"}
+    for node in others:
+        assert "intel/xeon-8490h" in reading(shipped, f"process/{node}.yaml")
 
 
 def test_events_are_read_by_their_kind_of_processor(shipped):
-    path = next(iter(facts(shipped, "events/gpu.yaml")))
     gpus = {name for name in DEVICES if shipped.devices[name].kind == "gpu"}
-    assert reading(shipped, "events/gpu.yaml", path) == gpus
+    assert 0 < len(gpus) < len(DEVICES)
+    assert reading(shipped, "events/gpu.yaml") == gpus
 
 
-def test_one_table_has_an_op_of_each_kind(shipped):
-    table = every_kind(shipped.works)
-    kinds = [op.kind for op in table.work.rows()]
-    assert len(kinds) == len(set(kinds))
-    assert set(kinds) == {op.kind for one in shipped.works for op in one.work.rows()}
+def test_a_memory_is_read_by_the_devices_that_have_it(shipped):
+    assert reading(shipped, "memory/hbm3.yaml") == {"nvidia/h100-sxm5-80gb"}
+    assert reading(shipped, "memory/hbm3.yaml", "process/12nm.yaml") == {"nvidia/h100-sxm5-80gb", "nvidia/t4"}
+
+
+@pytest.mark.parametrize("file", ["launches.yaml", "circuits.yaml"])
+def test_what_is_in_no_folder_is_read_by_all(shipped, file):
+    assert reading(shipped, file) == set(DEVICES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-def test_whatever_a_coefficient_moves_has_looked_it_up(shipped, seed):
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_a_coefficient_moves_reads_its_file(shipped, seed):
     coefficients = shipped.energies.coefficients
     random_ = random.Random(seed)
     file = random_.choice(coefficients.files(PACKAGED))
@@ -70,14 +76,4 @@ def test_whatever_a_coefficient_moves_has_looked_it_up(shipped, seed):
     devices = [shipped.devices[name] for name in DEVICES]
     old, new = record(devices, shipped.works, shipped.energies), record(devices, shipped.works, changed)
     moved = {one.device for one in Difference.of(old, new).moves()}
-    assert moved <= set(readers(shipped, DEVICES, {fact.place})), fact
-
-
-def test_a_read_coefficient_is_tracked_in_a_twin_alone(shipped):
-    coefficients = Coefficients(Registry())
-    file = PACKAGED / "launches.yaml"
-    own = coefficients.facts(file)
-    twin = coefficients.through(lambda facts: {path: fact.with_value(2 * fact.value) for path, fact in facts.items()})
-    path = next(iter(own))
-    assert twin.facts(file)[path].value == pytest.approx(2 * own[path].value)
-    assert coefficients.facts(file)[path].value == own[path].value
+    assert moved <= reading(shipped, file.relative_to(PACKAGED.resolve()).as_posix()), fact

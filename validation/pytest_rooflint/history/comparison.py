@@ -75,6 +75,11 @@ class Difference:
             new.values[[new.places[key] for key in keys]],
         )
 
+    def on(self, devices: Collection[str]) -> "Difference":
+        """The same of some devices."""
+        rows = [row for row, key in enumerate(self.keys) if key.device in devices]
+        return Difference(tuple(self.keys[row] for row in rows), self.old[rows], self.new[rows])
+
     @cached_property
     def moved(self) -> Flags:
         """Which predictions differ."""
@@ -287,6 +292,8 @@ def compare(old: Side, new: Side) -> Comparison:
         powers, powers_of((new.devices[name] for name in extent.devices), new.energies), old.points & new.points
     )
     trial = _Trial(old, new, before, set(difference.keys), powers)
+    if len(found) + sum(len(changes.changed_facts(file, old, new)) or 1 for file in files) == 1:
+        trial.alone = difference, power
     effects = [trial.of_change(change, holders) for change, holders in found.items()]
     moved = (name for name, rows in difference.devices.items() if difference.moved[rows].any())
     holders = tuple(sorted({*moved, *(one.point[0] for one in power)}))
@@ -307,13 +314,8 @@ class _Extent:
         """The extent of changes in devices and in files that any device may read."""
         common = sorted(set(old.devices) & set(new.devices))
         networks = frozenset(file.network for file in files if file.network)
-        shared = [file for file in files if not file.network]
-        if all(map(changes.changes_facts_alone, shared)):
-            facts = [one for file in shared for one, _ in changes.changed_facts(file, old, new)]
-            others = [name for name in common if name not in changed]
-            touched = sorted({*changed, *readers(old, others, {fact.place for fact in facts})})
-        else:
-            touched = common
+        shared = [file.name for file in files if not file.network]
+        touched = sorted({*changed, *readers(old, common, shared), *readers(new, common, shared)})
         return cls(touched, [name for name in common if name not in touched] if networks else [], networks)
 
     def predicted(self, side: Specs) -> Ledger:
@@ -342,6 +344,8 @@ class _Trial:
     keys: set[Key]
     """Keys of predictions that both sides have."""
     powers: Powers = field(repr=False)
+    alone: tuple[Difference, Sequence[PowerMove]] | None = None
+    """What moved, where one fact changed: it does all of that alone, and nothing is predicted again."""
     tried: int = 0
 
     def of_change(self, change: Change, holders: tuple[str, ...]) -> Effect:
@@ -382,6 +386,9 @@ class _Trial:
     def _effect(
         self, change: Change | FileChange, holders: tuple[str, ...], trial: AbstractContextManager[_State]
     ) -> Effect:
+        if self.alone and not (isinstance(change, FileChange) and change.network):
+            difference, power = self.alone
+            return Effect(change, holders, difference.on(holders), power=tuple(power))
         self.tried += len(holders)
         if self.tried > MOST_TRIALS:
             return Effect(change, holders, None, f"more than {MOST_TRIALS} devices would be predicted again")

@@ -1,35 +1,43 @@
-"""Devices whose predictions and powers look up a changed coefficient: the others need not be predicted again."""
+"""Devices that read a file of coefficients: the others need not be predicted again when it changes."""
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
 
 from pytest_rooflint.history.side import Specs
-from pytest_rooflint.suite.dependencies import Dependencies, tracked_facts
-from rooflint.base.facts import Place
-from rooflint.energy.model import Energies
-from rooflint.energy.power import survey
-from rooflint.prediction.ledger import Table, record
-from rooflint.workloads.workload import Workload
+from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.nodes import OLDER, PRINTED
+from rooflint.coefficients.ranges import UnknownCoefficientError
+from rooflint.hardware.device import Hardware
 
 
-def readers(side: Specs, devices: Sequence[str], places: Collection[Place]) -> Iterator[str]:
-    """Those of the devices that look up a fact at one of the places.
+def readers(side: Specs, devices: Sequence[str], files: Collection[str]) -> Iterator[str]:
+    """Those of the devices that may read one of the files, which are called as below their root: `process/12nm.yaml`.
 
-    What is looked up depends on the device, the precision and the kinds of ops, not on their sizes, so that one op of
-    each kind stands for all.
+    A memory is read by devices that have it and events by processors of their kind. A process node is read by devices
+    that are made in it; by all if other nodes are carried over from it, or by those whose events were printed for it.
+    Whatever is in no folder is read by all.
     """
-    works = [every_kind(side.works)] if places else []
-    for name in devices if places else ():
-        noted = Dependencies()
-        energies = Energies(side.energies.coefficients.through(partial(tracked_facts, dependencies=noted)))
-        record([side.devices[name]], works, energies)
-        for point in side.devices[name].points():
-            survey(point, energies)
-        if not noted.places.isdisjoint(places):
-            yield name
+    coefficients = side.energies.coefficients
+    read = [name.removesuffix(".yaml") for name in files]
+    for device in devices:
+        if any(_reads(side.devices[device], file, coefficients) for file in read):
+            yield device
 
 
-def every_kind(works: Sequence[Table]) -> Table:
-    """One table with an op of each kind of all tables, fused or not."""
-    ops = {op.kind: op for table in works if table.work for op in table.work.rows()}
-    return Table("every kind of op", 1, False, Workload.from_ops("every kind of op", ops.values()))
+def _reads(device: Hardware, file: str, coefficients: Coefficients) -> bool:
+    section, _, name = file.rpartition("/")
+    if section == "memory":
+        return name in device.memories
+    if section == "events":
+        return name == device.kind
+    if section == "process":
+        own = "".join(device.facts["process"].display.split()) if "process" in device.facts else ""
+        return name in (own, PRINTED, OLDER) or name in _nodes_of_events(device.kind, coefficients)
+    return True
+
+
+def _nodes_of_events(kind: str, coefficients: Coefficients) -> set[str | None]:
+    try:
+        events = coefficients.events(kind).spec.events
+    except UnknownCoefficientError:
+        return set()
+    return {reading.node for event in events.values() for reading in event.readings.values()}
