@@ -184,8 +184,9 @@ def timed(stopwatch: Callable[[float], Said], length_s: float) -> Said:
 def rows(length_s: float, rounds: int) -> Iterator[tuple[str, list[Said]]]:
     """Each stopwatch with what it said in every round, forward and backward."""
     able = {name: run for name, (module, run) in STOPWATCHES.items() if importlib.util.find_spec(module)}
-    for run in able.values():
-        run(1e-6)  # imports
+    for name, run in able.items():
+        if name != "pyperf":  # which measures in processes of its own
+            run(1e-6)  # imports
     said: dict[str, list[Said]] = {name: [] for name in able}
     for number in range(rounds):
         for name in list(able) if number % 2 == 0 else reversed(able):
