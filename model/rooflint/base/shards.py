@@ -4,7 +4,8 @@
     for rows in results(rows_of, shards, Workers(dask="tcp://scheduler:8786")): ...
 
 joblib runs them; there is no engine of our own. Results come in the order of the shards, so they do not depend on where
-a shard ran. A shard whose worker dies is run again by Dask; on cores it ends the run.
+a shard ran: one after the other, but for Ray all at the end. A shard whose worker dies is run again by Dask; on cores
+it ends the run.
 """
 
 import os
@@ -34,6 +35,8 @@ class Workers:
     """Processes on this machine; 0 is one a core."""
     dask: str = ""
     """Address of a Dask scheduler, `tcp://host:8786`, instead of this machine."""
+    ray: str = ""
+    """Address of a Ray cluster, `ray://host:10001` or `auto`, instead."""
 
     @property
     def count(self) -> int:
@@ -55,15 +58,15 @@ def results(function: Callable[[S], R], shards: Sequence[S], workers: Workers = 
 
     Raises ClusterError where workers cannot be reached or die, and what the function raises.
     """
-    if not workers.dask and (workers.count == 1 or len(shards) < 2):
+    if not (workers.dask or workers.ray) and (workers.count == 1 or len(shards) < 2):
         yield from map(function, shards)
         return
     from joblib import Parallel, delayed  # noqa: PLC0415  # slow to import, and one process does not need it
 
     with _backend(workers):
-        yield from Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(
-            delayed(function)(shard) for shard in shards
-        )
+        form = "list" if workers.ray else "generator"  # Ray's backend has no generator
+        calls = (delayed(function)(shard) for shard in shards)
+        yield from Parallel(return_as=form, batch_size=1, pre_dispatch="all")(calls)
 
 
 @contextmanager
@@ -73,6 +76,11 @@ def _backend(workers: Workers) -> Iterator[Any]:
 
     if workers.dask:
         with _client(workers.dask), parallel_config(backend="dask", wait_for_workers_timeout=WAIT_S):
+            yield
+        return
+    if workers.ray:
+        _join_ray(workers.ray)
+        with parallel_config(backend="ray"):
             yield
         return
     try:
@@ -103,3 +111,17 @@ def _client(address: str) -> Iterator[None]:
         raise ClusterError(f"{address}: the Dask scheduler has no workers") from error
     finally:
         client.close()
+
+
+def _join_ray(address: str) -> None:
+    """Connect to a Ray cluster and make its backend known to joblib. Raises ClusterError."""
+    try:
+        import ray  # noqa: PLC0415  # an extra
+        from ray.util.joblib import register_ray  # noqa: PLC0415
+    except ImportError:
+        raise ClusterError("a Ray cluster needs the package ray, here and on its workers") from None
+    try:
+        ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+    except (ConnectionError, ValueError) as error:
+        raise ClusterError(f"{address}: no Ray cluster answers") from error
+    register_ray()

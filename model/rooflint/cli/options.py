@@ -38,6 +38,7 @@ Fidelity = Annotated[
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; 0 is one per core.", min=0)]
 Dask = Annotated[str, typer.Option("--dask", help="Dask scheduler to run on instead, such as tcp://host:8786.")]
+Ray = Annotated[str, typer.Option("--ray", help="Ray cluster to run on instead: ray://host:10001, or auto.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; its suffix sets the format.")]
 Shape = Annotated[str, typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224.")]
 

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import sys
 from functools import partial
 
 import pytest
@@ -49,3 +50,16 @@ def test_an_address_where_no_scheduler_listens_is_a_sentence(monkeypatch):
     monkeypatch.setattr("rooflint.base.shards.WAIT_S", 1)
     with pytest.raises(ClusterError, match=r"^tcp://127\.0\.0\.1:9: no Dask scheduler answers$"):
         list(results(abs, [1, 2], Workers(dask="tcp://127.0.0.1:9")))
+
+
+@pytest.mark.parametrize(
+    ("missing", "workers", "sentence"),
+    [
+        ("dask.distributed", Workers(dask="tcp://here:1"), r"^a Dask cluster needs rooflint\[cluster\], here and on"),
+        ("ray", Workers(ray="auto"), r"^a Ray cluster needs the package ray, here and on its workers$"),
+    ],
+)
+def test_a_library_that_is_not_installed_is_named(monkeypatch, missing, workers, sentence):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ClusterError, match=sentence):
+        list(results(abs, [1, 2], workers))

@@ -16,7 +16,7 @@ from rooflint.base.precision import precision as precision_named
 from rooflint.base.shards import Workers
 from rooflint.base.units import percent
 from rooflint.cli import options
-from rooflint.cli.options import Dask, Golden, Jobs, Specs
+from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.device import KINDS, Hardware
 from rooflint.hardware.registry import Registry
@@ -149,7 +149,13 @@ def _published(known: Registry) -> dict[str, anchors.Benefit]:
 
 @app.command()
 def gemm(
-    check: Check = False, data: Data = None, form: Form = "text", specs: Specs = None, jobs: Jobs = 1, dask: Dask = ""
+    check: Check = False,
+    data: Data = None,
+    form: Form = "text",
+    specs: Specs = None,
+    jobs: Jobs = 1,
+    dask: Dask = "",
+    ray: Ray = "",
 ) -> None:
     """Fit matrix products with and without each family, score each fold on its family, and write specs/silicon.yaml."""
     known = registry(specs)
@@ -161,19 +167,25 @@ def gemm(
 
         rows = fits.measured(["gemm"], data or package.data_folder(), known, begin)
         fit = fits.gemm_fit(rows, file.constants, file.fitted("products"), file.fit().rows_per_family)
-        found = calibrate(fit, begin, Workers(jobs, dask))
+        found = calibrate(fit, begin, Workers(jobs, dask, ray))
     _finish(fit, found, file, ("left out", "regime"), form, check=check, save=data is None)
 
 
 @app.command()
 def attention(
-    check: Check = False, data: Data = None, form: Form = "text", specs: Specs = None, jobs: Jobs = 1, dask: Dask = ""
+    check: Check = False,
+    data: Data = None,
+    form: Form = "text",
+    specs: Specs = None,
+    jobs: Jobs = 1,
+    dask: Dask = "",
+    ray: Ray = "",
 ) -> None:
     """Fit streams, attention and FP8 in the same way, score all other topics, and write specs/silicon_ops.yaml."""
     known = registry(specs)
     file = constants_file(known)
     fit = fits.ops_fit(fits.measured(BESIDE_PRODUCTS, data or package.data_folder(), known), file)
-    found = calibrate(fit, workers=Workers(jobs, dask))
+    found = calibrate(fit, workers=Workers(jobs, dask, ray))
     _finish(fit, found, file, ("op", "left out", "part"), form, check=check, save=data is None)
 
 
@@ -185,11 +197,12 @@ def cores(
     specs: Specs = None,
     jobs: Jobs = 1,
     dask: Dask = "",
+    ray: Ray = "",
 ) -> None:
     """Fit FP32 on CUDA cores to published tables in the same way, and write specs/silicon_cores.yaml."""
     known = registry(specs)
     fit = fits.cores_fit([folder.resolve() for folder in golden or configured("rooflint_golden")], known)
-    found = calibrate(fit, workers=Workers(jobs, dask))
+    found = calibrate(fit, workers=Workers(jobs, dask, ray))
     _finish(fit, found, constants_file(known), ("left out", "table"), form, check=check, save=True)
 
 

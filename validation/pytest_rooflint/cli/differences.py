@@ -15,7 +15,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_atomically
 from rooflint.base.git import base_of
 from rooflint.base.shards import Workers
-from rooflint.cli.options import Dask, Jobs, Specs
+from rooflint.cli.options import Dask, Jobs, Ray, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
 from rooflint_report.differences import Delta
@@ -119,13 +119,14 @@ def ledger(
     specs: Specs = None,
     jobs: Jobs = 1,
     dask: Dask = "",
+    ray: Ray = "",
 ) -> None:
     """Write every prediction of the matrix: devices × networks × precisions × batches × fused or not."""
     if not output.name.endswith(ledgers.SUFFIXES):
         raise RooflintError(f"{output}: want a file that ends in {' or '.join(ledgers.SUFFIXES)}")
     with opened(revision, _roots(specs), Path.cwd()) as side:
         with progress.bar("devices", len({device for device, _ in side.points})) as advance:
-            found = side.ledger_by(Workers(jobs, dask), advance)
+            found = side.ledger_by(Workers(jobs, dask, ray), advance)
         for sentence in side.left_out:
             typer.echo(sentence, err=True)
     try:
