@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from rooflint.api.exploration import Exploration, explore
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, shown
 from rooflint.cli import options
 from rooflint.cli.options import batches_of
+from rooflint.hardware.variant_spec import place_of
 from rooflint.output.deliver import deliver
 from rooflint.prediction.space import EXAMPLE
 
@@ -57,8 +58,11 @@ def explore_command(
 ) -> None:
     """Explore variants of a device: the best of them for networks, and which fact buys most."""
     wanted = [_pair(text, "--save", "37=specs/hardware/acme/one.yaml") for text in save or ()]
+    for _, file in wanted:
+        place_of(Path(file))  # refuses it before anything is predicted
+    networks = [word.strip() for text in network for word in text.split(",") if word.strip()]
     found = explore(
-        base, _varied(vary), [word for text in network for word in text.split(",")],
+        base, _varied(vary), networks,
         minimise=minimise, maximise=maximise, require=require, precision=precision, batch=batches_of(batch, "--batch"),
         storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, price=price, samples=samples, seed=seed, at=at,
         specs=specs, announce=_announce,
@@ -90,6 +94,8 @@ def _announce(what: str) -> None:
 
 
 def _save(found: Exploration, variant: str, file: Path) -> None:
-    name = found.save(variant, file)
-    root = str(file)[: -len(f"/hardware/{name}.yaml")] or "."
-    typer.echo(f"{file}: variant {variant}, a hypothetical device; rooflint peaks {name} --specs {root}", err=True)
+    root, name = place_of(file)
+    found.save(variant, file)
+    typer.echo(
+        f"{file}: variant {variant}, a hypothetical device; rooflint peaks {name} --specs {shown(root)}", err=True
+    )

@@ -53,12 +53,7 @@ def save_variant(base: Hardware, values: Mapping[str, float], what: str, file: P
     Raises RooflintError for another place, and where the registry would refuse the file, which is then removed.
     """
     place = file.resolve()
-    if SECTION not in place.parts[:-1] or place.suffix != ".yaml":
-        raise RooflintError(f"{file}: want a file below a folder {SECTION}, such as specs/{SECTION}/acme/one.yaml")
-    if place.exists():
-        raise RooflintError(f"{file}: is there already; choose another name")
-    root = Path(*place.parts[: len(place.parts) - 1 - place.parts[::-1].index(SECTION)])
-    name = place.relative_to(root / SECTION).with_suffix("").as_posix()
+    root, name = place_of(file)
     write_atomically(place, spec_text(base, values, what))
     try:
         found = Registry.of([root, *roots]).get(name)
@@ -70,6 +65,17 @@ def save_variant(base: Hardware, values: Mapping[str, float], what: str, file: P
         place.unlink()
         raise RooflintError(f"{shown(place)}: {', '.join(wrong)} would be read as another value")
     return name
+
+
+def place_of(file: Path) -> tuple[Path, str]:
+    """The root of specs in which a new file stands, and its id there. Raises RooflintError for another place."""
+    place = file.resolve()
+    if SECTION not in place.parts[:-1] or place.suffix != ".yaml":
+        raise RooflintError(f"{file}: want a file below a folder {SECTION}, such as specs/{SECTION}/acme/one.yaml")
+    if place.exists():
+        raise RooflintError(f"{file}: is there already; choose another name")
+    root = Path(*place.parts[: len(place.parts) - 1 - place.parts[::-1].index(SECTION)])
+    return root, place.relative_to(root / SECTION).with_suffix("").as_posix()
 
 
 def spec_text(base: Hardware, values: Mapping[str, float], what: str) -> str:

@@ -5,6 +5,7 @@ docs/method-economics.md lists what is left out (people, networks, discounts, in
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -184,7 +185,7 @@ def tariff(device: str, tables: CostTables, text: str = "", place: Place | None 
     if text:
         kind = RENT if text.strip().endswith("/h") else PURCHASE
         try:
-            return Tariff(kind, kind.quantity(text).value, "as given", *around)
+            return Tariff(kind, kind.quantity(re.sub(r"(?<=[0-9.])(?=[A-Z])", " ", text)).value, "as given", *around)
         except ValueError as error:
             raise PriceError(f"price: {error}; a rent is in USD/h, a purchase in USD") from error
     try:

@@ -317,8 +317,9 @@ def _scaled(of: Parameter, match: Any) -> float:
     if match["unit"]:
         raise VaryError(f"{of.name}: a factor has no unit, found '{match[0].strip()}'")
     above, _, below = match["number"].partition("/")
-    factor = float(above) / float(below or 1)
-    value = factor * of.base
+    if below and not int(below):
+        raise VaryError(f"{of.name}: '{match[0].strip()}' divides by zero")
+    value = float(above) / int(below or 1) * of.base
     if of.kind.whole:
         value = float(round(value))
     if not of.kind.low <= value <= of.kind.high:

@@ -92,6 +92,8 @@ def test_a_drawing_is_written(tmp_path):
         (("--vary", "tdp=x1", "--vary", "tdp=x2", "-n", "resnet18"), "'tdp' stands twice"),
         (("--vary", "memory.bandwith=2:8TB/s", "-n", "resnet18"), "did you mean memory.bandwidth"),
         ((*ARGUMENTS, "--save", "latency"), "--save: want a pair such as 37=specs/hardware/acme/one.yaml"),
+        ((*ARGUMENTS, "--save", "latency=one.yaml"), "one.yaml: want a file below a folder hardware"),
+        (("--vary", "tdp=x1", "-n", ","), "want at least one fact to vary, one network"),
         ((*ARGUMENTS, "--batch", "none"), "--batch: want whole numbers with commas"),
         ((*ARGUMENTS, "--minimise", "speed"), "'speed': want latency"),
         ((*ARGUMENTS, "-p", "int3"), "unknown precision"),

@@ -244,6 +244,7 @@ def test_an_owned_device_pays_for_its_electricity():
     own = replace(found, electricity_usd_per_kwh=0.1, pue=1.0, years=4.0)
     seconds = 4 * 8766 * 3600
     assert own.usd_per_million(1500.0, 1e6, 36.0) == pytest.approx((1500 + 126.23) / seconds, rel=1e-4)
+    assert tariff("nvidia/t4", CostTables.of(REGISTRY), "1500USD").price == 1500
     assert own.says == "ownership over 4 years at full load of 10⁶ inferences at 1500 USD; as given"
 
 

@@ -127,7 +127,7 @@ def test_a_value_has_as_many_digits_as_a_fact_has_in_its_unit():
 def test_a_list_is_sorted_and_says_each_value_once():
     assert values(BANDWIDTH, "4,2,4,8 TB/s") == [2e12, 4e12, 8e12]
     assert values(BANDWIDTH, "900GB/s,2TB/s") == [0.9e12, 2e12]
-    assert values(GROUPS, "x1,x2") == [132, 264]
+    assert values(GROUPS, "x1,x2,x1/2") == [66, 132, 264]
     assert values(parameter(H100, "units.cuda_core.macs_per_clock.fp32"), "1/2,1,2MAC") == [0.5, 1, 2]
 
 
@@ -145,6 +145,8 @@ def test_steps_of_a_count_that_fall_together_are_one():
         ("x0.5:2TB/s", "want values or factors, and not both"),
         ("x1000", "x1000 of 3.352 TB/s is 3.352 PB/s, outside"),
         ("x2TB/s", "a factor has no unit"),
+        ("x1/0", "'x1/0' divides by zero"),
+        ("x0", "x0 of 3.352 TB/s is 0 B/s, outside"),
         ("0:8TB/s", "above zero"),
         ("2:8TB/s:1", "want at least 2 steps"),
         ("2:4:6:8TB/s", "want a range or a list"),
