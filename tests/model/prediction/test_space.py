@@ -42,7 +42,9 @@ def test_a_bandwidth_that_follows_from_the_bus_moves_the_rate_per_pin():
 
 
 def test_a_stated_bandwidth_moves_itself():
-    assert parameter(TPU, "memory.bandwidth").shares == {"memories.hbm2.bandwidth": 1.0}
+    stated = parameter(TPU, "memory.bandwidth")
+    assert (stated.name, stated.shares) == ("memory.bandwidth", {"memories.hbm2.bandwidth": 1.0})
+    assert stated.show(stated.base) == "1.2 TB/s"
     assert parameter(TPU, "memories.hbm2.bandwidth").shares == {"memories.hbm2.bandwidth": 1.0}
 
 
