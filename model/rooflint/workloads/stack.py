@@ -67,13 +67,13 @@ class Stack:
 
     @cached_property
     def _known_sums(self) -> dict[int, tuple[NDArray[Any], NDArray[np.float64]]]:
-        """Arrays that nobody writes to, by their id, and their sums."""
+        """Arrays that nobody writes to, by their id, which no other has while they are here, and their sums."""
         return {}
 
     def _kept_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """The same of an array that nobody writes to: it may be asked for again, of another device."""
         kept = self._known_sums.pop(id(values), None)
-        if kept is None or kept[0] is not values:
+        if kept is None:
             kept = values, self._sums(values, None)
             while len(self._known_sums) >= SUMS_KEPT:
                 self._known_sums.pop(next(iter(self._known_sums)))

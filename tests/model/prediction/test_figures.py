@@ -105,3 +105,13 @@ def test_what_a_device_lacks_is_said_of_each_table():
     found = predict_tables(device, stacks([NETWORKS[SMALL[0]]] * 2), ENERGIES, Setting("fp16"))
     assert np.isnan(found.values[QUANTITIES.index("energy_j")]).all()
     assert found.not_known == ("nvidia/t4: no process node is known, so no energy",) * 2
+
+
+def test_tables_are_predicted_as_they_are_whatever_the_setting_fuses():
+    table, t4 = NETWORKS[SMALL[0]], REGISTRY.get("nvidia/t4")
+    fusing, unfusing = (
+        predict_tables(t4, [stacked([table])], ENERGIES, Setting("fp16", fuse=fuse)) for fuse in (True, False)
+    )
+    assert np.array_equal(fusing.values, unfusing.values)
+    fused = predict_tables(t4, [stacked([table.fused()])], ENERGIES, Setting("fp16", fuse=True))
+    assert fused.values[0, 0] == predict(t4, table, ENERGIES, Setting("fp16", fuse=True)).latency_s
