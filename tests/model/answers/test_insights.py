@@ -3,11 +3,10 @@
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from rooflint.answers.insights import METRICS, _many, caveats, explain, insights
-from rooflint.base.units import JOULES, SECONDS, format_quantity, percent
+from rooflint.base.units import JOULES, SECONDS, format_quantity
 from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
@@ -113,46 +112,6 @@ def test_silicon_that_decides_is_told_with_who_would_win_by_the_roofline(compari
     value = shown(found.at_roofline.winner("latency").prediction, "latency")
     told = f"calibration decides latency: at the roofline a100-sxm4-80gb wins ({value}; --fidelity roofline)"
     assert told in insights(found)
-
-
-def test_what_is_not_calibrated_is_told_with_its_share(comparison):
-    found = comparison("nvidia/h100-sxm5-80gb", fidelity="silicon", compute="fp16")
-    times = found.able[0].prediction.times
-    share = times.kernel_s[times.kernel_models != "product"].sum() / times.latency_s
-    (first, second) = caveats(found.contenders)
-    assert first.startswith(f"h100-sxm5-80gb: {100 * share:.3g} % of its latency is not calibrated (convolution takes ")
-    assert second == "h100-sxm5-80gb: kernel times are calibrated in bf16; in fp16 they use the same constants"
-
-
-COUNTED = (
-    "t4: operations are counted as in a direct convolution: Winograd needs 2.25 to 4 times fewer, so the attained rate "
-    "may exceed the peak, and the energy is too high"
-)
-
-
-def test_winograd_is_told_with_what_it_does_to_counted_operations(comparison):
-    measured = comparison("nvidia/t4", fidelity="silicon", compute="fp32")
-    assert COUNTED in caveats(measured.contenders)
-    times = measured.able[0].prediction.times
-    square = [window[:3] == (3, 3, 1) for window in times.run.windows]
-    share = times.kernel_s[(times.kernel_models != "product") & ~np.array(square)].sum() / times.latency_s
-    assert caveats(measured.contenders)[0].startswith(f"t4: {100 * share:.3g} % of its latency is not calibrated (")
-
-
-def test_winograd_on_a_gpu_without_measured_convolutions_is_told(comparison):
-    told = caveats(comparison("nvidia/l40s", fidelity="silicon", compute="fp32", batch=32).contenders)
-    assert "l40s: Winograd was not measured on nvidia/ada-ad102: its error is not known" in told
-
-
-def test_an_old_op_table_is_told_to_be_timed_without_winograd():
-    older = replace(RESNET, windows=())
-    found = compare([REGISTRY.get("nvidia/t4")], older, ENERGIES, Setting("fp32", fidelity="silicon"))
-    told = caveats(found.contenders)
-    assert told[-1] == (
-        "t4: the op table has no window for 20 convolutions, so they are timed without Winograd; "
-        "capture the network again"
-    )
-    assert COUNTED not in told
 
 
 # ---- explanations: why two devices differ
@@ -345,17 +304,6 @@ def test_on_silicon_the_chips_are_exchanged_figure_by_figure():
     # a device at the roofline has no SMs to give
     told = explain(small("google/tpu-v4", "bf16"), gpu, "latency").sentences
     assert [one.partition(" of ")[0] for one in told[3:]] == ["with the bandwidth"]
-
-
-def test_products_in_fp8_say_what_quantising_takes():
-    found = small("nvidia/h100-sxm5-80gb", "fp8", fidelity="silicon")
-    times = found.prediction.silicon
-    share = percent(times.quantise_s / float(times.kernel_s.sum()))
-    constants, quantise = caveats([found])
-    assert constants == (
-        "h100-sxm5-80gb: kernel times are calibrated in bf16; in fp8 everything except streams uses the same constants"
-    )
-    assert f"a kernel quantises the activations to fp8 ({share} of the latency)" in quantise
 
 
 def test_two_devices_whose_published_ranges_overlap_are_told_so():
