@@ -1,7 +1,8 @@
 """What a claim costs, side by side with the barest YAML collector; and the start-up, side by side with bare imports.
 
-Run `python benchmarks/claim_cost.py` where rooflint is installed. Both sides of a ratio are measured in the
-same run, in turn and back; a side's time is the minimum over rounds, because noise on a shared machine only adds.
+Run `python benchmarks/claim_cost.py` where rooflint is installed; `--claims 10000` for a large repository. Both sides
+of a ratio are measured in the same run, in turn and back; a side's time is the minimum over rounds of the CPU time of
+the process and its children, because noise on a shared machine only adds. Memory is the peak of the largest process.
 """
 
 import argparse
@@ -9,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,14 +71,30 @@ def repository(folder: Path, *, devices: int, claims: int, bare: bool) -> Path:
     return folder
 
 
-def timed(command: list[str], folder: Path) -> float:
-    """Seconds of a whole process. It must succeed. Bytecode is kept, as Python does unless told otherwise."""
+CHILD = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+
+
+def measured(command: list[str], folder: Path) -> tuple[float, float]:
+    """CPU seconds of a whole process with its children, and the peak memory of the largest of them. [s], [kB]
+
+    It must succeed. Bytecode is kept, as Python does unless told otherwise.
+    """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    started = time.perf_counter()
-    subprocess.run(
-        command, cwd=folder, check=True, stdout=subprocess.DEVNULL, env={**environment, "PYTHONHASHSEED": "0"}
-    )
-    return time.perf_counter() - started
+    environment |= {"PYTHONHASHSEED": "0"}
+    child = [sys.executable, "-c", CHILD, *command]
+    result = subprocess.run(child, cwd=folder, check=True, capture_output=True, encoding="utf-8", env=environment)
+    seconds, kilobytes = map(float, result.stdout.split())
+    return seconds, kilobytes
+
+
+def timed(command: list[str], folder: Path) -> float:
+    """CPU seconds of a whole process with its children."""
+    return measured(command, folder)[0]
 
 
 def minima(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
@@ -98,13 +114,34 @@ def marginal(what: str, best: dict[str, float], base: str, claims: int) -> str:
     return f"{what}: plugin {plugin * 1e3:.3f} ms, bare collector {bare * 1e3:.3f} ms, ratio {plugin / bare:.2f}"
 
 
+def large(base: Path, run: list[str], claims: int) -> None:
+    """A repository of so many claims: linear growth, memory with and without evidence, and two workers of xdist."""
+    devices = claims // CLAIMS_PER_DEVICE
+    sides = {
+        "plugin": (repository(base / "large", devices=devices, claims=CLAIMS_PER_DEVICE, bare=False), []),
+        "bare": (repository(base / "bare_large", devices=devices, claims=CLAIMS_PER_DEVICE, bare=True), []),
+        "plugin, evidence": (base / "large", ["--rooflint-evidence=e.json"]),
+        "plugin, -n 2": (base / "large", ["-n", "2"]),
+        "bare, -n 2": (base / "bare_large", ["-n", "2"]),
+    }
+    empty = measured(run, base / "one")[1]
+    for side, (folder, options) in sides.items():
+        seconds, kilobytes = measured([*run, *options], folder)
+        each, memory = seconds / claims * 1e3, (kilobytes - empty) / claims
+        print(f"{claims} claims, {side:<17} {seconds:7.2f} s, {each:.2f} ms and {memory:.1f} kB a claim")
+
+
 def main() -> None:
     """Measure and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "golden"]
+    parser.add_argument("--claims", type=int, default=0, help="also a repository of so many claims, once")
+    options = parser.parse_args()
+    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+    run = [sys.executable, "-m", "pytest", *quiet, "golden"]
+    file = [sys.executable, "-m", "pytest", *quiet, "golden/d0.yaml"]
     imports = [sys.executable, "-c", "import yaml, numpy, pytest"]
+    model = [sys.executable, "-c", "import pytest, rooflint.hardware.registry, rooflint.diagnosis.diagnose"]
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
         many = repository(base / "many", devices=DEVICES, claims=CLAIMS_PER_DEVICE, bare=False)
@@ -122,15 +159,20 @@ def main() -> None:
                 "plugin one": lambda: timed(run, one),
                 "bare one": lambda: timed(run, bare_one),
                 "collect one": lambda: timed([*run, "--collect-only"], one),
+                "one file": lambda: timed(file, one),
                 "imports": lambda: timed(imports, base),
+                "model": lambda: timed(model, base),
             },
-            rounds,
+            options.rounds,
         )
+        if options.claims:
+            large(base, run, options.claims)
     for side, seconds in best.items():
         print(f"{side:<12} {seconds:7.3f} s")
     print(marginal("a claim", best, "few", DEVICES * (CLAIMS_PER_DEVICE - 1)))
     print(marginal("a claim and the spec facts it rests on", best, "one", DEVICES * CLAIMS_PER_DEVICE - 1))
     print(f"collecting one claim over bare imports: ratio {best['collect one'] / best['imports']:.2f}")
+    print(f"pytest on one file over importing pytest and the model: ratio {best['one file'] / best['model']:.2f}")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ of `verdicts`, `findings` and `differences`. Every `display` is formatted text; 
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_atomically
@@ -309,7 +311,28 @@ def plain(found: Record) -> dict[str, Any]:
 
 def as_json(found: Record) -> str:
     """A record as a JSON document. Raises ValueError for a number that JSON does not have."""
-    return json.dumps(plain(found), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    sections = (f"{_text(info.serialization_alias or name)}: {_section(found, name)}" for name, info in _present(found))
+    return "{\n " + ",\n ".join(sections) + "\n}\n"
+
+
+def _present(found: Record) -> Iterator[tuple[str, FieldInfo]]:
+    """Fields of a record, without sections that the run has not."""
+    for name, info in type(found).model_fields.items():
+        if name not in ("mutation", "delta") or getattr(found, name) is not None:
+            yield name, info
+
+
+def _section(found: Record, name: str) -> str:
+    """A field as JSON; long lists record by record, because all of them as plain data take several times the memory."""
+    value = getattr(found, name)
+    if isinstance(value, list) and value and all(isinstance(one, Record) for one in value):
+        return "[\n  " + ",\n  ".join(_text(plain(one), 2) for one in value) + "\n ]"
+    (written,) = found.model_dump(mode="json", by_alias=True, include={name}).values()
+    return _text(written, 1)
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).replace("\n", "\n" + " " * depth)
 
 
 def add(file: Path, key: str, found: Record) -> None:

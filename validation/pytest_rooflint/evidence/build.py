@@ -47,6 +47,9 @@ def build(
     """The document."""
     hardware = list(suite.readable())
     verdicts = sorted(verdicts, key=lambda one: (one.file, one.line, one.id))  # workers report in any order
+    claims = defaultdict[str | None, list[Verdict]](list)
+    for one in verdicts:
+        claims[None if one.replay else one.hardware].append(one)
     problems = sorted(problems, key=lambda problem: (str(problem["file"]), problem["line"] or 0, problem["what"]))
     return Evidence(
         schema_=SCHEMA,
@@ -56,10 +59,7 @@ def build(
         problems=[Problem(**problem) for problem in problems],
         places=places(verdicts),
         verdicts=verdicts,
-        devices=[
-            device(one, [claim for claim in verdicts if claim.hardware == one.id and not claim.replay])
-            for one in hardware
-        ],
+        devices=[device(one, claims[one.id]) for one in hardware],
         coverage=list(_coverage(verdicts)),
         replays=[replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, verdicts)],
         power=power(hardware, suite.registry),

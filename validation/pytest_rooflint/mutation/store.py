@@ -49,8 +49,8 @@ class Store:
     """What the files of groups hold, by subject."""
     _keys: dict[str, str] = field(default_factory=dict, repr=False)
     """Keys of the verdicts of the baseline, by the ids of claims."""
-    _judged_keys: dict[Name, str] = field(default_factory=dict, repr=False)
-    """Keys of the outcomes of groups, by subject."""
+    _judged_keys: dict[Name, list[str]] = field(default_factory=dict, repr=False)
+    """Keys of the outcomes of each fact's mutants, by subject."""
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -154,10 +154,8 @@ class Store:
 
     def known(self, group: Group, baseline: Baseline) -> list[Outcome | None]:
         """The kept outcomes of a group's mutants; None for each that has to be found out."""
-        found = self._row(group.subject)
-        if found.get("judged") != self._judged_key(group.subject, baseline):
-            return [None] * len(group.mutants)
-        outcomes = _outcomes(found)
+        found, now = self._row(group.subject), self._judged_keys_of(group.subject, baseline)
+        outcomes = _outcomes(found, now)
         return [outcomes.get(_identity(group.subject, mutant)) for mutant in group.mutants]
 
     def put(self, group: Group, outcomes: Sequence[Outcome], baseline: Baseline) -> None:
@@ -165,7 +163,7 @@ class Store:
         subject, pairs = group.subject, zip(group.mutants, outcomes, strict=True)
         content = {
             "made": self._made_keys[subject.key],
-            "judged": self._judged_key(subject, baseline),
+            "judged": self._judged_keys_of(subject, baseline),
             "refused": list(group.refused),
             "mutants": [_as_row(subject, mutant, one) for mutant, one in pairs],
         }
@@ -174,21 +172,18 @@ class Store:
     def is_kept(self, group: Group, baseline: Baseline) -> bool:
         """Whether a group is kept as it is now made and judged."""
         found = self._row(group.subject)
-        now = (self._made_keys[group.subject.key], self._judged_key(group.subject, baseline))
+        now = (self._made_keys[group.subject.key], self._judged_keys_of(group.subject, baseline))
         return (found.get("made"), found.get("judged")) == now
 
-    def _judged_key(self, subject: Subject, baseline: Baseline) -> str:
-        """What the outcomes of a file's mutants rest on."""
+    def _judged_keys_of(self, subject: Subject, baseline: Baseline) -> list[str]:
+        """What the outcomes of the mutants of each fact of a file rest on."""
         if subject.key not in self._judged_keys:
-            self._judged_keys[subject.key] = self._judged_key_of(subject, baseline)
+            heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
+            files = {subject.hardware.file, *(file for one in heirs for file in self._files_of(("device", one.id)))}
+            base = _key(self.modules.digest(outcome.__name__), *self._contents(files))
+            claims = ([self._keys[one.id] for one in baseline.looking_up(fact)] for fact in subject.facts)
+            self._judged_keys[subject.key] = [_key(base, *keys) for keys in claims]
         return self._judged_keys[subject.key]
-
-    def _judged_key_of(self, subject: Subject, baseline: Baseline) -> str:
-        heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
-        files = {subject.hardware.file, *(file for one in heirs for file in self._files_of(("device", one.id)))}
-        claims = {one.id: one for fact in subject.facts for one in baseline.looking_up(fact)}
-        keys = (self._keys[name] for name in sorted(claims))
-        return _key(self.modules.digest(outcome.__name__), *self._contents(files), *keys)
 
     def _row(self, subject: Subject) -> dict[str, Any]:
         if subject.key not in self._rows:
@@ -293,9 +288,10 @@ def _identity(subject: Subject, mutant: Mutant) -> tuple[int, str, str]:
     return subject.position(mutant.fact), mutant.mutation.operator, mutant.mutation.fact.display
 
 
-def _outcomes(found: Mapping[str, Any]) -> Mapping[tuple[int, str, str], Outcome]:
-    """Outcomes of the kept mutants; none where something else wrote them."""
+def _outcomes(found: Mapping[str, Any], now: Sequence[str]) -> Mapping[tuple[int, str, str], Outcome]:
+    """Outcomes of the kept mutants whose keys are still these; none where something else wrote them."""
     try:
-        return {(row[0], row[1], row[3]): Outcome(*row[7:]) for row in found["mutants"]}
+        same = {position for position, (one, two) in enumerate(zip(found["judged"], now, strict=True)) if one == two}
+        return {(row[0], row[1], row[3]): Outcome(*row[7:]) for row in found["mutants"] if row[0] in same}
     except (ValueError, TypeError, KeyError, IndexError):
         return {}

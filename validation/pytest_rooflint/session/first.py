@@ -6,6 +6,7 @@ order rests on what was kept: without it, or with something else in its place, v
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -26,8 +27,10 @@ from rooflint.base.text import counted, some
 from rooflint.hardware.registry import Registry
 
 FILE = "check.json"
-LIMIT_S = 0.5
-"""CPU time that the claims which are judged first may take together; the quickest of the last run come first. [s]"""
+LIMIT_S = 0.7
+"""CPU time that the claims which are judged first may take together; slower ones follow with the rest. [s]"""
+QUICK_S = 0.01
+"""CPU time of a claim that counts as quick. [s]"""
 MOST = 10
 """Failures that are printed in full."""
 
@@ -103,12 +106,8 @@ class First:
         """What changed since the last run, and what the claims that depend on it say; nothing where none is known."""
         files = sorted({*self.before.files, *self.files} if self.before.files else ())
         changed = [name for name in files if self.before.files.get(name) != self.files.get(name)]
-        started = time.process_time()
-        problems, claims = self._concerned(set(changed))
-        verdicts = []
-        for claim, seconds in sorted(claims, key=lambda one: one[1]):
-            if time.process_time() + seconds <= started + LIMIT_S:
-                verdicts.append(self._verdict(claim, started_in, excuses))
+        problems, wanted = self._wanted(set(changed))
+        verdicts = list(self._judged(wanted, started_in, excuses))
         if not problems and not verdicts:
             return
         verdicts.sort(key=lambda one: (one.claim.file, one.claim.line))
@@ -116,25 +115,37 @@ class First:
         yield from problems
         failing = [one for one in verdicts if one.outcome == "fail"]
         yield from (f"\n{one.text()}\n" for one in failing[:MOST])
-        slower = len(claims) - len(verdicts)
+        slower = len(wanted) - len(verdicts)
         rest = f"; {counted(slower, 'slower claim')} with the rest" if slower else ""
         yield f"what depends on it, judged first: {tally(verdicts)}{rest}"
 
-    def _concerned(self, changed: set[str]) -> tuple[list[str], list[tuple[Claim, float]]]:
-        """Problems of changed golden files; claims that depend on changed files, with the time that each took. [s]"""
+    def _wanted(self, changed: set[str]) -> tuple[list[str], dict[tuple[str, str], float]]:
+        """Problems of changed golden files; (file, id) of claims that depend on changes, with the time of each. [s]"""
         files = {shown(file): file for file in self.suite.files}
         goldens, names = files.keys() & changed, set(self._names(changed))
-        wanted = {(one.file, one.id): one.seconds for one in self.before.claims if one.concerns(goldens, names)}
-        problems, claims = list[str](), list[tuple[Claim, float]]()
-        for name in sorted(goldens | {name for name, _ in wanted if name in files}):
+        concerned = (one for one in self.before.claims if one.file in files and one.concerns(goldens, names))
+        wanted = {(one.file, one.id): one.seconds for one in concerned if one.file not in goldens}
+        known = {(one.file, one.id): one.seconds for one in self.before.claims if one.file in goldens}
+        problems = list[str]()
+        for name in sorted(goldens):
             try:
-                found = self.suite.read(files[name]).claims
+                ids = [(name, one.id) for one in self.suite.read(files[name]).claims]
             except InputError as error:
                 problems += map(str, error.problems)
                 continue
-            depending = (one for one in found if name in goldens or (name, one.id) in wanted)
-            claims += [(one, wanted.get((name, one.id), 0.0)) for one in depending]
-        return problems, claims
+            wanted |= {one: known.get(one, 0.0) for one in ids}
+        return problems, wanted
+
+    def _judged(self, wanted: Mapping[tuple[str, str], float], started_in: Path, excuses: bool) -> Iterator[Verdict]:
+        """Verdicts on as many claims as the limit allows: quick ones first, file by file, the file with most first."""
+        files, most = {shown(file): file for file in self.suite.files}, Counter(name for name, _ in wanted)
+        until = time.process_time() + LIMIT_S
+        order = sorted(wanted.items(), key=lambda one: (one[1] > QUICK_S, -most[one[0][0]], one[0][0], one[1]))
+        for (name, claim_id), seconds in order:
+            if time.process_time() + seconds < until:
+                with suppress(InputError):  # the run says what cannot be read
+                    claims = (one for one in self.suite.read(files[name]).claims if one.id == claim_id)
+                    yield from (self._verdict(claim, started_in, excuses) for claim in claims)
 
     def _names(self, changed: set[str]) -> Iterator[str]:
         """Devices and architectures whose files changed; none where a file name is not an id."""

@@ -246,8 +246,8 @@ class Run:
         options = (f"{option}={folder}" for option in given for folder in config.getoption(option))
         self.suite = Suite.of(golden, specs, options)
         self.briefs: list[Brief] = []
-        self.found: list[dict[str, Any]] = []
-        """Verdicts as plain data: of failing claims, of all where evidence is written."""
+        self.found: list[str] = []
+        """Verdicts as JSON: of failing claims, of all where evidence is written."""
         self.problems: list[dict[str, Any]] = []
         self.proposed: list[str] = []
         self.guard = Guard(self.suite)
@@ -307,15 +307,19 @@ class Run:
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
         mark(item, call, report)
+        if call.when == "teardown" and VERDICT in item.stash:
+            del item.stash[VERDICT]  # pytest keeps every item
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Gather verdicts in the process that sees the whole run."""
+        """Gather verdicts in the process that sees the whole run; a worker of xdist sends them there."""
+        if hasattr(self.config, "workerinput"):
+            return
         if brief := getattr(report, "rooflint_brief", None):
             self.briefs.append(Brief(**brief))
-        if found := getattr(report, "rooflint_verdict", None):
+        if found := report.__dict__.pop("rooflint_verdict", None):  # pytest keeps every report
             self.found.append(found)
-        if self.first and (asked := getattr(report, "rooflint_asked", None)):
+        if self.first and (asked := report.__dict__.pop("rooflint_asked", None)):
             self.first.asked.append(asked)
         self.problems += getattr(report, "rooflint_problems", [])
         self.guard.gather(report)
