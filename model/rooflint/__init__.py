@@ -19,6 +19,7 @@ _HOMES = {
     "Prediction": "rooflint.api.predictions",
     "Quantity": "rooflint.api.devices",
     "RooflintError": "rooflint.base.errors",
+    "Workers": "rooflint.base.shards",
     "compare": "rooflint.api.predictions",
     "device": "rooflint.api.devices",
     "devices": "rooflint.api.devices",

@@ -15,5 +15,6 @@ from rooflint.api.predictions import network as network
 from rooflint.api.predictions import networks as networks
 from rooflint.api.predictions import predict as predict
 from rooflint.base.errors import RooflintError as RooflintError
+from rooflint.base.shards import Workers as Workers
 
 __version__: str

@@ -9,6 +9,7 @@ from rooflint.answers.explore import explore_answer
 from rooflint.api.devices import Specs, hardware_of
 from rooflint.api.predictions import DEFAULT_LAUNCH, DEFAULT_PRECISION, Columns, context, network, setting
 from rooflint.base.errors import RooflintError
+from rooflint.base.shards import HERE, Workers
 from rooflint.base.text import counted
 from rooflint.cost.tables import NoPriceError
 from rooflint.hardware.device import Hardware
@@ -119,6 +120,7 @@ def explore(
     at: str = "",
     specs: Specs = None,
     announce: Callable[[str], None] | None = None,
+    workers: Workers = HERE,
 ) -> Exploration:
     """Hypothetical variants of a device: the best of them, and which fact buys most.
 
@@ -143,6 +145,7 @@ def explore(
         at: operating point of the base, such as `30w`.
         specs: folders of specs, in front of the packaged ones.
         announce: is told how many variants there are before they are predicted.
+        workers: where variants are predicted: this process, several on this machine, or a cluster.
 
     Raises RooflintError for unknown names, facts that nothing depends on, values that a fact cannot have, and where the
     base cannot run a network.
@@ -160,7 +163,8 @@ def explore(
     if announce:
         announce(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
     design = Design(base, energies, runs, space, (), requirements(require), rate)
-    found = exploration.explore(replace(design, objectives=_judged(design, _listed(minimise), _listed(maximise))))
+    judged = replace(design, objectives=_judged(design, _listed(minimise), _listed(maximise)))
+    found = exploration.explore(judged, workers)
     return Exploration(**{one.name: getattr(found, one.name) for one in fields(found)}, roots=known.roots)
 
 

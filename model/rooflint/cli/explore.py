@@ -7,6 +7,7 @@ import typer
 
 from rooflint.api.exploration import Exploration, explore
 from rooflint.base.errors import RooflintError, shown
+from rooflint.base.shards import Workers
 from rooflint.cli import options
 from rooflint.cli.options import batches_of
 from rooflint.hardware.variant_spec import place_of
@@ -55,6 +56,9 @@ def explore_command(
     form: options.Format = "",
     output: options.Output = None,
     specs: options.Specs = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = "",
+    ray: options.Ray = "",
 ) -> None:
     """Explore variants of a device: the best of them for networks, and which fact buys most."""
     wanted = [_pair(text, "--save", "37=specs/hardware/acme/one.yaml") for text in save or ()]
@@ -65,7 +69,7 @@ def explore_command(
         base, _varied(vary), networks,
         minimise=minimise, maximise=maximise, require=require, precision=precision, batch=batches_of(batch, "--batch"),
         storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, price=price, samples=samples, seed=seed, at=at,
-        specs=specs, announce=_announce,
+        specs=specs, announce=_announce, workers=Workers(jobs, dask, ray),
     )  # fmt: skip
     deliver(found.answer(plot), form, output)
     for variant, file in wanted:

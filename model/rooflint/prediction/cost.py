@@ -162,12 +162,12 @@ class Tariff:
     @property
     def says(self) -> str:
         """What its amounts are: `rent of 10⁶ inferences at 2.5 USD/h; as given`."""
-        what = "rent" if self.kind is RENT else f"ownership over {self.years:g} years at full load"
+        what = "rent" if self.kind == RENT else f"ownership over {self.years:g} years at full load"
         return f"{what} of 10⁶ inferences at {self.kind.show(self.price)}; {self.basis}"
 
     def usd_per_million(self, price: Numbers, throughput_per_s: Numbers, power_w: Numbers) -> Numbers:
         """Cost of a million inferences at a price in the unit of this tariff's. [USD]"""
-        if self.kind is RENT:
+        if self.kind == RENT:
             return cost_per_million_usd(price * SECONDS_PER_HOUR, throughput_per_s)
         running = running_cost_usd_per_h(power_w, self.electricity_usd_per_kwh, self.pue)
         total = total_cost_usd(price, running, self.years)

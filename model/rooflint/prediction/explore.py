@@ -8,7 +8,7 @@ requirement holds only if it holds in every run.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rooflint.base import units
 from rooflint.base.errors import RooflintError
+from rooflint.base.shards import HERE, Workers, results
 from rooflint.coefficients.library import FREE, launch_overhead
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
@@ -36,6 +37,9 @@ NUDGE = 0.01
 
 SAME = 12
 """Significant digits to which figures are compared: rounding errors make no variant better."""
+
+OF_SHARD = 10_000
+"""Variants of a shard: some tenths of a second of work."""
 
 BOUNDS = ("compute", "memory", "launch")
 
@@ -185,6 +189,16 @@ class Figures:
         columns = {name: values[:, places] for name, values in self.columns.items()}
         return Figures(columns, self.waits_s[:, :, places], self.too_small[places], tuple(reasons))
 
+    @classmethod
+    def joined(cls, parts: "Sequence[Figures]") -> "Figures":
+        """The variants of all parts, one after the other."""
+        return cls(
+            {name: np.concatenate([part.columns[name] for part in parts], axis=1) for name in parts[0].columns},
+            np.concatenate([part.waits_s for part in parts], axis=2),
+            np.concatenate([part.too_small for part in parts]),
+            tuple(reason for part in parts for reason in part.not_known),
+        )
+
 
 @dataclass(frozen=True)
 class Alone:
@@ -286,17 +300,19 @@ def objectives(
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
-def explore(asked: Design) -> Exploration:
+def explore(asked: Design, workers: Workers = HERE) -> Exploration:
     """All variants of a design, their Pareto set, and the sensitivities at the base.
 
+    Variants are predicted in shards by `workers`.
+
     Raises VaryError for facts that no prediction depends on, what `predict` raises where the base cannot run a network,
-    and RooflintError for an objective that is not known of the base.
+    RooflintError for an objective that is not known of the base, and ClusterError where workers cannot be used.
     """
     _check(asked)
     base = np.array([[one.base] for one in asked.parameters])
     probes = [probe for place, axis in enumerate(asked.space.axes) for probe in _probes(base, place, axis)]
     blocks = [base, *probes, asked.space.values]
-    everything = figures(asked, np.concatenate(blocks, axis=1))
+    everything = _in_shards(asked, np.concatenate(blocks, axis=1), workers)
     ends = np.cumsum([block.shape[1] for block in blocks])
     parts = [everything.at(slice(end - block.shape[1], end)) for end, block in zip(ends, blocks, strict=True)]
     _refuse_unknown(asked, parts[0])
@@ -329,6 +345,15 @@ def _probes(base: Numbers, place: int, axis: Axis) -> Iterator[Numbers]:
         probe = np.repeat(base, len(values), axis=1)
         probe[place] = values
         yield probe
+
+
+def _in_shards(asked: Design, values: Numbers, workers: Workers) -> Figures:
+    if workers == HERE:
+        return figures(asked, values)
+    counts = [row for one, row in zip(asked.parameters, values, strict=True) if one.kind.whole]
+    order = np.lexsort(counts) if counts else np.arange(values.shape[1])  # variants of equal counts are one computation
+    shards = np.array_split(values[:, order], -(-values.shape[1] // OF_SHARD), axis=1)
+    return Figures.joined(list(results(partial(figures, asked), shards, workers))).at(np.argsort(order))
 
 
 def figures(asked: Design, values: Numbers) -> Figures:

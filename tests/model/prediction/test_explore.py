@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.shards import Workers
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.schema import RENT
 from rooflint.cost.tables import NoPriceError
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
+from rooflint.prediction import explore as exploration
 from rooflint.prediction.comparison import requirements
 from rooflint.prediction.cost import CostTables, Tariff, tariff
 from rooflint.prediction.explore import Design, Run, explore, objectives, parameters
@@ -277,3 +279,19 @@ def test_variants_by_lot_are_what_the_reference_predicts_of_such_a_device():
         one = predict(device, SQUARE, ENERGIES, STREAM)
         got = [found.figures.of(name)[place] for name in ("latency", "energy")]
         assert got == pytest.approx([one.latency_s, one.energy_per_sample_j], rel=1e-12)
+
+
+# ---- several processes
+
+
+def test_two_processes_find_what_one_does_to_the_bit(monkeypatch):
+    monkeypatch.setattr(exploration, "OF_SHARD", 4)
+    rate = tariff(T4.id, CostTables.of(REGISTRY), "2 USD/h")
+    varied = {BANDWIDTH: "100:800GB/s:5", GROUPS: "10,20,40"}
+    asked = design(varied, ["latency", "energy", "cost"], settings=(STREAM,), rate=rate)
+    one, two = explore(asked), explore(asked, Workers(2))
+    assert two.front.tolist() == one.front.tolist()
+    for name, values in one.figures.columns.items():
+        np.testing.assert_array_equal(two.figures.columns[name], values)
+    assert two.figures.not_known == one.figures.not_known
+    assert [each.elasticities for each in two.sensitivities] == [each.elasticities for each in one.sensitivities]
