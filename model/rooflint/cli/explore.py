@@ -21,7 +21,10 @@ app = typer.Typer(add_completion=False)
 def explore_command(
     base: options.DeviceName,
     vary: Annotated[
-        list[str], typer.Option("--vary", help=f"A fact and its values, such as {EXAMPLE}; may be repeated.")
+        list[str],
+        typer.Option(
+            "--vary", help="A fact and its values: SM.groups=64:256, SM.clock=x0.8:x1.2, tdp=300,500W; may be repeated."
+        ),
     ],
     network: Annotated[
         list[str], typer.Option("--network", "-n", help="Networks that every variant runs, with commas or repeated.")

@@ -1,6 +1,7 @@
 """Hypothetical devices as spec files: the file of a device with some facts changed, which the registry reads back."""
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,16 @@ LEFT_OUT = ("aliases", "operating_points", "notes")
 """Keys of a device that do not hold for a hypothetical one."""
 
 
+_ADDRESS = re.compile(r"https?://[^\s,#\[\]{}]+")
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes the form of the repository: indented sequences, double quotes where there must be some."""
 
     def choose_scalar_style(self) -> Any:
         style = super().choose_scalar_style()
+        if style == "'" and _ADDRESS.fullmatch(getattr(self.event, "value", "")):
+            return ""  # a colon that no blank follows needs no quotes
         return '"' if style == "'" else style
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002

@@ -79,6 +79,7 @@ def test_the_text_has_the_one_form_of_yaml():
     assert text.startswith("# A hypothetical device: facts that cite 'hypothetical' differ from nvidia/jetson-agx")
     assert "'" not in text.partition("\n")[2]
     assert "    groups: [16, tb, 2048 CUDA cores]\n" in text
+    assert "url: https://docs.aws.amazon.com/" in spec_text(H100, {RATE: 1e9}, "")
     assert yaml.safe_load(text)["sources"][KEY]["grade"] == "estimate"
 
 
