@@ -5,6 +5,7 @@ A .svg or .png file is a drawing of the curves and bars of the answer; it needs 
 
 import io
 import os
+import textwrap
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -93,6 +94,9 @@ def _uncoloured(text: str) -> str:
 
 # ---- drawings, each on axes of its own
 
+TITLE = 95
+"""Characters of a title that fit the width."""
+
 MANY = 1000
 """More than the curves of a drawing, of which the first is on top where its figures stand elsewhere."""
 
@@ -110,7 +114,7 @@ def draw(page: Page, form: str) -> bytes:
         axes = figure.add_subplot(len(found), 1, number)
         axes.set_title(section.heading, loc="left")
         _DRAWERS[section.kind](axes, section)
-    figure.suptitle(f"{page.title}: {page.subtitle}", fontsize="medium")
+    figure.suptitle(textwrap.fill(f"{page.title}: {page.subtitle}", TITLE), fontsize="medium")
     stream = io.BytesIO()
     with fixed:
         figure.savefig(stream, format=form, metadata={"Date": None} if form == "svg" else None)
