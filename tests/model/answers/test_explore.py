@@ -38,6 +38,15 @@ def test_the_base_is_the_first_row_and_the_best_follows():
     assert grid.strong == (0,)
 
 
+def test_a_fact_alone_has_its_best_value_where_it_changes_anything():
+    # 80 groups compute in 16.5 µs, and 6 MiB at 320 GB/s take 19.66: 0.596 of 32.97
+    found = explored({"SM.groups": "20,80", "memory.bandwidth": "x1:x2:3"}, minimise="latency")
+    assert section(explore_answer(found), "One fact alone").table.rows == (
+        ("SM.groups", "20 … 80", "0.596 ×", "80"),
+        ("memory.bandwidth", "320 GB/s … 640 GB/s", "1 ×", "—"),
+    )
+
+
 def test_a_long_set_is_shown_in_part(monkeypatch):
     monkeypatch.setattr(module, "SHOWN", 2)
     grid = section(explore_answer(explored()), "Pareto set")
@@ -57,6 +66,7 @@ def test_the_record_holds_the_set_and_the_base_in_base_units():
     assert record["hypothetical"] is True
     assert [one["variant"] for one in record["pareto"]] == [3, 2, 1]
     assert record["pareto"][2]["parameters"] == {"memory.bandwidth": 100e9}
+    assert record["reference"]["alike"] == 1
     assert record["reference"]["latency_s"] == pytest.approx(32.97e-6, rel=1e-3)
     assert record["sensitivities"][0]["bounds"] == [
         {"value": 100e9, "bound": "memory"},
@@ -103,6 +113,7 @@ def test_prices_and_shares_have_axes_in_their_units():
     assert (chart.x_label, chart.x_unit) == ("cost of 10⁶ inferences [USD]", "")
     assert (chart.y_label, chart.y_unit) == ("price [USD/h]", "")
     assert chart.curves[0].y[0] == pytest.approx(1)
+    assert chart.curves[0].x[0] == pytest.approx(found.figures.of("cost")[found.front].min())
 
 
 def test_several_runs_are_said_to_be_averaged():

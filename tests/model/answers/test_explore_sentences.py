@@ -53,6 +53,9 @@ def test_a_fact_that_buys_nothing_is_said_to():
     said = sentences(explore_answer(explored({"memory.bandwidth": "x1:x2", "SM.groups": "x1:x2"})), "Insights")
     assert "SM.groups: 1 % more changes latency by −1.00 %; no other fact here moves latency more" in said
     assert "memory.bandwidth buys nothing at the base: 1 % more moves no figure by 0.005 % or more" in said
+    assert said.count("no other fact here") == 1
+    alone = sentences(explore_answer(explored({"SM.groups": "x1:x2"}, minimise="latency")), "Insights")
+    assert "no other fact here" not in alone
 
 
 def test_the_turn_of_the_bound_stands_between_two_values():
