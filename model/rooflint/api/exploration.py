@@ -133,15 +133,10 @@ def explore(
         minimise: latency, energy, cost, memory, power, balance, or facts that vary; by default latency and energy.
         maximise: throughput, utilization, or facts that vary.
         require: bounds that hold in every run, such as `latency<1ms,power<300W`.
-        precision: of the arithmetic; several are several runs.
-        batch: samples that run together; several are several runs.
-        storage: as in `predict`.
-        fuse: as in `predict`.
-        launch: as in `predict`.
-        fidelity: as in `predict`.
+        precision, batch: of a run; several are several runs.
+        storage, fuse, launch, fidelity: as in `predict`.
         price: of the base, `2.5 USD/h` or `1500 USD`; by default the newest rent, else the newest purchase.
-        samples: as many variants of a Latin hypercube instead of the grid.
-        seed: of the samples.
+        samples, seed: as many variants of a Latin hypercube instead of the grid.
         at: operating point of the base, such as `30w`.
         specs: folders of specs, in front of the packaged ones.
         announce: is told how many variants there are before they are predicted.
