@@ -21,7 +21,7 @@ from rooflint.prediction import explore as exploration
 from rooflint.prediction.comparison import requirements
 from rooflint.prediction.cost import CostTables, Tariff, tariff
 from rooflint.prediction.explore import Design, Objective, Run, objectives, parameters, quantities
-from rooflint.prediction.predict import ROOFLINE
+from rooflint.prediction.predict import ROOFLINE, Setting
 from rooflint.prediction.space import Parameter, Space, axis, grid, latin_hypercube
 
 Names = str | Iterable[str]
@@ -133,10 +133,15 @@ def explore(
         minimise: latency, energy, cost, memory, power, balance, or facts that vary; by default latency and energy.
         maximise: throughput, utilization, or facts that vary.
         require: bounds that hold in every run, such as `latency<1ms,power<300W`.
-        precision, batch: of a run; several are several runs.
-        storage, fuse, launch, fidelity: as in `predict`.
+        precision: of the arithmetic; several are several runs.
+        batch: samples that run together; several are several runs.
+        storage: as in `predict`.
+        fuse: as in `predict`.
+        launch: as in `predict`.
+        fidelity: as in `predict`.
         price: of the base, `2.5 USD/h` or `1500 USD`; by default the newest rent, else the newest purchase.
-        samples, seed: as many variants of a Latin hypercube instead of the grid.
+        samples: as many variants of a Latin hypercube instead of the grid.
+        seed: of the samples.
         at: operating point of the base, such as `30w`.
         specs: folders of specs, in front of the packaged ones.
         announce: is told how many variants there are before they are predicted.
@@ -147,10 +152,7 @@ def explore(
     """
     known, energies = context(specs)
     base = hardware_of(known, on, at)
-    settings = [setting(name, storage, fuse, launch, fidelity) for name in _listed(precision)]
-    works = [network(one) for one in (networks if isinstance(networks, list | tuple) else [networks])]
-    sizes = [batch] if isinstance(batch, int) else batch
-    runs = tuple(Run(work.at_batch(size), each) for work in works for each in settings for size in sizes)
+    runs = _runs(networks, batch, [setting(name, storage, fuse, launch, fidelity) for name in _listed(precision)])
     if not runs or not vary:
         raise RooflintError("want at least one fact to vary, one network, one precision and one batch")
     rate = _tariff(known, base, price)
@@ -158,9 +160,14 @@ def explore(
     if announce:
         announce(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
     design = Design(base, energies, runs, space, (), requirements(require), rate)
-    judged = replace(design, objectives=_judged(design, _listed(minimise), _listed(maximise)))
-    found = exploration.explore(judged, workers)
+    found = exploration.explore(_judged(design, _listed(minimise), _listed(maximise)), workers)
     return Exploration(**{one.name: getattr(found, one.name) for one in fields(found)}, roots=known.roots)
+
+
+def _runs(networks: Any, batch: int | Sequence[int], settings: Sequence[Setting]) -> tuple[Run, ...]:
+    works = [network(one) for one in (networks if isinstance(networks, list | tuple) else [networks])]
+    sizes = [batch] if isinstance(batch, int) else batch
+    return tuple(Run(work.at_batch(size), each) for work in works for each in settings for size in sizes)
 
 
 def _listed(names: Names) -> list[str]:
@@ -191,10 +198,11 @@ def _text(values: str | float | Sequence[str | float]) -> str:
     return ",".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
 
 
-def _judged(design: Design, minimise: Sequence[str], maximise: Sequence[str]) -> tuple[Objective, ...]:
-    """The objectives that are named; by default latency, and energy where it is known."""
+def _judged(design: Design, minimise: Sequence[str], maximise: Sequence[str]) -> Design:
+    """With the objectives that are named; by default latency, and energy where it is known."""
     if not minimise and not maximise:
         known = all(one.prediction.has("energy") for one in design.predictions)
         minimise = DEFAULTS if known else DEFAULTS[:1]
     varied = design.parameters
-    return (*objectives(minimise, varied), *objectives(maximise, varied, less_is_better=False))
+    judged = (*objectives(minimise, varied), *objectives(maximise, varied, less_is_better=False))
+    return replace(design, objectives=judged)
