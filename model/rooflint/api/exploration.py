@@ -124,11 +124,9 @@ def explore(
 ) -> Exploration:
     """Hypothetical variants of a device: the best of them, and which fact buys most.
 
-        explore("h100-sxm5", {"memory.bandwidth": "2:8TB/s", "SM.groups": "x0.5:x2"}, "resnet50")
-
     Args:
         on: the device that varies, or its name.
-        vary: the values of facts, by path: `2:8TB/s`, `2:8TB/s:13`, `64,128`, factors of the base `x0.5:x2`.
+        vary: values of facts by path, `{"memory.bandwidth": "2:8TB/s"}`: also `2:8TB/s:13`, `64,128`, `x0.5:x2`.
         networks: a network, or several; what `network` takes.
         minimise: latency, energy, cost, memory, power, balance, or facts that vary; by default latency and energy.
         maximise: throughput, utilization, or facts that vary.
