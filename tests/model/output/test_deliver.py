@@ -162,7 +162,6 @@ def test_a_file_gets_no_colour_even_from_a_terminal(resnet18, tmp_path, monkeypa
 # ---- drawings
 
 #: Matplotlib opens its own cache of fonts without an encoding.
-FONTS = pytest.mark.filterwarnings(r"ignore::EncodingWarning:matplotlib\..*")
 
 
 @pytest.fixture
@@ -175,7 +174,6 @@ def drawable(resnet18):
     return replace(resnet18, sections=tuple(one for one in resnet18.sections if one.kind in ("bars", "curves")))
 
 
-@FONTS
 def test_an_svg_has_every_curve_and_bar_and_is_the_same_each_time(drawn, drawable, monkeypatch):
     import matplotlib  # noqa: PLC0415  # an extra
 
@@ -198,7 +196,6 @@ def test_points_that_are_not_joined_are_drawn_without_a_line(drawn, resnet18):
     assert paths(True) == paths(False) + 2
 
 
-@FONTS
 @pytest.mark.parametrize(("suffix", "head"), [("svg", b"<?xml"), ("PNG", b"\x89PNG")])
 def test_the_suffix_says_what_is_drawn(drawn, drawable, tmp_path, suffix, head):
     file = tmp_path / f"answer.{suffix}"

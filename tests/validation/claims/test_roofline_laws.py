@@ -107,7 +107,7 @@ def test_a_unit_that_forgets_its_clock_breaks_the_law_of_the_clock(registry, mon
 
 
 def test_bytes_that_depend_on_the_clock_break_the_law_of_the_clock(registry, monkeypatch):
-    memory_s = Estimate.memory_s.fget
+    memory_s = Estimate.memory_s.func
     monkeypatch.setattr(Estimate, "memory_s", property(lambda one: memory_s(one) * one.peak_ops_per_s))
     changed = [one for one in breaches("compute_time clock", registry.get(T4)) if one.endswith("should not change")]
     assert changed
@@ -115,7 +115,7 @@ def test_bytes_that_depend_on_the_clock_break_the_law_of_the_clock(registry, mon
 
 
 def test_arithmetic_that_depends_on_the_bandwidth_breaks_the_law_of_bandwidth(registry, monkeypatch):
-    compute_s = Estimate.compute_s.fget
+    compute_s = Estimate.compute_s.func
     monkeypatch.setattr(Estimate, "compute_s", property(lambda one: compute_s(one) * one.bandwidth_bytes_per_s))
     changed = [one for one in breaches("memory_time bandwidth", registry.get(T4)) if one.endswith("should not change")]
     assert changed
@@ -123,7 +123,7 @@ def test_arithmetic_that_depends_on_the_bandwidth_breaks_the_law_of_bandwidth(re
 
 
 def test_a_time_that_grows_by_less_than_rounding_breaks_no_law(registry, monkeypatch):
-    kernel_s = Estimate.kernel_s.fget
+    kernel_s = Estimate.kernel_s.func
     slower = {"factor": 1.0}
     monkeypatch.setattr(Estimate, "kernel_s", property(lambda one: kernel_s(one) * slower["factor"]))
     tried = Setting({1: gemm(64, 256, 256), 2: gemm(64, 256, 256)}, compute="fp16")
@@ -131,7 +131,7 @@ def test_a_time_that_grows_by_less_than_rounding_breaks_no_law(registry, monkeyp
 
 
 def test_faster_parts_that_take_longer_are_told(registry, monkeypatch):
-    kernel_s = Estimate.kernel_s.fget
+    kernel_s = Estimate.kernel_s.func
     monkeypatch.setattr(Estimate, "kernel_s", property(lambda one: kernel_s(one) * one.bandwidth_bytes_per_s**2))
     assert any(message.endswith("with faster parts") for message in breaches("memory_time bandwidth", registry.get(T4)))
 
