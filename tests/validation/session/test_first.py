@@ -142,7 +142,7 @@ def test_claims_that_take_longer_than_the_limit_are_counted(small):
     slow = sum(claim.kind == "bound" for claim in claims)
     said = list(First(small.suite(), file).sentences(small.root, excuses=True))
     assert slow == 1
-    assert said[-1].endswith("8 pass; 1 slower claim with the rest")
+    assert said[-1].endswith("8 pass; 1 more claim with the rest")
 
 
 def test_a_store_that_cannot_be_written_changes_nothing(run, tiny):

@@ -10,6 +10,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim
-from pytest_rooflint.mutation import operators, outcome
+from pytest_rooflint.mutation import baseline, operators, outcome
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim, checking, id_of
 from pytest_rooflint.mutation.operators import Mutation
 from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject, group_of, subjects
@@ -52,6 +53,11 @@ class Store:
     _judged_keys: dict[Name, list[str]] = field(default_factory=dict, repr=False)
     """Keys of the outcomes of each fact's mutants, by subject."""
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Take the digests of all files before any is read: what is saved later is judged again by the next run."""
+        roots = (*self.suite.golden_roots, *self.suite.registry.roots)
+        list(self._contents(file for root in roots for file in root.rglob("*") if file.suffix in store.READ))
 
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:
@@ -94,7 +100,13 @@ class Store:
     def _code(self) -> Mapping[str, str]:
         """Digests of the modules that judge claims, by kind."""
         homes = {name: kinds.home(name) for name in kinds.names()}
-        return {name: self.modules.digest(home, judge.__name__, dependencies.__name__) for name, home in homes.items()}
+        own = (
+            judge.__name__,
+            dependencies.__name__,
+            baseline.__name__,
+            __name__,
+        )  # what judges, and makes what is kept
+        return {name: self.modules.digest(home, *own) for name, home in homes.items()}
 
     @cached_property
     def modules(self) -> Modules:
@@ -123,8 +135,9 @@ class Store:
     def _contents(self, files: Iterable[Path]) -> Iterator[str]:
         for file in sorted(files):
             if file not in self._digests:
-                self._digests[file] = store.digest(file)
-            yield f"{file} {self._digests[file]}"
+                with suppress(OSError):  # a folder, or gone meanwhile; whoever reads it says so
+                    self._digests[file] = store.digest(file)
+            yield f"{file} {self._digests.get(file)}"
 
     # ---- mutants and their outcomes
 
@@ -150,7 +163,8 @@ class Store:
             for architecture in [registry.architecture(name)]
             for path in sorted(rates & architecture.facts.keys())
         ]
-        return _key(self.modules.digest(operators.__name__), *self._contents(files), *compared)
+        code = self.modules.digest(operators.__name__, outcome.__name__, __name__)
+        return _key(code, *self._contents(files), *compared)
 
     def known(self, group: Group, baseline: Baseline) -> list[Outcome | None]:
         """The kept outcomes of a group's mutants; None for each that has to be found out."""
@@ -180,7 +194,7 @@ class Store:
         if subject.key not in self._judged_keys:
             heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
             files = {subject.hardware.file, *(file for one in heirs for file in self._files_of(("device", one.id)))}
-            base = _key(self.modules.digest(outcome.__name__), *self._contents(files))
+            base = _key(self.modules.digest(outcome.__name__, __name__), *self._contents(files))
             claims = ([self._keys[one.id] for one in baseline.looking_up(fact)] for fact in subject.facts)
             self._judged_keys[subject.key] = [_key(base, *keys) for keys in claims]
         return self._judged_keys[subject.key]
@@ -208,7 +222,7 @@ class Store:
 
 
 def _key(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
 # ---- verdicts as JSON

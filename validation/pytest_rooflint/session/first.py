@@ -116,7 +116,7 @@ class First:
         failing = [one for one in verdicts if one.outcome == "fail"]
         yield from (f"\n{one.text()}\n" for one in failing[:MOST])
         slower = len(wanted) - len(verdicts)
-        rest = f"; {counted(slower, 'slower claim')} with the rest" if slower else ""
+        rest = f"; {counted(slower, 'more claim')} with the rest" if slower else ""
         yield f"what depends on it, judged first: {tally(verdicts)}{rest}"
 
     def _wanted(self, changed: set[str]) -> tuple[list[str], dict[tuple[str, str], float]]:

@@ -356,6 +356,7 @@ class Run:
         if (
             self.first
             and self.first.asked
+            and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)  # and not interrupted
             and not (_is_selected(self.config) or session.shouldfail or session.shouldstop)
         ):
             with suppress(OSError):  # the next run has nothing to judge first

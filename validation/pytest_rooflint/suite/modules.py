@@ -10,7 +10,7 @@ import json
 import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, entry_points, requires, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,8 +57,9 @@ class Modules:
 
     @cached_property
     def libraries(self) -> list[str]:
-        """Python and the libraries that we require or can use, with their versions."""
+        """Python, libraries that we require or can use, and packages that add kinds of claims, with versions."""
         names = {split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0] for one in requires("rooflint") or ()}
+        names |= {entry.dist.name for entry in entry_points(group="rooflint.claims") if entry.dist}
         return [platform.python_version(), *(f"{name} {_version(name)}" for name in sorted(names))]
 
     def closure(self, name: str) -> frozenset[str]:
@@ -100,7 +101,7 @@ class Modules:
 
     def _digest_of(self, name: str) -> str:
         if name not in self._digests:
-            self._digests[name] = _digest([name, store.digest(self.files[name])])
+            self._digests[name] = _digest([name, store.digest(self.files[name]), _reader()])
         return self._digests[name]
 
 
@@ -143,6 +144,12 @@ def _is_import(function: ast.expr) -> bool:
 
 def _is_of_types(test: ast.expr) -> bool:
     return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
+
+
+@cache
+def _reader() -> str:
+    """Digest of this module, which finds the imports that are kept."""
+    return store.digest(Path(__file__))
 
 
 def _digest(lines: Iterable[str]) -> str:
