@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rooflint.answers.explore_sentences import change_text, insights, limitations
+from rooflint.answers.explore_sentences import change_text, cost_basis, insights, limitations
 from rooflint.answers.record import Bound, FidelityName, run_text
 from rooflint.base import units
 from rooflint.base.text import UNKNOWN, counted
@@ -150,7 +150,7 @@ class ExploreRecord(Record):
 
 def explore_answer(found: Exploration, plotted: Sequence[Objective] = ()) -> Answer:
     """What was found, for people and for programs; `plotted` are the two quantities of the chart."""
-    design, record = found.design, _record(found)
+    design, record = found.design, _record(found, plotted)
     names = ", ".join(dict.fromkeys(run.work.name.removeprefix("torchvision/") for run in design.runs))
     return Answer(
         title=f"Hypothetical variants of {design.base.label} on {names}",
@@ -175,7 +175,7 @@ def _subtitle(found: Exploration) -> str:
 # ---- the record
 
 
-def _record(found: Exploration) -> ExploreRecord:
+def _record(found: Exploration, plotted: Sequence[Objective]) -> ExploreRecord:
     design, setting = found.design, found.design.runs[0].setting
     base = np.array([one.base for one in design.parameters])
     rows = zip(found.front.tolist(), found.alike, strict=True)
@@ -198,12 +198,12 @@ def _record(found: Exploration) -> ExploreRecord:
         ],
         requirements=[one.text for one in design.wanted],
         left_out=dict(found.excluded),
-        cost_basis=design.tariff.says if design.tariff else None,
+        cost_basis=cost_basis(design),
         reference=_variant(found, found.base, 0, base, None, 1),
         pareto=[_variant(found, found.figures, at, design.space.values[:, at], at + 1, alike) for at, alike in rows],
         sensitivities=[_sensitivity(one) for one in found.sensitivities],
         insights=list(insights(found)),
-        caveats=list(limitations(found)),
+        caveats=list(limitations(found, plotted)),
     )
 
 
@@ -376,7 +376,9 @@ def _chart(found: Exploration, x: Objective, y: Objective) -> Curves:
     """The Pareto set among the other variants, in two quantities."""
     design, front = found.design, found.front
     others = np.setdiff1d(np.flatnonzero(found.eligible), front)
+    note = ""
     if len(others) > CLOUD:
+        note = f"{CLOUD} of {len(others)} other variants, drawn by lot"
         others = np.sort(np.random.default_rng(0).choice(others, CLOUD, replace=False))
     joined = {one.name for one in design.objectives} == {x.name, y.name}
     (x_label, x_unit, x_scale), (y_label, y_unit, y_scale) = _scale(x), _scale(y)
@@ -391,7 +393,6 @@ def _chart(found: Exploration, x: Objective, y: Objective) -> Curves:
         *([curve("other variants", found.figures, others)] if len(others) else []),
     )
     heading, linear = f"Pareto set: {y.name} over {x.name}", _narrow(curves)
-    note = f"{CLOUD} of the other variants, drawn by lot" if len(others) == CLOUD else ""
     return Curves(heading, x_label, y_label, curves, note, x_unit, y_unit, linear, listed=False)
 
 

@@ -1,6 +1,6 @@
 """What an answer to `rooflint explore` says in sentences: what buys most, and what is not modelled or left out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from rooflint.base.text import counted
 from rooflint.base.units import percent
 from rooflint.hardware.device import Hardware
 from rooflint.prediction.comparison import HOLDS
-from rooflint.prediction.explore import BOUNDS, LAUNCH, PRICE, Exploration, Sensitivity
+from rooflint.prediction.explore import BOUNDS, LAUNCH, NUDGE, PRICE, SAME, Design, Exploration, Objective, Sensitivity
+from rooflint.prediction.space import Parameter, significant
 
 NOTHING = 0.005
 """An elasticity below it is said to buy nothing: 1 % more of the fact moves the figure by less than 0.005 %."""
@@ -53,12 +54,31 @@ def _shorter(found: Exploration) -> str:
 def _buys(found: Exploration, one: Sensitivity, *, most: bool) -> str:
     name, slopes = one.axis.parameter.name, one.elasticities
     felt = [each for each in found.design.figures if abs(np.nan_to_num(slopes[each.name])) >= NOTHING]
-    if not felt:
+    unknown = _unknown(found, one)
+    if not felt and not unknown:
         return f"{name} buys nothing at the base: 1 % more moves no figure by {NOTHING} % or more"
+    if not felt:
+        still = [each.name for each in found.design.figures if not np.isnan(slopes[each.name])]
+        moved = f"; 1 % more moves {' and '.join(still)} by less than {NOTHING} %" if still else ""
+        return f"{name}: {unknown}{moved}"
     moves = ", ".join(f"{each.name} by {change_text(slopes[each.name])}" for each in felt)
     first = found.design.figures[0]
-    lead = f"; no other fact here moves {first.name} more" if most and len(found.sensitivities) > 1 else ""
-    return f"{name}: 1 % more changes {moves}{lead if first in felt else ''}"
+    ranked = len(found.sensitivities) > 1 and not any(
+        np.isnan(at.elasticities[first.name]) for at in found.sensitivities
+    )
+    lead = f"; no other fact here moves {first.name} more" if most and ranked and first in felt else ""
+    return f"{name}: 1 % more changes {moves}{lead}{f'; {unknown}' if unknown else ''}"
+
+
+def _unknown(found: Exploration, one: Sensitivity) -> str:
+    """`what ±1 % does to energy is not known`; empty where all elasticities are known."""
+    names = [each.name for each in found.design.figures if np.isnan(one.elasticities[each.name])]
+    return f"what ±{_nudge(one.axis.parameter)} does to {' and '.join(names)} is not known" if names else ""
+
+
+def _nudge(one: Parameter) -> str:
+    """`1 %`; of a count at least `1`."""
+    return f"{one.around(NUDGE)[1] - one.base:g}" if one.kind.whole else percent(NUDGE)
 
 
 def _turns(one: Sensitivity) -> str:
@@ -77,12 +97,16 @@ def _of_set(found: Exploration) -> Iterator[str]:
     better = found.eligible.copy()
     for one in design.objectives:
         sign = 1 if one.less_is_better else -1
-        better &= sign * found.figures.of(one.name) < sign * found.base.of(one.name)[0]
-    if len(design.objectives) > 1 and design.objectives == design.figures:
-        count = f"{int(better.sum())} of {counted(len(design.space), 'variant')}"
-        yield f"{count} are better than the base in every objective"
+        figures, base = (significant(of.of(one.name), SAME) for of in (found.figures, found.base))
+        better &= sign * figures < sign * base
+    count = int(better.sum())
+    if len(design.objectives) > 1 and design.objectives == design.figures and found.eligible.any():
+        all_of = counted(int(found.eligible.sum()), "eligible variant")
+        yield f"{count} of {all_of} {'is' if count == 1 else 'are'} better than the base in every objective"
     if len(found.front) == 1 and design.objectives == design.figures and len(design.space) > 1:
-        yield f"One variant is best in every objective{_to_trade(found)}"
+        alike = found.alike[0]
+        best = "One variant is" if alike == 1 else f"{alike} equal variants are"
+        yield f"{best} best in every objective{_to_trade(found)}"
 
 
 def _to_trade(found: Exploration) -> str:
@@ -93,21 +117,31 @@ def _to_trade(found: Exploration) -> str:
     if not useful:
         return ""
     why = "because more of a fact costs nothing here. To see what it buys, minimise the fact as well"
-    return f", {why}: --minimise {first.name},{useful[0]}"
+    less, more = ([one.name for one in found.design.objectives if one.less_is_better is way] for way in (True, False))
+    maximise = f"--maximise {','.join(more)} " if more else ""
+    return f", {why}: {maximise}--minimise {','.join([*less, useful[0]])}"
 
 
 # ---- limitations
 
 
-def limitations(found: Exploration) -> Iterator[str]:
+def cost_basis(design: Design) -> str | None:
+    """What costs are of, and at which price; None where no price is known."""
+    if design.tariff is None:
+        return None
+    varies = any(one.name == PRICE for one in design.parameters)
+    return design.tariff.says_of_variants if varies else design.tariff.says
+
+
+def limitations(found: Exploration, plotted: Sequence[Objective] = ()) -> Iterator[str]:
     """What stays although facts vary, what moves with them, what is left out, and the caveats of the base."""
     design = found.design
     yield _unmodelled(design.base, {one.name for one in design.parameters})
     yield from (one.note for one in design.parameters if one.note)
     yield from _left_behind(found)
     yield from _larger_dies(found)
-    if design.tariff and any(one.name == "cost" for one in design.objectives):
-        yield f"cost: {design.tariff.says}"
+    if design.tariff and any(one.name == "cost" for one in (*design.objectives, *plotted)):
+        yield f"cost: {cost_basis(design)}"
     for why, count in found.excluded.items():
         yield f"{count} of {counted(len(design.space), 'variant')} left out: {why}"
     yield from _misses(found)
@@ -138,7 +172,7 @@ def _unmodelled(base: Hardware, varied: set[str]) -> str:
 def _left_behind(found: Exploration) -> Iterator[str]:
     """Counts and clocks of units in the same groups that do not move with those that do."""
     base, read = found.design.base, found.design.all_read
-    moved = {path for one in found.design.parameters for path in one.shares}
+    moved = dict.fromkeys(path for one in found.design.parameters for path in one.shares)
     for path in moved:
         _, _, rest = path.partition("units.")
         unit, _, key = rest.partition(".")
@@ -146,7 +180,7 @@ def _left_behind(found: Exploration) -> Iterator[str]:
             continue
         group = base.unit_groups[unit]
         others = [f"units.{name}.{key}" for name, its in base.unit_groups.items() if its == group]
-        left = [other for other in others if other in read - moved]
+        left = [other for other in others if other in read and other not in moved]
         if left:
             stays = " and ".join(f"{other} stays {base.facts[other].display}" for other in left)
             yield f"{path} varies alone: {stays}; {group}.{key} varies them together"

@@ -23,7 +23,8 @@ def explore_command(
     vary: Annotated[
         list[str],
         typer.Option(
-            "--vary", help="A fact and its values: SM.groups=64:256, SM.clock=x0.8:x1.2, tdp=300,500W; may be repeated."
+            "--vary",
+            help="A fact with values: SM.groups=64:256, SM.clock=x0.8:x1.2, memory.bandwidth=2:8TB/s; may be repeated.",
         ),
     ],
     network: Annotated[

@@ -162,8 +162,18 @@ class Tariff:
     @property
     def says(self) -> str:
         """What its amounts are: `rent of 10⁶ inferences at 2.5 USD/h; as given`."""
+        return f"{self._amount} at {self.kind.show(self.price)}; {self.basis}"
+
+    @property
+    def says_of_variants(self) -> str:
+        """What amounts are at other prices than its own, which is that of the base."""
+        own = self.kind.show(self.price)
+        return f"{self._amount} at the price of each variant; that of the base is {own}; {self.basis}"
+
+    @property
+    def _amount(self) -> str:
         what = "rent" if self.kind == RENT else f"ownership over {self.years:g} years at full load"
-        return f"{what} of 10⁶ inferences at {self.kind.show(self.price)}; {self.basis}"
+        return f"{what} of 10⁶ inferences"
 
     def usd_per_million(self, price: Numbers, throughput_per_s: Numbers, power_w: Numbers) -> Numbers:
         """Cost of a million inferences at a price in the unit of this tariff's. [USD]"""

@@ -22,7 +22,7 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.lookups import TrackedHardware
 from rooflint.hardware.schema import kind_of
-from rooflint.prediction.comparison import HOLDS, Contender, Requirement, figure_text
+from rooflint.prediction.comparison import CRITERIA, HOLDS, Contender, Requirement, figure_text
 from rooflint.prediction.cost import Tariff
 from rooflint.prediction.pareto import non_dominated
 from rooflint.prediction.predict import Setting, predict
@@ -202,7 +202,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Alone:
-    """The best that an objective gets while one parameter moves and all others stay."""
+    """The best that an objective gets while one parameter moves and all others stay, where all objectives are known."""
 
     value: float
     """Of the parameter."""
@@ -331,7 +331,11 @@ def explore(asked: Design, workers: Workers = HERE) -> Exploration:
 def _check(asked: Design) -> None:
     for each in asked.wanted:
         if each.criterion.name not in OBJECTIVES:
-            raise RooflintError(f"'{each.text}': variants have no {each.criterion.name}; want {', '.join(OBJECTIVES)}")
+            able = ", ".join(name for name in OBJECTIVES if name in CRITERIA)
+            raise RooflintError(f"'{each.text}': variants have no {each.criterion.name}; want {able}")
+    names = [one.name for one in asked.objectives]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise RooflintError(f"{twice}: minimise or maximise it, and not both")
     read = asked.all_read
     for one in asked.parameters:
         if one.shares and not read & set(one.shares):
@@ -381,7 +385,7 @@ def figures(asked: Design, values: Numbers) -> Figures:
     columns["cost"] = np.broadcast_to(_cost(asked, values, columns), shape)
     columns |= {one.name: row[None] for one, row in zip(asked.parameters, values, strict=True)}
     waits_s = np.stack([column(f"{bound}_wait_s") for bound in BOUNDS])
-    reasons = [_reasons(found, shape[1]) for found in predicted.values()]
+    reasons = [_reasons(asked.base, found, shape[1]) for found in predicted.values()]
     not_known = tuple("; ".join(filter(None, dict.fromkeys(each))) for each in zip(*reasons, strict=True))
     return Figures(columns, waits_s, _too_small(asked, facts, columns["memory"]), not_known)
 
@@ -403,9 +407,10 @@ def _cost(asked: Design, values: Numbers, columns: Mapping[str, Numbers]) -> Num
     return cost
 
 
-def _reasons(found: Variants, count: int) -> list[str]:
-    """Why figures are missing, by variant."""
-    each = [refused or unknown for refused, unknown in zip(found.not_supported, found.not_known, strict=True)]
+def _reasons(base: Hardware, found: Variants, count: int) -> list[str]:
+    """Why figures are missing, by variant; without the name of the base, which is that of all."""
+    texts = [refused or unknown for refused, unknown in zip(found.not_supported, found.not_known, strict=True)]
+    each = [text.replace(f"{base.label}: ", "").replace(f"{base.id}: ", "") for text in texts]
     return each * count if len(each) == 1 else each
 
 
@@ -419,7 +424,8 @@ def _too_small(asked: Design, facts: Mapping[str, Numbers], memory: Numbers) -> 
 def _refuse_unknown(asked: Design, base: Figures) -> None:
     for one in asked.objectives:
         if np.isnan(base.of(one.name)[0]):
-            why = "no price of the device is known; give one with --price" if one.name == "cost" else base.not_known[0]
+            no_price = one.name == "cost" and asked.tariff is None
+            why = "no price of the device is known; give one with --price" if no_price else base.not_known[0]
             raise RooflintError(f"{one.name} of {asked.base.label} is not known: {why}")
 
 
@@ -432,13 +438,18 @@ def _excluded(asked: Design, found: Figures) -> tuple[dict[str, int], NDArray[np
             counts[why] = counts.get(why, 0) + count
         left[these] = False
 
-    unknown = np.isnan(np.stack([found.of(one.name) for one in asked.objectives])).any(axis=0)
-    for why in dict.fromkeys(found.not_known[place] for place in np.flatnonzero(unknown)):
-        leave_out(unknown & np.array([reason == why for reason in found.not_known]), why)
+    def leave_unknown(values: Numbers, lead: str) -> None:
+        these = np.asarray(np.isnan(values).any(axis=0))
+        for why in dict.fromkeys(found.not_known[place] for place in np.flatnonzero(these)):
+            leave_out(these & np.array([reason == why for reason in found.not_known]), lead + why)
+
+    leave_unknown(np.stack([found.of(one.name) for one in asked.objectives]), "")
     leave_out(found.too_small, "the memory is too small")
     for each in asked.wanted:
-        held = HOLDS[each.sign](found.columns[each.criterion.name], each.limit).all(axis=0)
-        leave_out(~held, f"{each.text} does not hold")
+        values = found.columns[each.criterion.name]
+        held = HOLDS[each.sign](values, each.limit) | np.isnan(values)
+        leave_out(~held.all(axis=0), f"{each.text} does not hold")
+        leave_unknown(values, f"whether {each.text} holds is not known: ")
     return counts, left
 
 
@@ -458,12 +469,14 @@ def _front(asked: Design, found: Figures, eligible: NDArray[np.bool_]) -> tuple[
 def _sensitivity(asked: Design, axis: Axis, base: Figures, nudged: Figures, along: Figures) -> Sensitivity:
     low, high = axis.parameter.around(NUDGE)
     slopes, alone, ratios = {}, {}, {}
+    unknown = np.isnan(np.stack([along.of(one.name) for one in asked.figures])).any(axis=0)
     for one in asked.figures:
         below, above = nudged.of(one.name)
         slopes[one.name] = float(np.log(above / below) / np.log(high / low))
         values = along.of(one.name)
         ratios[one.name] = values / base.of(one.name)[0]
-        if not np.isnan(values).all():
-            best = int(np.nanargmin(values) if one.less_is_better else np.nanargmax(values))
+        if not unknown.all():
+            able = np.where(unknown, np.nan, values)
+            best = int(np.nanargmin(able) if one.less_is_better else np.nanargmax(able))
             alone[one.name] = Alone(float(axis.values[best]), float(values[best]), float(ratios[one.name][best]))
     return Sensitivity(axis, slopes, alone, ratios, tuple(zip(axis.values.tolist(), along.bounds, strict=True)))

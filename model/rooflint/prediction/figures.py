@@ -4,7 +4,7 @@ found = predict_tables(h100, list(stacks(tables)), energies, Setting("fp16"))
 found.values[QUANTITIES.index("energy_j")]                              # shape (tables,)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,9 @@ QUANTITIES = (
 )
 """For the whole batch; NaN where one is not known."""
 
+NOTES = ("launch", "fidelity")
+"""Reasons of a prediction that say how figures were found, and not why one is missing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Figures:
@@ -35,6 +38,8 @@ class Figures:
     values: NDArray[np.float64]
     """Shape (quantities, tables), or (quantities, variants, tables). In the order of QUANTITIES, in SI base units."""
     not_known: tuple[str, ...]
+    """What is not known, for each table: why some are NaN, and notes on launches and fidelity; empty without any."""
+    missing: tuple[str, ...]
     """Why some are NaN, for each table; empty where all are known."""
 
 
@@ -45,6 +50,7 @@ def predict_tables(hardware: Hardware, works: Iterable[Stack], energies: Energie
     return Figures(
         np.concatenate([_values(*one) for one in found], axis=-1),
         tuple(text for one in found for text in _not_known(*one)),
+        tuple(text for one in found for text in _not_known(*one, besides=NOTES)),
     )
 
 
@@ -56,10 +62,10 @@ def _values(found: Prediction, stack: Stack) -> NDArray[np.float64]:
     return np.stack(np.broadcast_arrays(*each))
 
 
-def _not_known(found: Prediction, stack: Stack) -> list[str]:
-    """The reasons of the device, and of each table that it has no footprint."""
-    texts = {}
+def _not_known(found: Prediction, stack: Stack, besides: Sequence[str] = ()) -> list[str]:
+    """The reasons of the device but for some, and of each table that it has no footprint."""
+    texts, kept = {}, {what: why for what, why in found.reasons.items() if what not in besides}
     for footprint in set(stack.without_footprint):
-        reasons = {**found.reasons, "footprint": footprint}
+        reasons = {**kept, "footprint": footprint}
         texts[footprint] = "; ".join(dict.fromkeys(filter(None, reasons.values())))
     return [texts[footprint] for footprint in stack.without_footprint]

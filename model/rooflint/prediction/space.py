@@ -234,8 +234,9 @@ def _of_group(base: Hardware, name: str) -> Parameter | None:
     first = base.facts[paths[0]].value
     shares = {path: base.facts[path].value / first for path in paths}
     alike = all(share == 1 for share in shares.values())
-    manner = "moves" if alike else f"is that of {paths[0]}, and moves in proportion"
-    return Parameter(name, kind, first, shares, f"{name} {manner} {', '.join(paths)}")
+    others = ", ".join(paths[1:])
+    note = f"moves {', '.join(paths)}" if alike else f"stands for {paths[0]}; {others} move in proportion"
+    return Parameter(name, kind, first, shares, f"{name} {note}")
 
 
 def _unknown(base: Hardware, name: str) -> str:

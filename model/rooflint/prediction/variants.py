@@ -111,7 +111,7 @@ def predict_variants(
             not_supported[some] = str(error)
             continue
         values[:, some] = found.values.reshape(len(QUANTITIES), -1, len(tables))
-        not_known[some] = "; ".join(dict.fromkeys(filter(None, found.not_known)))
+        not_known[some] = "; ".join(dict.fromkeys(filter(None, found.missing)))
     unread = [path for path in varied if path not in read]
     if unread and not all(not_supported):
         raise VariationError(f"{base.label}: no prediction in {setting.compute} looks up {', '.join(unread)}")

@@ -96,6 +96,17 @@ def test_the_charts_hold_the_set_the_base_and_the_others():
     assert curve.y[2:] == pytest.approx([1, 1, 1])
 
 
+def test_only_variants_that_are_left_out_of_a_chart_are_said_to_be_drawn_by_lot(monkeypatch):
+    def drawn():
+        return next(one for one in explore_answer(explored()).sections if isinstance(one, Curves))
+
+    monkeypatch.setattr(module, "CLOUD", 2)
+    assert drawn().note == ""
+    monkeypatch.setattr(module, "CLOUD", 1)
+    assert drawn().note == "1 of 2 other variants, drawn by lot"
+    assert len(drawn().curves[-1].x) == 1
+
+
 def test_a_chart_of_two_of_three_objectives_joins_nothing():
     answer = explore_answer(explored(minimise="latency,energy,memory.bandwidth"))
     chart = next(one for one in answer.sections if isinstance(one, Curves))

@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import re
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import rooflint as rl
@@ -78,6 +80,14 @@ def test_variants_are_saved_with_the_command_that_shows_them(tmp_path):
     assert rl.device("acme/fast", specs=[tmp_path]).units["cuda_core"].groups == 192
 
 
+def test_the_examples_of_the_help_can_be_typed():
+    (vary,) = (one for one in get_command(app).params if one.name == "vary")
+    examples = re.findall(r"\S+=[^\s,;]+", vary.help)
+    assert len(examples) == 3
+    for example in examples:
+        assert len(asked("--vary", example, "-n", "resnet18")["pareto"]) >= 1
+
+
 def test_a_drawing_is_written(tmp_path):
     pytest.importorskip("matplotlib")
     run(*ARGUMENTS, "-o", str(tmp_path / "a.svg"))
@@ -96,10 +106,14 @@ def test_a_drawing_is_written(tmp_path):
         (("--vary", "tdp=x1", "-n", ","), "want at least one fact to vary, one network"),
         ((*ARGUMENTS, "--batch", "none"), "--batch: want whole numbers with commas"),
         ((*ARGUMENTS, "--minimise", "speed"), "'speed': want latency"),
+        ((*ARGUMENTS, "--minimise", "SM.groups", "--maximise", "SM.groups"),
+         "SM.groups: minimise or maximise it, and not both"),
+        ((*ARGUMENTS, "--require", "efficiency>50%"),
+         "variants have no efficiency; want latency, energy, memory, power, throughput, utilization"),
         ((*ARGUMENTS, "-p", "int3"), "unknown precision"),
         ((*ARGUMENTS, "-p", "int4"), "does not support int4"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_explored_is_refused_in_one_sentence(arguments, message):
     with pytest.raises(RooflintError) as caught:
         run(*arguments)

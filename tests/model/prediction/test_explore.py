@@ -207,6 +207,50 @@ def test_an_objective_that_is_not_known_of_the_base_has_its_reason():
         explored({BANDWIDTH: "x0.5,x2"}, ["cost"])
 
 
+def test_a_price_that_is_given_is_not_the_reason_why_a_cost_is_not_known():
+    # ownership pays for electricity, and without a process node no energy is known
+    bare = replace(T4, facts={path: fact for path, fact in T4.facts.items() if path != "process"})
+    own = tariff("nvidia/t4", CostTables.of(REGISTRY), "1500 USD")
+    with pytest.raises(RooflintError, match=r"cost of nvidia/t4 is not known: .*no process node"):
+        explored({BANDWIDTH: "x0.5,x2"}, ["cost"], base=bare, rate=own)
+
+
+def test_a_requirement_on_what_is_not_known_is_not_said_to_fail():
+    bare = replace(T4, facts={path: fact for path, fact in T4.facts.items() if path != "process"})
+    found = explored({BANDWIDTH: "150,300GB/s"}, base=bare, wanted="power<10W")
+    ((why, count),) = found.excluded.items()
+    assert why.startswith("whether power<10W holds is not known: ")
+    assert "no process node" in why
+    assert count == 2
+    assert not found.eligible.any()
+    # at 150 GB/s the latency is 41.9 µs: what is known to fail is said first
+    both = explored({BANDWIDTH: "150,300GB/s"}, base=bare, wanted="latency<40us,power<10W")
+    assert both.excluded == {"latency<40us does not hold": 1, why: 1}
+
+
+def test_reasons_have_no_notes_and_name_the_device_once():
+    m1 = REGISTRY.get("apple/m1")
+    with pytest.raises(RooflintError) as caught:
+        explored({BANDWIDTH: "x1,x2"}, ["energy"], base=m1, settings=[Setting("fp32")])
+    assert str(caught.value).startswith("energy of apple/m1 is not known: unknown memory 'lpddr4x'")
+    assert str(caught.value).count("apple/m1") == 1
+    assert "launch" not in str(caught.value)
+
+
+def test_alone_is_a_value_of_which_all_objectives_are_known():
+    # 1.5 × 16384 MAC are no square array, so that their energy is not known
+    tpu, path = REGISTRY.get("google/tpu-v4"), "units.mxu.macs_per_clock.bf16"
+    bf16 = [Setting("bf16", launch="free")]
+    found = explored({path: "x1,x3/2"}, ["latency", "energy"], base=tpu, settings=bf16)
+    (one,) = found.sensitivities
+    assert one.along["latency"][1] < 1
+    assert {name: (best.value, best.ratio) for name, best in one.alone.items()} == {
+        "latency": (16384, 1), "energy": (16384, 1),
+    }  # fmt: skip
+    (latency,) = explored({path: "x1,x3/2"}, base=tpu, settings=bf16).sensitivities
+    assert latency.alone["latency"].value == 24576
+
+
 def test_a_fact_that_nothing_depends_on_is_refused():
     with pytest.raises(VaryError, match=r"caches\.l2\.capacity: nothing that is predicted in fp16 depends on"):
         explored({"caches.l2.capacity": "x0.5,x2"})

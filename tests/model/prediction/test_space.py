@@ -60,7 +60,11 @@ def test_clocks_of_a_group_move_in_proportion():
     assert clock.base == 1.83e9
     assert clock.shares["units.cuda_core.clock"] == pytest.approx(1980 / 1830)
     assert clock.shares["units.tensor_core.clock_of.fp64"] == pytest.approx(1980 / 1830)
-    assert "in proportion" in clock.note
+    assert clock.note == (
+        "sm.clock stands for units.tensor_core.clock; units.tensor_core.clock_of.fp64, units.cuda_core.clock, "
+        "units.fp64_core.clock move in proportion"
+    )
+    assert GROUPS.note == f"SM.groups moves {', '.join(GROUPS.shares)}"
 
 
 def test_counts_stay_whole():
