@@ -157,7 +157,8 @@ def _misses(found: Exploration) -> Iterator[str]:
         worst = values.max(axis=0) if each.sign.startswith("<") else values.min(axis=0)
         if not HOLDS[each.sign](worst, each.limit).any() and not np.isnan(worst).all():
             best = np.nanmin(worst) if each.sign.startswith("<") else np.nanmax(worst)
-            yield f"no variant has {each.text} in every run; the closest has {each.criterion.shown(float(best))}"
+            known = f" whose {each.criterion.name} is known" if np.isnan(worst).any() else ""
+            yield f"no variant{known} has {each.text} in every run; the closest has {each.criterion.shown(float(best))}"
 
 
 def _unmodelled(base: Hardware, varied: set[str]) -> str:

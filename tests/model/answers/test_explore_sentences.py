@@ -163,6 +163,16 @@ def test_variants_that_are_left_out_are_counted_with_the_reason():
     assert [row[0] for row in section(nothing, "Pareto set").table.rows] == ["base"]
 
 
+def test_a_requirement_that_none_is_known_to_meet_counts_those_that_are_known():
+    # 1.5 × 16384 MAC are no square array, so that their power is not known
+    vary = {"mxu.macs_per_clock.bf16": "x1,x3/2"}
+    found = explore("tpu-v4", vary, SQUARE, precision="bf16", batch=1024, minimise="latency", require="power<1W")
+    said = sentences(explore_answer(found), "Limitations")
+    assert "1 of 2 variants left out: power<1W does not hold" in said
+    assert "1 of 2 variants left out: whether power<1W holds is not known: mxu is not a square array" in said
+    assert "no variant whose power is known has power<1W in every run; the closest has " in said
+
+
 def test_a_price_buys_nothing_and_only_a_cost_depends_on_it():
     vary = {"price": "x0.5,x2", "memory.bandwidth": "x0.5,x1"}
     assert "price" not in sentences(explore_answer(explored(vary, minimise="latency")), "Insights")
