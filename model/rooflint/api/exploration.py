@@ -81,7 +81,7 @@ class Exploration(exploration.Exploration):
     def _place(self, variant: int | str) -> int:
         """The column of a variant."""
         by = {one.name: one for one in self.design.objectives}
-        if str(variant).isdigit() and 1 <= int(variant) <= len(self.design.space):
+        if str(variant).isdecimal() and 1 <= int(variant) <= len(self.design.space):
             return int(variant) - 1
         if variant not in by or not len(self.front):
             wanted = f"a number from 1 to {len(self.design.space)} or the best by {', '.join(by)}"

@@ -8,10 +8,13 @@ a shard ran: one after the other, but for Ray all at the end. A shard whose work
 it ends the run.
 """
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rooflint.base.errors import RooflintError
@@ -56,8 +59,10 @@ def cores() -> int:
 def results(function: Callable[[S], R], shards: Sequence[S], workers: Workers = HERE) -> Iterator[R]:
     """The results of a pure function of a shard, in the order of the shards.
 
-    Raises ClusterError where workers cannot be reached or die, and what the function raises.
+    Raises ClusterError where workers cannot be reached or die, or have other code, and what the function raises.
     """
+    if workers.dask and workers.ray:
+        raise ClusterError("want one cluster, of Dask or of Ray, found both")
     if not (workers.dask or workers.ray) and (workers.count == 1 or len(shards) < 2):
         yield from map(function, shards)
         return
@@ -65,8 +70,31 @@ def results(function: Callable[[S], R], shards: Sequence[S], workers: Workers = 
 
     with _backend(workers):
         form = "list" if workers.ray else "generator"  # Ray's backend has no generator
-        calls = (delayed(function)(shard) for shard in shards)
+        asked = partial(_checked, function, code()) if workers.dask or workers.ray else function
+        calls = (delayed(asked)(shard) for shard in shards)
         yield from Parallel(return_as=form, batch_size=1, pre_dispatch="all")(calls)
+
+
+def _checked(function: Callable[[S], R], expected: str, shard: S) -> R:
+    """On a worker of a cluster. Raises ClusterError where its code is not that of the process that asks."""
+    if code() != expected:
+        raise ClusterError("a worker has another version of rooflint; install the same as here")
+    return function(shard)
+
+
+@cache
+def code() -> str:
+    """Digest of the code of the model, as this process found it."""
+    return digest([Path(__file__).parents[1]], ["*.py"])
+
+
+def digest(folders: Iterable[Path], patterns: Sequence[str]) -> str:
+    """What tells the files below some folders that match one of the patterns from any others. Raises OSError."""
+    found = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):
+            found.update(f"{file.relative_to(folder).as_posix()} ".encode() + file.read_bytes())
+    return found.hexdigest()
 
 
 @contextmanager

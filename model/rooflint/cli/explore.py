@@ -11,7 +11,7 @@ from rooflint.base.shards import Workers
 from rooflint.cli import options
 from rooflint.cli.options import batches_of
 from rooflint.hardware.variant_spec import place_of
-from rooflint.output.deliver import deliver
+from rooflint.output.deliver import check_place, deliver
 from rooflint.prediction.space import EXAMPLE
 
 app = typer.Typer(add_completion=False)
@@ -66,8 +66,11 @@ def explore_command(
 ) -> None:
     """Explore variants of a device: the best of them for networks, and which fact buys most."""
     wanted = [_pair(text, "--save", "37=specs/hardware/acme/one.yaml") for text in save or ()]
+    check_place(form, output)  # refused before anything is predicted, as these:
     for _, file in wanted:
-        place_of(Path(file))  # refuses it before anything is predicted
+        place_of(Path(file))
+    if len({Path(file).resolve() for _, file in wanted}) < len(wanted):
+        raise RooflintError("--save: two variants would be written to one file; choose another name for one of them")
     networks = [word.strip() for text in network for word in text.split(",") if word.strip()]
     found = explore(
         base, _varied(vary), networks,

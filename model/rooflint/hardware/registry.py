@@ -16,12 +16,16 @@ from typing import Any, Generic, TypeVar
 from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.facts import Fact
 from rooflint.base.memo import known, memoised
+from rooflint.base.shards import digest
 from rooflint.base.strict_yaml import Document
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec
 from rooflint.hardware.spec_files import SECTIONS, empty, flatten, incomplete, read_override, read_spec, sources_of
 
 PACKAGED = Path(__file__).parents[1] / "specs"
+
+SPEC_FILES = ("*.yaml", "*.yml")
+"""Patterns of the files below a root."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*")
 
@@ -74,6 +78,11 @@ class Registry:
         for root in reversed(self.roots):
             found |= _ids_below(root / section)
         return dict(sorted(found.items()))
+
+    @property
+    def digest(self) -> str:
+        """What tells the spec files of all roots from any others."""
+        return digest(self.roots, SPEC_FILES)
 
     def ids(self, root: Path | None = None) -> list[str]:
         """Ids of all devices, or of those that one root defines."""
@@ -332,7 +341,7 @@ def _operating_points(spec: HardwareSpec, document: Document) -> dict[str, Facts
 def _ids_below(folder: Path) -> dict[str, Path]:
     """Ids of a section of a root. Raises InputError for two files with one id and for a name that is not an id."""
     found: dict[str, Path] = {}
-    for file in sorted((*folder.rglob("*.yaml"), *folder.rglob("*.yml"))):
+    for file in sorted(file for pattern in SPEC_FILES for file in folder.rglob(pattern)):
         name = file.relative_to(folder).with_suffix("").as_posix()
         if not _ID.fullmatch(name):
             raise refuse(file, 1, f"'{name}' is not an id: want lower-case words joined by '-' below {folder.name}/")

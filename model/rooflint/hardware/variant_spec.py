@@ -60,7 +60,10 @@ def save_variant(base: Hardware, values: Mapping[str, float], what: str, file: P
     """
     place = file.resolve()
     root, name = place_of(file)
-    write_atomically(place, spec_text(base, values, what))
+    try:
+        write_atomically(place, spec_text(base, values, what))
+    except OSError as error:
+        raise RooflintError(f"{file}: cannot be written ({error.strerror})") from error
     try:
         found = Registry.of([root, *roots]).get(name)
     except InputError:

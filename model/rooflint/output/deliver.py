@@ -57,6 +57,14 @@ def deliver(answer: Answer, form: str | None, output: Path | None) -> None:
         raise OutputError(f"{output}: cannot be written ({error.strerror})") from None
 
 
+def check_place(form: str | None, output: Path | None) -> None:
+    """Refuse a place that `deliver` would refuse, before the answer is worked out. Raises OutputError."""
+    if output is not None and output not in STANDARD:
+        place, stream = _place(output)
+        if not form and place.suffix.lower() not in DRAWINGS:
+            _form_of(output, stream)
+
+
 def _place(output: Path) -> tuple[Path, bool]:
     """What is written to, and whether it is a stream: a device or a pipe, which nothing may replace by a file.
 

@@ -6,6 +6,7 @@ Figures over several runs (networks, precisions, batches) are geometric means, m
 requirement holds only if it holds in every run.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from rooflint.base import units
 from rooflint.base.errors import RooflintError
-from rooflint.base.shards import HERE, Workers, results
+from rooflint.base.shards import HERE, ClusterError, Workers, results
 from rooflint.coefficients.library import FREE, launch_overhead
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
@@ -25,7 +26,7 @@ from rooflint.hardware.schema import kind_of
 from rooflint.prediction.comparison import CRITERIA, HOLDS, Contender, Requirement, figure_text
 from rooflint.prediction.cost import Tariff
 from rooflint.prediction.pareto import non_dominated
-from rooflint.prediction.predict import Setting, predict
+from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
 from rooflint.prediction.space import Axis, Parameter, Space, VaryError, parameter, significant
 from rooflint.prediction.variants import Variants, predict_variants, with_values
 from rooflint.workloads.workload import Workload
@@ -38,8 +39,11 @@ NUDGE = 0.01
 SAME = 12
 """Significant digits to which figures are compared: rounding errors make no variant better."""
 
-OF_SHARD = 10_000
-"""Variants of a shard: some tenths of a second of work."""
+SHARD_S = 0.5
+"""Work of a shard. [s]"""
+
+PREDICTION_S = {ROOFLINE: 3e-6, SILICON: 2e-3}
+"""What predicting one run of one variant costs, roughly: the number of shards follows from it, and no result. [s]"""
 
 BOUNDS = ("compute", "memory", "launch")
 
@@ -356,8 +360,21 @@ def _in_shards(asked: Design, values: Numbers, workers: Workers) -> Figures:
         return figures(asked, values)
     counts = [row for one, row in zip(asked.parameters, values, strict=True) if one.kind.whole]
     order = np.lexsort(counts) if counts else np.arange(values.shape[1])  # variants of equal counts are one computation
-    shards = np.array_split(values[:, order], -(-values.shape[1] // OF_SHARD), axis=1)
-    return Figures.joined(list(results(partial(figures, asked), shards, workers))).at(np.argsort(order))
+    shards = np.array_split(values[:, order], _shard_count(asked, values.shape[1], workers), axis=1)
+    function = partial(_with_same_specs, asked, asked.energies.coefficients.registry.digest)
+    return Figures.joined(list(results(function, shards, workers))).at(np.argsort(order))
+
+
+def _shard_count(asked: Design, variants: int, workers: Workers) -> int:
+    seconds = variants * sum(PREDICTION_S[run.setting.fidelity] for run in asked.runs)
+    return min(variants, max(workers.count, math.ceil(seconds / SHARD_S)))
+
+
+def _with_same_specs(asked: Design, digest: str, values: Numbers) -> Figures:
+    """In a worker, which reads coefficients that it was not sent. Raises ClusterError where it has other files."""
+    if asked.energies.coefficients.registry.digest != digest:
+        raise ClusterError("a worker has other specs; give it the same files below the same folders as here")
+    return figures(asked, values)
 
 
 def figures(asked: Design, values: Numbers) -> Figures:

@@ -329,7 +329,7 @@ def test_variants_by_lot_are_what_the_reference_predicts_of_such_a_device():
 
 
 def test_two_processes_find_what_one_does_to_the_bit(monkeypatch):
-    monkeypatch.setattr(exploration, "OF_SHARD", 4)
+    monkeypatch.setattr(exploration, "SHARD_S", 1e-5)  # seven shards of three variants
     rate = tariff(T4.id, CostTables.of(REGISTRY), "2 USD/h")
     varied = {BANDWIDTH: "100:800GB/s:5", GROUPS: "10,20,40"}
     asked = design(varied, ["latency", "energy", "cost"], settings=(STREAM,), rate=rate)

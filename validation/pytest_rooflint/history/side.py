@@ -1,6 +1,5 @@
 """A side of a comparison: the working tree, a revision, a folder of specs, or a ledger that was written before."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,10 +7,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import rooflint
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
-from rooflint.base.shards import HERE, ClusterError, Workers, results
+from rooflint.base.shards import ClusterError, Workers, code, results
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
@@ -111,8 +109,6 @@ class Specs:
 
         The ledger is that of one process. Raises RooflintError, and ClusterError where workers cannot be used.
         """
-        if workers == HERE:
-            return self.ledger()
         self.check()
         roots = tuple(None if root == PACKAGED.resolve() else root for root in self.registry.roots)
         names = sorted(self.devices)
@@ -129,12 +125,7 @@ class Specs:
     @cached_property
     def digest(self) -> str:
         """Of all that predictions follow from: the model's code and the files of these specs."""
-        digest = hashlib.sha256()
-        folders = ((Path(rooflint.__file__).parent, "*.py"), *((root, "*.yaml") for root in self.registry.roots))
-        for folder, pattern in folders:
-            for file in sorted(folder.rglob(pattern)):
-                digest.update(f"{file.relative_to(folder).as_posix()} ".encode() + file.read_bytes())
-        return digest.hexdigest()
+        return f"{code()} {self.registry.digest}"
 
     def within(self, file: Path) -> str:
         """Path of a file below its root: `hardware/acme/x1.yaml`."""
