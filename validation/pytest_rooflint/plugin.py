@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--rooflint-store",
         metavar="DIR",
-        help="judge first what depends on files that changed since the last run, which is kept in DIR",
+        help="judge claims first whose files changed since the last run; DIR keeps what is needed to tell",
     )
     group.addoption("--rooflint-only", action="store_true", help="run only the golden suite, unless files are named")
     group.addoption(

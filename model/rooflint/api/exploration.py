@@ -20,7 +20,7 @@ from rooflint.output.sections import Table
 from rooflint.prediction import explore as exploration
 from rooflint.prediction.comparison import requirements
 from rooflint.prediction.cost import CostTables, Tariff, tariff
-from rooflint.prediction.explore import Design, Objective, Run, objectives, parameters, quantities
+from rooflint.prediction.explore import LAUNCH, Design, Objective, Run, objectives, parameters, quantities
 from rooflint.prediction.predict import ROOFLINE, Setting
 from rooflint.prediction.space import Parameter, Space, axis, grid, latin_hypercube
 
@@ -76,6 +76,14 @@ class Exploration(exploration.Exploration):
         pairs = zip(self.design.parameters, values[:, 0].tolist(), strict=True)
         what = ", ".join(f"{one.name} {one.show(value)}" for one, value in pairs)
         facts = {path: float(fact[0]) for path, fact in self.design.facts(values).items()}
+        modes = sorted({setting.launch for setting in self.design.settings} - {DEFAULT_LAUNCH})
+        if not facts:
+            raise RooflintError(f"variant {variant}: only its price differs, and a spec of a device has no price")
+        if LAUNCH in facts and LAUNCH not in self.design.base.facts and modes:
+            raise RooflintError(
+                f"variant {variant}: a spec states one {LAUNCH} for all launch modes, and this one is that of "
+                f"{', '.join(modes)}; explore with --launch {DEFAULT_LAUNCH}, or leave it out"
+            )
         return save_variant(self.design.base, facts, what, Path(file), self.roots)
 
     def _place(self, variant: int | str) -> int:

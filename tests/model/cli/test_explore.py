@@ -119,3 +119,31 @@ def test_what_cannot_be_explored_is_refused_in_one_sentence(arguments, message):
         run(*arguments)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("-o", "variants.parquet"), "variants.parquet: want a suffix that names a format"),
+        (("--save", "1=specs/hardware/a/b.yaml", "--save", "2=specs/hardware/a/b.yaml"), "--save: two variants would"),
+    ],
+)
+def test_places_are_refused_before_anything_is_predicted(tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rooflint.cli.explore.explore", lambda *_, **__: pytest.fail("predicted"))
+    with pytest.raises(RooflintError, match=f"^{sentence}"):
+        run(*ARGUMENTS, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("varied", "launch", "sentence"),
+    [
+        ("price=x1,x2", "stream", "variant 1: only its price differs, and a spec of a device has no price"),
+        ("launch_overhead=x0.5,x1", "graph", "variant 1: a spec states one launch_overhead for all launch modes"),
+    ],
+)
+def test_what_a_spec_cannot_hold_is_not_saved(tmp_path, varied, launch, sentence):
+    file = tmp_path / "specs/hardware/acme/one.yaml"
+    with pytest.raises(RooflintError, match=f"^{sentence}"):
+        run("--vary", varied, "-n", "resnet18", "--minimise", "cost", "--launch", launch, "--save", f"1={file}")
+    assert not file.exists()

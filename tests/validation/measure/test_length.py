@@ -40,6 +40,19 @@ def test_a_length_is_settled_after_eight_samples_with_at_most_two_that_lose_thei
     assert length.seconds == 0.02
 
 
+def test_rare_losses_of_the_core_do_not_add_up():
+    length = SampleLength(0.02, 1e-4)
+    assert not any(length.halved(switches) for switches in 20 * [1, 0, 0, 1, 0, 0, 0, 0])
+    assert length.is_settled
+    assert length.seconds == 0.02
+
+
+def test_a_length_that_was_settled_is_halved_where_the_load_comes_later():
+    length = SampleLength(0.02, 1e-4)
+    assert [length.halved(switches) for switches in (*[0] * 8, 1, 1, 1)][-1]
+    assert not length.is_settled
+
+
 def test_a_length_is_not_halved_below_what_the_clock_can_tell():
     length = SampleLength(0.02, 0.01)
     assert [length.halved(1) for _ in range(9)] == [False, False, True, *[False] * 6]

@@ -160,6 +160,30 @@ def test_samples_of_a_device_do_not_depend_on_the_load_of_the_host(monkeypatch):
     assert (samples.sample_s, len(samples.seconds)) == (0.02, 25)
 
 
+def test_calls_that_are_measured_in_turn_have_samples_of_one_length(monkeypatch):
+    # the load begins after the first call has warmed up
+    clock, seen = SharedCore(1.0), []
+
+    def later(call, calls):
+        seen.append(call)
+        clock.slice_s = 1.0 if seen[-1] is print else 3e-3
+        return SharedCore.seconds(clock, call, calls)
+
+    monkeypatch.setattr(clock, "seconds", later)
+    monkeypatch.setattr(timing, "involuntary_switches", lambda: clock.switches)
+    monkeypatch.setattr(timing, "shortest_s", lambda: 1e-4)
+    quiet, loaded = take_in_turn([print, repr], clock=clock)
+    assert (quiet.sample_s, quiet.calls) == (loaded.sample_s, loaded.calls) == (0.0025, 125)
+    assert len(quiet.seconds) == len(loaded.seconds) == 200
+
+
+def test_a_clock_that_did_not_move_at_first_does_not_set_the_length(monkeypatch):
+    clock, times = SharedCore(1.0), count()
+    clock.seconds = lambda call, calls: 0.0 if next(times) < 2 else 5e-4 * calls
+    samples = taken(monkeypatch, clock)
+    assert samples.calls * 5e-4 == pytest.approx(0.02, rel=0.2)
+
+
 def test_a_watch_is_told_how_many_samples_follow(monkeypatch):
     told = []
 

@@ -11,13 +11,13 @@ from itertools import pairwise
 from statistics import median
 
 LONGEST_S = 0.02
-"""On a quiet machine, and where it is not counted how often a thread loses its core. [s]"""
+"""What samples take on a quiet machine, and where nothing counts how often a thread loses its core. [s]"""
 READS = 200
 """Of the clock, to see how far apart two of them are."""
 STEPS = 1000
 """A sample takes so many times as long as reading the clock, which therefore is 0.1 % of it. [1]"""
 TRIALS = 8
-"""Samples of one length that are looked at."""
+"""Samples of one length that are judged together."""
 MOST_PREEMPTED = 2
 """Of these; with more, samples are halved."""
 
@@ -39,6 +39,8 @@ class SampleLength:
     """It is not halved below this. [s]"""
     _tried: int = 0
     _preempted: int = 0
+    _calm: bool = False
+    """Whether enough samples of this length in a row were hardly disturbed."""
 
     @classmethod
     def fixed(cls, seconds: float) -> "SampleLength":
@@ -52,10 +54,12 @@ class SampleLength:
         """
         self._tried += 1
         self._preempted += bool(switches)
-        if self._preempted <= MOST_PREEMPTED or self.is_shortest:
-            return False
-        self.seconds, self._tried, self._preempted = self.seconds / 2, 0, 0
-        return True
+        if self._preempted > MOST_PREEMPTED and not self.is_shortest:
+            self.seconds, self._tried, self._preempted, self._calm = self.seconds / 2, 0, 0, False
+            return True
+        if self._tried == TRIALS:
+            self._tried, self._preempted, self._calm = 0, 0, True
+        return False
 
     @property
     def is_shortest(self) -> bool:
@@ -65,4 +69,4 @@ class SampleLength:
     @property
     def is_settled(self) -> bool:
         """Whether enough samples of this length were seen."""
-        return self.is_shortest or self._tried >= TRIALS
+        return self.is_shortest or self._calm

@@ -105,17 +105,26 @@ class _Timed:
             self.warm_up_s.append(took_s / self.calls)
             spent_s += took_s
             if self.filled_s < self.length.seconds:
-                wanted = round(1.1 * self.length.seconds / min(self.warm_up_s))
+                wanted = round(1.1 * self.length.seconds / self.call_s)
                 self.calls = max(self.calls + 1, min(2 * self.calls, wanted))
             elif self.calls > 1 and self.length.halved(switches):
-                self.calls = max(1, math.ceil(self.length.seconds / min(self.warm_up_s)))
+                self.shorten(self.length.seconds)
             elif spent_s >= plan.warm_up_s and (self.calls == 1 or self.length.is_settled):
                 return
+
+    def shorten(self, seconds: float) -> None:
+        """Fewer calls, so that a sample takes as long as this. [s]"""
+        self.length.seconds, self.calls = seconds, max(1, math.ceil(seconds / self.call_s))
+
+    @property
+    def call_s(self) -> float:
+        """The least time of one call so far, where the clock moved. [s]"""
+        return min((each for each in self.warm_up_s if each > LEAST_S), default=self.warm_up_s[-1])
 
     @property
     def filled_s(self) -> float:
         """What a sample takes when nothing disturbs it. [s]"""
-        return self.calls * min(self.warm_up_s)
+        return self.calls * self.call_s
 
     def seconds(self) -> float:
         """Time of one call. [s]"""
@@ -136,6 +145,10 @@ def take_in_turn(
     turns = [_Timed(call, clock, _length(plan, clock)) for call in calls]
     for turn in turns:
         turn.warm_up(plan)
+    least_s = min(turn.length.seconds for turn in turns)
+    for turn in turns:  # samples of all calls are as short, so that the load falls on all of them alike
+        if turn.length.seconds > least_s:
+            turn.shorten(least_s)
     count = _count(plan, turns)
     watch.expect(count * len(turns))
     began = time.perf_counter()
