@@ -18,10 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_rooflint.mutation.baseline import Baseline
-from pytest_rooflint.mutation.engine import baseline_of, cores
+from pytest_rooflint.mutation.engine import baseline_of
 from pytest_rooflint.mutation.outcome import Group, Mutant, groups, outcomes
 from pytest_rooflint.suite.judge import outcome_of
 from pytest_rooflint.suite.suite import Suite
+from rooflint.base.shards import cores
 
 SAMPLE = 60
 

@@ -275,10 +275,6 @@ def end_process(position, some):
     os._exit(9)
 
 
-def test_cores_are_those_that_this_process_may_use():
-    assert engine.cores() >= 1
-
-
 def test_a_process_that_was_not_forked_reads_the_suite_itself(three, monkeypatch):
     suite = three.suite()
     monkeypatch.setattr(engine, "_shared", [])

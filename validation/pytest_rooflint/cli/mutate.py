@@ -17,6 +17,7 @@ from pytest_rooflint.mutation.store import FOLDER, Store
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import share
+from rooflint.base.shards import cores
 from rooflint.base.text import counted
 from rooflint.cli.options import Golden, Specs
 from rooflint_report.differences import Mutation, score_percent
@@ -61,7 +62,7 @@ def mutate(
     all_groups = list(store.groups() if store else groups(suite))
     wanted = _wanted(all_groups, only, only_class)
     with progress.bar("mutants", sum(len(all_groups[position].mutants) for position in wanted)) as advance:
-        outcomes = engine.run(baseline, all_groups, wanted, jobs=jobs or engine.cores(), store=store, progress=advance)
+        outcomes = engine.run(baseline, all_groups, wanted, jobs=jobs or cores(), store=store, progress=advance)
     result = scored.Result.of(all_groups, outcomes, baseline.backed, only_class or None)
     found = scored.summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
     if evidence:

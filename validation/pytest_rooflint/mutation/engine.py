@@ -4,7 +4,6 @@ Outcomes that are kept are not found out again.
 """
 
 import multiprocessing
-import os
 import signal
 import sys
 import warnings
@@ -60,11 +59,6 @@ _shared: list[_Work] = []
 
 class EngineError(RooflintError):
     """A run that could not be finished."""
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(
