@@ -92,7 +92,7 @@ def _rent(prices: Prices, device: Hardware) -> float:
 
 
 def variants(works: Sequence[Workload]) -> None:
-    """An H100 with other bandwidths, clocks and numbers of SMs, drawn at random, with energy and cost."""
+    """An H100 with other bandwidths, clocks and numbers of SMs, drawn at random, with energy."""
     registry, draw = Registry(), np.random.default_rng(0)
     varied = {
         "memories.hbm3.bandwidth": draw.uniform(2e12, 8e12, VARIANTS),
@@ -102,7 +102,7 @@ def variants(works: Sequence[Workload]) -> None:
     }
     base, energies = registry.get("nvidia/h100-sxm5-80gb"), Energies(Coefficients(registry))
     begun = time.process_time()
-    found = predict_variants(base, varied, works, energies, Setting("fp16"), usd_per_h=3.0)
+    found = predict_variants(base, varied, works, energies, Setting("fp16"))
     spent = time.process_time() - begun
     print(f"variants: {VARIANTS:,} of {base.id} × {len(works)} networks, {sum(map(len, works)):,} ops")
     _report(spent, f"{1e6 * spent / found.energy_j.size:.2f} us each")

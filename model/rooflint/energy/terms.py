@@ -211,7 +211,7 @@ def _of_gpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: 
         rate = max(rate, STEP_MACS[precision(model.compute).bits > 8])
     width = model.hardware.facts[f"warp_threads.{model.unit.group}"].value  # without it there is no allocation either
     instructions, warps = _issued_in_warps(work, in_steps, rate, width)
-    each = _event(model, "instruction")  # operands are in it, so of a warp only scheduling is added
+    each = _event(model, "instruction")  # includes its operands, so a warp adds only scheduling
     yield Term("instructions", "control", instructions, "instruction", each)
     yield Term("warp scheduling", "control", warps, "warp instruction", _event(model, "schedule"))
     requests = np.ceil(inside / (width * LANE_BYTES))

@@ -1,4 +1,4 @@
-"""Lookups: facts and devices that note which facts are looked up; the others cannot matter to whoever asked."""
+"""Facts and devices that note which facts are looked up: a result depends on no others."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields

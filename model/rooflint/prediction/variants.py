@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Source
@@ -21,7 +21,6 @@ from rooflint.base.units import BYTES_PER_S, SECONDS, WATTS, Dimension, Quantity
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
 from rooflint.hardware.lookups import TrackedHardware
-from rooflint.prediction.cost import cost_per_million_usd
 from rooflint.prediction.figures import QUANTITIES, predict_tables
 from rooflint.prediction.predict import SILICON, Setting
 from rooflint.workloads.stack import stacks
@@ -75,8 +74,6 @@ class Variants:
     power_w: Numbers
     utilization: Numbers
     peak_memory_bytes: Numbers
-    usd_per_million: Numbers
-    """Rent of a million inferences."""
     not_supported: tuple[str, ...]
     """Why a variant has no figures; empty where it has some. One for each variant."""
     not_known: tuple[str, ...]
@@ -89,12 +86,8 @@ def predict_variants(
     tables: Sequence[Workload],
     energies: Energies,
     setting: Setting,
-    *,
-    usd_per_h: ArrayLike | None = None,
 ) -> Variants:
     """Predictions of tables on variants of a device; all tables run in the same setting.
-
-    `usd_per_h` is the rent of a device: one for all variants, or one for each.
 
     Raises VariationError for values that no device can have and for facts that no prediction of these looks up, and
     what `predict` raises for tables and settings, such as WorkloadError for a table that cannot be fused.
@@ -116,14 +109,7 @@ def predict_variants(
     if unread and not all(not_supported):
         raise VariationError(f"{base.label}: no prediction in {setting.compute} looks up {', '.join(unread)}")
     figures = dict(zip(QUANTITIES, values.swapaxes(1, 2), strict=True))
-    price = np.broadcast_to(np.asarray(np.nan if usd_per_h is None else usd_per_h, dtype=np.float64), count)
-    batches = np.array([[table.batch] for table in tables])
-    return Variants(
-        **figures,
-        usd_per_million=np.asarray(cost_per_million_usd(price, batches / figures["latency_s"])),
-        not_supported=tuple(not_supported),
-        not_known=tuple(not_known),
-    )
+    return Variants(**figures, not_supported=tuple(not_supported), not_known=tuple(not_known))
 
 
 def _alike(base: Hardware, varied: Varied, setting: Setting, most: int) -> Iterator[Rows]:

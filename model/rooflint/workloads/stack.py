@@ -67,11 +67,11 @@ class Stack:
 
     @cached_property
     def _known_sums(self) -> dict[int, tuple[NDArray[Any], NDArray[np.float64]]]:
-        """Arrays that nobody writes to, by their id, which no other has while they are here, and their sums."""
+        """Read-only arrays and their sums, by the id of the array, which the entry keeps alive."""
         return {}
 
     def _kept_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """The same of an array that nobody writes to: it may be asked for again, of another device."""
+        """The sums of a read-only array, which are kept: the next device asks for the same ones."""
         kept = self._known_sums.pop(id(values), None)
         if kept is None:
             kept = values, self._sums(values, None)
@@ -94,11 +94,6 @@ class Stack:
             after_zeros, heads = after_zeros[kept], np.add.reduceat(kept, heads, dtype=np.intp).cumsum()
             heads = np.concatenate([[0], heads[:-1]])
         return np.asarray(np.add.reduceat(after_zeros, heads))
-
-    @cached_property
-    def batches(self) -> NDArray[np.int64]:
-        """Shape (tables,)"""
-        return np.array([table.batch for table in self.tables])
 
     @cached_property
     def _footprints(self) -> tuple[Footprint | WorkloadError, ...]:

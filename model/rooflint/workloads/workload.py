@@ -225,7 +225,7 @@ def _columns(rows: Sequence[Op]) -> dict[str, Any]:
 
 
 def read_only(column: NDArray[T]) -> NDArray[T]:
-    """The column, which nobody can write to any more."""
+    """The column, read-only from now on."""
     column.setflags(write=False)
     return column
 

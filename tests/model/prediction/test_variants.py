@@ -43,13 +43,6 @@ def test_a_variant_is_the_device_with_those_facts():
     assert variant_of(T4, varied, 1).unit("tensor_core").groups == 80
 
 
-def test_a_million_inferences_cost_the_rent_of_their_time():
-    # 1024 samples in 62.9 µs at 3.6 USD/h = 0.001 USD/s: 10⁶ / 1024 × 62.9 µs × 0.001 USD/s = 61.44e-6 USD
-    found = variants({BANDWIDTH: np.array([100e9, 100e9])}, usd_per_h=[3.6, 7.2])
-    assert found.usd_per_million == pytest.approx(np.array([[61.44e-6, 122.88e-6]]))
-    assert np.isnan(variants({BANDWIDTH: np.array([100e9])}).usd_per_million).all()
-
-
 def test_what_a_variant_does_not_support_has_a_reason_and_no_figures():
     found = variants({BANDWIDTH: np.array([100e9])}, compute="bf16")
     assert "does not support bf16" in found.not_supported[0]

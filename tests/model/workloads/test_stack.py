@@ -17,7 +17,6 @@ def test_the_rows_of_a_stack_are_those_of_its_tables():
     stack = stacked([ONE, TWO, THREE])
     assert list(stack.work.rows()) == [*ONE.rows(), *TWO.rows(), *THREE.rows()]
     assert stack.starts.tolist() == [0, 1, 3]
-    assert stack.batches.tolist() == [2, 1, 1]
 
 
 def test_sums_are_of_each_table():

@@ -135,7 +135,7 @@ class Store:
     def _contents(self, files: Iterable[Path]) -> Iterator[str]:
         for file in sorted(files):
             if file not in self._digests:
-                with suppress(OSError):  # a folder, or gone meanwhile; whoever reads it says so
+                with suppress(OSError):  # a folder, or deleted meanwhile; reading it reports that
                     self._digests[file] = store.digest(file)
             yield f"{file} {self._digests.get(file)}"
 
