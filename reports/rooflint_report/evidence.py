@@ -340,7 +340,7 @@ def add(file: Path, key: str, found: Record) -> None:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         document[key] = plain(found)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
     write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 

@@ -5,13 +5,16 @@ recording is measurements of one machine in one session, in a file that never ch
 `Unavailable` with its reason: never a zero, never a guess.
 """
 
+import contextlib
 import datetime
 import hashlib
+import itertools
 import json
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import (
@@ -26,8 +29,9 @@ from pydantic import (
     model_validator,
 )
 
-from rooflint.base.errors import RooflintError, shown
-from rooflint.base.files import write_atomically
+from rooflint.base import strict_json
+from rooflint.base.errors import RooflintError, refuse, shown
+from rooflint.base.files import create, read_text
 from rooflint.base.units import OPS_PER_MAC
 
 
@@ -321,18 +325,14 @@ class Measurement(Frozen):
 
 # ---- Recordings
 
-SCHEMA: Literal["rooflint-recording/1"] = "rooflint-recording/1"
+SCHEMA: Literal["rooflint-recording/2"] = "rooflint-recording/2"
 
 MAX_BYTES = 4_000_000
 """Of a file. A recording is read at every run of the suite."""
 
 
-#: What Python's JSON reader takes for numbers, outside of strings.
-_NOT_FINITE = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\b(?:NaN|Infinity)\b)')
-
-
 class RecordingError(RooflintError):
-    """A file that is not a recording, or a recording that may not be changed."""
+    """A recording that could not be written where it belongs."""
 
 
 class Machine(Frozen):
@@ -360,7 +360,7 @@ class Recording(Frozen):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    schema_: Annotated[Literal["rooflint-recording/1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["rooflint-recording/2"], Field(alias="schema")] = SCHEMA
     taken: AwareDatetime
     """When the first measurement began, in UTC."""
     command: str
@@ -375,49 +375,73 @@ class Recording(Frozen):
 
     @property
     def file_name(self) -> str:
-        """`2026-11-20T1432-3fa94c0d1b22.json`: when, and on what."""
-        return f"{self.taken.astimezone(datetime.UTC):%Y-%m-%dT%H%M}-{self.machine.digest}.json"
+        """`2026-11-20T143207-3fa94c0d1b22.json`: when, and on what."""
+        return f"{self.taken.astimezone(datetime.UTC):%Y-%m-%dT%H%M%S}-{self.machine.digest}.json"
 
 
 def read(file: Path) -> Recording:
-    """A recording as it was written. Raises RecordingError with file, line and what was expected."""
+    """A recording as it was written. Raises InputError with file, line and what was expected."""
+    document = strict_json.parse(read_text(file, MAX_BYTES), file)
+    stated = document.pop("digest", None) if isinstance(document, dict) else None
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise RecordingError(f"{shown(file)}: want at most {MAX_BYTES} bytes, found {file.stat().st_size}")
-        text = file.read_text(encoding="utf-8")
-        if found := next((one for one in _NOT_FINITE.finditer(text) if one[1]), None):
-            line = text.count("\n", 0, found.start(1)) + 1
-            raise RecordingError(f"{shown(file)}:{line}: want finite numbers, found {found[1]}")
-        return Recording.model_validate(json.loads(text))
-    except OSError as error:
-        raise RecordingError(f"{shown(file)}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise RecordingError(f"{shown(file)}: want UTF-8, found byte {error.start}") from None
-    except json.JSONDecodeError as error:
-        raise RecordingError(f"{shown(file)}:{error.lineno}: want a recording in JSON, found {error.msg}") from None
+        found = Recording.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        message = re.sub(r"^Value error, ", "", first["msg"])
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise RecordingError(f"{shown(file)}: want a recording ({SCHEMA}); {place or 'it'}: {message}{more}") from None
+        raise refuse(file, 1, _sentence(error)) from None
+    if stated is None:
+        raise refuse(file, 1, "want the digest of its content as 'digest', found none")
+    if stated != content_digest(document):
+        raise refuse(file, 1, "was edited after it was written: its content has another digest; restore the file")
+    return found
+
+
+def _sentence(error: ValidationError) -> str:
+    """The first of the errors, and how many more there are."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    message = re.sub(r"^Value error, ", "", first["msg"])
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"want a recording ({SCHEMA}); {place or 'it'}: {message}{more}"
+
+
+def content_digest(document: Mapping[str, Any]) -> str:
+    """SHA-256 of a recording's content, however it is spaced and its keys are ordered."""
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write(folder: Path, recording: Recording) -> Path:
-    """Add a recording to a folder, whole or not at all; returns the new file.
+    """Add a recording to a folder as a new file, whole or not at all; returns the file.
 
-    Raises RecordingError where a file of that name exists: recordings are append-only.
+    Where another recording has the name, `_2` and so on is added. Raises RecordingError where the folder cannot be
+    written; the recording is then kept elsewhere, and the message tells where.
     """
-    file = folder / recording.file_name
-    if file.exists():
-        raise RecordingError(f"{shown(file)}: exists already; recordings are append-only")
-    write_atomically(file, as_json(recording))
-    return file
+    text = as_json(recording)
+    try:
+        return _created(folder / recording.file_name, text)
+    except OSError as error:
+        reason = f"{shown(folder)}: cannot be written ({error.strerror})"
+    for other in (Path(tempfile.gettempdir()), Path.home()):
+        with contextlib.suppress(OSError):
+            kept = _created(other / recording.file_name, text)
+            raise RecordingError(f"{reason}; the recording is kept as {kept}")
+    raise RecordingError(f"{reason}, nor can {tempfile.gettempdir()} and {Path.home()}; this is the recording:\n{text}")
+
+
+def _created(file: Path, text: str) -> Path:
+    """A new file, with the first free number behind its name where others have it. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        name = file if number == 1 else file.with_stem(f"{file.stem}_{number}")
+        with contextlib.suppress(FileExistsError):
+            create(name, text)
+            return name
+    raise AssertionError
 
 
 def as_json(recording: Recording) -> str:
     """One line a measurement, so that a review shows which were added."""
     document = recording.model_dump(mode="json", by_alias=True, exclude_none=True)
+    digest = content_digest(json.loads(json.dumps(document, allow_nan=False)))
     rows = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in document.pop("measurements")]
-    head = json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False, indent=1, allow_nan=False)
+    head = json.dumps({"schema": SCHEMA, "digest": digest, **document}, ensure_ascii=False, indent=1, allow_nan=False)
     return head.removesuffix("\n}") + ',\n "measurements": [\n  ' + ",\n  ".join(rows) + "\n ]\n}\n"

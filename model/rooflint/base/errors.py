@@ -50,5 +50,5 @@ def shown(path: Path) -> str:
 def _relative(path: Path, folder: str) -> str:
     try:
         return path.resolve().relative_to(folder).as_posix()
-    except ValueError:
+    except (ValueError, RuntimeError):  # elsewhere, or a loop of symbolic links
         return path.as_posix()

@@ -1,15 +1,19 @@
-"""Files of the project: its settings in pyproject.toml, and atomic writes.
+"""Files: the project's settings in pyproject.toml, bounded reads, and writes that are whole or not at all.
 
-The golden and specs folders stand under pytest's own table. A file is written whole or not at all.
+The golden and specs folders stand under pytest's own table.
 """
 
 import os
 import shlex
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from rooflint.base.errors import refuse
+
+MAX_BYTES = 256 * 1024
+"""Of a file that people write, such as a spec or a golden file."""
 
 TABLE = ("tool", "pytest", "ini_options")
 
@@ -91,3 +95,52 @@ def write_bytes_atomically(file: Path, content: bytes) -> None:
         beside.replace(file)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def create(file: Path, text: str) -> None:
+    """Write a new file into a folder that is there, whole or not at all.
+
+    Raises FileExistsError for a name that is taken, OSError otherwise.
+    """
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(text.encode())
+        _link(beside, file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _link(written: Path, file: Path) -> None:
+    """Give a written file its name, which only one of several writers gets."""
+    try:
+        os.link(written, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: the name is taken first, then filled
+        with file.open("xb"):
+            pass
+        written.replace(file)
+
+
+def read_bytes(file: Path, max_bytes: int) -> bytes:
+    """The content of a regular file. Raises InputError for a larger one, for a pipe or a device, and on OSError."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
+            raise refuse(file, 1, "want a regular file, found a pipe or a device")
+        with file.open("rb") as stream:
+            raw = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise refuse(file, 1, f"cannot be read: {error.strerror}") from error
+    if len(raw) > max_bytes:
+        raise refuse(file, 1, f"is larger than {max_bytes // 1024} KiB; split it")
+    return raw
+
+
+def read_text(file: Path, max_bytes: int = MAX_BYTES) -> str:
+    """The text of a UTF-8 file. Raises InputError as `read_bytes` does, and for other encodings."""
+    raw = read_bytes(file, max_bytes)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise refuse(file, line, f"want UTF-8, found byte 0x{raw[error.start]:02x}") from error

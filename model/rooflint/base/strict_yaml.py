@@ -15,13 +15,13 @@ from typing import Any
 import yaml
 
 from rooflint.base.errors import InputError, Problem, refuse
+from rooflint.base.files import MAX_BYTES, read_text
 
 try:
     from yaml import CSafeLoader as Loader
 except ImportError:  # PyYAML built without libyaml: slower, the same events
     from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
-MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
 
 #: Styles of a scalar that is quoted, or a block of text.
@@ -71,22 +71,6 @@ def load(file: FilePath, *, max_bytes: int = MAX_BYTES) -> Document:
     Raises InputError with file and line for everything that the module docstring lists, and for an empty file.
     """
     return parse(read_text(file, max_bytes), file)
-
-
-def read_text(file: FilePath, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a UTF-8 file of at most `max_bytes`. Raises InputError otherwise."""
-    try:
-        with file.open("rb") as stream:
-            raw = stream.read(max_bytes + 1)
-    except OSError as error:
-        raise refuse(file, 1, f"cannot be read: {error.strerror}") from error
-    if len(raw) > max_bytes:
-        raise refuse(file, 1, f"is larger than {max_bytes // 1024} KiB; split it")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise refuse(file, line, f"want UTF-8, found byte 0x{raw[error.start]:02x}") from error
 
 
 def parse(text: str, file: FilePath) -> Document:

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.facts import Fact, Source
+from rooflint.base.files import read_text
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.strict_yaml import Document
 from rooflint.hardware.device import Facts, Hardware, Memory
@@ -132,7 +133,7 @@ S = TypeVar("S", bound=Strict)
 
 def read_spec(file: Path, model: type[S], text: str | None = None) -> tuple[Document, S]:
     """Read a spec file strictly, or a text in its place. Raises InputError with every problem in it, with lines."""
-    return _parsed(file, model, strict_yaml.read_text(file) if text is None else text)
+    return _parsed(file, model, read_text(file) if text is None else text)
 
 
 @lru_cache(maxsize=1024)  # two registries with the same files parse them once

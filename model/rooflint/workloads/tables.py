@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rooflint.base.errors import InputError, Problem, refuse
-from rooflint.base.files import write_atomically
-from rooflint.base.strict_yaml import Document, parse, read_text
+from rooflint.base.files import read_text, write_atomically
+from rooflint.base.strict_yaml import Document, parse
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.ops import COLUMNS, QUANTITIES, Op
 from rooflint.workloads.workload import LARGEST, Workload, WorkloadError

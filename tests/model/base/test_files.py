@@ -1,11 +1,13 @@
 """What a project configures, and what is said where it does so wrongly."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from rooflint.base.errors import InputError, Problem
-from rooflint.base.files import configured, share, write_atomically
+from rooflint.base.files import configured, create, read_bytes, read_text, share, write_atomically
 
 
 @pytest.fixture
@@ -131,3 +133,45 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path):
         write_atomically(file, "new \ud800")
     assert file.read_text(encoding="utf-8") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.yaml"]
+
+
+# ---- Files that are read and created
+
+
+def test_a_new_file_is_whole_and_never_takes_the_place_of_another(tmp_path):
+    create(tmp_path / "one.txt", "first")
+    with pytest.raises(FileExistsError):
+        create(tmp_path / "one.txt", "second")
+    assert [(file.name, file.read_text(encoding="utf-8")) for file in tmp_path.iterdir()] == [("one.txt", "first")]
+
+
+def test_without_hard_links_a_name_is_still_given_once(tmp_path, monkeypatch):
+    def unsupported(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    create(tmp_path / "one.txt", "first")
+    with pytest.raises(FileExistsError):
+        create(tmp_path / "one.txt", "second")
+    assert (tmp_path / "one.txt").read_text(encoding="utf-8") == "first"
+
+
+def test_a_pipe_and_a_device_are_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InputError, match="want a regular file, found a pipe or a device"):
+            read_bytes(file, 100)
+
+
+def test_a_loop_of_links_and_a_folder_are_refused_with_the_reason(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for file, reason in ((tmp_path / "loop", "symbolic links"), (tmp_path, "directory")):
+        with pytest.raises(InputError, match=rf"cannot be read: .*{reason}"):
+            read_text(file)
+
+
+def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_refused(tmp_path):
+    (tmp_path / "a").write_bytes(b"x" * 10)
+    assert read_text(tmp_path / "a", 10) == "x" * 10
+    with pytest.raises(InputError, match="is larger than"):
+        read_text(tmp_path / "a", 9)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import InputError, Problem
+from rooflint.base.files import MAX_BYTES
 from rooflint.base.strict_yaml import (
-    MAX_BYTES,
     MAX_DEPTH,
     PlaceError,
     keys_at,

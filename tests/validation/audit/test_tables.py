@@ -61,7 +61,7 @@ def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audite
         ("t.csv", "device,colour\nH100,green\n", "no column holds a figure"),
         ("t.json", "[1, 2]", "want a record with named values"),
         ("t.json", "3", "want a list of records"),
-        ("t.json", '{"a": 1', "invalid JSON: Expecting ',' delimiter"),
+        ("t.json", '{"a": 1', "is not JSON: Expecting ',' delimiter"),
         ("t.yaml", "H100: {bf16: 1}\nH100: {bf16: 2}\n", "is written twice"),
     ],
 )

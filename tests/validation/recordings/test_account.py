@@ -156,7 +156,7 @@ def test_the_list_has_a_row_a_measurement_in_base_units(k1, make):
 def test_the_title_and_the_record_are_those_of_the_recording(k1):
     found = account(recorded(row(GEMM)), k1)
     assert (found.title, found.subtitle) == ("Measured on Acme K1", "2026-11-20 14:30 UTC, rooflint measure gemm")
-    assert found.record["schema"] == "rooflint-recording/1"
+    assert found.record["schema"] == "rooflint-recording/2"
 
 
 # ---- sentences

@@ -68,9 +68,9 @@ def test_the_name_of_the_spec_needs_no_word_in_the_golden_file(bench, make, name
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", ":1  want a recording in JSON, found Expecting property name"),
-        ('{"schema": "other"}', "want a recording (rooflint-recording/1); schema:"),
-        ("[]", "want a recording (rooflint-recording/1)"),
+        ("{", ":1  is not JSON: Expecting property name"),
+        ('{"schema": "other"}', "want a recording (rooflint-recording/2); schema:"),
+        ("[]", "want a recording (rooflint-recording/2)"),
     ],
 )
 def test_a_malformed_recording_is_one_sentence_with_its_place(honest, text, says):

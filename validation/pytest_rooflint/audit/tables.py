@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rooflint.base import strict_yaml
+from rooflint.base import strict_json, strict_yaml
 from rooflint.base.errors import refuse
+from rooflint.base.files import read_text
 
 MAX_BYTES = 4 * 1024 * 1024
 NAME = "device"
@@ -48,7 +48,7 @@ def read(file: Path) -> list[Row]:
     }
     if file.suffix.lower() not in readers:
         raise refuse(file, 1, f"want a table as {', '.join(readers)}, found '{file.suffix or file.name}'")
-    text = strict_yaml.read_text(file, MAX_BYTES).removeprefix("\ufeff")
+    text = read_text(file, MAX_BYTES).removeprefix("\ufeff")
     rows = list(readers[file.suffix.lower()](text, file))
     if not rows:
         raise refuse(file, 1, "want a table with a header and at least one row, found none")
@@ -152,10 +152,7 @@ def _nested(text: str, file: Path) -> Iterator[Row]:
 
 def _refuse_broken(text: str, file: Path) -> None:
     """Refuse invalid JSON with the message of the JSON parser; valid JSON is read as YAML, which has line numbers."""
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        raise refuse(file, error.lineno, f"invalid JSON: {error.msg}") from error
+    strict_json.parse(text, file, finite=False)
 
 
 def _flat(

@@ -13,7 +13,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint_calibration import published
 from rooflint_measure import record
-from rooflint_measure.record import Machine, RecordingError
+from rooflint_measure.record import Machine
 
 UNKNOWN = "unknown"
 """Folder of recordings of devices that the registry does not know by that name."""
@@ -68,7 +68,7 @@ MACHINE = {
 
 
 def recorded_file(file: Path) -> RecordedFile:
-    """A recording, read once as long as its file stays the same. Raises RecordingError."""
+    """A recording, read once as long as its file stays the same. Raises InputError."""
     try:
         status = file.stat()
     except OSError:
@@ -183,10 +183,11 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
     hardware = None
     try:
         one = recorded_file(file)
-        hardware = registry.get(device)
-    except RecordingError as error:
-        yield _problem(file, str(error))
+    except InputError as error:
+        yield from error.problems
         return
+    try:
+        hardware = registry.get(device)
     except UnknownDeviceError as error:
         yield Problem(file, 1, f"lies in the folder of a device without spec: {error}")
         return
@@ -206,12 +207,6 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
             yield Problem(file, 1, f"lies in the folder of {device}, and {shown(beside)} is about {claim.hardware}")
         elif hardware and (complaint := machine_mismatch(one, hardware, claim.option("machine"))):
             yield Problem(file, 1, complaint)
-
-
-def _problem(file: Path, message: str) -> Problem:
-    """An error as a problem: with its line, without the file name."""
-    place = re.fullmatch(rf"{re.escape(shown(file))}(?::(\d+))?: (.*)", message, re.DOTALL)
-    return Problem(file, int(place[1] or 1), place[2]) if place else Problem(file, 1, message)
 
 
 # ---- Published tables: each can be read, is of a known device, and has a claim about it

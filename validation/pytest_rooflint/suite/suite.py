@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden, article
 from pytest_rooflint.golden.read import load
-from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, RooflintError
-from rooflint.base.files import configured
+from rooflint.base.files import configured, read_text
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration.package import PUBLISHED
@@ -67,7 +66,7 @@ class Suite:
 
     def text(self, file: Path) -> str:
         """The text of a golden or spec file in this suite. Raises InputError where it cannot be read."""
-        return self.texts[file] if file in self.texts else strict_yaml.read_text(file)
+        return self.texts[file] if file in self.texts else read_text(file)
 
     # ---- golden files
 
