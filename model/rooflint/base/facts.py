@@ -24,8 +24,8 @@ class Source:
     url: str | None = None
 
 
-#: File, line and path of a fact: what stays the same when its value changes.
-Place = tuple[Path, int, str]
+#: File, line, path and operating point of a fact: what stays the same when its value changes.
+Place = tuple[Path, int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,13 @@ class Fact:
     where: str
     file: Path
     line: int
+    at: str = ""
+    """The operating point that states it; empty where the device itself does."""
 
     @property
     def place(self) -> Place:
         """Where it is stated, whatever it says."""
-        return self.file, self.line, self.path
+        return self.file, self.line, self.path, self.at
 
     @property
     def value(self) -> float:

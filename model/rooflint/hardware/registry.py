@@ -252,7 +252,7 @@ class _Planted(Registry):
     def architecture(self, name: str) -> "Architecture":
         """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
         found = self.origin.architecture(name)
-        if not same_line(found.facts.get(self.fact.path), self.fact):
+        if not same_place(found.facts.get(self.fact.path), self.fact):
             return found
         return replace(found, facts={**found.facts, self.fact.path: self.other})
 
@@ -328,7 +328,7 @@ def _operating_points(spec: HardwareSpec, document: Document) -> dict[str, Facts
     for mode, overrides in spec.operating_points.items():
         points[mode] = {}
         for dotted, value in overrides.items():
-            fact = read_override(dotted, value, sources, document, ("operating_points", mode, dotted))
+            fact = read_override(dotted, value, sources, document, ("operating_points", mode, dotted), mode)
             if isinstance(fact, Problem):
                 problems.append(fact)
             else:
@@ -351,21 +351,23 @@ def _ids_below(folder: Path) -> dict[str, Path]:
     return found
 
 
-def same_line(one: Fact | None, two: Fact) -> bool:
-    """Whether two facts are the same line of the same file, whatever it says."""
+def same_place(one: Fact | None, two: Fact) -> bool:
+    """Whether two facts are stated at the same place, whatever it says."""
     return one is not None and one.place == two.place
 
 
 def _holds(hardware: Hardware, fact: Fact) -> bool:
-    return any(same_line(facts.get(fact.path), fact) for facts in (hardware.facts, *hardware.operating_points.values()))
+    return any(
+        same_place(facts.get(fact.path), fact) for facts in (hardware.facts, *hardware.operating_points.values())
+    )
 
 
 def _replaced(hardware: Hardware, fact: Fact, other: Fact) -> Hardware:
     points = {
-        mode: {**facts, fact.path: other} if same_line(facts.get(fact.path), fact) else facts
+        mode: {**facts, fact.path: other} if same_place(facts.get(fact.path), fact) else facts
         for mode, facts in hardware.operating_points.items()
     }
-    facts = {**hardware.facts, fact.path: other} if same_line(hardware.facts.get(fact.path), fact) else hardware.facts
+    facts = {**hardware.facts, fact.path: other} if same_place(hardware.facts.get(fact.path), fact) else hardware.facts
     return replace(hardware, facts=facts, operating_points=points)
 
 

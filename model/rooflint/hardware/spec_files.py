@@ -266,9 +266,9 @@ def _raw_facts(value: Any, path: strict_yaml.Path) -> Iterator[tuple[strict_yaml
 
 
 def read_override(
-    dotted: str, value: Any, sources: Mapping[str, Source], document: Document, path: strict_yaml.Path
+    dotted: str, value: Any, sources: Mapping[str, Source], document: Document, path: strict_yaml.Path, at: str = ""
 ) -> Fact | Problem:
-    """The fact that an operating point or a replay puts at a dotted path, or what is wrong with it."""
+    """The fact that an operating point (`at`) or a replay puts at a dotted path, or what is wrong with it."""
     reader = reader_of(dotted)
     if reader is None:
         name = dotted.rpartition(".")[2]
@@ -281,4 +281,4 @@ def read_override(
         return document.problem(path, f"{dotted}: {error}")
     if raw.source not in sources:
         return _unknown_source(document, (*map(str, path[:-1]), dotted), raw.source, sources)
-    return Fact(dotted, raw.quantity, sources[raw.source], raw.where, document.file, document.line(path))
+    return Fact(dotted, raw.quantity, sources[raw.source], raw.where, document.file, document.line(path), at)

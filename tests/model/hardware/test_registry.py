@@ -344,6 +344,17 @@ def test_a_line_of_an_operating_point_is_changed_there(specs):
     assert registry.get("acme/one").at("30w").unit("tc").peak_ops_per_s("fp16") == 64e9
 
 
+def test_of_two_operating_points_on_one_line_only_one_is_changed(specs):
+    points = "30w: {units.tc.clock: [500 MHz, wp, p]}, 50w: {units.tc.clock: [500 MHz, wp, p]}"
+    specs.device(f"{UNIT}operating_points: {{{points}}}\n")
+    registry = specs.registry()
+    clock = registry.get("acme/one").operating_points["50w"]["units.tc.clock"]
+    changed = registry.with_fact(clock, clock.with_value(250e6)).get("acme/one")
+    # 2 × 4 × 8 × 2 × 500e6 = 64e9 at 30 W as before, × 250e6 = 32e9 at 50 W
+    peaks = [changed.at(mode).unit("tc").peak_ops_per_s("fp16") for mode in ("30w", "50w")]
+    assert peaks == [64e9, 32e9]
+
+
 def test_an_architecture_can_be_asked_for_rates_and_not_for_peaks():
     hopper = SHIPPED.architecture("nvidia/hopper-gh100").as_hardware()
     assert hopper.unit("tensor_core").macs_per_clock("fp16") == 512

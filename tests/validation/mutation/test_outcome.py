@@ -28,8 +28,7 @@ def outcome(small):
         (found,) = [
             outcome
             for mutant, outcome in pairs
-            if (mutant.fact.path, mutant.mutation.fact.display, group.subject.mode(mutant.fact))
-            == (path, message, mode)
+            if (mutant.fact.path, mutant.mutation.fact.display, mutant.fact.at or None) == (path, message, mode)
         ]
         return found
 
@@ -147,6 +146,17 @@ def test_a_golden_file_that_cannot_be_read_is_red_too(small):
     small.write("golden/broken.yaml", "claims: 3\n")
     with pytest.raises(FailingSuiteError, match=r"golden/broken\.yaml:1"):
         baseline_of(small.suite())
+
+
+def test_two_operating_points_on_one_line_have_mutants_of_their_own(small, outcome):
+    # a claim is about the clock of the first; nobody states a figure of the second
+    points = (
+        "low: {units.mac_array.clock: [500 MHz, brief, p. 4]}, lower: {units.mac_array.clock: [500 MHz, brief, p. 4]}"
+    )
+    small.write(SPEC, small.read(SPEC).partition("operating_points:")[0] + f"operating_points: {{{points}}}\n")
+    claim = f"{GOLDEN}::peak-mac_array-int8-at-low"
+    assert outcome(CLOCK, "1000 MHz", mode="low") == Outcome("killable", killed_by=claim, witness=claim)
+    assert outcome(CLOCK, "1000 MHz", mode="lower") == Outcome("uncorroborated")
 
 
 # ---- the slow twin

@@ -55,6 +55,15 @@ def test_a_fact_of_an_operating_point_is_mended_where_it_stands(tiny, mend, chan
     assert changed(patch) == [f"-{line}", f"+{line.replace('8,', '4,')}"]
 
 
+def test_of_two_operating_points_on_one_line_the_wrong_one_is_mended(tiny, mend, changed):
+    facts = "units.mac_array.groups: [8, brief, p. 4], units.mac_array.clock: [500 MHz, brief, p. 4]"
+    line = f"operating_points: {{lower: {{{facts}}}, low: {{{facts}}}}}"
+    tiny.write(SPEC, tiny.read(SPEC).partition("operating_points:")[0] + f"{line}\n")
+    _, patch, second = mend()
+    assert second.ret == 0
+    assert changed(patch) == [f"-{line}", "+" + "[4,".join(line.rsplit("[8,", 1))]
+
+
 def test_one_red_of_many_is_mended_by_the_fact_and_the_rest_with_it(tiny, mend):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     first, patch, second = mend(f"{GOLDEN}::peak-mac_array-int8")

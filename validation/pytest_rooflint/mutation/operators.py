@@ -15,7 +15,7 @@ from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.facts import Fact, leading_number
 from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, format_number
 from rooflint.hardware.device import ComputeUnit, Facts, Hardware, Memory
-from rooflint.hardware.registry import Registry, same_line
+from rooflint.hardware.registry import Registry
 from rooflint.hardware.schema import RawFact, reader_of
 
 #: Facts that are figures themselves, by the first part of their path.
@@ -237,8 +237,7 @@ def _confused(path: str, other: str) -> str | None:
 
 def _at_its_mode(fact: Fact, hardware: Hardware) -> Facts:
     """Facts of the device at the operating point that the fact belongs to, or without any."""
-    modes = [mode for mode, overlay in hardware.operating_points.items() if same_line(overlay.get(fact.path), fact)]
-    return hardware.at(modes[0]).facts if modes else hardware.facts
+    return hardware.at(fact.at).facts if fact.at else hardware.facts
 
 
 def _confused_clocks(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:

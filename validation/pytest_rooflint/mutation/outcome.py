@@ -14,7 +14,7 @@ from pytest_rooflint.suite.dependencies import Name
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Place
 from rooflint.hardware.device import Hardware
 
 # ---- Mutants, by file and fact
@@ -63,16 +63,11 @@ class Subject:
 
     def position(self, fact: Fact) -> int:
         """The position of one of its facts."""
-        return self._positions[fact.path, fact.line]
+        return self._positions[fact.place]
 
     @cached_property
-    def _positions(self) -> Mapping[tuple[str, int], int]:
-        return {(fact.path, fact.line): position for position, fact in enumerate(self.facts)}
-
-    def mode(self, fact: Fact) -> str | None:
-        """The operating point that a fact belongs to."""
-        points = self.hardware.operating_points.items()
-        return next((mode for mode, overlay in points if overlay.get(fact.path) == fact), None)
+    def _positions(self) -> Mapping[Place, int]:
+        return {fact.place: position for position, fact in enumerate(self.facts)}
 
 
 @dataclass(frozen=True)

@@ -153,8 +153,7 @@ def missing_claim_about(subject: Subject, fact: Fact) -> str:
     claim = _claim(subject, fact)
     if claim is None:
         return "no existing kind of claim; an order of clocks bounds it"
-    mode = subject.mode(fact)
-    whose = f" at {mode} of {subject.id}" if mode else f" of {subject.id}"
+    whose = f" at {fact.at} of {subject.id}" if fact.at else f" of {subject.id}"
     if subject.is_architecture and not claim.startswith(("ratio", "sparsity")):
         whose = f" of a device with {subject.id}"
     return f"{claim}{whose}, from a document other than '{fact.source.document}'"
@@ -263,7 +262,7 @@ def _place(row: Row) -> dict[str, Any]:
     fact = row.mutant.fact
     return {
         "subject": row.subject.id,
-        "at": row.subject.mode(fact),
+        "at": fact.at or None,
         "path": fact.path,
         "file": shown(fact.file),
         "line": fact.line,

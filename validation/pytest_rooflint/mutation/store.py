@@ -239,7 +239,7 @@ def _as_json(claims: Iterable[JudgedClaim], keys: Mapping[str, str]) -> str:
             *([places[place] for place in read.places], [names[name] for name in read.names]),
             *([str(file) for file in read.goldens], read.folders),
         ]
-    listed = [(str(file), line, path) for file, line, path in places]
+    listed = [(str(file), line, path, at) for file, line, path, at in places]
     document = {"places": listed, "names": list(names), "claims": found}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
@@ -256,7 +256,7 @@ def _claims(text: str, wanted: Mapping[str, Claim]) -> dict[str, tuple[str, Judg
     """Kept verdicts on wanted claims with their keys; none from a text that something else wrote."""
     try:
         found = json.loads(text)
-        places: list[Place] = [(Path(file), line, path) for file, line, path in found["places"]]
+        places: list[Place] = [(Path(file), line, path, at) for file, line, path, at in found["places"]]
         names: list[Name] = [(section, name) for section, name in found["names"]]
         rows = found["claims"].items()
         return {name: _judged(wanted[name], row, places, names) for name, row in rows if name in wanted}
@@ -294,7 +294,7 @@ def _group(subject: Subject, found: Mapping[str, Any]) -> Group | None:
 def _mutant(fact: Fact, row: Sequence[Any]) -> Mutant:
     _, operator, text, display, value, step, also, *_ = row
     quantity = Quantity(value, fact.quantity.dimension, display, step)
-    wrong = Fact(fact.path, quantity, fact.source, fact.where, fact.file, fact.line)
+    wrong = Fact(fact.path, quantity, fact.source, fact.where, fact.file, fact.line, fact.at)
     return Mutant(fact, Mutation(operator, text, wrong, tuple(also)))
 
 
