@@ -15,7 +15,9 @@ from typing import Any, Generic, TypeVar
 
 from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.facts import Fact
+from rooflint.base.files import read_text
 from rooflint.base.memo import known, memoised
+from rooflint.base.parsed import Parsed
 from rooflint.base.shards import digest
 from rooflint.base.strict_yaml import Document
 from rooflint.hardware.device import Facts, Hardware
@@ -45,6 +47,8 @@ class Registry:
     roots: tuple[Path, ...] = (PACKAGED,)
     texts: Mapping[Path, str] = field(default_factory=dict, repr=False, hash=False)
     """Texts that replace those of some files."""
+    parsed: Parsed | None = field(default=None, repr=False, compare=False)
+    """Where devices are kept for the next process; None parses every file."""
 
     @property
     def source(self) -> "Registry":
@@ -52,10 +56,10 @@ class Registry:
         return self
 
     @classmethod
-    def of(cls, roots: Iterable[Path]) -> "Registry":
+    def of(cls, roots: Iterable[Path], parsed: Parsed | None = None) -> "Registry":
         """A registry over these roots, and over the packaged specs behind them."""
         given = tuple(dict.fromkeys(Path(root).resolve() for root in roots))
-        return cls(given if PACKAGED.resolve() in given else (*given, PACKAGED))
+        return cls(given if PACKAGED.resolve() in given else (*given, PACKAGED), parsed=parsed)
 
     @cached_property
     def others(self) -> dict[str, Any]:
@@ -157,7 +161,7 @@ class Registry:
 
     def _again(self, texts: Mapping[Path, str], other: Collection[Path]) -> "Registry":
         """A registry that keeps what it has read, but for what rests on these files."""
-        twin = Registry(self.roots, texts)
+        twin = Registry(self.roots, texts, self.parsed)
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
         if {*self.files.values(), *self.architecture_files.values()}.issuperset(other):
             twin.__dict__.update(others=self.others)
@@ -213,6 +217,24 @@ class Registry:
         return Architecture(name, spec, document, flatten(spec, document))
 
     def _load(self, device: str, file: Path) -> Hardware:
+        if self.parsed is None or file in self.texts:
+            return self._read(device, file)
+
+        def parse() -> tuple[Hardware, str]:
+            found = self._read(device, file)
+            return replace(found), self._text_of(found.architecture)  # a copy holds nothing worked out
+
+        found, _ = self.parsed.of(
+            file, read_text(file), parse, lambda one: one[1] == self._text_of(one[0].architecture)
+        )
+        return found
+
+    def _text_of(self, architecture: str | None) -> str:
+        """The text of an architecture's file; empty for none. Raises InputError where it cannot be read."""
+        file = self.architecture_files.get(architecture or "")
+        return (self.texts.get(file) or read_text(file)) if file else ""
+
+    def _read(self, device: str, file: Path) -> Hardware:
         document, spec = read_spec(file, HardwareSpec, self.texts.get(file))
         base = self._base(spec, document)
         own = flatten(spec, document)

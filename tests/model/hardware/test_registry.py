@@ -1,6 +1,7 @@
 """Layers of files: the first root that speaks of a thing, whatever the files are called."""
 
 import math
+import random
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.errors import InputError, Problem
+from rooflint.base.parsed import Parsed
 from rooflint.cost.tables import Prices
+from rooflint.hardware import registry as module
 from rooflint.hardware.device import UndisclosedError
 from rooflint.hardware.registry import PACKAGED, AmbiguousDeviceError, Registry, UnknownDeviceError
 
@@ -473,3 +476,46 @@ def _ask_everything(hardware):
 
 def test_packaged_specs_travel_with_the_package():
     assert Path(SHIPPED.get("nvidia/t4").file).is_relative_to(PACKAGED)
+
+
+# ---- devices that an earlier process read
+
+
+def test_a_device_that_was_kept_is_the_one_that_its_files_state(tmp_path, monkeypatch):
+    parsed = Parsed(tmp_path, ("rooflint",))
+    sample = random.Random(15).sample(IDS, 20)
+    for name in sample:
+        Registry(parsed=parsed).get(name)
+    monkeypatch.setattr(module, "read_spec", None)  # nothing is parsed from here on
+    for name in sample:
+        kept, plain = Registry(parsed=parsed).get(name), SHIPPED.get(name)
+        assert kept == plain
+        assert [str(mode) for mode in kept.points()] == [str(mode) for mode in plain.points()]
+        assert kept.units == plain.units and kept.memories == plain.memories
+
+
+def test_a_kept_device_is_read_again_where_its_own_file_or_its_architecture_changed(tmp_path):
+    files = {name: tmp_path / f"specs/{name}.yaml" for name in ("hardware/one", "architectures/arch")}
+    texts = {"hardware/one": f"{DEVICE}architecture: arch\n", "architectures/arch": DEVICE.replace("One", "Arch")}
+
+    def one(**changed):
+        for name, file in files.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(changed.get(file.stem, texts[name]), encoding="utf-8")
+        return Registry.of([tmp_path / "specs"], parsed).get("one")
+
+    parsed = Parsed(tmp_path / "kept", ("rooflint",))
+    assert (one().name, one().die) == ("One", None)
+    assert one(arch=texts["architectures/arch"] + "die: A1\n").die == "A1"
+    assert one(one=texts["hardware/one"].replace("One", "Two")).name == "Two"
+    assert (one().name, one().die) == ("One", None)
+
+
+def test_a_text_in_place_of_a_file_is_not_kept(tmp_path):
+    parsed, file = Parsed(tmp_path / "kept", ("rooflint",)), SHIPPED.files["nvidia/t4"]
+    plain = Registry(parsed=parsed)
+    text = file.read_text(encoding="utf-8")
+    other = plain.with_texts({file: text.replace("name: ", "name: Other ", 1)})
+    assert other.get("nvidia/t4").name.startswith("Other ")
+    assert not (tmp_path / "kept").exists()
+    assert plain.get("nvidia/t4").name == SHIPPED.get("nvidia/t4").name

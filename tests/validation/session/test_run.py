@@ -1,5 +1,6 @@
 """A run as a user meets it: items, selection, a closed world, and guards against false passes."""
 
+import gc
 import re
 import shlex
 from pathlib import Path
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_rooflint.session.run import Guard
+from pytest_rooflint.session.run import Guard, _collect_rarely
 
 IDS = [
     "peak-mac_array-int8",
@@ -26,6 +27,46 @@ OF_INT8 = {IDS[0], IDS[1], IDS[4], IDS[6]}
 
 
 # ---- items
+
+
+def test_a_second_run_reads_what_the_first_one_parsed_and_says_the_same(tiny, red):
+    counts = [tiny.run().parseoutcomes()]
+    kept = tiny.root / ".pytest_cache/d/rooflint"
+    assert len([*kept.iterdir()]) == 2  # the golden file and the device
+    stamps = {file: file.stat().st_mtime_ns for file in kept.iterdir()}
+    counts.append(tiny.run().parseoutcomes())
+    assert counts[0] == counts[1]
+    assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == stamps
+    line = tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    result = tiny.run()
+    assert red(result) == OF_INT8
+    assert f"{SPEC}:{line}" in result.stdout.str()
+
+
+def test_without_the_cache_of_pytest_nothing_is_kept(tiny):
+    tiny.run("-p", "no:cacheprovider").assert_outcomes(passed=9)
+    assert not (tiny.root / ".pytest_cache").exists()
+
+
+def test_a_run_leaves_the_garbage_collector_as_it_was(tiny):
+    before = gc.get_threshold()
+    tiny.run()
+    assert gc.get_threshold() == before
+
+
+def test_the_garbage_collector_runs_rarely_until_the_call_and_stays_off_where_it_was():
+    before = gc.get_threshold()
+    often = _collect_rarely()
+    assert gc.get_threshold()[0] == max(50_000, before[0])
+    often()
+    assert gc.get_threshold() == before
+    gc.set_threshold(0)
+    try:
+        often = _collect_rarely()
+        assert gc.get_threshold()[0] == 0
+        often()
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_one_wrong_fact_turns_exactly_the_claims_red_that_rest_on_it(halved, red):

@@ -1,12 +1,16 @@
 """A suite: which files are its own, how they are read, and what they would say with another text."""
 
+import random
 from pathlib import Path
 
 import pytest
 
+from pytest_rooflint.golden.kinds import packages
+from pytest_rooflint.suite import suite as module
 from pytest_rooflint.suite import world
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, RooflintError
+from rooflint.base.parsed import Parsed
 from rooflint.hardware.registry import PACKAGED
 
 
@@ -114,3 +118,40 @@ def test_the_folders_of_a_project_are_those_it_names_or_those_given(tiny):
     (tiny.root / "pyproject.toml").unlink()
     with pytest.raises(RooflintError, match=r"no golden folder: set rooflint_golden in pyproject\.toml"):
         Suite.of_project()
+
+
+# ---- golden files that an earlier process read
+
+
+def test_a_golden_file_that_was_kept_is_the_one_that_its_text_states(tmp_path, monkeypatch):
+    root = Path(__file__).parents[3] / "golden"
+    parsed, plain = Parsed(tmp_path, packages()), Suite.of([root], [])
+    sample = random.Random(15).sample(plain.files, 25)
+    for file in sample:
+        Suite.of([root], [], parsed=parsed).read(file)
+    golden = {file: plain.read(file) for file in sample}
+    monkeypatch.setattr(module, "load", None)  # nothing is parsed from here on
+    assert {file: Suite.of([root], [], parsed=parsed).read(file) for file in sample} == golden
+
+
+def test_a_kept_golden_file_is_refused_once_a_file_that_it_needs_is_gone(tiny, tmp_path):
+    table = tiny.write("gpus.csv", "device,bf16_tflops\nH100 SXM5,989\n")
+    file = tiny.write("golden/t.yaml", "source: {document: D, grade: read}\nclaims:\n  - {audit: ../gpus.csv}\n")
+    parsed = Parsed(tmp_path / "kept", packages())
+
+    def read():
+        return Suite.of([tiny.root / "golden"], [tiny.root / "specs"], parsed=parsed).read(file)
+
+    assert read() == read()
+    table.unlink()
+    with pytest.raises(InputError, match="found no file at"):
+        read()
+
+
+def test_a_text_in_place_of_a_golden_file_is_not_kept(tiny, tmp_path):
+    suite = Suite.of([tiny.root / "golden"], [tiny.root / "specs"], parsed=Parsed(tmp_path / "kept", packages()))
+    file = tiny.root / "golden/x1.yaml"
+    suite.with_text(file, suite.text(file)).read(file)
+    assert not (tmp_path / "kept").exists()
+    suite.read(file)
+    assert (tmp_path / "kept").exists()

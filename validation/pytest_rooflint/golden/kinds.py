@@ -297,6 +297,11 @@ def home(name: str) -> str:
     return str(_entries()[name].module)
 
 
+def packages() -> tuple[str, ...]:
+    """Packages that define kinds, and the model, which they rest on."""
+    return tuple(sorted({"rooflint", *(entry.module.partition(".")[0] for entry in _entries().values())}))
+
+
 @cache
 def kind(name: str) -> Kind:
     """The kind with that name; its module is imported on first use.

@@ -42,6 +42,16 @@ def load(file: Path, text: str | None = None) -> Golden:
     return Golden(file, spec.title, spec, document, claims)
 
 
+def is_valid(golden: Golden) -> bool:
+    """Whether the kinds of its claims still accept them: a kind may look at other files, such as tables."""
+    try:
+        for claim in golden.claims:
+            kinds.kind(claim.kind).check(claim)
+    except (ClaimError, RooflintError):
+        return False
+    return True
+
+
 def _twice(claims: tuple[Claim, ...]) -> Iterator[Problem]:
     first: dict[object, Claim] = {}
     for claim in claims:

@@ -4,18 +4,19 @@ Uses pytest's public API only.
 """
 
 import datetime
+import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rooflint.golden import expect
+from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim, Context
 from pytest_rooflint.session import first
 from pytest_rooflint.suite.dependencies import Noted, noted
@@ -23,6 +24,7 @@ from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Brief, Verdict
 from rooflint.base.errors import InputError, Problem, shown
+from rooflint.base.parsed import Parsed
 
 if TYPE_CHECKING:
     from pytest_rooflint.session.results import Results
@@ -52,11 +54,34 @@ class GoldenFolder(pytest.Directory):
         yield ClosedWorldItem.from_parent(self, name="closed-world")
 
 
+YOUNG = 50_000
+"""Objects that are allocated while claims are read and judged before the garbage collector looks at them: of the
+default of 700, nearly all are claims and facts that stay."""
+
+
+def _collect_rarely() -> Callable[[], None]:
+    """Let the garbage collector run less often, until the returned function is called."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(YOUNG, before[0]) if before[0] else 0, *before[1:])
+    return partial(gc.set_threshold, *before)
+
+
 class GoldenFile(pytest.File):
     """Collector of the claims in a golden file."""
 
+    def setup(self) -> None:
+        """Called before the first claim of the file is judged."""
+        self.addfinalizer(_collect_rarely())
+
     def collect(self) -> Iterator[pytest.Item]:
         """One item per claim; one failing item for an invalid file."""
+        often = _collect_rarely()
+        try:
+            yield from self._items()
+        finally:
+            often()
+
+    def _items(self) -> Iterator[pytest.Item]:
         self.config.stash[SUITE].visited.add(self.path.resolve())
         try:
             claims = self.config.stash[SUITE].read(self.path).claims
@@ -233,6 +258,16 @@ def _is_selected(config: pytest.Config) -> bool:
     return named or any(config.getoption(option, default=None) for option in _SELECTING)
 
 
+def _parsed(config: pytest.Config) -> Parsed | None:
+    """Where parsed files are kept for the next run, and for the workers of xdist; None where pytest keeps no cache."""
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    if cache is None:
+        return None
+    with suppress(OSError):
+        return Parsed(cache.mkdir("rooflint"), kinds.packages())
+    return None
+
+
 class Run:
     """The plugin where golden folders are configured; with xdist, the controller gathers the verdicts."""
 
@@ -244,7 +279,7 @@ class Run:
                     raise pytest.UsageError(f"{name}: want a folder, found nothing at {folder}")
         given = ("--rooflint-golden", "--rooflint-specs")
         options = (f"{option}={folder}" for option in given for folder in config.getoption(option))
-        self.suite = Suite.of(golden, specs, options)
+        self.suite = Suite.of(golden, specs, options, _parsed(config))
         self.briefs: list[Brief] = []
         self.found: list[str] = []
         """Verdicts as JSON: of failing claims, of all where evidence is written."""

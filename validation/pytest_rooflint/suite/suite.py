@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden, article
-from pytest_rooflint.golden.read import load
+from pytest_rooflint.golden.read import is_valid, load
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.files import configured, read_text
+from rooflint.base.parsed import Parsed
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration.package import PUBLISHED
@@ -34,10 +35,16 @@ class Suite:
     _read: dict[Path, Golden | InputError] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, golden_roots: Iterable[Path], spec_roots: Iterable[Path], options: Iterable[str] = ()) -> "Suite":
+    def of(
+        cls,
+        golden_roots: Iterable[Path],
+        spec_roots: Iterable[Path],
+        options: Iterable[str] = (),
+        parsed: Parsed | None = None,
+    ) -> "Suite":
         """The suite of some golden and specs folders; the packaged specs where none are given."""
         roots = tuple(spec_roots) or (PACKAGED,)
-        return cls(tuple(golden_roots), roots, Registry.of(roots), tuple(options))
+        return cls(tuple(golden_roots), roots, Registry.of(roots, parsed), tuple(options))
 
     @classmethod
     def of_project(cls, golden: Sequence[Path] | None = None, specs: Sequence[Path] | None = None) -> "Suite":
@@ -80,13 +87,20 @@ class Suite:
         """Read a golden file, once. Raises the same InputError each time."""
         if file not in self._read:
             try:
-                self._read[file] = load(file, self.texts.get(file))
+                self._read[file] = self._load(file)
             except InputError as error:
                 self._read[file] = error
         found = self._read[file]
         if isinstance(found, InputError):
             raise found
         return found
+
+    def _load(self, file: Path) -> Golden:
+        parsed = self.registry.source.parsed
+        if parsed is None or file in self.texts:
+            return load(file, self.texts.get(file))
+        text = read_text(file)
+        return parsed.of(file, text, lambda: load(file, text), is_valid)
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
