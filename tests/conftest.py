@@ -1,6 +1,7 @@
 """What tests of every part share."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
+from rooflint.base import parse_cache
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
@@ -57,6 +59,14 @@ sources: {wp: {document: White paper, grade: quoted}}
         """A device with one source `wp`, written and read."""
         self.write(name, head + dedent(body))
         return self.registry().get(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_parse_cache() -> Iterator[None]:
+    """Tests read every file, and what they read with patched readers stays out of the user's cache folder."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(parse_cache, "user_cache_path", lambda name: Path(os.devnull) / name)
+        yield
 
 
 @pytest.fixture

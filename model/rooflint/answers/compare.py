@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -263,11 +264,17 @@ def answer(found: Comparison, question: Question) -> Answer:
     """The answer to all options of the command."""
     told = insights.explain(*question.explained, question.metric) if question.explained else None
     heat = kernel_map(found.able, question.metric) if question.level == "subgraph" else None
-    record = _record(found, question, told, heat)
+    said = list(insights.insights(found)) if len(found.contenders) > 1 or found.able else []
+    caveats = insights.caveats(found.contenders)
     if question.explained and told:
         sections = _explained(*question.explained, told)
     else:
-        sections = _compared(found, question, record, heat)
+        sections = _compared(found, question, said, caveats, heat)
+
+    @cache
+    def record() -> CompareRecord:
+        return _record(found, question, said, caveats, told, heat)
+
     roofline = found.setting.fidelity == ROOFLINE
     basis = "roofline latency" if roofline else "calibrated latency where available"
     return Answer(
@@ -275,11 +282,18 @@ def answer(found: Comparison, question: Question) -> Answer:
         subtitle=f"{run_text(found.network.batch, found.setting)}; {basis}",
         sections=tuple(sections),
         record=record,
-        listing=_listing(question, record, told, heat),
+        listing=lambda: _listing(question, record(), told, heat),
     )
 
 
-def _record(found: Comparison, question: Question, told: Explanation | None, heat: Heat | None) -> CompareRecord:
+def _record(
+    found: Comparison,
+    question: Question,
+    said: Sequence[str],
+    caveats: Sequence[str],
+    told: Explanation | None,
+    heat: Heat | None,
+) -> CompareRecord:
     meeting = found.meets(question.wanted)
     asked: dict[str, Any] = {}
     if question.baseline:
@@ -302,8 +316,8 @@ def _record(found: Comparison, question: Question, told: Explanation | None, hea
         winners={by: [one.label for one in found.among(meeting).leaders(by)] for by in WINS},
         winners_without_launches={by: one.label for by, one in flips(found, found.without_launches).items()},
         winners_at_roofline={by: one.label for by, one in flips(found, found.at_roofline).items()},
-        insights=list(insights.insights(found)) if len(found.contenders) > 1 or found.able else [],
-        caveats=list(insights.caveats(found.contenders)),
+        insights=list(said),
+        caveats=list(caveats),
         **asked,
     )
 
@@ -323,17 +337,19 @@ def _devices(found: Comparison) -> str:
     return f"{count} of {found.chosen_of} devices" if found.chosen_of > count else counted(count, "device")
 
 
-def _compared(found: Comparison, question: Question, record: CompareRecord, heat: Heat | None) -> Iterator[Section]:
+def _compared(
+    found: Comparison, question: Question, said: Sequence[str], caveats: Sequence[str], heat: Heat | None
+) -> Iterator[Section]:
     if meeting := found.meets(question.wanted):
         yield winners(found.among(meeting), "among devices that meet all requirements" if question.wanted else "")
     if found.able:
         yield overview(found, question.baseline)
-    if record.caveats:
-        yield Prose("Limitations", tuple(record.caveats))
+    if caveats:
+        yield Prose("Limitations", tuple(caveats))
     if question.wanted:
         yield required(found, question.wanted)
-    if record.insights:
-        yield Prose("Insights", tuple(record.insights))
+    if said:
+        yield Prose("Insights", tuple(said))
     if question.level == "summary" and found.able:
         yield _next(found, question)
     if question.level == "detailed" and found.able:

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from rooflint.base import strict_yaml
+from rooflint.base import parse_cache, strict_yaml
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.facts import Fact, Source
 from rooflint.base.files import read_text
@@ -132,12 +133,27 @@ S = TypeVar("S", bound=Strict)
 
 
 def read_spec(file: Path, model: type[S], text: str | None = None) -> tuple[Document, S]:
-    """Read a spec file strictly, or a text in its place. Raises InputError with every problem in it, with lines."""
-    return _parsed(file, model, read_text(file) if text is None else text)
+    """Read a spec file strictly, or a text in its place. Raises InputError with every problem in it, with lines.
+
+    What a file was read as is kept for other processes; a text that stands in for it is read once only.
+    """
+    return _parsed(file, model, read_text(file) if text is None else text, text is None)
 
 
 @lru_cache(maxsize=1024)  # two registries with the same files parse them once
-def _parsed(file: Path, model: type[S], text: str) -> tuple[Document, S]:
+def _parsed(file: Path, model: type[S], text: str, keep: bool) -> tuple[Document, S]:
+    if not keep or not model.__module__.startswith(_OURS):
+        return _checked(file, model, text)
+    name = f"{model.__module__}.{model.__qualname__}"
+    document, spec = parse_cache.kept(name, text, lambda: _checked(file, model, text))
+    return replace(document, file=file), spec
+
+
+_OURS = f"{__name__.partition('.')[0]}."
+"""What models are called whose code is in the names of kept entries."""
+
+
+def _checked(file: Path, model: type[S], text: str) -> tuple[Document, S]:
     document = strict_yaml.parse(text, file)
     if not isinstance(document.data, dict):
         raise refuse(file, 1, "want a mapping of keys, found something else")

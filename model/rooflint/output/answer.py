@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Generic, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -43,13 +43,38 @@ class Record(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude=absent)
 
 
+T = TypeVar("T")
+
+
+class Later(Generic[T]):
+    """A field that may be given as a function, which is called when the field is first asked for.
+
+    Records are checked by pydantic, which builds a validator for each class in each process: text needs none.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> T:
+        if instance is None:  # dataclasses ask for a default, and there is none
+            raise AttributeError(self.name)
+        value = vars(instance)[self.name]
+        if callable(value):
+            value = vars(instance)[self.name] = value()
+        found: T = value
+        return found
+
+    def __set__(self, instance: object, value: T | Callable[[], T]) -> None:
+        vars(instance)[self.name] = value
+
+
 @dataclass(frozen=True)
 class Answer(Page):
     """What a command found: printed it is text, in a notebook it is HTML."""
 
-    record: Record | Mapping[str, Any]
+    record: Later[Record | Mapping[str, Any]] = Later()
     """For programs; a mapping where the command passes on the content of a file that has a format of its own."""
-    listing: Table
+    listing: Later[Table] = Later()
     """For spreadsheets: the main table, in SI base units."""
 
     def __str__(self) -> str:

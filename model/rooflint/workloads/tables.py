@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from rooflint.base import parse_cache
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.files import read_text, write_atomically
 from rooflint.base.strict_yaml import Document, parse
@@ -77,11 +78,7 @@ def read_table(file: Path) -> tuple[Workload, Captured]:
 
 @lru_cache(maxsize=256)
 def _parsed(file: Path, text: str) -> tuple[Workload, Captured]:
-    document = parse(text, file)
-    problems = list(_head_problems(document)) or list(_row_problems(document)) or list(_flow_problems(document))
-    if problems:
-        raise InputError(problems)
-    data = document.data
+    data = parse_cache.kept(__name__, text, lambda: _checked(parse(text, file)))
     captured = Captured(**{**data["captured"], "input": tuple(data["captured"]["input"])})
     columns = [name for name in data["columns"] if name != _READS]
     rows = [Op(**dict(zip(columns, row, strict=False))) for row in data["ops"]]
@@ -89,7 +86,16 @@ def _parsed(file: Path, text: str) -> tuple[Workload, Captured]:
         return Workload.from_ops(data["name"], rows, data["batch"], flow=_flow(data)), captured
     except WorkloadError as error:
         path = ("ops",) if error.row is None else ("ops", error.row)
-        raise InputError([document.problem(path, str(error))]) from error
+        raise InputError([parse(text, file).problem(path, str(error))]) from error
+
+
+def _checked(document: Document) -> dict[str, Any]:
+    """The data of a table that has its keys, rows and flow. Raises InputError for one that has not."""
+    problems = list(_head_problems(document)) or list(_row_problems(document)) or list(_flow_problems(document))
+    if problems:
+        raise InputError(problems)
+    data: dict[str, Any] = document.data
+    return data
 
 
 def _head_problems(document: Document) -> Iterator[Problem]:

@@ -1,11 +1,16 @@
 """Spec files: what a device must state, what contradicts, and operating points."""
 
+from random import Random
+
 import pytest
 
-from rooflint.base import strict_yaml
+from rooflint.base import parse_cache, strict_yaml
 from rooflint.base.errors import InputError
 from rooflint.base.precision import PRECISIONS
+from rooflint.coefficients.library import Coefficients
+from rooflint.hardware import spec_files
 from rooflint.hardware.device import UndisclosedError
+from rooflint.hardware.registry import PACKAGED, Registry
 
 DEVICE = """\
 name: One
@@ -285,3 +290,55 @@ def test_registries_parse_a_file_once_until_its_text_changes(specs, monkeypatch)
     file.write_text((DEVICE + UNIT).replace("1 GHz", "2 GHz"), encoding="utf-8")  # as many bytes as before
     assert specs.registry().get("acme/one").unit("tc").clock_hz("fp16") == 2e9
     assert len(parsed) == 2
+
+
+# ------------------------------------------------------------------------------------------- kept from another process
+
+
+@pytest.fixture
+def as_new_process(tmp_path, monkeypatch):
+    """Called before what another process would read; it has what the one before has kept."""
+    monkeypatch.setattr(parse_cache, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    return spec_files._parsed.cache_clear
+
+
+def test_shipped_files_kept_from_another_process_are_what_the_files_say(as_new_process, monkeypatch):
+    drawn = Random(15).sample(Registry().ids(), 12)
+    coefficients = Random(15).sample(Coefficients(Registry()).files(PACKAGED), 8)
+    as_new_process()
+    first = [Registry().get(name) for name in drawn], [Coefficients(Registry()).facts(file) for file in coefficients]
+    as_new_process()
+    monkeypatch.setattr(strict_yaml, "parse", None)  # nothing is parsed again
+    again = [Registry().get(name) for name in drawn], [Coefficients(Registry()).facts(file) for file in coefficients]
+    assert again == first
+
+
+def test_a_file_with_the_same_text_elsewhere_keeps_its_own_places(specs, as_new_process):
+    for name in ("acme/one", "acme/two"):
+        file = specs.write(name, DEVICE + UNIT)
+        as_new_process()
+        device = specs.registry().get(name)
+        assert device.file == file
+        assert {fact.file for fact in device.facts.values()} == {file}
+
+
+def test_a_changed_file_is_read_again_and_a_wrong_one_is_refused_each_time(specs, as_new_process):
+    specs.write("acme/one", DEVICE + UNIT)
+    assert specs.registry().get("acme/one").unit("tc").clock_hz("fp16") == 1e9
+    as_new_process()
+    specs.write("acme/one", (DEVICE + UNIT).replace("1 GHz", "2 GHz"))
+    assert specs.registry().get("acme/one").unit("tc").clock_hz("fp16") == 2e9
+    specs.write("acme/one", (DEVICE + UNIT).replace("1 GHz", "2 W"))
+    for _ in range(2):
+        as_new_process()
+        with pytest.raises(InputError, match="found '2 W'"):
+            specs.registry().get("acme/one")
+
+
+def test_a_text_in_place_of_a_file_is_not_kept(specs, as_new_process):
+    file = specs.write("acme/one", DEVICE + UNIT)
+    other = specs.registry().with_texts({file: (DEVICE + UNIT).replace("1 GHz", "2 GHz")})
+    assert other.get("acme/one").unit("tc").clock_hz("fp16") == 2e9
+    assert not parse_cache.folder().exists()
+    specs.registry().get("acme/one")
+    assert len(list(parse_cache.folder().iterdir())) == 1

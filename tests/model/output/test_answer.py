@@ -146,3 +146,21 @@ def test_a_notebook_shows_headings_and_tables_with_what_stands_out():
 def test_an_answer_prints_as_the_command_does(resnet18):
     assert f"{resnet18}\n" == write(resnet18, "text")
     assert resnet18._repr_html_() == as_fragment(resnet18)
+
+
+def test_a_record_given_as_a_function_is_made_once_and_only_when_asked_for():
+    calls = []
+
+    def record():
+        calls.append(1)
+        return {"a": 1}
+
+    found = Answer("Title", "", (Prose("Said", ("It is.",)),), record, lambda: Table(("a",), ((2,),)))
+    assert "It is." in write(found, "text") + write(found, "md")
+    assert calls == []
+    assert json.loads(as_json(found)) == {"a": 1}
+    assert found.record == {"a": 1}
+    assert calls == [1]
+    assert as_csv(found) == "a\n2\n"
+    with pytest.raises(AttributeError):
+        Answer.record  # noqa: B018  # no default
