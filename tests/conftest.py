@@ -10,7 +10,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from rooflint.base import parse_cache
+from rooflint.base import parsed
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
@@ -62,10 +62,10 @@ sources: {wp: {document: White paper, grade: quoted}}
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_parse_cache() -> Iterator[None]:
+def nothing_kept() -> Iterator[None]:
     """Tests read every file, and what they read with patched readers stays out of the user's cache folder."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(parse_cache, "user_cache_path", lambda name: Path(os.devnull) / name)
+        patched.setattr(parsed, "user_cache_path", lambda name: Path(os.devnull) / name)
         yield
 
 

@@ -1,7 +1,7 @@
 """Objects that were parsed from files, kept on disk for the next process, which reads them in a tenth of the time.
 
 What is kept of a file is used only by the same code and libraries, and for the same text. It is pickled, so the folder
-has to be as trustworthy as the code: a cache of the project, such as that of pytest.
+has to be as trustworthy as the code: a cache of the project, such as that of pytest, or of the user.
 """
 
 import hashlib
@@ -11,13 +11,14 @@ import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar, cast
 
 import pydantic.version
 import yaml
+from platformdirs import user_cache_path
 
 from rooflint.base.files import write_bytes_atomically
 
@@ -53,6 +54,23 @@ class Parsed:
         """What changes with any module of the packages, and with the libraries that read files."""
         libraries = [platform.python_version(), pydantic.version.VERSION, yaml.__version__]
         return _digest([*libraries, *map(str, sorted(stamp for name in self.packages for stamp in _stamps(name)))])
+
+
+NAMED_BY = 3
+"""Last parts of a path that name what is kept for the user: a file has the same ones in every checkout and revision."""
+
+
+def kept(reader: str, file: Path, text: str, parse: Callable[[], T]) -> T:
+    """What a reader of our model makes of a text, as it was kept in the user's cache folder; else parsed now.
+
+    `parse` depends on nothing but the text. Raises what it raises.
+    """
+    return _below(Path(user_cache_path("rooflint"))).of(Path(reader, *file.parts[-NAMED_BY:]), text, parse)
+
+
+@cache
+def _below(home: Path) -> Parsed:
+    return Parsed(home / "parsed", (__name__.partition(".")[0],))
 
 
 def _stamps(name: str) -> Iterator[tuple[str, int, int]]:

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from rooflint.base import parse_cache, strict_yaml
+from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.facts import Fact, Source
 from rooflint.base.files import read_text
+from rooflint.base.parsed import kept
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.strict_yaml import Document
 from rooflint.hardware.device import Facts, Hardware, Memory
@@ -145,12 +146,12 @@ def _parsed(file: Path, model: type[S], text: str, keep: bool) -> tuple[Document
     if not keep or not model.__module__.startswith(_OURS):
         return _checked(file, model, text)
     name = f"{model.__module__}.{model.__qualname__}"
-    document, spec = parse_cache.kept(name, text, lambda: _checked(file, model, text))
+    document, spec = kept(name, file, text, lambda: _checked(file, model, text))
     return replace(document, file=file), spec
 
 
 _OURS = f"{__name__.partition('.')[0]}."
-"""What models are called whose code is in the names of kept entries."""
+"""What models are called whose code decides whether something kept is used."""
 
 
 def _checked(file: Path, model: type[S], text: str) -> tuple[Document, S]:

@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rooflint.base import parse_cache
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.files import read_text, write_atomically
+from rooflint.base.parsed import kept
 from rooflint.base.strict_yaml import Document, parse
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.ops import COLUMNS, QUANTITIES, Op
@@ -78,7 +78,7 @@ def read_table(file: Path) -> tuple[Workload, Captured]:
 
 @lru_cache(maxsize=256)
 def _parsed(file: Path, text: str) -> tuple[Workload, Captured]:
-    data = parse_cache.kept(__name__, text, lambda: _checked(parse(text, file)))
+    data = kept(__name__, file, text, lambda: _checked(parse(text, file)))
     captured = Captured(**{**data["captured"], "input": tuple(data["captured"]["input"])})
     columns = [name for name in data["columns"] if name != _READS]
     rows = [Op(**dict(zip(columns, row, strict=False))) for row in data["ops"]]

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rooflint.base import parsed as module
 from rooflint.base.errors import InputError, refuse
-from rooflint.base.parsed import Parsed
+from rooflint.base.parsed import Parsed, kept
 
 
 @pytest.fixture
@@ -88,3 +89,43 @@ def test_what_cannot_be_pickled_or_written_is_still_handed_out(parsed, tmp_path)
     assert parsed().of(tmp_path / "a.yaml", "a b", lambda: lambda: 3)() == 3
     (tmp_path / "kept").write_text("not a folder", encoding="utf-8")
     assert parsed().of(tmp_path / "b.yaml", "a b", lambda: 4) == 4
+
+
+# ------------------------------------------------------------------------------------------------- in the user's folder
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / name)
+    module._below.cache_clear()
+    return tmp_path / "rooflint" / "parsed"
+
+
+def kept_words(file, text, calls, reader="words"):
+    def parse():
+        calls.append((reader, text))
+        return text.split()
+
+    return kept(reader, file, text, parse)
+
+
+def test_a_file_is_parsed_once_for_all_checkouts_that_have_the_same_text(home, tmp_path, calls):
+    for checkout in ("here", "there"):
+        file = tmp_path / checkout / "specs" / "hardware" / "acme" / "one.yaml"
+        assert kept_words(file, "a b", calls) == ["a", "b"]
+    assert calls == [("words", "a b")]
+    assert kept_words(file, "a c", calls) == ["a", "c"]
+    assert len(list(home.iterdir())) == 1  # one entry for a file, whatever it said before
+
+
+def test_another_reader_of_the_same_file_parses_it_too(home, tmp_path, calls):
+    for reader in ("words", "texts", "words"):
+        kept_words(tmp_path / "one.yaml", "a b", calls, reader)
+    assert [reader for reader, _ in calls] == ["words", "texts"]
+
+
+def test_a_home_that_cannot_be_written_costs_time_alone(home, tmp_path, calls):
+    (tmp_path / "rooflint").write_text("a file where the folder would be", encoding="utf-8")
+    for _ in range(2):
+        assert kept_words(tmp_path / "one.yaml", "a b", calls) == ["a", "b"]
+    assert len(calls) == 2

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from rooflint.base import parse_cache, strict_yaml
+from rooflint.base import parsed, strict_yaml
 from rooflint.base.errors import InputError
 from rooflint.base.precision import PRECISIONS
 from rooflint.coefficients.library import Coefficients
@@ -281,15 +281,15 @@ def test_an_operating_point_with_a_slower_clock_slows_every_precision(specs):
 
 
 def test_registries_parse_a_file_once_until_its_text_changes(specs, monkeypatch):
-    parsed = []
+    texts = []
     parse = strict_yaml.parse
-    monkeypatch.setattr(strict_yaml, "parse", lambda text, file: parsed.append(text) or parse(text, file))
+    monkeypatch.setattr(strict_yaml, "parse", lambda text, file: texts.append(text) or parse(text, file))
     file = specs.write("acme/one", DEVICE + UNIT)
     assert specs.registry().get("acme/one") == specs.registry().get("acme/one")
-    assert len(parsed) == 1
+    assert len(texts) == 1
     file.write_text((DEVICE + UNIT).replace("1 GHz", "2 GHz"), encoding="utf-8")  # as many bytes as before
     assert specs.registry().get("acme/one").unit("tc").clock_hz("fp16") == 2e9
-    assert len(parsed) == 2
+    assert len(texts) == 2
 
 
 # ------------------------------------------------------------------------------------------- kept from another process
@@ -298,7 +298,7 @@ def test_registries_parse_a_file_once_until_its_text_changes(specs, monkeypatch)
 @pytest.fixture
 def as_new_process(tmp_path, monkeypatch):
     """Called before what another process would read; it has what the one before has kept."""
-    monkeypatch.setattr(parse_cache, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(parsed, "user_cache_path", lambda name: tmp_path / "cache" / name)
     return spec_files._parsed.cache_clear
 
 
@@ -335,10 +335,11 @@ def test_a_changed_file_is_read_again_and_a_wrong_one_is_refused_each_time(specs
             specs.registry().get("acme/one")
 
 
-def test_a_text_in_place_of_a_file_is_not_kept(specs, as_new_process):
+def test_a_text_in_place_of_a_file_is_not_kept(specs, tmp_path, as_new_process):
     file = specs.write("acme/one", DEVICE + UNIT)
+    as_new_process()
     other = specs.registry().with_texts({file: (DEVICE + UNIT).replace("1 GHz", "2 GHz")})
     assert other.get("acme/one").unit("tc").clock_hz("fp16") == 2e9
-    assert not parse_cache.folder().exists()
+    assert not (tmp_path / "cache").exists()
     specs.registry().get("acme/one")
-    assert len(list(parse_cache.folder().iterdir())) == 1
+    assert len(list((tmp_path / "cache" / "rooflint" / "parsed").iterdir())) == 1

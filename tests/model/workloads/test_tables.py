@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.base import parse_cache
+from rooflint.base import parsed
 from rooflint.base.errors import InputError
 from rooflint.workloads import tables
 from rooflint.workloads.flow import INPUT, Flow
@@ -274,21 +274,21 @@ def test_a_wrong_table_is_refused_with_file_and_line(tmp_path, old, new, line, m
 def test_a_table_that_does_not_add_up_has_its_line_where_its_rows_are_kept_from_another_process(
     tmp_path, monkeypatch, old
 ):
-    monkeypatch.setattr(parse_cache, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(parsed, "user_cache_path", lambda name: tmp_path / "cache" / name)
     file, said = _file(tmp_path, GOOD.replace(old, old.replace("1", "4").replace("30", "31"))), []
     for _ in range(2):
         tables._parsed.cache_clear()  # as a new process
         with pytest.raises(InputError) as refused:
             read_table(file)
         said.append(refused.value.problems)
-    assert parse_cache.folder().is_dir()
+    assert (tmp_path / "cache" / "rooflint" / "parsed").is_dir()
     assert said[0] == said[1]
     assert said[0][0].line == 10
 
 
 @pytest.mark.parametrize("workload_id", ["torchvision/resnet18", "torchvision/swin_t"])
 def test_a_table_kept_from_another_process_is_that_of_the_file(tmp_path, monkeypatch, workload_id):
-    monkeypatch.setattr(parse_cache, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(parsed, "user_cache_path", lambda name: tmp_path / name)
     found = []
     for _ in range(2):
         tables._parsed.cache_clear()
