@@ -103,6 +103,11 @@ def scope_of(text: str) -> schema.Scope:
     return _one_of(schema.PARTS, text, "scope")
 
 
+def mode_of(text: str) -> schema.Mode:
+    """The launch mode of that name. Raises UnknownCoefficientError."""
+    return _one_of(MODES, text, "launch mode")
+
+
 def _one_of(known: Collection[N], text: str, what: str) -> N:
     for name in known:
         if name == text:
@@ -123,18 +128,23 @@ class Events:
 
         Figures of several nodes are never in one range. Raises UnknownCoefficientError.
         """
-        node, event = self.node(name), self._event(name)
-        at_node = tuple(self._reading(name, one) for one, spec in event.readings.items() if spec.node == node)
-        return Range(f"{self.id} {name}", at_node)
+        every, event = self.readings(name), self._event(name)
+        node = event.readings[every.best.name].node
+        return Range(every.what, tuple(one for one in every.readings if event.readings[one.name].node == node))
+
+    def readings(self, name: str) -> Range:
+        """All that documents say of an event, at whatever nodes: for one reading of it. [J]
+
+        Raises UnknownCoefficientError.
+        """
+        return Range(f"{self.id} {name}", tuple(self._reading(name, one) for one in self._event(name).readings))
 
     def node(self, name: str) -> str | None:
         """The node that the best reading of an event holds for, `45nm`; None where its document names none.
 
         Raises UnknownCoefficientError.
         """
-        readings = self._event(name).readings
-        every = Range(f"{self.id} {name}", tuple(self._reading(name, one) for one in readings))
-        return readings[every.best.name].node
+        return self._event(name).readings[self.readings(name).best.name].node
 
     def idle_share(self, state: str | None = None) -> Range:
         """Idle power over TDP in a state, or in any. [1]. Raises UnknownCoefficientError."""
@@ -207,7 +217,7 @@ class LaunchOverheads:
         return next((vendors for name, vendors in self.spec.launches.items() if name == kind), {})
 
     def _launch(self, kind: str, vendor: str, mode: str) -> schema.LaunchSpec | None:
-        return self._vendors(kind).get(vendor, {}).get(_one_of(MODES, mode, "launch mode"))
+        return self._vendors(kind).get(vendor, {}).get(mode_of(mode))
 
     def _reading(self, kind: str, vendor: str, mode: str, name: str) -> Reading:
         return reading_of(name, self.facts, f"launches.{kind}.{vendor}.{mode}.readings.{name}")
@@ -294,7 +304,7 @@ class Coefficients:
 
         Raises UnknownCoefficientError for an unknown mode, or InputError.
         """
-        name, vendor = _one_of(MODES, mode, "launch mode"), hardware.id.partition("/")[0]
+        name, vendor = mode_of(mode), hardware.id.partition("/")[0]
         if fact := hardware.facts.get("launch_overhead"):
             return Range(f"{hardware.id} launch", (Reading("own", fact, fact, fact),))
         return self.launches().overhead(hardware.kind, vendor, name)

@@ -1,10 +1,12 @@
-"""The kind `energy_per`: what it obtains by hand, what is refused, and that slips of 8 and 16 on shipped files show."""
+"""Claims about coefficients: values by hand, what is refused, and that slips of 8 and 16 on shipped files show."""
 
 import pytest
 
 from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import judge
 from rooflint.base.errors import InputError
+from rooflint.coefficients.library import Coefficients
+from rooflint.hardware.registry import PACKAGED
 
 NODE = """\
 name: 45 nm
@@ -23,13 +25,44 @@ readings:
   stack: {scope: device, typical: [4.0 pJ/bit, paper, p. 1]}
   other: {scope: device, low: [3 pJ/bit, paper, p. 2], high: [5 pJ/bit, paper, p. 2]}
 """
+EVENTS = """\
+name: Graphics processors
+sources: {paper: {document: Acme control manual, grade: read}, guess: {document: Acme guess, grade: estimate}}
+events:
+  hfma:
+    what: One multiply and add.
+    per: lane_instruction
+    covers: [arithmetic]
+    readings: {one: {node: 45nm, typical: [1.5 pJ, paper, p. 1]}}
+  fetch:
+    what: One access.
+    per: instruction
+    covers: [fetch]
+    readings:
+      old: {node: 45nm, typical: [24 pJ, paper, p. 2]}
+      new: {node: 7nm, low: [5 pJ, guess, p. 3], high: [10 pJ, guess, p. 3]}
+idle:
+  board: {state: context, typical: [60/300, paper, p. 4]}
+"""
+LAUNCHES = """\
+name: Launch overheads
+sources: {paper: {document: Acme launch manual, grade: read}}
+launches:
+  gpu:
+    acme:
+      stream:
+        what: One kernel.
+        readings: {one: {typical: [2.1 us, paper, p. 1]}, two: {typical: [3.5 us, paper, p. 2]}}
+"""
 
 
 @pytest.fixture
 def judged(repository):
-    """Verdicts on claims about the node and the memory."""
+    """Verdicts on claims about the node, the memory, the events and the launches."""
     repository.write("specs/process/45nm.yaml", NODE)
     repository.write("specs/memory/hbm9.yaml", MEMORY)
+    repository.write("specs/events/gpu.yaml", EVENTS)
+    repository.write("specs/launches.yaml", LAUNCHES)
 
     def verdicts(*lines):
         source = "source: {document: Somebody's table, where: p. 1, grade: read}\n"
@@ -55,6 +88,13 @@ def judged(repository):
         ("energy_per: hbm9 device, expect: 32 pJ/B", "4 pJ/bit"),
         ("energy_per: hbm9 device, reading: other, end: low, expect: 3.0 pJ/bit", "3 pJ/bit"),
         ("energy_per: hbm9 device, reading: other, end: high, expect: 5.0 pJ/bit", "5 pJ/bit"),
+        ("energy_per: gpu event hfma, expect: 1.5 pJ", "1.5 pJ"),
+        # of two nodes the read one is meant, unless the claim names a reading
+        ("energy_per: gpu event fetch, expect: 24 pJ", "24 pJ"),
+        # 60 of 300 W
+        ("idle_share: gpu context, expect: 60 W / 300 W", "0.2 of TDP"),
+        ("launch_overhead: gpu acme stream, expect: 2.1 us", "2.1 us"),
+        ("launch_overhead: gpu acme stream, reading: two, expect: 7.0 us / 2", "3.5 us"),
     ],
 )
 def test_a_claim_is_what_the_file_says_in_the_unit_of_its_kind(judged, claim, shown):
@@ -75,6 +115,16 @@ def test_a_claim_is_what_the_file_says_in_the_unit_of_its_kind(judged, claim, sh
         ("energy_per: 45nm add fp17, expect: 1.25 pJ/op", "unknown precision 'fp17'"),
         ("energy_per: hbm9, expect: 1.25 pJ/bit", "want a memory and a scope such as 'hbm2 device', found 'hbm9'"),
         ("energy_per: hbm9 all, expect: 1.25 pJ/bit", "unknown scope 'all'"),
+        ("energy_per: gpu event, expect: 1.25 pJ", "want 'gpu event hmma', 'gpu idle context' or"),
+        ("energy_per: gpu path hfma, expect: 1.25 pJ", "want 'gpu event hmma', 'gpu idle context' or"),
+        ("energy_per: gpu event hfma, expect: 1.25 pJ/op", "'gpu event hfma' is in pJ, '1.25 pJ/op' is in J/op"),
+        (
+            "idle_share: acme context, expect: 0.10",
+            "want a kind of processor such as 'gpu' first, found 'acme context'",
+        ),
+        ("idle_share: gpu context now, expect: 0.10", "found 'gpu idle context now'"),
+        ("launch_overhead: gpu acme soon, expect: 2.1 us", "unknown launch mode 'soon'"),
+        ("launch_overhead: gpu acme stream, expect: 2.1 pJ", "'gpu acme stream' is in us, '2.1 pJ' is in J"),
         (
             "energy_per: hbm9 device, end: middle, expect: 1.0 pJ/bit",
             "end: want one of low, typical, high, found 'middle'",
@@ -101,6 +151,13 @@ def test_a_claim_that_cannot_mean_anything_is_refused_where_it_stands(judged, cl
             "45nm has no energy 'add int8' (has: add fp16, multiply fp16,",
         ),
         ("energy_per: hbm9 path, expect: 1.1 pJ/bit", "hbm9 has no energy of scope 'path' (has: device)"),
+        ("energy_per: gpu event hmma, expect: 1.1 pJ", "gpu has no event 'hmma' (has: hfma, fetch)"),
+        ("idle_share: gpu no_context, expect: 0.11", "no idle power of the kind gpu is known in state 'no_context'"),
+        (
+            "launch_overhead: gpu acme graph, expect: 1.1 us",
+            "no launch overhead of a gpu of acme in mode graph is known",
+        ),
+        ("energies: 45nm add fp16 <= hbm9 device", "orders figures of different dimensions; write a quotient"),
         (
             "energy_per: hbm9 device, reading: x, expect: 1.1 pJ/bit",
             "hbm9 device has no reading 'x' (has: stack, other)",
@@ -128,6 +185,84 @@ def test_a_slip_names_its_line_and_what_should_stand_there(judged, repository, w
     assert (verdict.outcome, verdict.ratio_text) == ("fail", ratio)
     assert f"write {would}" in " ".join(verdict.text().split())
     assert f"specs/process/45nm.yaml:{line}" in verdict.text()
+
+
+@pytest.mark.parametrize(
+    ("claim", "holds"),
+    [
+        # 0.4 and 1.1 pJ: 2.75 times
+        ("energies: 45nm add fp16 <= 45nm multiply fp16", True),
+        ("energies: 45nm multiply fp16 <= 45nm add fp16", False),
+        ("energies: 45nm add fp16 <= 45nm multiply fp16, most: 2.75", True),
+        ("energies: 45nm add fp16 <= 45nm multiply fp16, most: 2.7", False),
+        ("energies: 45nm add fp16 <= 45nm multiply fp16, least: 2.75", True),
+        ("energies: 45nm add fp16 <= 45nm multiply fp16, least: 2.8", False),
+        # equal figures are in order, and in both directions
+        ("energies: 45nm add fp16 <= 45nm add fp16, most: 1", True),
+        # one wrong step of two is enough
+        ("energies: 45nm add fp16 <= 45nm multiply fp16 <= 45nm add fp16", False),
+        # a multiply and an add are 1.5 pJ, as the instruction is; and the sum of the two is the same
+        ("energies: gpu event hfma / 45nm mac fp16, least: 0.999, most: 1.001", True),
+        ("energies: 45nm multiply fp16 + 45nm add fp16 / 45nm mac fp16, least: 1, most: 1", True),
+        ("energies: gpu event hfma / 45nm multiply fp16, least: 0.999, most: 1.001", False),
+        # 10 over 5 pJ of one reading, 24 over 10 of two
+        ("energies: gpu event fetch (new high) / gpu event fetch (new low), least: 2, most: 2", True),
+        ("energies: gpu event fetch (old) / gpu event fetch (new high), least: 2.4, most: 2.4", True),
+        ("energies: gpu launch acme stream (one) <= gpu launch acme stream (two), most: 2", True),
+        ("energies: gpu idle context / gpu idle context, least: 1, most: 1", True),
+    ],
+)
+def test_coefficients_are_compared_step_by_step_within_both_bounds(judged, claim, holds):
+    (verdict,) = judged(claim)
+    assert verdict.outcome == ("pass" if holds else "fail"), verdict.text()
+
+
+def test_a_comparison_is_backed_by_a_second_document_unless_a_figure_is_an_estimate(judged):
+    published, estimated = judged(
+        "energies: 45nm add fp16 <= 45nm multiply fp16",
+        "energies: gpu event fetch (new low) <= gpu event fetch (old)",
+    )
+    assert published.corroborated
+    assert not estimated.corroborated
+
+
+def test_a_broken_comparison_shows_each_figure_with_its_line(judged, repository):
+    judged("energies: 45nm add fp16 <= 45nm multiply fp16, most: 4")
+    line = repository.edit("specs/process/45nm.yaml", "1.1 pJ/op", "17.6 pJ/op")
+    (verdict,) = repository.verdicts("golden/energy.yaml").values()
+    assert verdict.outcome == "fail"
+    text = " ".join(verdict.text().split())
+    assert "45nm add fp16 <= 45nm multiply fp16, at least 1 and at most 4 times" in text
+    # 17.6 / 0.4
+    assert "44 times 45nm add fp16 0.4 pJ/op, 45nm multiply fp16 17.6 pJ/op" in text
+    assert f"specs/process/45nm.yaml:{line}" in text
+
+
+def test_a_mac_is_shown_as_its_two_operations(judged):
+    (verdict,) = judged("energies: gpu event hfma / 45nm mac fp16, least: 1, most: 1")
+    assert verdict.obtained.formula == "45nm mac fp16 1.5 pJ/MAC, gpu event hfma 1.5 pJ"
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("energies: 45nm add fp16", "want coefficients with ' <= ' or ' / ' between them, found '45nm add fp16'"),
+        ("energies: 45nm add fp16 <= 45nm divide fp16", "want a node, one of op, add"),
+        (
+            "energies: 45nm add fp16 <= 45nm (one",
+            "want a coefficient such as '10nm sram kib8 (fast)', found '45nm (one'",
+        ),
+        ("energies: 45nm add fp16 / 45nm add fp16, most: 2", "a quotient needs 'least:' and 'most:'"),
+        ("energies: 45nm add fp16 <= 45nm add fp16, most: 0", "least, most: want numbers above zero, found 0"),
+        ("energies: 45nm add fp16 <= 45nm add fp16, most: 0.5", "least: 1 is above most: 0.5"),
+        ("energies: 45nm add fp16 <= 45nm add fp16, most: twice", "want numbers above zero, found twice"),
+    ],
+)
+def test_a_comparison_that_cannot_mean_anything_is_refused_where_it_stands(judged, claim, sentence):
+    with pytest.raises(InputError) as caught:
+        judged(claim)
+    assert sentence in caught.value.problems[0].message
+    assert caught.value.problems[0].line == 3
 
 
 def test_a_broken_file_of_a_configured_root_is_red_whoever_claims_it(tiny):
@@ -175,7 +310,27 @@ def test_a_slip_of_8_or_16_on_any_claimed_coefficient_turns_a_shipped_claim_red(
         assert "fail" in outcomes, f"{fact.path} of {fact.file.name}: {fact.display} → {slipped}"
 
 
-def test_shipped_energies_are_corroborated(shipped_suite):
+def test_shipped_energies_but_one_are_corroborated_unless_they_rest_on_an_estimate(shipped_suite):
     verdicts = [judge(claim, claim.id, shipped_suite) for claim in _energy_claims(shipped_suite)]
     assert {verdict.outcome for verdict in verdicts} == {"pass"}
-    assert all(verdict.corroborated for verdict in verdicts)
+    published = [one for one in verdicts if all(fact.source.grade != "estimate" for fact in one.facts)]
+    assert not any(verdict.corroborated for verdict in verdicts if verdict not in published)
+    # table 7 was read again, and nobody else prints what a register of that GPU costs
+    assert [one.claim.id for one in published if not one.corroborated] == ["energy_per-gpu-event-register-bmc-by-bmc"]
+    assert sum(verdict.corroborated for verdict in verdicts) > 60
+
+
+def test_every_shipped_energy_of_an_operation_or_an_event_is_in_a_claim(shipped_suite):
+    kinds = ("energy_per", "energies", "idle_share", "launch_overhead")
+    claims = [claim for claim in shipped_suite.claims() if claim.kind in kinds]
+    claimed = {fact.place for claim in claims for fact in judge(claim, claim.id, shipped_suite).facts}
+    coefficients = Coefficients(shipped_suite.registry)
+    every = {
+        fact.place
+        for file in coefficients.files(PACKAGED)
+        if file.stem != "circuits"
+        for fact in coefficients.facts(file).values()
+        if not fact.path.endswith(".capacity") and ".relative_power." not in fact.path
+    }
+    assert len(every) > 170
+    assert every - claimed == set()
