@@ -46,6 +46,11 @@ class Workers:
         """Processes on this machine."""
         return self.jobs or cores()
 
+    @property
+    def is_one(self) -> bool:
+        """Whether shards run in this process, one after the other."""
+        return self.count == 1 and not (self.dask or self.ray)
+
 
 HERE = Workers()
 """This process alone."""
@@ -63,7 +68,7 @@ def results(function: Callable[[S], R], shards: Sequence[S], workers: Workers = 
     """
     if workers.dask and workers.ray:
         raise ClusterError("want one cluster, of Dask or of Ray, found both")
-    if not (workers.dask or workers.ray) and (workers.count == 1 or len(shards) < 2):
+    if workers.is_one or (len(shards) < 2 and not (workers.dask or workers.ray)):
         yield from map(function, shards)
         return
     from joblib import Parallel, delayed  # noqa: PLC0415  # slow to import, and one process does not need it

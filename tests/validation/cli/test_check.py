@@ -87,6 +87,21 @@ def test_the_score_is_asked_for_after_a_green_run_with_the_same_folders(tiny, ch
     assert calls[1][2:] == wanted
 
 
+def test_the_score_is_asked_for_where_shards_are_to_run(tiny, check):
+    _, calls, _ = check("--mutate", "--jobs=2", "--dask=tcp://here:8786")
+    assert calls[1][-2:] == ["--jobs=2", "--dask=tcp://here:8786"]
+
+
+@pytest.mark.parametrize("option", ["--jobs", "--dask", "--ray"])
+def test_shards_without_a_score_are_refused(check, option):
+    _, calls, result = check(f"{option}=2")
+    assert (
+        str(result.exception)
+        == f"{option} needs --mutate; the suite itself runs on several processes with -n (pytest-xdist)"
+    )
+    assert calls == []
+
+
 def test_a_red_run_is_not_asked_for_a_score(tiny, check):
     status, calls, result = check("--mutate", status=1)
     assert status == 1
@@ -237,6 +252,7 @@ def test_a_save_is_judged_at_once_until_ctrl_c(tiny):
         (["--against=HEAD"], "--against"),
         (["--evidence=e.json"], "--evidence"),
         (["-k", "int8"], "-k, int8"),
+        (["--jobs=2"], "--jobs"),
     ],
 )
 def test_a_watch_takes_no_option_that_writes_or_selects(check, arguments, named):

@@ -246,17 +246,23 @@ def test_a_floor_that_is_none_is_refused_with_its_line(small, mutate):
 
 
 @pytest.mark.slow
-def test_the_same_is_found_on_any_number_of_cores(small):
+def test_the_same_is_found_on_any_number_of_cores(small, mutate, monkeypatch):
+    monkeypatch.setattr("pytest_rooflint.mutation.engine.FEW", 0)
     two = small.read(SPEC).replace("X1", "X2")
     small.write("specs/hardware/acme/x2.yaml", two)
     small.write("golden/x2.yaml", small.read(GOLDEN).replace("acme/x1", "acme/x2").replace("X1", "X2"))
-    results = [
-        small.script("rooflint", "mutate", "--format=json", "--no-cache", f"--jobs={jobs}") for jobs in (1, 2, 5)
-    ]
-    assert [result.returncode for result in results] == [0, 0, 0], results[1].stderr
-    assert results[0].stdout == results[1].stdout == results[2].stdout
-    assert {row["id"] for row in json.loads(results[0].stdout)["subjects"]} == {"acme/x1", "acme/x2"}
-    assert [result.stderr for result in results] == ["", "", ""]  # a bar is for terminals
+    one, two, five = (mutate("--format=json", "--no-cache", f"--jobs={jobs}") for jobs in (1, 2, 5))
+    assert one == two == five
+    status, text = one
+    assert status == 0
+    assert {row["id"] for row in json.loads(text)["subjects"]} == {"acme/x1", "acme/x2"}
+
+
+@pytest.mark.slow
+def test_nothing_but_the_score_is_printed(small):
+    result = small.script("rooflint", "mutate", "--format=json", "--no-cache")
+    assert (result.returncode, result.stderr) == (0, "")  # a bar is for terminals
+    assert json.loads(result.stdout)["counts"]["mutants"] > 0
 
 
 @pytest.mark.slow

@@ -3,14 +3,19 @@
 import datetime
 import json
 import os
+import pickle
+import signal
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pytest_rooflint.mutation import engine
-from pytest_rooflint.mutation.engine import EngineError, FailingSuiteError, baseline_of, run
+from pytest_rooflint.mutation.engine import FailingSuiteError, baseline_of, run
 from pytest_rooflint.mutation.outcome import groups
 from pytest_rooflint.mutation.store import Store, StoreError
 from pytest_rooflint.suite import modules
+from rooflint.base.shards import ClusterError, Workers
 
 GOLDEN, SPEC = "golden/x{}.yaml", "specs/hardware/acme/x{}.yaml"
 
@@ -260,28 +265,83 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(found, three):
         found()
 
 
-def test_a_process_that_is_ended_from_outside_is_one_sentence_and_the_rest_is_kept(three, monkeypatch):
-    monkeypatch.setattr(engine, "_one", end_process)
-    baseline = baseline_of(three.suite())
-    all_groups = list(groups(baseline.suite))
-    with pytest.raises(
-        EngineError, match="a worker process was killed; the results so far are kept, so run the command again"
-    ):
-        run(baseline, all_groups, range(4), jobs=2)
-    assert engine._shared == []
+# ---- in shards
 
 
-def end_process(position, some):
-    os._exit(9)
-
-
-def test_a_process_that_was_not_forked_reads_the_suite_itself(three, monkeypatch):
-    suite = three.suite()
-    monkeypatch.setattr(engine, "_shared", [])
-    monkeypatch.setattr(engine.signal, "signal", lambda *_: None)  # this process still wants to be interrupted
-    engine._prepare(suite.golden_roots, suite.spec_roots)
+def outcomes_of(suite, **options):
     baseline = baseline_of(suite)
     all_groups = list(groups(suite))
-    everything = {position: range(len(group.mutants)) for position, group in enumerate(all_groups)}
-    found = {position: tuple(engine._one(position, some)[2]) for position, some in everything.items()}
-    assert found == run(baseline, all_groups, range(4))
+    return run(baseline, all_groups, range(len(all_groups)), **options)
+
+
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_two_processes_find_what_one_finds(three, monkeypatch, few):
+    monkeypatch.setattr(engine, "FEW", few)
+    assert outcomes_of(three.suite(), workers=Workers(2)) == outcomes_of(three.suite())
+
+
+def test_a_shard_is_judged_by_a_suite_that_the_worker_reads(three, monkeypatch):
+    sent = []
+    monkeypatch.setattr(engine, "FEW", 0)
+    monkeypatch.setattr(
+        engine, "results", lambda function, shards, workers: sent.extend(shards) or map(function, shards)
+    )
+    shards = pickle.loads(pickle.dumps((outcomes_of(three.suite(), workers=Workers(2)), sent)))[1]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.chdir("/")  # as a worker of a cluster may be
+        found = {shard.subject[1]: tuple(engine.judge_shard(shard)) for shard in shards}
+    ids = [group.subject.id for group in groups(three.suite())]
+    assert found == {ids[position]: one for position, one in outcomes_of(three.suite()).items()}
+    assert {shard.subject[0] for shard in shards} == {"device", "architecture"}
+    asked = {shard.subject[1]: {claim.claim.hardware for claim in shard.claims} for shard in shards}
+    assert asked == {"acme/x1": {"acme/x1"}, "acme/x2": {"acme/x2"}, "acme/x3": {"acme/x3"}, "acme/die": {"acme/x3"}}
+
+
+def test_a_worker_with_other_files_is_told_apart(three):
+    suite = three.suite()
+    (_, _, _, group), baseline = groups(suite), baseline_of(suite)
+    (shard,) = engine._shards([group], baseline)
+    assert len(engine.judge_shard(shard)) == len(group.mutants)
+    with pytest.raises(ClusterError, match=r"^a worker has another version of rooflint, of the specs or of the golden"):
+        engine.judge_shard(replace(shard, digest="0"))
+    with pytest.raises(ClusterError, match=r"^a worker has no folder /nowhere; give it the same folders as here$"):
+        engine.judge_shard(replace(shard, golden_roots=(Path("/nowhere"),)))
+
+
+@pytest.mark.parametrize("name", [GOLDEN.format(1), SPEC.format(1), "golden/measured/acme/x1/run.json"])
+def test_the_digest_of_a_suite_changes_with_each_of_its_files(three, name):
+    before = engine.digest_of(three.suite())
+    assert engine.digest_of(three.suite()) == before
+    three.write(name, f"{three.read(name)}\n" if (three.root / name).exists() else "{}")
+    assert engine.digest_of(three.suite()) != before
+
+
+def test_the_digest_of_a_suite_changes_with_the_code_that_judges(three, monkeypatch):
+    before, plain = engine.digest_of(three.suite()), modules.store.digest
+    monkeypatch.setattr(modules.store, "digest", lambda file: plain(file) + "*" * (file.name == "compute_units.py"))
+    assert engine.digest_of(three.suite()) != before
+
+
+@pytest.mark.slow
+def test_a_dask_worker_that_is_killed_loses_nothing(three):
+    distributed = pytest.importorskip("distributed")
+    for number in range(4, 24):
+        for name in (GOLDEN, SPEC):
+            text = three.read(name.format(1)).replace("acme/x1", f"acme/x{number}").replace("X1", f"X{number}")
+            three.write(name.format(number), text)
+    suite, done = three.suite(), []
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        first, *_ = client.run(os.getpid).values()
+
+        def kill_one(mutants):
+            if not done:
+                os.kill(first, signal.SIGKILL)
+            done.append(mutants)
+
+        found = outcomes_of(suite, workers=Workers(dask=cluster.scheduler_address), progress=kill_one)
+        assert found == outcomes_of(suite)
+        assert sum(done) == sum(map(len, found.values()))
+        assert first not in client.run(os.getpid).values()

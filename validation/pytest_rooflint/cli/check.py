@@ -9,7 +9,7 @@ import typer
 
 from pytest_rooflint.suite.store import FOLDER
 from rooflint.base.errors import RooflintError
-from rooflint.cli.options import Golden, Specs
+from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 
 EVIDENCE = Path("reports/out/evidence.json")
 
@@ -37,10 +37,21 @@ def check(
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running and judge again on every save; writes no evidence.")
     ] = False,
+    jobs: Jobs = 0,
+    dask: Dask = "",
+    ray: Ray = "",
 ) -> None:
-    """Test all claims against the specs. Further arguments go to pytest, such as -k int8 -x."""
+    """Test all claims against the specs. Further arguments go to pytest, such as -k int8 -x.
+
+    --jobs, --dask and --ray are for --mutate.
+    """
+    shards = {"--jobs": jobs, "--dask": dask, "--ray": ray}
+    if not (mutate or watch) and (given := [name for name, value in shards.items() if value]):
+        raise RooflintError(
+            f"{given[0]} needs --mutate; the suite itself runs on several processes with -n (pytest-xdist)"
+        )
     if watch:
-        others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against}
+        others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
         given = [name for name, value in others.items() if value] + context.args
         given += [] if evidence == EVIDENCE else ["--evidence"]
         if given:
@@ -58,6 +69,7 @@ def check(
         typer.echo("mutation testing skipped: the suite has failures")
     elif mutate:
         options = [f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders)]
+        options += [f"{name}={value}" for name, value in shards.items() if value]
         status = _run("rooflint", "mutate", *options)
     if against and evidence.is_file():
         options = [f"--evidence={evidence}", *(f"--specs={folder}" for folder in specs or ())]

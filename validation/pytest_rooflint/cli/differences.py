@@ -14,7 +14,7 @@ from pytest_rooflint.history.side import opened, repository
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_atomically
 from rooflint.base.git import base_of
-from rooflint.base.shards import HERE, Workers
+from rooflint.base.shards import Workers
 from rooflint.cli.options import Dask, Jobs, Ray, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
@@ -126,7 +126,7 @@ def ledger(
         raise RooflintError(f"{output}: want a file that ends in {' or '.join(ledgers.SUFFIXES)}")
     with opened(revision, _roots(specs), Path.cwd()) as side:
         workers = Workers(jobs, dask, ray)
-        if workers == HERE:
+        if workers.is_one:
             found = side.ledger()
         else:
             with progress.bar("devices", len({device for device, _ in side.points})) as advance:

@@ -17,9 +17,9 @@ from pytest_rooflint.mutation.store import FOLDER, Store
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import share
-from rooflint.base.shards import cores
+from rooflint.base.shards import Workers
 from rooflint.base.text import counted
-from rooflint.cli.options import Golden, Specs
+from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 from rooflint_report.differences import Mutation, score_percent
 from rooflint_report.evidence import add, as_json
 
@@ -44,7 +44,6 @@ def mutate(
         str, typer.Option(help="Only devices and architectures that match this pattern: 'nvidia/*'.")
     ] = "*",
     only_class: Annotated[str, typer.Option("--class", help="Only this mutation operator, such as other-clock.")] = "",
-    jobs: Annotated[int, typer.Option(help="Number of processes; by default one per core.", min=0)] = 0,
     floor: Annotated[
         float | None,
         typer.Option(help=f"Lowest score in per cent, instead of {FLOOR}.", min=0, max=100),
@@ -53,16 +52,19 @@ def mutate(
     survivors: Annotated[str, typer.Option(help="Number of survivors to list, or all.")] = "10",
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep earlier outcomes.")] = False,
     evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the score to.")] = None,
+    jobs: Jobs = 0,
+    dask: Dask = "",
+    ray: Ray = "",
 ) -> None:
     """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
-    most = _most(survivors)
+    most, workers = _most(survivors), Workers(jobs, dask, ray)
     suite = Suite.of_project(golden, specs)
     store = None if no_cache else Store(FOLDER, suite)
     baseline = engine.baseline_of(suite, store)
     all_groups = list(store.groups() if store else groups(suite))
     wanted = _wanted(all_groups, only, only_class)
     with progress.bar("mutants", sum(len(all_groups[position].mutants) for position in wanted)) as advance:
-        outcomes = engine.run(baseline, all_groups, wanted, jobs=jobs or cores(), store=store, progress=advance)
+        outcomes = engine.run(baseline, all_groups, wanted, workers=workers, store=store, progress=advance)
     result = scored.Result.of(all_groups, outcomes, baseline.backed, only_class or None)
     found = scored.summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
     if evidence:

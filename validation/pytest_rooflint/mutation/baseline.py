@@ -20,6 +20,8 @@ from rooflint.base.facts import Fact, Place
 class JudgedClaim:
     """A claim and what its verdict says on the specs as they are."""
 
+    id: str
+    """`golden/peaks/nvidia/t4.yaml::bandwidth-gddr6`, also in a worker process in another folder."""
     claim: Claim
     outcome: Outcome
     value: float | None
@@ -37,17 +39,12 @@ class JudgedClaim:
         verdict = brief(claim, context)
         value = verdict.obtained.value if verdict.obtained else None
         facts = frozenset(fact.place for fact in verdict.facts)
-        return cls(claim, verdict.outcome, value, verdict.corroborated, facts, context.dependencies)
+        return cls(id_of(claim), claim, verdict.outcome, value, verdict.corroborated, facts, context.dependencies)
 
     @property
     def order(self) -> tuple[str, int, str]:
         """Place in the golden files."""
         return str(self.claim.file), self.claim.line, self.claim.id
-
-    @property
-    def id(self) -> str:
-        """`golden/peaks/nvidia/t4.yaml::bandwidth-gddr6`."""
-        return id_of(self.claim)
 
     @cached_property
     def printed(self) -> Expectation | None:

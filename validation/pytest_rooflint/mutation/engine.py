@@ -1,24 +1,24 @@
-"""Runs all groups of mutants on several processes, in any order, with the same result.
+"""Runs all groups of mutants in shards, in any number of processes, with the same result.
 
 Outcomes that are kept are not found out again.
 """
 
-import multiprocessing
-import signal
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim, checking
-from pytest_rooflint.mutation.outcome import Group, Outcome, groups, outcomes
+from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, outcomes, subject_of
 from pytest_rooflint.mutation.store import Store
 from pytest_rooflint.suite import world
+from pytest_rooflint.suite.dependencies import Name
+from pytest_rooflint.suite.modules import Modules
+from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, RooflintError, shown
+from rooflint.base.shards import HERE, ClusterError, Workers, digest, results
+from rooflint.hardware.registry import Registry
 
 
 class FailingSuiteError(RooflintError):
@@ -53,12 +53,8 @@ def _problems(suite: Suite) -> list[object]:
 #: Called with the number of mutants that were just finished.
 Progress = Callable[[int], None]
 
-_Work = tuple[Baseline, Sequence[Group]]
-_shared: list[_Work] = []
-
-
-class EngineError(RooflintError):
-    """A run that could not be finished."""
+FEW = 5000
+"""Mutants that are not worth a second process: it takes as long to start and to read the specs as these to judge."""
 
 
 def run(
@@ -66,19 +62,20 @@ def run(
     all_groups: Sequence[Group],
     wanted: Sequence[int],
     *,
-    jobs: int = 1,
+    workers: Workers = HERE,
     store: Store | None = None,
     progress: Progress = lambda done: None,
 ) -> dict[int, tuple[Outcome, ...]]:
     """The outcomes of the wanted groups by their positions; kept ones are not computed again.
 
-    Each group is kept as soon as it is done, so that an interrupted run continues where it stopped.
+    Each group is kept as soon as it is done, so that an interrupted run continues where it stopped. Raises ClusterError
+    where workers cannot be used, and StoreError.
     """
     found = {position: _known(all_groups[position], baseline, store) for position in wanted}
     missing = {position: [index for index, one in enumerate(known) if one is None] for position, known in found.items()}
     if kept := sum(one is not None for known in found.values() for one in known):
         progress(kept)
-    for position, some, new in _outcomes(baseline, all_groups, missing, jobs):
+    for position, some, new in _outcomes(baseline, all_groups, missing, workers):
         for index, one in zip(some, new, strict=True):
             found[position][index] = one
         if store and not (store.is_kept(all_groups[position], baseline) and not some):
@@ -97,50 +94,72 @@ def _complete(found: Sequence[Outcome | None]) -> tuple[Outcome, ...]:
 
 
 def _outcomes(
-    baseline: Baseline, all_groups: Sequence[Group], missing: Mapping[int, Sequence[int]], jobs: int
+    baseline: Baseline, all_groups: Sequence[Group], missing: Mapping[int, Sequence[int]], workers: Workers
 ) -> Iterator[tuple[int, Sequence[int], Sequence[Outcome]]]:
     """Outcomes of some mutants of each group, by the positions of both; groups of which none is missing come first."""
     yield from ((position, some, ()) for position, some in missing.items() if not some)
     left = sorted(((position, some) for position, some in missing.items() if some), key=lambda one: -len(one[1]))
-    if jobs == 1 or len(left) < 2:
-        yield from ((position, some, _of_some(all_groups[position], some, baseline)) for position, some in left)
-        return
-    _shared.append((baseline, all_groups))  # a forked process finds it there
-    pool = _pool(min(jobs, len(left)), baseline.suite)
-    try:
-        with warnings.catch_warnings():  # the only threads here are those of a BLAS that is not called
-            warnings.simplefilter("ignore", DeprecationWarning)
-            tasks = [pool.submit(_one, position, some) for position, some in left]
-        for task in as_completed(tasks):
-            yield task.result()
-    except BrokenProcessPool as error:
-        raise EngineError(
-            "a worker process was killed; the results so far are kept, so run the command again"
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-        _shared.clear()
+    groups_left = [_some(all_groups[position], some) for position, some in left]
+    if workers.is_one or (sum(len(some) for _, some in left) < FEW and not (workers.dask or workers.ray)):
+        found: Iterator[Sequence[Outcome]] = (list(outcomes(group, baseline)) for group in groups_left)
+    else:
+        found = results(judge_shard, _shards(groups_left, baseline), workers)
+    yield from ((position, some, new) for (position, some), new in zip(left, found, strict=True))
 
 
-def _of_some(group: Group, some: Sequence[int], baseline: Baseline) -> Sequence[Outcome]:
-    """Outcomes of the mutants of a group at some positions."""
-    return list(outcomes(replace(group, mutants=tuple(group.mutants[index] for index in some)), baseline))
+def _some(group: Group, some: Sequence[int]) -> Group:
+    """A group with the mutants at some positions."""
+    return replace(group, mutants=tuple(group.mutants[index] for index in some))
 
 
-def _pool(jobs: int, suite: Suite) -> ProcessPoolExecutor:
-    """Forked where that is safe, so that nothing is read twice; elsewhere each process reads the suite itself."""
-    forks = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-    context = multiprocessing.get_context("fork" if forks else "spawn")
-    return ProcessPoolExecutor(jobs, context, _prepare, (suite.golden_roots, suite.spec_roots))
+# ---- in shards
 
 
-def _prepare(golden: tuple[Path, ...], specs: tuple[Path, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; half a message would block it
-    if not _shared:
-        suite = Suite.of(golden, specs)
-        _shared.append((baseline_of(suite), list(groups(suite))))
+@dataclass(frozen=True)
+class Shard:
+    """Mutants of one file and the claims that look up its facts; a worker reads its own copy of the files."""
+
+    golden_roots: tuple[Path, ...]
+    spec_roots: tuple[Path, ...]
+    roots: tuple[Path, ...]
+    """Roots of the registry."""
+    digest: str
+    subject: Name
+    mutants: tuple[Mutant, ...]
+    claims: tuple[JudgedClaim, ...]
 
 
-def _one(position: int, some: Sequence[int]) -> tuple[int, Sequence[int], Sequence[Outcome]]:
-    baseline, all_groups = _shared[0]
-    return position, some, _of_some(all_groups[position], some, baseline)
+def _shards(some: Sequence[Group], baseline: Baseline) -> list[Shard]:
+    suite = baseline.suite
+    folders, files = (suite.golden_roots, suite.spec_roots, suite.registry.roots), digest_of(suite)
+    return [Shard(*folders, files, group.subject.key, group.mutants, _asked(group, baseline)) for group in some]
+
+
+def _asked(group: Group, baseline: Baseline) -> tuple[JudgedClaim, ...]:
+    """Claims that look up a fact of which the group has a mutant."""
+    facts = dict.fromkeys(mutant.fact for mutant in group.mutants)
+    return tuple({claim.id: claim for fact in facts for claim in baseline.looking_up(fact)}.values())
+
+
+def judge_shard(shard: Shard) -> list[Outcome]:
+    """The outcomes of a shard. Raises ClusterError where the worker's code or files are not those of the shard."""
+    suite = _suite_of(shard.golden_roots, shard.spec_roots, shard.roots, shard.digest)
+    return list(outcomes(Group(subject_of(shard.subject, suite), shard.mutants, ()), Baseline(suite, shard.claims)))
+
+
+@lru_cache(maxsize=1)
+def _suite_of(
+    golden_roots: tuple[Path, ...], spec_roots: tuple[Path, ...], roots: tuple[Path, ...], digest: str
+) -> Suite:
+    if missing := [str(root) for root in (*golden_roots, *roots) if not root.is_dir()]:
+        raise ClusterError(f"a worker has no folder {', '.join(missing)}; give it the same folders as here")
+    suite = Suite(golden_roots, spec_roots, Registry(roots))
+    if digest_of(suite) != digest:
+        raise ClusterError("a worker has another version of rooflint, of the specs or of the golden files than here")
+    return suite
+
+
+def digest_of(suite: Suite) -> str:
+    """Of all that outcomes follow from: our code, the libraries, and the files of a suite."""
+    files = digest((*suite.golden_roots, *suite.registry.roots), [f"*{suffix}" for suffix in READ])
+    return f"{Modules().everything()} {files}"

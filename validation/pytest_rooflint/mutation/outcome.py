@@ -94,12 +94,19 @@ def group_of(subject: Subject, suite: Suite) -> Group:
 
 def subjects(suite: Suite) -> Iterator[Subject]:
     """Devices and architectures whose files lie in the configured roots."""
-    for device in suite.devices():
-        yield Subject(suite.registry.get(device), is_architecture=False)
+    yield from (subject_of(("device", device), suite) for device in suite.devices())
     own = tuple(root.resolve() for root in suite.spec_roots)
     for name, file in suite.registry.architecture_files.items():
         if any(file.resolve().is_relative_to(root) for root in own):
-            yield Subject(suite.registry.architecture(name).as_hardware(), is_architecture=True)
+            yield subject_of(("architecture", name), suite)
+
+
+def subject_of(key: Name, suite: Suite) -> Subject:
+    """The device or architecture of that name. Raises UnknownDeviceError or InputError."""
+    section, name = key
+    if section == "device":
+        return Subject(suite.registry.get(name), is_architecture=False)
+    return Subject(suite.registry.architecture(name).as_hardware(), is_architecture=True)
 
 
 # ---- The outcome of a mutant: which claims could catch it, and which do

@@ -259,17 +259,17 @@ def _claims(text: str, wanted: Mapping[str, Claim]) -> dict[str, tuple[str, Judg
         places: list[Place] = [(Path(file), line, path, at) for file, line, path, at in found["places"]]
         names: list[Name] = [(section, name) for section, name in found["names"]]
         rows = found["claims"].items()
-        return {name: _judged(wanted[name], row, places, names) for name, row in rows if name in wanted}
+        return {name: _judged(name, wanted[name], row, places, names) for name, row in rows if name in wanted}
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return {}
 
 
-def _judged(claim: Claim, row: list[Any], places: list[Place], names: list[Name]) -> tuple[str, JudgedClaim]:
+def _judged(name: str, claim: Claim, row: list[Any], places: list[Place], names: list[Name]) -> tuple[str, JudgedClaim]:
     key, verdict, value, corroborated, facts, looked_up, asked, goldens, folders = row
     read = Dependencies(
         {names[one] for one in asked}, {places[one] for one in looked_up}, set(map(Path, goldens)), folders
     )
-    return key, JudgedClaim(claim, verdict, value, corroborated, frozenset(places[one] for one in facts), read)
+    return key, JudgedClaim(name, claim, verdict, value, corroborated, frozenset(places[one] for one in facts), read)
 
 
 # ---- mutants and outcomes as JSON

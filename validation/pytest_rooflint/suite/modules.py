@@ -55,6 +55,10 @@ class Modules:
         wanted = sorted(frozenset().union(*map(self.closure, names)))
         return _digest([*self.libraries, *(f"{name} {self._digest_of(name)}" for name in wanted)])
 
+    def everything(self) -> str:
+        """What changes with any of our modules, and with a library."""
+        return _digest([*self.libraries, *(f"{name} {store.digest(self.files[name])}" for name in sorted(self.files))])
+
     @cached_property
     def libraries(self) -> list[str]:
         """Python, libraries that we require or can use, and packages that add kinds of claims, with versions."""
