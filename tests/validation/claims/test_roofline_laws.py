@@ -164,6 +164,32 @@ def test_a_device_without_a_memory_is_tried_by_laws_of_units_alone(registry):
     assert precisions(coral, Setting({})) == ["int8"]
 
 
+# ---- powers
+
+
+@pytest.mark.parametrize(
+    ("device", "path", "watts", "expected"),
+    [
+        # 36 of 70 W as printed; as much as the rated power is possible, more is not
+        (T4, "powers.idle", 70.0, []),
+        (T4, "powers.idle", 71.0, ["powers.idle 71 W is above tdp 70 W"]),
+        # 170 W on average and 192 at most
+        (
+            "google/tpu-v4",
+            "powers.measured_max",
+            160.0,
+            ["powers.measured_mean 170 W is above powers.measured_max 160 W"],
+        ),
+        # 900 W of a module that may be set to 1000
+        ("nvidia/gh200-96gb", "tdp", 1350.0, ["tdp 1350 W is above powers.limit 1000 W"]),
+    ],
+)
+def test_powers_that_exceed_one_another_are_told(registry, device, path, watts, expected):
+    hardware = registry.get(device)
+    wrong = replace(hardware, facts={**hardware.facts, path: hardware.facts[path].with_value(watts)})
+    assert breaches("power order", wrong, Setting({})) == expected
+
+
 # ---- over operating points
 
 ORIN = "nvidia/jetson-agx-orin-64gb"

@@ -208,6 +208,28 @@ def _bound_intensity(hardware: Hardware, setting: Setting) -> Iterator[str]:
             )
 
 
+# ---- powers
+
+_POWERS = (
+    ("powers.idle", "powers.measured_mean"),
+    ("powers.measured_mean", "powers.measured_max"),
+    ("powers.measured_max", "powers.limit"),
+    ("powers.idle", "tdp"),
+    ("powers.typical", "tdp"),
+    ("powers.measured_max", "tdp"),
+    ("tdp", "powers.limit"),
+    ("tdp", "powers.peak"),
+)
+"""Two powers of a device of which the second is not below the first."""
+
+
+def _power_order(hardware: Hardware, _: Setting) -> Iterator[str]:
+    for low, high in _POWERS:
+        one, other = hardware.facts.get(low), hardware.facts.get(high)
+        if one and other and one.value > other.value:
+            yield f"{low} {one.display} is above {high} {other.display}"
+
+
 def _time(seconds: float) -> str:
     return format_quantity(float(seconds), SECONDS, digits=6)
 
@@ -229,6 +251,11 @@ LAWS: dict[str, Law] = {
         "twice the clock halves the compute time and does not change the memory time", _compute_time_clock
     ),
     "peak width": Law("a unit is not slower in a narrower format than in a wider one", _peak_width, of_networks=False),
+    "power order": Law(
+        "a device idles below what it was measured at, and neither that nor its rated power is above its limits",
+        _power_order,
+        of_networks=False,
+    ),
     "peak mode": Law(
         "an operating point with more power does not have a lower peak, in any unit and precision",
         _peak_mode,
