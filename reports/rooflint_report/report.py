@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rooflint.base.files import write_atomically
+from rooflint.base.text import visible
 from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
@@ -124,8 +125,8 @@ def render_html(evidence: Evidence | Mapping[str, Any]) -> str:
 
 
 def stripped(text: str) -> str:
-    """Without blank lines and indentation, which templates leave."""
-    return "\n".join(line for line in map(str.strip, text.splitlines()) if line) + "\n"
+    """Without blank lines and indentation, which templates leave, and with control characters that can be seen."""
+    return "\n".join(line for line in map(str.strip, visible(text).splitlines()) if line) + "\n"
 
 
 @cache
@@ -222,5 +223,5 @@ def code(value: object) -> Markup:
 
 
 def _line(value: object) -> str:
-    text = " ".join(str(value).split())
+    text = visible(" ".join(str(value).split()))
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"

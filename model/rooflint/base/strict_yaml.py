@@ -1,8 +1,8 @@
 """Strict YAML: YAML 1.2 scalars with their line numbers; nothing is accepted that a reader could misread.
 
 Refused: duplicate keys, anchors and aliases (no spec needs them; YAML bombs do), tags, several documents, NaN and
-infinities, files that are too large, too deep or not UTF-8. A value of a file can also be changed in place, with its
-comments, quotes and spaces as they were.
+infinities, control characters, files that are too large, too deep or not UTF-8. A value of a file can also be changed
+in place, with its comments, quotes and spaces as they were.
 """
 
 import math
@@ -16,6 +16,7 @@ import yaml
 
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.files import MAX_BYTES, read_text
+from rooflint.base.text import HIDDEN, visible
 
 try:
     from yaml import CSafeLoader as Loader
@@ -162,10 +163,15 @@ class _Builder:
         self._plain(event)
         if not isinstance(event, yaml.ScalarEvent):
             raise refuse(self.file, _line(event), "want a text as key, found a collection")
+        if found := HIDDEN.search(event.value):
+            raise refuse(self.file, _line(event), f"want visible characters, found U+{ord(found[0]):04X}")
         return str(event.value)
 
     def _scalar(self, event: Any, path: Path) -> Any:
         text: str = event.value
+        if not text.isprintable() and (found := HIDDEN.search(text)):
+            self._add(_line(event), f"want visible characters, found U+{ord(found[0]):04X}")
+            return visible(text)
         if event.style in _QUOTED or text[:1] in _LETTERS:  # most scalars are plain words
             return text
         if text in _WORDS:

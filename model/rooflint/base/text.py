@@ -1,5 +1,6 @@
-"""Text for a reader: lists of names, counts, and lines of three columns in a terminal."""
+"""Text for a reader: lists of names, counts, lines of three columns in a terminal, and nothing that acts on one."""
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable
@@ -44,3 +45,32 @@ def wrapped(text: str, head: str, indent: int, width: int = 0) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 device`, `2 devices`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# ---- text from files that others wrote
+
+#: Control characters but tabs and line ends; marks and overrides of the writing direction; separators of lines.
+HIDDEN = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: What GitHub's runner takes for a command in a log.
+_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=\[)(?<=##)", re.MULTILINE)
+
+
+def visible(text: str) -> str:
+    """The text with each control character and change of writing direction as the escape that JSON has for it."""
+    return text if text.isprintable() else HIDDEN.sub(lambda found: _escape(found[0]), text)
+
+
+def without_commands(text: str) -> str:
+    """The text with `::` at the start of a line and `##[` broken by an escape: CI runners obey such lines of a log."""
+    if "::" not in text and "##[" not in text:
+        return text
+    return _COMMAND.sub(lambda found: f"{found[1]}{_escape(':')}" if found[1] is not None else _escape("#"), text)
+
+
+def sanitized(text: str) -> str:
+    """Both: text that does nothing to a terminal, a log or a page but to be read."""
+    return without_commands(visible(text))
+
+
+def _escape(character: str) -> str:
+    return f"\\u{ord(character):04x}"

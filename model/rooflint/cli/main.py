@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import rooflint
 from rooflint.base.errors import RooflintError
+from rooflint.base.text import sanitized
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "analyze": (
@@ -148,7 +149,7 @@ def _run() -> None:
     try:
         program(prog_name="rooflint")  # however it was started
     except RooflintError as error:
-        typer.echo(str(error), err=True)
+        typer.echo(sanitized(str(error)), err=True)
         sys.exit(2)
     finally:
         if sys.stdout:  # what still waits fails here, where it can be said, and not when the interpreter ends

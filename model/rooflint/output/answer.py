@@ -16,6 +16,7 @@ from typing import Annotated, Any, Generic, Self, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.text import visible, without_commands
 from rooflint.output.sections import Cell, Page, Prose, Shown, Table, cell_text, shown_tables
 
 
@@ -89,7 +90,10 @@ def write(found: Answer | Table, form: str) -> str:
     """An answer, or a table alone, in a format. Raises UnknownFormatError."""
     if form not in FORMATS:
         raise UnknownFormatError(f"unknown format '{form}' (known: {', '.join(sorted(FORMATS))})")
-    return FORMATS[form](found)
+    text = FORMATS[form](found)
+    if form == "html":  # a style sheet has `::`, and escapes whatever comes from files
+        return visible(text)
+    return without_commands(text if form == "text" else visible(text))  # colours are control characters
 
 
 def as_json(found: Answer | Table) -> str:

@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from rooflint.base.log_axis import LinearAxis, LogAxis, drawable
+from rooflint.base.text import visible
 from rooflint.output import sections
 from rooflint.output.columns import GLUE, Styles, broken, columns, fitted, paragraph, plain
 from rooflint.output.sections import Bar, Bars, Curves, Grid, Heat, Page, Point, Prose, Roof, Rooflines, Table
@@ -74,7 +75,7 @@ def table_text(table: Table) -> str:
         numeric = all(isinstance(row[position], int | float) for row in table.rows)
         grid.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in table.rows:
-        grid.add_row(*(Text(sections.cell_text(cell).replace("\n", " ")) for cell in row))
+        grid.add_row(*(Text(visible(sections.cell_text(cell)).replace("\n", " ")) for cell in row))
     console = Console(highlight=False)
     if Measurement.get(console, console.options.update(max_width=ANY_WIDTH), grid).maximum > console.width:
         grid.padding = (0, 1, 0, 0)

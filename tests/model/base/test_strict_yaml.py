@@ -464,3 +464,17 @@ def test_any_value_of_any_list_can_be_replaced(words, data):
     found = with_value(text, ("list", place), "new")
     assert yaml.safe_load(found) == {"list": wanted}
     assert found.splitlines()[place + 2] == f"  - new   # {words[place]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "character"),
+    [
+        ('name: "a\\n\\u001b[31m"', 1, "U+001B"),
+        ('a: 1\nname: "x \\u202e y"', 2, "U+202E"),
+        ('a: 1\n"k\\x07": 2', 2, "U+0007"),
+        ("a:\n  - fine\n  - 'x \u2066 y'", 3, "U+2066"),
+    ],
+)
+def test_invisible_characters_are_refused_with_their_line(text, line, character):
+    with pytest.raises(InputError, match=rf":{line}  want visible characters, found {character.replace('+', '.')}$"):
+        parse(text, FILE)

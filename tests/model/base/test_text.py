@@ -1,12 +1,13 @@
 """Lists of names, counts, and lines of three columns."""
 
+import json
 import textwrap
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.base.text import counted, row, some, wrapped
+from rooflint.base.text import counted, row, sanitized, some, visible, without_commands, wrapped
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,35 @@ def test_a_line_that_fits_is_what_wrapping_makes_of_it(text):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
         assert wrapped(text, "  or  ", 4) == plain.fill(text).rstrip()
+
+
+# ---- Text that others wrote
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b]8;;http://a.example\x07link", r"\u001b[31mred\u001b]8;;http://a.example\u0007link"),
+        ("gpu\u202e001A", r"gpu\u202e001A"),
+        ("a\rb\r\nc\td", "a\\u000db\r\nc\td"),
+        ("a\x85b\u2028c", r"a\u0085b\u2028c"),
+        ("16\u202f896 × 2\u00a0GHz – ½", "16\u202f896 × 2\u00a0GHz – ½"),
+    ],
+)
+def test_what_would_act_on_a_terminal_is_shown_as_json_escapes_it(text, shown):
+    assert visible(text) == shown
+    assert json.loads(f'"{visible(text)}"', strict=False) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error::x", r"\u003a:error::x"),
+        ("a\n \t::add-mask::x", "a\n \t\\u003a:add-mask::x"),
+        ("line ##[error]x", r"line #\u0023[error]x"),
+        ("tests/a.yaml::claim # [1] ## a :: b", "tests/a.yaml::claim # [1] ## a :: b"),
+    ],
+)
+def test_what_a_ci_runner_would_obey_is_broken(text, shown):
+    assert without_commands(text) == shown
+    assert sanitized(f"\x1b{text}") == r"\u001b" + (shown if shown[0] != "\\" else text)
