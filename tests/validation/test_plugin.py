@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 IDS = [
     "peak-mac_array-int8",
     "peak-mac_array-int8-at-low",
@@ -39,6 +41,16 @@ def test_evidence_is_not_written_by_a_sleeping_plugin(tiny):
     tiny.write("test_own.py", "def test_own():\n    pass\n")
     tiny.run("--rooflint-evidence=evidence.json")
     assert not (tiny.root / "evidence.json").exists()
+
+
+def test_a_file_that_is_not_evidence_is_not_replaced(tiny):
+    tiny.write("notes.json", "{}")
+    result = tiny.run("--rooflint-evidence=notes.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines("*notes.json is not evidence and is not replaced; name another file*")
+    assert (tiny.root / "notes.json").read_text(encoding="utf-8") == "{}"
+    tiny.write("notes.json", '{"schema": "rooflint-evidence/1"}')
+    assert tiny.run("--rooflint-evidence=notes.json").ret == 0
 
 
 def test_folders_of_the_command_line_come_before_those_of_the_project(tiny):

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+EVIDENCE = '"rooflint-evidence/'
+"""In the head of each file of evidence: the name of its schema, whatever its version."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add command-line options and ini values."""
@@ -54,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = [str(folder) for folder in golden]
     _check_patch(config.getoption("--rooflint-propose"))
+    _check_evidence(config)
     from pytest_rooflint.session.run import Run  # noqa: PLC0415  # the inactive plugin must import next to nothing
 
     config.pluginmanager.register(Run(config, golden, _folders(config, "rooflint_specs")), "rooflint-run")
@@ -65,6 +69,15 @@ def _check_patch(name: str | None) -> None:
         raise pytest.UsageError(
             f"--rooflint-propose: want a file that ends in .patch, found '{name}'; write --rooflint-propose=FILE.patch"
         )
+
+
+def _check_evidence(config: pytest.Config) -> None:
+    """Refuse to replace a file that is not the evidence of an earlier run."""
+    from rooflint.base.files import is_replaceable  # noqa: PLC0415  # the inactive plugin must import next to nothing
+
+    name = config.getoption("--rooflint-evidence")
+    if name and not is_replaceable(Path(config.invocation_params.dir, name), EVIDENCE):
+        raise pytest.UsageError(f"--rooflint-evidence: {name} is not evidence and is not replaced; name another file")
 
 
 def _folders(config: pytest.Config, name: str) -> list[Path]:

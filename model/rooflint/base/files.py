@@ -144,3 +144,17 @@ def read_text(file: Path, max_bytes: int = MAX_BYTES) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise refuse(file, line, f"want UTF-8, found byte 0x{raw[error.start]:02x}") from error
+
+
+def is_replaceable(file: Path, mark: str) -> bool:
+    """Whether a file may be written anew: there is none, it is empty, or the mark of our own files is in its head."""
+    if not file.exists():
+        return True
+    if not file.is_file():
+        return False
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(1000)
+    except OSError:
+        return False
+    return not head.strip() or mark.encode() in head

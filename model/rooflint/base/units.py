@@ -122,6 +122,15 @@ class Quantity:
     """One unit of the last printed digit, in base units; 0 for a bare integer or a fraction, which are exact."""
 
 
+SMALLEST, LARGEST = 1e-40, 1e40
+"""Of a quantity, in base units: products and quotients of several such numbers stay finite."""
+
+RANGE = f"{SMALLEST:.0e} to {LARGEST:.0e} in base units"
+
+LONGEST = 100
+"""Characters of a quantity."""
+
+
 @cache
 def parse_unit(text: str) -> tuple[float, Dimension]:
     """Factor to base units and dimension of a unit such as `TOP/s`, `Gbit/s`, `pJ/bit`.
@@ -161,9 +170,11 @@ def _exact(factor: float, exponent: int) -> float:
 def parse_quantity(text: str | float) -> Quantity:
     """Read `5.24 Gbit/s`, `132` or `1/32 MAC`.
 
-    Raises UnitError for anything else, NaN and infinities included.
+    Raises UnitError for anything else, NaN, infinities and magnitudes out of range included.
     """
     written = " ".join(str(text).split())
+    if len(written) > LONGEST:
+        raise UnitError(f"want a number of at most {LONGEST} characters, found {len(written)}")
     match = _QUANTITY.fullmatch(written)
     if not match or isinstance(text, bool):
         raise UnitError(f"'{written}' is not a number with a unit" + _hint(written))
@@ -172,10 +183,15 @@ def parse_quantity(text: str | float) -> Quantity:
     if divisor and not int(divisor):
         raise UnitError(f"'{written}' divides by zero")
     value = float(number) / int(divisor or 1) * factor
-    if not math.isfinite(value):
-        raise UnitError(f"'{written}' is not a finite number")
+    if not in_range(value):
+        raise UnitError(f"'{written}' is out of range, {RANGE}")
     exact = divisor or (not unit and number.lstrip("+-").isdigit())
     return Quantity(value, dimension, written, 0.0 if exact else last_digit(number) * factor)
+
+
+def in_range(value: float) -> bool:
+    """Whether a value is zero, or of a magnitude that computers and their parts have."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
 def _hint(written: str) -> str:

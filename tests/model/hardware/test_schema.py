@@ -183,7 +183,7 @@ def test_a_grade_is_one_of_five(refused, grade, found):
         ("''", "want a power in W such as 700 W: '' is not a number with a unit"),
         ("nan W", "want a power in W such as 700 W: 'nan W' is not a number with a unit"),
         ("inf W", "want a power in W such as 700 W: 'inf W' is not a number with a unit"),
-        ("1e400 W", "want a power in W such as 700 W: '1e400 W' is not a finite number"),
+        ("1e400 W", "want a power in W such as 700 W: '1e400 W' is out of range, 1e-40 to 1e+40 in base units"),
         ("1/0 W", "want a power in W such as 700 W: '1/0 W' divides by zero"),
         ("0 W", "want a value above zero, found '0 W'"),
         ("-700 W", "want a value above zero, found '-700 W'"),

@@ -10,6 +10,7 @@ from threading import Timer
 import pytest
 
 from pytest_rooflint.cli import check as module
+from rooflint.base.errors import RooflintError
 
 QUIET = ("--", "-p", "no:hypothesispytest")
 
@@ -145,13 +146,22 @@ def test_a_folder_that_does_not_exist_is_refused_before_pytest_runs(tiny, check)
     assert "'nowhere' does not exist" in result.stderr
 
 
+def test_a_file_that_is_not_evidence_is_not_replaced(tiny, check):
+    before = (tiny.root / "pyproject.toml").read_bytes()
+    _, calls, result = check("--evidence", "pyproject.toml")
+    assert isinstance(result.exception, RooflintError)
+    assert str(result.exception) == "pyproject.toml: is not evidence and is not replaced; name another file"
+    assert not calls
+    assert (tiny.root / "pyproject.toml").read_bytes() == before
+
+
 @pytest.mark.parametrize("status", [1, 2, 3, 4, 5])
 def test_the_status_is_pytests(tiny, check, status):
     assert check(status=status)[0] == status
 
 
 def test_evidence_of_an_earlier_run_is_not_rendered_as_if_it_were_this_ones(tiny, check):
-    tiny.write("reports/out/evidence.json", "{}")
+    tiny.write("reports/out/evidence.json", '{"schema": "rooflint-evidence/1"}')
     status, calls, _ = check("--report", status=3)
     assert status == 3
     assert len(calls) == 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 
 from rooflint.base.facts import leading_number
-from rooflint.base.units import Dimension, UnitError, format_number, parse_quantity
+from rooflint.base.units import RANGE, Dimension, UnitError, format_number, in_range, parse_quantity
 
 ROUNDING_ERROR = 1e-12
 """Relative error allowed for floating-point arithmetic; there is no absolute tolerance."""
@@ -134,8 +134,10 @@ def parse_expectation(text: str | float, *, truncated: bool = False) -> Expectat
     if sign and not margin.strip():
         raise ExpectationError("'±' without a tolerance; write one such as '± 1 %'")
     interval = _Parser(body.strip(), truncated=truncated).parse()
-    if not (math.isfinite(interval.value) and interval.value > 0):
-        raise ExpectationError(f"want a finite value above zero, found '{body.strip()}'")
+    if interval.value <= 0:
+        raise ExpectationError(f"want a value above zero, found '{body.strip()}'")
+    if not in_range(interval.value):
+        raise ExpectationError(f"'{body.strip()}' is out of range, {RANGE}")
     kind = "exact" if interval.low == interval.high else "truncated" if truncated else "printed digits"
     printed = Expectation(body.strip(), interval.value, interval.low, interval.high, interval.dimension, kind)
     return _stated(printed, margin.strip()) if margin else printed

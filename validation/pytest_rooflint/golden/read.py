@@ -212,7 +212,10 @@ def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
             f"expect: tolerance {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim tests nothing"
         )
     if is_wide(expectation) and not common.why:
-        raise ClaimError(f"expect: tolerance {expectation.tolerance_text} is wider than ±{WIDE:.0%}; add 'why:'")
+        wide = f"{expectation.tolerance_text} is wider than ±{WIDE:.0%}"
+        if expectation.tolerance == "stated":
+            raise ClaimError(f"expect: tolerance {wide}; add 'why:'")
+        raise ClaimError(f"expect: as few digits as these mean a tolerance, and {wide}; add digits or add 'why:'")
 
 
 def _xfail(common: CommonSpec, expectation: Expectation | None, written: str | None) -> Xfail | None:
