@@ -3,6 +3,7 @@
 It is active where the ini option `rooflint_golden` is set, and collects only below the folders named there.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,4 +83,4 @@ def _check_evidence(config: pytest.Config) -> None:
 
 def _folders(config: pytest.Config, name: str) -> list[Path]:
     given: list[Any] = config.getoption(f"--{name.replace('_', '-')}") or config.getini(name)
-    return [Path(config.invocation_params.dir, folder).resolve() for folder in given]
+    return [Path(os.path.realpath(Path(config.invocation_params.dir, folder))) for folder in given]

@@ -1,7 +1,7 @@
 """Errors that a user can repair, each with its place and what was expected."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,12 +24,22 @@ class Problem:
         return f"{shown(self.file)}:{self.line}  {self.message}"
 
 
+MOST_LINES = 20
+"""Problems that a message lists."""
+
+
+def listed(problems: Sequence[Problem]) -> str:
+    """A line for each problem, and how many more there are beyond MOST_LINES."""
+    more = f"\nand {len(problems) - MOST_LINES} more problems" if len(problems) > MOST_LINES else ""
+    return "\n".join(map(str, problems[:MOST_LINES])) + more
+
+
 class InputError(RooflintError):
     """A file that cannot be used, with every problem found in it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
-        super().__init__("\n".join(map(str, self.problems)))
+        super().__init__(listed(self.problems))
 
     def __reduce__(self) -> tuple[type["InputError"], tuple[tuple[Problem, ...]]]:
         """From a worker process, with its problems."""

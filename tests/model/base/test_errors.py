@@ -29,3 +29,16 @@ def test_a_refusal_is_the_error_for_a_single_problem():
     assert isinstance(error, RooflintError)
     assert error.problems == (Problem(Path("/nowhere/a.yaml"), 3, "is empty"),)
     assert str(error) == "/nowhere/a.yaml:3  is empty"
+
+
+def test_of_many_problems_twenty_are_listed_and_the_others_counted():
+    problems = [Problem(Path("/nowhere/a.yaml"), line, "no") for line in range(1, 24)]
+    lines = str(InputError(problems)).splitlines()
+    assert lines[19:] == ["/nowhere/a.yaml:20  no", "and 3 more problems"]
+    assert len(str(InputError(problems[:20])).splitlines()) == 20
+    assert len(InputError(problems).problems) == 23
+
+
+def test_a_loop_of_links_is_shown_by_its_name(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert shown(tmp_path / "loop") == (tmp_path / "loop").as_posix()

@@ -108,7 +108,7 @@ def test_signs_that_github_reads_are_escaped():
     )
     assert line.count("\n") == line.count("\r") == 0
     assert line.startswith("::error file=golden/a%2Cb%3Ac%25.yaml,line=4,title=latency a%3A b%2C c::")
-    assert "first%0Asecond%0D100 %25" in line
+    assert "first%0Asecond\\u000d100 %25" in line
 
 
 # ---- in a run

@@ -6,6 +6,7 @@ keeps the last of two keys, a skip that nobody counts, a snapshot of one's own o
 
 import json
 import math
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -61,7 +62,7 @@ def energy(tiny, monkeypatch):
 
         entries = {
             **kinds._entries(),
-            "energy": SimpleNamespace(load=lambda: Kind("energy", "an energy", obtain, JOULES)),
+            "energy": SimpleNamespace(module=__name__, load=lambda: Kind("energy", "an energy", obtain, JOULES)),
         }
         monkeypatch.setattr(kinds, "_entries", lambda: entries)
         kinds.kind.cache_clear()
@@ -371,7 +372,7 @@ def test_a_kind_that_cannot_be_loaded_is_a_sentence(tiny, red, monkeypatch):
     def load():
         raise ImportError("no module named 'acme'")
 
-    entries = {**kinds._entries(), "energy": SimpleNamespace(load=load)}
+    entries = {**kinds._entries(), "energy": SimpleNamespace(module=__name__, load=load)}
     monkeypatch.setattr(kinds, "_entries", lambda: entries)
     kinds.kind.cache_clear()
     tiny.write("golden/energy.yaml", f"{HEAD}  - {{energy: one MAC, expect: 0.80 pJ}}\n")
@@ -445,3 +446,31 @@ def test_a_red_report_that_a_hook_repaints(tiny):
     result = tiny.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "4 failures were hidden by a mark or a hook" in result.stdout.str()
+
+
+# ---- hostile files
+
+
+def test_a_pipe_among_the_golden_files_is_a_problem_and_nothing_waits_for_it(tiny, red):
+    os.mkfifo(tiny.root / "golden" / "pipe.yaml")
+    red({"readable"}, "golden/pipe.yaml:1 want a regular file, found a pipe or a device")
+
+
+def test_links_that_lead_in_circles_are_not_followed(tiny):
+    (tiny.root / "golden" / "loop").symlink_to(tiny.root / "golden")
+    (tiny.root / "golden" / "self").symlink_to("self")
+    tiny.run().assert_outcomes(passed=len(IDS) + 1)
+
+
+def test_a_name_cannot_give_orders_to_the_terminal_or_to_the_runner(tiny, red):
+    tiny.edit("golden/x1.yaml", "expect: 102.4 GB/s}", "expect: 99 GB/s, note: '##[error]x'}")
+    message = red({IDS[3]})
+    assert "##[" not in message
+    tiny.edit("golden/x1.yaml", "'##[error]x'", '"a\\u001b[31m"')
+    red({"readable", "closed-world"}, "want visible characters, found U+001B")
+
+
+def test_of_thousands_of_errors_in_a_file_twenty_are_printed(tiny, red):
+    tiny.write("golden/many.yaml", HEAD + "  - {pek: int8}\n" * 1000)
+    message = red({"readable"}, "and 980 more problems")
+    assert message.count("want one kind of claim out of") == 20

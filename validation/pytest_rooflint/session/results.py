@@ -16,6 +16,7 @@ from pytest_rooflint.evidence.verdicts import record, sentences
 from pytest_rooflint.repair import plan
 from pytest_rooflint.suite import verdict as judged
 from pytest_rooflint.suite.suite import Suite
+from rooflint.base.text import visible
 from rooflint_report.verdicts import Cause, Verdict
 
 LIMIT = 10
@@ -114,7 +115,7 @@ def _command(file: str | None, line: int | None, title: str, message: str) -> st
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

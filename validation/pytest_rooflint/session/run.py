@@ -23,8 +23,9 @@ from pytest_rooflint.suite.dependencies import Noted, noted
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Brief, Verdict
-from rooflint.base.errors import InputError, Problem, shown
+from rooflint.base.errors import InputError, Problem, listed, shown
 from rooflint.base.parsed import Parsed
+from rooflint.base.text import sanitized
 
 if TYPE_CHECKING:
     from pytest_rooflint.session.results import Results
@@ -47,11 +48,19 @@ class GoldenFolder(pytest.Directory):
         for path in sorted(self.path.iterdir()):
             if self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
                 continue
-            if path.is_file():
+            if not path.is_dir():  # pipes and broken links, too, so that they are refused
                 yield from self.ihook.pytest_collect_file(file_path=path, parent=self)
-            elif (folder := self.ihook.pytest_collect_directory(path=path, parent=self)) is not None:
+            elif (
+                _is_own_folder(path)
+                and (folder := self.ihook.pytest_collect_directory(path=path, parent=self)) is not None
+            ):
                 yield folder
         yield ClosedWorldItem.from_parent(self, name="closed-world")
+
+
+def _is_own_folder(path: Path) -> bool:
+    """Whether a folder is none of those that it is in, by a link that would never end."""
+    return not (path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve()))
 
 
 YOUNG = 50_000
@@ -130,7 +139,7 @@ class ClaimItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for bugs of rooflint."""
         if VERDICT in self.stash and isinstance(excinfo.value, FailedClaim | pytest.xfail.Exception):
-            return self.stash[VERDICT].text()
+            return sanitized(self.stash[VERDICT].text())
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -148,11 +157,15 @@ class ProblemItem(pytest.Item):
     def runtest(self) -> None:
         """Fail if there is a problem."""
         if self.problems:
-            raise FailedClaim("\n".join(map(str, self.problems)))
+            raise FailedClaim(listed(self.problems))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """One line per problem."""
-        return str(excinfo.value) if isinstance(excinfo.value, FailedClaim) else super().repr_failure(excinfo, style)
+        return (
+            sanitized(str(excinfo.value))
+            if isinstance(excinfo.value, FailedClaim)
+            else super().repr_failure(excinfo, style)
+        )
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """File and line of the first problem."""
@@ -313,7 +326,8 @@ class Run:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect a golden folder with its closed world, wherever the whole folder is run."""
-        return GoldenFolder.from_parent(parent, path=path) if path.resolve() in self.suite.golden_roots else None
+        real = Path(os.path.realpath(path))  # also for a loop of links
+        return GoldenFolder.from_parent(parent, path=path) if real in self.suite.golden_roots else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_ignore_collect(self, collection_path: Path) -> Any:
@@ -416,12 +430,12 @@ class Run:
         ):
             terminalreporter.write_line(summary)
         for line in self.results.repairs() if self.found else ():
-            terminalreporter.write_line(line, bold=True)
+            terminalreporter.write_line(sanitized(line), bold=True)
         for line in self.proposed:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(sanitized(line))
         for problem in self.problems:
             if problem["file"] is None:
-                terminalreporter.write_line(problem["what"], red=True)
+                terminalreporter.write_line(sanitized(problem["what"]), red=True)
         if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or self.problems):
             for line in self.results.annotations(self.problems):
                 terminalreporter.write_line(line)
