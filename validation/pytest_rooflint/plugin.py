@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-EVIDENCE = '"rooflint-evidence/'
-"""In the head of each file of evidence: the name of its schema, whatever its version."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add command-line options and ini values."""
@@ -74,7 +71,8 @@ def _check_patch(name: str | None) -> None:
 
 def _check_evidence(config: pytest.Config) -> None:
     """Refuse to replace a file that is not the evidence of an earlier run."""
-    from rooflint.base.files import is_replaceable  # noqa: PLC0415  # the inactive plugin must import next to nothing
+    from pytest_rooflint.suite.store import EVIDENCE  # noqa: PLC0415  # the inactive plugin must import next to nothing
+    from rooflint.base.files import is_replaceable  # noqa: PLC0415
 
     name = config.getoption("--rooflint-evidence")
     if name and not is_replaceable(Path(config.invocation_params.dir, name), EVIDENCE):

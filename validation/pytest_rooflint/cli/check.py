@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pytest_rooflint import plugin
+from pytest_rooflint.suite.store import EVIDENCE as MARK
 from pytest_rooflint.suite.store import FOLDER
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import is_replaceable
@@ -65,7 +65,7 @@ def check(
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if evidence.is_dir():
         raise RooflintError(f"{evidence}: want a file for the evidence, found a folder")
-    if not is_replaceable(evidence, plugin.EVIDENCE):
+    if not is_replaceable(evidence, MARK):
         raise RooflintError(f"{evidence}: is not evidence and is not replaced; name another file")
     evidence.unlink(missing_ok=True)  # an aborted run must not leave the evidence of an earlier one
     status = _run("pytest", *arguments)

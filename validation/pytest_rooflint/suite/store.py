@@ -8,6 +8,9 @@ from pathlib import Path
 from rooflint.base.errors import shown
 from rooflint.base.files import write_atomically
 
+EVIDENCE = '"rooflint-evidence/'
+"""In the head of each file of evidence: the name of its schema, whatever its version."""
+
 FOLDER = Path(".rooflint")
 READ = (".yaml", ".yml", ".json")
 """Suffixes of files that claims read below golden and specs folders."""
