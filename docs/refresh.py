@@ -80,8 +80,11 @@ def inside(kind: Any) -> Iterator[Any]:
 
 def listing(record: type[BaseModel]) -> str:
     """A record: its name, what it is, and a line a key."""
+    from rooflint_report.verdicts import Record, described  # noqa: PLC0415
+
+    texts = described(record) if issubclass(record, Record) else {}
     rows = [
-        (field.serialization_alias or name, word(field.annotation), field.description or "")
+        (field.serialization_alias or name, word(field.annotation), texts.get(name, ""))
         for name, field in record.model_fields.items()
     ]
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]

@@ -1,8 +1,13 @@
 """Verdicts as typed records, and what all records of the evidence share."""
 
-from typing import Literal
+import ast
+import inspect
+from itertools import pairwise
+from textwrap import dedent
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from rooflint.base.records import FromObject
 
@@ -15,9 +20,34 @@ class Record(FromObject):
     model_config = ConfigDict(
         frozen=True,
         populate_by_name=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
         alias_generator=lambda name: name.removesuffix("_"),
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """With what stands below each field."""
+        found = handler(schema)
+        properties = handler.resolve_ref_schema(found)["properties"]
+        for name, text in described(cls).items():
+            properties[cls.model_fields[name].alias or name]["description"] = text
+        return found
+
+
+def described(record: type[Record]) -> dict[str, str]:
+    """The text below each field of a record that has one.
+
+    Pydantic can find them itself (`use_attribute_docstrings`), but reads the source of every record at each start.
+    """
+    found = {}
+    for one in reversed(record.__mro__):
+        if issubclass(one, Record):
+            (defined,) = ast.parse(dedent(inspect.getsource(one))).body
+            for field, below in pairwise(getattr(defined, "body", ())):
+                match field, below:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        found[name] = inspect.cleandoc(text)
+    return found
 
 
 class Source(Record):

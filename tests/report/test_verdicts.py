@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from rooflint_report.verdicts import Place, Verdict
+from rooflint_report.verdicts import Place, Record, Verdict, described
 
 
 @pytest.fixture
@@ -54,3 +54,31 @@ def test_a_record_cannot_be_changed(verdict):
 def test_an_outcome_is_one_of_five(verdict):
     with pytest.raises(ValidationError, match="outcome"):
         verdict(outcome="maybe")
+
+
+class Below(Record):
+    """A record."""
+
+    from_: int
+    """Where it
+    begins."""
+    bare: int
+    last: int
+
+
+class Deeper(Below):
+    """Another."""
+
+    last: int
+    """Said here."""
+
+
+def test_the_text_below_a_field_describes_it():
+    assert described(Below) == {"from_": "Where it\nbegins."}
+    assert described(Deeper) == {**described(Below), "last": "Said here."}
+    properties = Deeper.model_json_schema()["properties"]
+    assert {name: one.get("description") for name, one in properties.items()} == {
+        "from": "Where it\nbegins.",
+        "bare": None,
+        "last": "Said here.",
+    }

@@ -151,6 +151,19 @@ class Registry:
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
         return twin
 
+    def take(self, other: "Registry", same: Callable[[Path, Path], bool]) -> None:
+        """Take devices that another registry can read, where `same` says that their files say the same here.
+
+        Neither has other texts of files. A device that is taken has the path of the other registry's file.
+        """
+        none = Path()
+        for name, file in self.files.items():
+            if name in other.files and same(file, other.files[name]) and (found := other._readable(name)):
+                base = found.architecture or ""
+                files = (self.architecture_files.get(base, none), other.architecture_files.get(base, none))
+                if not base or same(*files):
+                    known(self, "get")[(name,)] = found
+
     def with_texts(self, texts: Mapping[Path, str]) -> "Registry":
         """The same registry with other texts of some files."""
         return self._again({**self.texts, **texts}, texts)

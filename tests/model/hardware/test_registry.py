@@ -519,3 +519,34 @@ def test_a_text_in_place_of_a_file_is_not_kept(tmp_path):
     assert other.get("nvidia/t4").name.startswith("Other ")
     assert not (tmp_path / "kept").exists()
     assert plain.get("nvidia/t4").name == SHIPPED.get("nvidia/t4").name
+
+
+def test_a_registry_takes_the_devices_of_which_every_file_is_the_same(tmp_path):
+    for side in ("here", "there"):
+        texts = {
+            "hardware/one": f"{DEVICE}architecture: arch\n",
+            "hardware/own": DEVICE,
+            "hardware/broken": "name: [\n",
+        }
+        texts |= {"hardware/other": DEVICE + f"die: {side}\n", "architectures/arch": DEVICE.replace("One", "Arch")}
+        for name, text in texts.items():
+            file = tmp_path / side / f"{name}.yaml"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    here, there = (Registry((tmp_path / side,)) for side in ("here", "there"))
+    here.take(there, lambda one, other: one.read_bytes() == other.read_bytes())
+    assert here.get("one") is there.get("one") and here.get("own") is there.get("own")
+    assert (here.get("other").die, there.get("other").die) == ("here", "there")
+    with pytest.raises(InputError, match="here/hardware/broken"):
+        here.get("broken")
+
+
+def test_a_registry_does_not_take_a_device_of_another_architecture(tmp_path):
+    for side in ("here", "there"):
+        for name, text in (("hardware/one", f"{DEVICE}architecture: arch\n"), ("architectures/arch", DEVICE)):
+            file = tmp_path / side / f"{name}.yaml"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text + (f"die: {side}\n" if "arch" in file.stem else ""), encoding="utf-8")
+    here, there = (Registry((tmp_path / side,)) for side in ("here", "there"))
+    here.take(there, lambda one, other: one.read_bytes() == other.read_bytes())
+    assert (here.get("one").die, there.get("one").die) == ("here", "there")

@@ -48,6 +48,23 @@ def test_two_revisions_are_compared_whatever_the_working_tree_says(acme, git, di
     assert git(acme.root, "status", "--porcelain") == f"M {X1}"
 
 
+def test_sides_share_op_tables_with_the_same_text_and_no_others(acme, git, write_layer):
+    write_table = acme.root / "specs" / "workloads" / "second.yaml"
+    write_table.write_text(acme.read(LAYER).replace("name: layer", "name: second"), encoding="utf-8")
+    git(acme.root, "add", "-A")
+    git(acme.root, "commit", "-q", "-m", "Two")
+    write_layer(acme, [1024, 2048])
+    roots = [(acme.root / "specs").resolve()]
+    with opened("HEAD", roots, acme.root) as before, opened(None, roots, acme.root) as after:
+        after.take_tables(before)
+        before.take_devices(after)
+        assert after.networks["second"] is before.networks["second"]
+        assert after.networks["layer"].total_macs != before.networks["layer"].total_macs
+        works = {one.network: one.work for one in after.works}
+        assert {one.network for one in before.works if one.work is works[one.network]} == {"second"}
+        assert before.devices["acme/x1"] is after.devices["acme/x1"]
+
+
 def test_a_ledger_may_be_a_side_and_lists_moves_only(acme, diffed, of):
     roots = [(acme.root / "specs").resolve()]
     with opened(None, roots, acme.root) as side:

@@ -28,6 +28,7 @@ SAME = 1e-9
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -100,22 +101,23 @@ class Difference:
         return int(self.moved.any(axis=1).sum())
 
     @cached_property
-    def devices(self) -> dict[str, Flags]:
-        """Rows of each device. Shape (rows,)."""
-        names = np.array([key.device for key in self.keys], dtype=np.str_)
-        return {str(name): names == name for name in np.unique(names)}
+    def devices(self) -> dict[str, Rows]:
+        """Numbers of the rows of each device, in order."""
+        names, which = np.unique(np.array([key.device for key in self.keys], dtype=np.str_), return_inverse=True)
+        return {str(name): np.flatnonzero(which == number) for number, name in enumerate(names)}
 
     def moves(self) -> list[Move]:
         """By device and quantity, the farthest first."""
+        moved = {device: np.asarray(self.moved[rows].any(axis=0)) for device, rows in self.devices.items()}
         found = [
             self._move(device, quantity, rows, column)
             for device, rows in self.devices.items()
             for column, quantity in enumerate(QUANTITIES)
-            if self.moved[rows, column].any()
+            if moved[device][column]
         ]
         return sorted(found, key=lambda move: (-move.distance, move.device, QUANTITIES.index(move.quantity)))
 
-    def _move(self, device: str, quantity: str, rows: Flags, column: int) -> Move:
+    def _move(self, device: str, quantity: str, rows: Rows, column: int) -> Move:
         old, new = self.old[rows, column], self.new[rows, column]
         moved = self.moved[rows, column]
         low, high = ends(self.factors[rows, column][moved])
@@ -282,7 +284,9 @@ def compare(old: Side, new: Side) -> Comparison:
     if not isinstance(old, Specs) or not isinstance(new, Specs):
         return Comparison(old, new, Difference.of(old.ledger(), new.ledger()), ())
     old.check()
+    new.take_tables(old)
     new.check()
+    old.take_devices(new)
     found, files = changes.changes(old, new), changes.file_changes(old, new)
     extent = _Extent.of(old, new, {name for holders in found.values() for name in holders}, files)
     before = extent.predicted(old)
@@ -320,6 +324,8 @@ class _Extent:
 
     def predicted(self, side: Specs) -> Ledger:
         """The predictions of a side within it. Raises RooflintError."""
+        if not self.others:
+            return side.ledger(self.devices)
         works = [work for work in side.works if work.network in self.networks]
         others = record((side.devices[name] for name in self.others), works, side.energies)
         return Ledger.of((*side.ledger(self.devices).rows(), *others.rows()))

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
+from rooflint.base.memo import kept
 from rooflint.base.shards import ClusterError, Workers, code, results
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
@@ -31,6 +32,18 @@ class Specs:
     commit: str | None = None
     home: Path | None = None
     """The temporary folder with the files of a revision; left out of messages."""
+    taken: dict[str, Workload] = field(default_factory=dict, repr=False)
+    """Op tables of another side."""
+
+    def take_tables(self, other: "Specs") -> None:
+        """Take the op tables of another side whose files say the same, so that they are not read again."""
+        for name, table in other.networks.items():
+            if _same(self.tables / f"{name}.yaml", other.tables / f"{name}.yaml"):
+                self.taken[name] = table
+
+    def take_devices(self, other: "Specs") -> None:
+        """Take the devices of another side whose files say the same, which can be told by their paths alone."""
+        self.registry.take(other.registry, _same)
 
     @cached_property
     def energies(self) -> Energies:
@@ -52,12 +65,13 @@ class Specs:
     def networks(self) -> Mapping[str, Workload]:
         """The committed op tables. Raises RooflintError for one that cannot be read."""
         with self._placed_errors():
-            return {name: load_workload(name, self.tables) for name in workload_ids(self.tables)}
+            names = workload_ids(self.tables)
+            return {name: self.taken.get(name) or load_workload(name, self.tables) for name in names}
 
     @cached_property
     def works(self) -> tuple[Table, ...]:
         """The op tables as the matrix runs them."""
-        return tables(self.networks.values())
+        return tuple(table for network in self.networks.values() for table in _runs(network))
 
     @cached_property
     def _read(self) -> tuple[Mapping[str, Hardware], tuple[Problem, ...]]:
@@ -142,6 +156,19 @@ class Specs:
         """A problem with its place; that in a revision begins with the commit, as git writes it."""
         commit = f"{self.commit[:12]}:" if self.commit else ""
         return f"{commit}{self.shown(problem.file)}:{problem.line}  {problem.message}"
+
+
+@kept(1)  # two sides that share a network share its tables
+def _runs(network: Workload) -> tuple[Table, ...]:
+    return tables([network])
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files have the same content; not where one is missing."""
+    try:
+        return one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
 
 
 OF_SHARD = 4
