@@ -34,7 +34,7 @@ def test_verdicts_and_mutants_of_the_shipped_specs_are_kept_as_they_are(shipped_
     [
         ("nvidia/t4", "name:", "# a line more\nname:"),
         ("amd/mi250x", "name:", "# a line more\nname:"),
-        ("nvidia/a10g", "tdp: [300 W,", "tdp: [290 W,"),  # which no claim is about
+        ("seed/tpu-edge-pro", "tdp: [30 W,", "tdp: [29 W,"),  # which no claim is about
     ],
 )
 def test_after_a_changed_spec_the_outcomes_are_those_of_a_run_without_a_store(tmp_path, device, old, new):
