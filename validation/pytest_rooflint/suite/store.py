@@ -24,7 +24,7 @@ def digest(file: Path) -> str:
 def digests(roots: Iterable[Path]) -> Mapping[str, str]:
     """Digests of all files below some folders that claims may read, by their names."""
     found: dict[str, str] = {}
-    for file in sorted({file for root in roots for file in root.rglob("*") if file.suffix in READ}):
+    for file in sorted({file for root in roots for file in root.rglob("*") if file.suffix in READ and file.is_file()}):
         with suppress(OSError):  # gone meanwhile, or a folder
             found[shown(file)] = digest(file)
     return found
