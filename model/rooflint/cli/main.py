@@ -4,6 +4,7 @@ import errno
 import gc
 import os
 import sys
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -115,6 +116,13 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _trust(given: bool) -> None:
+    if given:
+        from rooflint.workloads.load import trusted  # noqa: PLC0415  # few commands read networks
+
+        trusted.set(True)
+
+
 program = typer.Typer(cls=Program, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 
 
@@ -123,8 +131,16 @@ def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
+    trust: bool = typer.Option(
+        False, "--trust", callback=_trust, help="Run code of networks from outside the project without a warning."
+    ),
 ) -> None:
     """Performance models of hardware: sourced specs, derived peaks, golden expectations, verdicts that explain."""
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as one line for the person who typed the command."""
+    typer.echo(sanitized(f"warning: {message}"), err=True)
 
 
 def main() -> None:
@@ -134,6 +150,7 @@ def main() -> None:
     status is 1, with a sentence unless the reader closed the pipe.
     """
     gc.set_threshold(COLLECT_AFTER)
+    warnings.showwarning = _warn
     try:
         _run()
     except OSError as error:

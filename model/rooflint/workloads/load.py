@@ -7,12 +7,16 @@ modules that capture. It is valid while the files that it was made from are unch
 import difflib
 import hashlib
 import json
+import os
 import sys
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,14 @@ RULES = (
 """Modules that decide what is in a table; when one changes, no older entry is found."""
 
 LIBRARIES = ("torch", "torchvision")
+
+
+trusted: ContextVar[bool] = ContextVar("trusted", default=False)
+"""Whether a network's code may come from anywhere without a warning, as `rooflint --trust` has it."""
+
+
+class ForeignCodeWarning(UserWarning):
+    """Code is about to run that neither belongs to the project nor was installed."""
 
 
 class MissingTorchError(RooflintError):
@@ -117,7 +129,8 @@ def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: b
         folder: where captures are kept; the user's cache folder if None.
         fresh: capture again, whatever is kept.
 
-    Warns where a capture cannot be kept. Raises RooflintError for a network that is unknown or cannot be captured,
+    A factory and a `.pt2` file run code: warns where it lies outside of the project and of what is installed, and where
+    a capture cannot be kept. Raises RooflintError for a network that is unknown or cannot be captured,
     and where torch is needed but missing.
     """
     program, factory = name.endswith(".pt2"), ":" in name
@@ -174,16 +187,49 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
 
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:
-    whole = file.resolve()
+    whole = Path(os.path.realpath(file))
     return _kept(str(whole), (), folder, fresh, lambda: _captured(file), lambda: [whole])
 
 
 def _captured(source: str | Path, shapes: Shapes = ()) -> Workload:
     from rooflint.workloads.capture import user_model  # noqa: PLC0415  # torch only where it is needed
 
+    _warn_of_foreign_code(source)
     return (
         user_model.capture_program(source) if isinstance(source, Path) else user_model.capture_factory(source, shapes)
     )
+
+
+def _warn_of_foreign_code(source: str | Path) -> None:
+    """Warn before code runs that is neither the project's nor installed; nothing of it is imported to find out."""
+    file = source if isinstance(source, Path) else _home(source.partition(":")[0].partition(".")[0])
+    if trusted.get() or file is None or not file.exists():
+        return
+    place, project = Path(os.path.realpath(file)), _project(Path(os.path.realpath(Path.cwd())))
+    if not any(map(place.is_relative_to, (project, *_installed()))):
+        message = (
+            f"{source} runs code of {place}, outside of {project}; 'rooflint --trust' runs it without this warning"
+        )
+        warnings.warn(message, ForeignCodeWarning, stacklevel=2)
+
+
+def _home(package: str) -> Path | None:
+    """The file of a package or module that stands above all others, without importing it."""
+    with suppress(ImportError, ValueError):
+        found = find_spec(package)
+        places = [found.origin, *(found.submodule_search_locations or ())] if found else []
+        return next((Path(place) for place in places if place), None)
+    return None
+
+
+def _project(folder: Path) -> Path:
+    """The folder with a pyproject.toml or a repository around one, or that folder itself."""
+    marks = ("pyproject.toml", ".git")
+    return next((one for one in (folder, *folder.parents) if any((one / mark).exists() for mark in marks)), folder)
+
+
+def _installed() -> list[Path]:
+    return [Path(sysconfig.get_path(part)).resolve() for part in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
 def _kept(
@@ -208,11 +254,10 @@ def _kept(
 
 def _sources() -> list[Path]:
     """Python files that are loaded now and not installed: what a user model may depend on."""
-    installed = [Path(sysconfig.get_path(part)).resolve() for part in ("stdlib", "platstdlib", "purelib", "platlib")]
     ours = Path(__file__).parents[1].resolve()
     files = {Path(file).resolve() for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
     return sorted(
         file
         for file in files
-        if file.suffix == ".py" and file.is_file() and not any(map(file.is_relative_to, (*installed, ours)))
+        if file.suffix == ".py" and file.is_file() and not any(map(file.is_relative_to, (*_installed(), ours)))
     )

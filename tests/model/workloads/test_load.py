@@ -1,12 +1,14 @@
 """Kept captures: found by what went in, gone when anything of it changed."""
 
 import json
+import warnings
+from pathlib import Path
 
 import pytest
 
 from rooflint.base.errors import RooflintError
 from rooflint.workloads import load
-from rooflint.workloads.load import RULES, entry, libraries, network, rules
+from rooflint.workloads.load import RULES, ForeignCodeWarning, entry, libraries, network, rules
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import load_workload
 from rooflint.workloads.workload import Workload, mlp
@@ -186,3 +188,44 @@ def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path
         network(name, folder=tmp_path)
     assert str(error.value).startswith(start)
     assert str(error.value).endswith("; capturing a network needs torch: install rooflint[torch]")
+
+
+# ---- code of others
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a module in it, and a folder outside with another one; both can be imported."""
+    (tmp_path / "project" / "deep").mkdir(parents=True)
+    (tmp_path / "project" / "pyproject.toml").write_text("", encoding="utf-8")
+    (tmp_path / "outside").mkdir()
+    for place in ("project/own_net.py", "project/own.pt2", "outside/foreign_net.py", "outside/foreign.pt2"):
+        (tmp_path / place).write_text("raise RuntimeError('this has run')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "project" / "deep")
+    monkeypatch.syspath_prepend(tmp_path / "outside")
+    monkeypatch.syspath_prepend(tmp_path / "project")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "source", ["own_net:make", Path("../own.pt2"), "json:loads", "absent_net:make", Path("no.pt2")]
+)
+def test_code_of_the_project_and_of_libraries_runs_without_a_warning(project, source):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load._warn_of_foreign_code(source)
+
+
+@pytest.mark.parametrize("source", ["foreign_net:make", "foreign_net.inner:make", Path("../../outside/foreign.pt2")])
+def test_code_from_elsewhere_is_announced_before_it_runs_unless_it_is_trusted(project, source):
+    with pytest.warns(
+        ForeignCodeWarning, match=rf"runs code of {project}/outside/foreign.*, outside of {project}/project;"
+    ):
+        load._warn_of_foreign_code(source)
+    token = load.trusted.set(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            load._warn_of_foreign_code(source)
+    finally:
+        load.trusted.reset(token)
