@@ -5,9 +5,9 @@ of `verdicts`, `findings` and `differences`. Every `display` is formatted text; 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -17,6 +17,8 @@ from rooflint.base.files import write_atomically
 from rooflint_report.differences import Delta, Mutation
 from rooflint_report.findings import Measured, Power, Silicon
 from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
+
+R = TypeVar("R", bound=Record)
 
 SCHEMA: Literal["rooflint-evidence/2"] = "rooflint-evidence/2"
 
@@ -279,6 +281,33 @@ class Replay(Record):
 # ---- the whole
 
 
+class Each(Sequence[R]):
+    """Records that are made each time they are asked for, because all of them together take much memory."""
+
+    def __init__(self, number: int, make: Callable[[int], R]) -> None:
+        self._number = number
+        self._make = make
+
+    def __len__(self) -> int:
+        """Number of records."""
+        return self._number
+
+    @overload
+    def __getitem__(self, position: int) -> R: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[R]: ...
+    def __getitem__(self, position: int | slice) -> R | list[R]:
+        """One of them, made now. Raises IndexError."""
+        found = range(self._number)[position]
+        return self._make(found) if isinstance(found, int) else [self._make(one) for one in found]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they are the same records in the same order."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # it would make every record
+
+
 class Evidence(Record):
     """Everything about a run."""
 
@@ -311,8 +340,17 @@ def plain(found: Record) -> dict[str, Any]:
 
 def as_json(found: Record) -> str:
     """A record as a JSON document. Raises ValueError for a number that JSON does not have."""
-    sections = (f"{_text(info.serialization_alias or name)}: {_section(found, name)}" for name, info in _present(found))
-    return "{\n " + ",\n ".join(sections) + "\n}\n"
+    return "".join(pieces(found))
+
+
+def pieces(found: Record) -> Iterator[str]:
+    """The same piece by piece: the whole text of a long run takes much memory. Raises ValueError."""
+    before = "{\n "
+    for name, info in _present(found):
+        yield f"{before}{_text(info.serialization_alias or name)}: "
+        yield from _section(found, name)
+        before = ",\n "
+    yield "\n}\n"
 
 
 def _present(found: Record) -> Iterator[tuple[str, FieldInfo]]:
@@ -322,13 +360,17 @@ def _present(found: Record) -> Iterator[tuple[str, FieldInfo]]:
             yield name, info
 
 
-def _section(found: Record, name: str) -> str:
+def _section(found: Record, name: str) -> Iterator[str]:
     """A field as JSON; long lists record by record, because all of them as plain data take several times the memory."""
     value = getattr(found, name)
-    if isinstance(value, list) and value and all(isinstance(one, Record) for one in value):
-        return "[\n  " + ",\n  ".join(_text(plain(one), 2) for one in value) + "\n ]"
-    (written,) = found.model_dump(mode="json", by_alias=True, include={name}).values()
-    return _text(written, 1)
+    if isinstance(value, Each) or (isinstance(value, list) and value and isinstance(value[0], Record)):
+        yield "["
+        for number, one in enumerate(value):
+            yield f"{',' if number else ''}\n  {_text(plain(one), 2)}"
+        yield "\n ]" if value else "]"
+    else:
+        (written,) = found.model_dump(mode="json", by_alias=True, include={name}).values()
+        yield _text(written, 1)
 
 
 def _text(value: Any, depth: int = 0) -> str:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rooflint_report.evidence import Counts, Evidence, EvidenceError, as_json, load_evidence, plain
+from rooflint_report.evidence import Counts, Each, Evidence, EvidenceError, as_json, load_evidence, plain
+from rooflint_report.verdicts import Why
 
 
 @pytest.fixture
@@ -122,6 +123,29 @@ def test_a_document_has_one_key_a_line_and_no_section_that_the_run_has_not(evide
     for one in (found, found.counts, found.devices[0], found.verdicts[0]):
         assert as_json(one) == json.dumps(plain(one), ensure_ascii=False, indent=1) + "\n"
     assert not {"mutation", "delta"} & set(json.loads(text))
+
+
+def test_records_that_are_made_when_asked_for_are_written_as_a_list_of_them(evidence):
+    found, made = Evidence.model_validate(evidence), []
+
+    def verdict(number):
+        made.append(number)
+        return found.verdicts[number]
+
+    lazy = found.model_copy(update={"verdicts": Each(len(found.verdicts), verdict), "devices": Each(0, verdict)})
+    assert not made
+    text = as_json(lazy)
+    assert made == [*range(len(found.verdicts))]
+    assert text == as_json(found.model_copy(update={"devices": []}))
+
+
+def test_records_that_are_made_when_asked_for_are_a_sequence():
+    each = Each(3, lambda number: Why(what=str(number), why=""))
+    assert [one.what for one in each] == ["0", "1", "2"]
+    assert (each[-1].what, [one.what for one in each[1:]]) == ("2", ["1", "2"])
+    assert each == [*each] and each != [*each][:2] and each != Each(3, lambda number: Why(what="0", why=""))
+    with pytest.raises(IndexError):
+        each[3]
 
 
 def test_letters_are_written_as_they_are_and_numbers_that_json_lacks_are_an_error(evidence):

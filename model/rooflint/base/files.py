@@ -7,6 +7,7 @@ import os
 import shlex
 import stat
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,16 @@ def write_atomically(file: Path, text: str) -> None:
 
 def write_bytes_atomically(file: Path, content: bytes) -> None:
     """The same for what is not text. Raises OSError."""
+    write_pieces_atomically(file, [content])
+
+
+def write_pieces_atomically(file: Path, pieces: Iterable[bytes]) -> None:
+    """The same piece by piece, for what is too large to be held whole. Raises OSError, and what the pieces raise."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.write_bytes(content)
+        with beside.open("wb") as stream:
+            stream.writelines(pieces)
         beside.replace(file)
     finally:
         beside.unlink(missing_ok=True)

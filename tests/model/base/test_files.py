@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from rooflint.base.errors import InputError, Problem
-from rooflint.base.files import configured, create, read_bytes, read_text, share, write_atomically
+from rooflint.base.files import (
+    configured,
+    create,
+    read_bytes,
+    read_text,
+    share,
+    write_atomically,
+    write_pieces_atomically,
+)
 
 
 @pytest.fixture
@@ -175,3 +183,16 @@ def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_refused(tmp_pat
     assert read_text(tmp_path / "a", 10) == "x" * 10
     with pytest.raises(InputError, match="is larger than"):
         read_text(tmp_path / "a", 9)
+
+
+def test_pieces_that_break_off_leave_the_old_file(tmp_path):
+    def pieces():
+        yield b"new"
+        raise ValueError("no such number")
+
+    file = tmp_path / "a.json"
+    write_pieces_atomically(file, [b"o", b"ld"])
+    with pytest.raises(ValueError, match="no such number"):
+        write_pieces_atomically(file, pieces())
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]

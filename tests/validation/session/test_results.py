@@ -30,9 +30,13 @@ def row(ratio=0.5, **more):
 
 
 def annotations(rows, problems):
-    results = Results(None, None, ())
-    results.verdicts = rows
-    return list(results.annotations(problems))
+    return list(Given(None, None, rows).annotations(problems))
+
+
+class Given(Results):
+    """Results of rows instead of JSON."""
+
+    verdicts = property(lambda self: self.found)
 
 
 def test_an_annotation_names_file_line_what_was_claimed_and_the_factor():

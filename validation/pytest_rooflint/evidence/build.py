@@ -5,21 +5,23 @@ import os
 import platform
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from pytest_rooflint.evidence.devices import device, power
 from pytest_rooflint.evidence.recordings import measured
 from pytest_rooflint.evidence.replays import replays
-from pytest_rooflint.evidence.silicon import silicon
+from pytest_rooflint.evidence.silicon import KIND, silicon
 from pytest_rooflint.evidence.verdicts import places
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.files import write_atomically
+from rooflint.base.files import write_pieces_atomically
 from rooflint.base.git import state_of
 from rooflint.hardware.device import Hardware
 from rooflint_measure.identity import fingerprint
-from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Evidence, Problem, Run, as_json
+from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Device, Each, Evidence, Problem, Run, pieces
 from rooflint_report.verdicts import Outcome, Record, Verdict
 
 GITHUB = ("GITHUB_REPOSITORY", "GITHUB_WORKFLOW", "GITHUB_RUN_ID", "GITHUB_REF", "GITHUB_SHA")
@@ -31,7 +33,43 @@ _WORST: tuple[Outcome, ...] = ("fail", "undecided", "xfail", "not validated here
 
 def write(file: Path, evidence: Record) -> None:
     """Write it whole or not at all."""
-    write_atomically(file, as_json(evidence))
+    write_pieces_atomically(file, (piece.encode() for piece in pieces(evidence)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Brief:
+    """What is counted of a verdict, which takes a fiftieth of its memory."""
+
+    place: tuple[str, int, str]
+    position: int
+    outcome: Outcome
+    kind: str
+    precision: str | None
+    devices: tuple[str, ...]
+    hardware: str | None
+    """The device that it is shown with; None for a replay."""
+    corroborated: bool
+    uncorroborated: bool
+    replay: bool
+    loose: bool
+    stale: bool
+
+    @classmethod
+    def of(cls, position: int, one: Verdict) -> "_Brief":
+        return cls(
+            (intern(one.file), one.line, one.id),
+            position,
+            one.outcome,
+            intern(one.kind),
+            one.precision and intern(one.precision),
+            () if one.replay else tuple(map(intern, one.devices)),
+            intern(one.hardware) if one.hardware and not one.replay else None,
+            one.corroborated,
+            one.uncorroborated,
+            one.replay,
+            bool(one.tolerance and one.tolerance.loose),
+            bool(one.tolerance and one.tolerance.stale),
+        )
 
 
 def build(
@@ -44,27 +82,38 @@ def build(
     command: str,
     exit_status: int,
 ) -> Evidence:
-    """The document."""
+    """The document; its devices and verdicts are made when they are asked for."""
     hardware = list(suite.readable())
-    verdicts = sorted(verdicts, key=lambda one: (one.file, one.line, one.id))  # workers report in any order
-    claims = defaultdict[str | None, list[Verdict]](list)
-    for one in verdicts:
-        claims[None if one.replay else one.hardware].append(one)
+    briefs, whole = list[_Brief](), list[tuple[tuple[str, int, str], Verdict]]()
+    for position, one in enumerate(verdicts):
+        briefs.append(brief := _Brief.of(position, one))
+        if one.outcome == "fail" or one.replay or one.kind == KIND:
+            whole.append((brief.place, one))
+    briefs.sort(key=lambda brief: brief.place)  # workers report in any order
+    kept = [one for _, one in sorted(whole, key=lambda pair: pair[0])]
+    claims = defaultdict[str | None, list[int]](list)
+    for brief in briefs:
+        claims[brief.hardware].append(brief.position)
     problems = sorted(problems, key=lambda problem: (str(problem["file"]), problem["line"] or 0, problem["what"]))
-    return Evidence(
+
+    def shown(number: int) -> Device:
+        one = replace(hardware[number])  # what is worked out for it goes with the copy
+        return device(one, [verdicts[position] for position in claims[one.id]])
+
+    return Evidence.model_construct(
         schema_=SCHEMA,
         run=_run(started, duration_s, command, exit_status),
         machine=fingerprint(),
-        counts=_counts(verdicts, problems, hardware),
+        counts=_counts(briefs, problems, hardware),
         problems=[Problem(**problem) for problem in problems],
-        places=places(verdicts),
-        verdicts=verdicts,
-        devices=[device(one, claims[one.id]) for one in hardware],
-        coverage=list(_coverage(verdicts)),
-        replays=[replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, verdicts)],
+        places=places(kept),
+        verdicts=Each(len(briefs), lambda number: verdicts[briefs[number].position]),
+        devices=Each(len(hardware), shown),
+        coverage=list(_coverage(briefs)),
+        replays=[replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, kept)],
         power=power(hardware, suite.registry),
         measured=measured(suite),
-        silicon=silicon(suite, verdicts, hardware),
+        silicon=silicon(suite, kept, hardware),
     )
 
 
@@ -84,31 +133,30 @@ def _run(started: datetime.datetime, duration_s: float, command: str, exit_statu
     )
 
 
-def _counts(verdicts: Sequence[Verdict], problems: Sequence[object], hardware: Sequence[Hardware]) -> Counts:
-    outcomes = Counter(one.outcome for one in verdicts)
-    tolerances = [one.tolerance for one in verdicts if one.tolerance]
+def _counts(briefs: Sequence[_Brief], problems: Sequence[object], hardware: Sequence[Hardware]) -> Counts:
+    outcomes = Counter(one.outcome for one in briefs)
     return Counts(
         pass_=outcomes["pass"],
         fail=outcomes["fail"],
         xfail=outcomes["xfail"],
         not_validated_here=outcomes["not validated here"],
         undecided=outcomes["undecided"],
-        uncorroborated=sum(one.uncorroborated for one in verdicts),
-        loose=sum(one.loose for one in tolerances),
-        stale=sum(one.stale is not None for one in tolerances),
-        replays=sum(one.replay for one in verdicts),
+        uncorroborated=sum(one.uncorroborated for one in briefs),
+        loose=sum(one.loose for one in briefs),
+        stale=sum(one.stale for one in briefs),
+        replays=sum(one.replay for one in briefs),
         problems=len(problems),
-        claims=len(verdicts),
+        claims=len(briefs),
         devices=len(hardware),
     )
 
 
-def _coverage(verdicts: Sequence[Verdict]) -> Iterator[Cell]:
-    cells: dict[tuple[str, str, str], list[Verdict]] = defaultdict(list)
-    for one in verdicts:
-        for name in one.devices if not one.replay else ():
+def _coverage(briefs: Sequence[_Brief]) -> Iterator[Cell]:
+    cells: dict[tuple[str, str, str], list[_Brief]] = defaultdict(list)
+    for one in briefs:
+        for name in one.devices:
             cells[name, one.precision or "—", one.kind].append(one)
-    for (name, precision, kind), claims in sorted(cells.items()):
+    for (name, precision, kind), claims in sorted(cells.items(), key=lambda cell: cell[0]):
         outcomes = {one.outcome for one in claims}
         yield Cell(
             hardware=name,

@@ -17,6 +17,7 @@ from pytest_rooflint.repair import plan
 from pytest_rooflint.suite import verdict as judged
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.text import visible
+from rooflint_report.evidence import Each
 from rooflint_report.verdicts import Cause, Verdict
 
 LIMIT = 10
@@ -26,15 +27,20 @@ LIMIT = 10
 class Results:
     """The verdicts of a run, gathered from all its processes, and what is written from them."""
 
-    def __init__(self, config: pytest.Config, suite: Suite, found: list[str]) -> None:
+    def __init__(self, config: pytest.Config, suite: Suite, found: Sequence[bytes]) -> None:
         self.config = config
         self.suite = suite
         self.found = found
 
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """The gathered verdicts as typed records, each made when it is asked for."""
+        return Each(len(self.found), lambda number: Verdict.model_validate_json(self.found[number]))
+
     @cached_property
-    def verdicts(self) -> list[Verdict]:
-        """The gathered verdicts as typed records; read it only when all are there."""
-        return [Verdict.model_validate_json(one) for one in self.found]
+    def failures(self) -> list[Verdict]:
+        """Those of failing claims; read it only when all are there."""
+        return [one for one in self.verdicts if one.outcome == "fail"]
 
     @staticmethod
     def plain(verdict: judged.Verdict, duration_s: float) -> str:
@@ -43,7 +49,7 @@ class Results:
 
     def repairs(self) -> list[str]:
         """Repairs that several failing claims ask for."""
-        return [*sentences(self.verdicts)]
+        return [*sentences(self.failures)]
 
     def propose(self, target: str) -> list[str]:
         """Write the proposed patch, and say what was done. Raises OSError with a sentence."""
@@ -51,7 +57,7 @@ class Results:
         place = plan.Place(folder, root, Path(folder, target) if target else root / plan.DEFAULT)
         excuses = not self.config.getoption("runxfail", default=False)
         try:
-            return plan.write(self.suite, self.verdicts, place, excuses=excuses)
+            return plan.write(self.suite, self.failures, place, excuses=excuses)
         except OSError as error:
             raise OSError(f"{place.file}: cannot write the patch: {error.strerror}") from error
 
@@ -84,7 +90,7 @@ class Results:
     def annotations(self, problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """GitHub workflow commands: unreadable files first, then the largest factors."""
         found = [(math.inf, _command(one["file"], one["line"], "rooflint", one["what"])) for one in problems]
-        found += [(_distance(one.ratio), _claim(one)) for one in self.verdicts if one.outcome == "fail"]
+        found += [(_distance(one.ratio), _claim(one)) for one in self.failures]
         yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
 
 

@@ -19,6 +19,7 @@ import pytest
 from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim, Context
 from pytest_rooflint.session import first
+from pytest_rooflint.session.spool import Spool
 from pytest_rooflint.suite.dependencies import Noted, noted
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
@@ -294,8 +295,9 @@ class Run:
         options = (f"{option}={folder}" for option in given for folder in config.getoption(option))
         self.suite = Suite.of(golden, specs, options, _parsed(config))
         self.briefs: list[Brief] = []
-        self.found: list[str] = []
+        self.found = Spool()
         """Verdicts as JSON: of failing claims, of all where evidence is written."""
+        config.add_cleanup(self.found.close)
         self.problems: list[dict[str, Any]] = []
         self.proposed: list[str] = []
         self.guard = Guard(self.suite)
