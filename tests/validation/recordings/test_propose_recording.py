@@ -1,6 +1,7 @@
 """`.github/propose-recording`: adds what was recorded to a branch of its own, changes nothing that is there."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -37,12 +38,12 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     for name, value in {
         "ASKED": str(tmp_path / "asked"),
-        "GH_TOKEN": "t",
+        "GH_TOKEN": "secret-token",
         "GITHUB_REPOSITORY": "o/r",
         "GITHUB_REF_NAME": "main",
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{origin.as_posix()}.insteadOf",
-        "GIT_CONFIG_VALUE_0": "https://x-access-token:t@github.com/o/r.git",
+        "GIT_CONFIG_VALUE_0": "https://github.com/o/r.git",
     }.items():
         monkeypatch.setenv(name, value)
     return clone
@@ -81,3 +82,30 @@ def test_a_recording_that_is_there_is_never_changed(checkout, tmp_path):
     assert "nothing new was recorded" in done.stdout
     assert (checkout / "golden/measured/amd/a/kept.json").read_text(encoding="utf-8") == "kept\n"
     assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize("name", ["a\n::error::b", "a b", "-x", "a;touch $HOME"])
+def test_a_name_that_no_recording_has_stops_the_proposal(checkout, tmp_path, name):
+    done = propose(checkout, recorded(tmp_path, **{name: "new\n"}))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("not proposed, since its name is not that of a recording: ")
+    assert not (tmp_path / "asked").exists()
+    assert git(tmp_path / "origin.git", "branch", "--list") == ""
+
+
+def test_the_token_is_on_no_command_line_and_git_gets_it_from_the_environment(checkout, tmp_path, monkeypatch):
+    real = shutil.which("git")
+    spy = tmp_path / "programs" / "git"
+    spy.write_text(
+        f'#!/usr/bin/env bash\nprintf "%s\\n" "$@" >> "$ASKED.git"\nif [[ " $* " = *" push "* ]]; then\n'
+        f'  printf "protocol=https\\nhost=github.com\\n\\n" |\n'
+        f'    "{real}" "${{@:1:4}}" credential fill > "$ASKED.password"\n'
+        f'fi\nexec "{real}" "$@"\n',
+        encoding="utf-8",
+    )
+    spy.chmod(0o755)
+    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "0")
+    assert propose(checkout, recorded(tmp_path, new="new\n")).returncode == 0
+    assert "secret-token" not in (tmp_path / "asked.git").read_text(encoding="utf-8")
+    assert "secret-token" not in (tmp_path / "asked").read_text(encoding="utf-8")
+    assert "password=secret-token" in (tmp_path / "asked.password").read_text(encoding="utf-8").splitlines()
