@@ -159,3 +159,17 @@ def test_workers_send_what_was_asked_for(run, tiny):
     assert answer(text) == "4 fail, 4 pass"
     assert text.count("judged first") == 1
     assert outcomes == {"passed": 6, "failed": 4}
+
+
+def test_claims_on_a_device_that_was_renamed_are_judged_first(run, tiny):
+    run()
+    (tiny.root / SPEC).rename((tiny.root / SPEC).with_name("x9.yaml"))
+    assert answer(run()[0]) == "8 fail"
+
+
+def test_a_run_from_another_folder_finds_nothing_changed(run, tiny, monkeypatch):
+    run()
+    monkeypatch.chdir(tiny.root / "golden")
+    text = str(tiny.run("--rooflint-only", f"--rooflint-store={tiny.root / '.rooflint'}").stdout)
+    assert "changed since the last run" not in text
+    assert "10 passed" in text

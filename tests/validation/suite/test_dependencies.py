@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.suite.dependencies import NotedRegistry, tracked
+from pytest_rooflint.suite.dependencies import Changed, NotedRegistry, tracked
 from pytest_rooflint.suite.suite import Suite
 from rooflint.hardware.registry import PACKAGED, UnknownDeviceError
 
@@ -15,7 +15,7 @@ def tracking(small):
 
 
 def paths(dependencies):
-    return {path for _, _, path in dependencies.places}
+    return {place[2] for place in dependencies.places}
 
 
 def test_devices_and_architectures_are_noted_apart(tracking):
@@ -115,3 +115,23 @@ def test_devices_come_as_they_are_with_a_note_of_their_names(small, noting):
 def test_a_name_may_mean_any_device(noting):
     assert noting.find("Acme X1").id == "acme/x1"
     assert noting.dependencies.names == {("device", device) for device in noting.ids()}
+
+
+@pytest.mark.parametrize(
+    ("read", "moved"),
+    [
+        ({}, False),
+        ({"file": "b"}, True),
+        ({"goldens": ["c", "b"]}, True),
+        ({"any_golden": True}, True),
+        ({"names": ["t4", "a100"]}, True),
+        ({"goldens": ["c"], "names": ["a100"]}, False),
+    ],
+)
+def test_what_changed_concerns_a_claim_that_read_it(read, moved):
+    changed = Changed({"b"}, {"t4"})
+    assert changed.concern(**{"file": "a", "goldens": [], "any_golden": False, "names": [], **read}) is moved
+
+
+def test_a_claim_that_may_read_any_golden_file_is_not_moved_by_a_device():
+    assert not Changed(set(), {"t4"}).concern("a", goldens=[], any_golden=True, names=[])

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.suite import store
-from pytest_rooflint.suite.dependencies import Dependencies
+from pytest_rooflint.suite.dependencies import Changed, Dependencies
 from pytest_rooflint.suite.judge import caught, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, tally
@@ -62,10 +62,9 @@ class Asked:
         goldens = tuple(sorted(map(shown, read.goldens)))
         return cls(shown(claim.file), claim.id, tuple(sorted(names)), goldens, read.any_golden(claim), seconds)
 
-    def concerns(self, goldens: set[str], names: set[str]) -> bool:
-        """Whether one of these golden files, devices or architectures was asked for."""
-        own = self.file in goldens or not goldens.isdisjoint(self.goldens)
-        return own or (self.any_golden and bool(goldens)) or not names.isdisjoint(self.names)
+    def rests_on(self, changed: Changed[str, str]) -> bool:
+        """Whether what changed may move the verdict."""
+        return changed.concern(self.file, goldens=self.goldens, any_golden=self.any_golden, names=self.names)
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,8 @@ class Record:
     files: Mapping[str, str] = field(default_factory=dict)
     """Digests of files by their names."""
     claims: tuple[Asked, ...] = ()
+    folders: tuple[str, ...] = ()
+    """Where the run was started, and its golden and specs folders: names of files depend on them."""
 
 
 _RECORD = TypeAdapter(Record)
@@ -96,11 +97,16 @@ class First:
 
     @cached_property
     def before(self) -> Record:
-        """What the last run kept; nothing where it kept none, or something else did."""
+        """What the last run kept; nothing where it kept none, was about other folders, or something else wrote it."""
         try:
-            return _RECORD.validate_json(store.kept(self.file))
+            found = _RECORD.validate_json(store.kept(self.file))
         except ValidationError:
             return Record()
+        return found if found.folders == self._folders else Record()
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        return tuple(map(str, (Path.cwd(), *self.suite.golden_roots, *self.suite.registry.roots)))
 
     def sentences(self, started_in: Path, *, excuses: bool) -> Iterator[str]:
         """What changed since the last run, and what the claims that depend on it say; nothing where none is known."""
@@ -122,8 +128,9 @@ class First:
     def _wanted(self, changed: set[str]) -> tuple[list[str], dict[tuple[str, str], float]]:
         """Problems of changed golden files; (file, id) of claims that depend on changes, with the time of each. [s]"""
         files = {shown(file): file for file in self.suite.files}
-        goldens, names = files.keys() & changed, set(self._names(changed))
-        concerned = (one for one in self.before.claims if one.file in files and one.concerns(goldens, names))
+        goldens = files.keys() & changed
+        moved = Changed(goldens, set(self._names(changed)))
+        concerned = (one for one in self.before.claims if one.file in files and one.rests_on(moved))
         wanted = {(one.file, one.id): one.seconds for one in concerned if one.file not in goldens}
         known = {(one.file, one.id): one.seconds for one in self.before.claims if one.file in goldens}
         problems = list[str]()
@@ -148,8 +155,13 @@ class First:
                     yield from (self._verdict(claim, started_in, excuses) for claim in claims)
 
     def _names(self, changed: set[str]) -> Iterator[str]:
-        """Devices and architectures whose files changed; none where a file name is not an id."""
+        """Devices and architectures whose files changed or are gone; no others where a file name is not an id."""
         registry = self.suite.registry
+        for section, folder in (("device", "hardware"), ("architecture", "architectures")):
+            for root in registry.roots:
+                there = f"{shown(root / folder)}/"
+                gone = (name for name in changed - self.files.keys() if name.startswith(there))
+                yield from (f"{section} {Path(name.removeprefix(there)).with_suffix('').as_posix()}" for name in gone)
         with suppress(InputError):
             for section, files in (("device", registry.files), ("architecture", registry.architecture_files)):
                 yield from (f"{section} {name}" for name, file in files.items() if shown(file) in changed)
@@ -161,7 +173,7 @@ class First:
 
     def keep(self) -> None:
         """Keep it for the next run. Raises OSError."""
-        record = _RECORD.validate_python({"files": self.files, "claims": self.asked})
+        record = _RECORD.validate_python({"files": self.files, "claims": self.asked, "folders": self._folders})
         store.keep(self.file, _RECORD.dump_json(record).decode())
 
 

@@ -18,7 +18,7 @@ from pytest_rooflint.claims import audit
 from pytest_rooflint.golden import workloads
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.suite import world
-from pytest_rooflint.suite.dependencies import Name, noted
+from pytest_rooflint.suite.dependencies import Changed, Name, noted
 from pytest_rooflint.suite.judge import Trial, brief, caught, judge
 from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
@@ -48,6 +48,11 @@ class Judged:
     """Golden files that it asked for."""
     any_golden: bool
     """Whether it may have read any golden file."""
+
+    def rests_on(self, changed: Changed[Path, Name]) -> bool:
+        """Whether what changed may move the verdict."""
+        file = self.verdict.claim.file
+        return changed.concern(file, goldens=self.goldens, any_golden=self.any_golden, names=self.names)
 
     @property
     def fails(self) -> bool:
@@ -121,9 +126,9 @@ def after(before: State, changed: Collection[Path]) -> tuple[State, list[str]]:
     except InputError:
         return replace(before, suite=suite, problems=(*problems, *world.problems(suite)), day=None), []
     known = {} if everything else before.judged
-    concerned = _Concerned.of(before.suite, suite, changed)
+    moved = _changed(before.suite, suite, changed)
     judged = {_id(claim): known.get(_id(claim)) for claim in claims}
-    again = [claim for claim in claims if (one := judged[_id(claim)]) is None or concerned.is_met_by(claim, one)]
+    again = [claim for claim in claims if (one := judged[_id(claim)]) is None or one.rests_on(moved)]
     judged |= {_id(claim): _judged(claim, suite) for claim in again}
     found = {name: one for name, one in judged.items() if one is not None}
     tables = frozenset(audit.table(claim) for claim in claims if claim.kind == audit.AUDIT.name)
@@ -150,21 +155,10 @@ def _read(suite: Suite) -> tuple[list[Claim], list[Problem]]:
     return claims, problems
 
 
-@dataclass(frozen=True)
-class _Concerned:
-    """Tells which claims changed golden and spec files concern."""
-
-    goldens: frozenset[Path]
-    names: frozenset[Name]
-
-    @classmethod
-    def of(cls, before: Suite, now: Suite, changed: Collection[Path]) -> "_Concerned":
-        goldens = frozenset(file for file in changed if now.owns(file))
-        return cls(goldens, frozenset(_names(before.registry, now.registry, frozenset(changed) - goldens)))
-
-    def is_met_by(self, claim: Claim, judged: Judged) -> bool:
-        own = claim.file in self.goldens or not self.goldens.isdisjoint(judged.goldens)
-        return own or (judged.any_golden and bool(self.goldens)) or not self.names.isdisjoint(judged.names)
+def _changed(before: Suite, now: Suite, changed: Collection[Path]) -> Changed[Path, Name]:
+    """Golden files among changed ones, and the devices and architectures that they concern."""
+    goldens = frozenset(file for file in changed if now.owns(file))
+    return Changed(goldens, frozenset(_names(before.registry, now.registry, frozenset(changed) - goldens)))
 
 
 def _names(before: Registry, now: Registry, changed: frozenset[Path]) -> Iterator[Name]:

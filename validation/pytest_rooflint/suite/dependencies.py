@@ -4,10 +4,11 @@ A claim reads hardware from the registry alone. A registry that hands out facts 
 knows what a verdict rests on: a fact that a claim never looked up cannot change its verdict.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, Golden
@@ -43,6 +44,23 @@ class Dependencies:
     def looked_up(self, fact: Fact) -> None:
         """Note a fact."""
         self.places.add(fact.place)
+
+
+F = TypeVar("F")
+N = TypeVar("N")
+
+
+@dataclass(frozen=True)
+class Changed(Generic[F, N]):
+    """Golden files, and names of devices and architectures, that changed."""
+
+    goldens: AbstractSet[F]
+    names: AbstractSet[N]
+
+    def concern(self, file: F, *, goldens: Iterable[F], any_golden: bool, names: Iterable[N]) -> bool:
+        """Whether they may move a claim of this file that read these golden files, or any, and these names."""
+        own = file in self.goldens or any(one in self.goldens for one in goldens)
+        return own or (any_golden and bool(self.goldens)) or any(one in self.names for one in names)
 
 
 def tracked_facts(facts: Facts, dependencies: Dependencies) -> Facts:
