@@ -69,7 +69,7 @@ def test_facts_of_an_operating_point_are_read_where_they_are_stated():
     assert not noted.places
     overlay = device.operating_points["30w"]
     device.unit("tensor_core").peak_ops_per_s("int8")
-    noted_lines = {(path, line) for _, line, path in noted.places}
+    noted_lines = {(path, line) for _, line, path, _ in noted.places}
     assert ("units.tensor_core.clock", overlay.unread["units.tensor_core.clock"].line) in noted_lines
     assert "tdp" not in paths(noted)
 
