@@ -358,3 +358,13 @@ def test_every_kind_that_is_installed_can_be_asked_for_and_says_what_it_claims()
     for name in kinds.names():
         assert kinds.kind(name).name == name
         assert len(kinds.kind(name).says) > 20
+
+
+def test_a_workload_that_no_network_can_be_called_is_refused_also_where_no_claim_uses_it(tiny, red):
+    line = tiny.edit("golden/x1.yaml", "claims:", "workload: ../../../etc/passwd\nclaims:")
+    result = tiny.run("golden/x1.yaml")
+    assert red(result) == {"readable"}
+    assert (
+        f"golden/x1.yaml:{line}  workload: want the id of a network such as torchvision/resnet18, "
+        "found '../../../etc/passwd'"
+    ) in result.stdout.str()

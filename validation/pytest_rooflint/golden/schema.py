@@ -1,6 +1,7 @@
 """The schema of golden files: pydantic models that validate them and export as JSON Schema."""
 
 import datetime
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
@@ -97,6 +98,16 @@ class CommonSpec(Strict):
     xfail: XfailSpec | None = None
 
 
+def _workload(value: Any) -> Any:
+    """The id of a network or a mapping, which the claims that use it read further."""
+    if isinstance(value, str) and not _NETWORK.fullmatch(value):
+        raise _refusal(f"want the id of a network such as torchvision/resnet18, found '{value}'")
+    return value
+
+
+_NETWORK = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
+
+
 class GivenSpec(Strict):
     """Assumptions about one device, under a label that the claims use."""
 
@@ -118,7 +129,7 @@ class GoldenSpec(Strict):
     hardware: Id | None = None
     architecture: Id | None = None
     machine: Text | None = None
-    workload: Any = None
+    workload: Annotated[Any, BeforeValidator(_workload)] = None
     compute: Word | None = None
     storage: Word | None = None
     source: SourceSpec | None = None
