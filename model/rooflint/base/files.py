@@ -3,6 +3,7 @@
 The golden and specs folders stand under pytest's own table.
 """
 
+import hashlib
 import os
 import shlex
 import stat
@@ -165,3 +166,8 @@ def is_replaceable(file: Path, mark: str) -> bool:
     except OSError:
         return False
     return not head.strip() or mark.encode() in head
+
+
+def digest_of(lines: Iterable[str]) -> str:
+    """What tells some lines of text from any others; file names that are not text are taken as they are."""
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

@@ -4,11 +4,10 @@ What is kept of a file is used only by the same code and libraries, and for the 
 has to be as trustworthy as the code: a cache of the project, such as that of pytest, or of the user.
 """
 
-import hashlib
 import os
 import pickle
 import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -20,7 +19,7 @@ import pydantic.version
 import yaml
 from platformdirs import user_cache_path
 
-from rooflint.base.files import write_bytes_atomically
+from rooflint.base.files import digest_of, write_bytes_atomically
 
 T = TypeVar("T")
 
@@ -38,8 +37,8 @@ class Parsed:
 
         Nothing is kept of what cannot be pickled or written. Raises what `parse` raises.
         """
-        kept = self.folder / f"{_digest([file.as_posix()])}.pickle"
-        key = bytes.fromhex(_digest([self._code, file.as_posix(), text]))
+        kept = self.folder / f"{digest_of([file.as_posix()])}.pickle"
+        key = bytes.fromhex(digest_of([self._code, file.as_posix(), text]))
         with suppress(Exception):  # whatever a damaged file makes of unpickling
             raw = kept.read_bytes()
             if raw.startswith(key) and holds(found := cast("T", pickle.loads(raw[len(key) :]))):
@@ -53,7 +52,7 @@ class Parsed:
     def _code(self) -> str:
         """What changes with any module of the packages, and with the libraries that read files."""
         libraries = [platform.python_version(), pydantic.version.VERSION, yaml.__version__]
-        return _digest([*libraries, *map(str, sorted(stamp for name in self.packages for stamp in _stamps(name)))])
+        return digest_of([*libraries, *map(str, sorted(stamp for name in self.packages for stamp in _stamps(name)))])
 
 
 NAMED_BY = 3
@@ -92,7 +91,3 @@ def _stamps_below(folder: str) -> Iterator[tuple[str, int, int]]:
 
 def _stamp(file: str, status: os.stat_result) -> tuple[str, int, int]:
     return file, status.st_mtime_ns, status.st_size
-
-
-def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

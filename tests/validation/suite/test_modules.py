@@ -1,5 +1,7 @@
 """Which modules a module may import, and what changes with them."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from pytest_rooflint.suite import modules
@@ -78,6 +80,42 @@ def test_a_digest_changes_with_a_library_that_we_require(package, monkeypatch):
     plain = modules.version
     monkeypatch.setattr(modules, "version", lambda name: "0.0" if name == "numpy" else plain(name))
     assert package(p="").digest("p") != before
+
+
+@pytest.fixture
+def acme_kind(tmp_path, monkeypatch):
+    """`acme_kind(source)`: a kind of another package, which imports a model beside it with that source, and YAML."""
+    entry = SimpleNamespace(module="acme_claims.kinds", dist=None)
+    monkeypatch.setattr(modules, "entry_points", lambda group: [entry])
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("acme_claims", "acme_model"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+    code = "import json, acme_missing\nfrom acme_model import area\nfrom yaml import safe_load\n"
+    (tmp_path / "acme_claims" / "kinds.py").write_text(code, encoding="utf-8")
+    (tmp_path / "acme_claims" / "template.py").write_text("not {{ python", encoding="utf-8")
+
+    def written(source):
+        (tmp_path / "acme_model" / "area.py").write_text(source, encoding="utf-8")
+        return Modules()
+
+    return written
+
+
+def test_a_package_that_another_package_s_kind_imports_is_known_by_its_files(acme_kind):
+    found = acme_kind("x = 1\n")
+    everything = found.everything()
+    assert {"acme_claims.kinds", "acme_model.area"} <= found.closure("acme_claims.kinds")
+    assert acme_kind("x = 2\n").digest("acme_claims.kinds") != found.digest("acme_claims.kinds")
+    assert acme_kind("x = 2\n").everything() != everything
+    assert acme_kind("x = 1\n").digest("rooflint.base.units") == found.digest("rooflint.base.units")
+
+
+def test_an_installed_package_that_such_a_kind_imports_is_known_by_its_version(acme_kind, monkeypatch):
+    monkeypatch.setattr(modules, "requires", lambda name: [])
+    found = acme_kind("")
+    assert [one.partition(" ")[0] for one in found.libraries[1:]] == ["PyYAML"]
+    assert not any(name.startswith("yaml") for name in found.files)
 
 
 def test_all_our_packages_are_known():

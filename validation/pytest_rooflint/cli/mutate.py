@@ -9,14 +9,16 @@ from typing import Annotated
 import typer
 
 from pytest_rooflint.cli import progress
+from pytest_rooflint.golden import kinds
 from pytest_rooflint.mutation import engine
 from pytest_rooflint.mutation import score as scored
 from pytest_rooflint.mutation.operators import OPERATORS
 from pytest_rooflint.mutation.outcome import Group, groups
-from pytest_rooflint.mutation.store import FOLDER, Store
+from pytest_rooflint.mutation.store import FOLDER, PARSED, Store
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import share
+from rooflint.base.parsed import Parsed
 from rooflint.base.shards import Workers
 from rooflint.base.text import counted
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
@@ -58,7 +60,7 @@ def mutate(
 ) -> None:
     """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
     most, workers = _most(survivors), Workers(jobs, dask, ray)
-    suite = Suite.of_project(golden, specs)
+    suite = Suite.of_project(golden, specs, None if no_cache else Parsed(PARSED, kinds.packages()))
     store = None if no_cache else Store(FOLDER, suite)
     baseline = engine.baseline_of(suite, store)
     all_groups = list(store.groups() if store else groups(suite))

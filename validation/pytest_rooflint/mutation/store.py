@@ -7,12 +7,11 @@ architectures. Outcomes rest on the verdicts of the claims that look the facts u
 """
 
 import datetime
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,12 +27,15 @@ from pytest_rooflint.suite.modules import Modules
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Place
+from rooflint.base.files import digest_of
 from rooflint.base.units import Quantity
 
 T = TypeVar("T")
 
 FOLDER = store.FOLDER / "mutation"
 CLAIMS, MODULES = "claims.json", "modules.json"
+PARSED = FOLDER / "parsed"
+"""Where golden files and devices are kept as they were read."""
 
 
 class StoreError(RooflintError):
@@ -90,7 +92,9 @@ class Store:
             files |= set(self.suite.files)
         overdue = bool(claim.xfail and claim.xfail.until < self._today)
         asked = sorted(" ".join(name) for name in read.names)
-        return _key(self._code[claim.kind], self._common, f"{claim.id} {overdue}", *asked, *self._contents(files))
+        return digest_of(
+            [self._code[claim.kind], self._common, f"{claim.id} {overdue}", *asked, *self._contents(files)]
+        )
 
     @cached_property
     def _today(self) -> datetime.date:
@@ -130,7 +134,7 @@ class Store:
         named = {*self.suite.files, *registry.files.values(), *registry.architecture_files.values()}
         roots = (*self.suite.golden_roots, *registry.roots)
         others = {file for root in roots for file in root.rglob("*") if file.suffix in store.READ} - named
-        return _key(*registry.files, *registry.architecture_files, *self._contents(others))
+        return digest_of([*registry.files, *registry.architecture_files, *self._contents(others)])
 
     def _contents(self, files: Iterable[Path]) -> Iterator[str]:
         for file in sorted(files):
@@ -164,11 +168,16 @@ class Store:
             for path in sorted(rates & architecture.facts.keys())
         ]
         code = self.modules.digest(operators.__name__, outcome.__name__, __name__)
-        return _key(code, *self._contents(files), *compared)
+        return digest_of([code, *self._contents(files), *compared])
 
     def known(self, group: Group, baseline: Baseline) -> list[Outcome | None]:
         """The kept outcomes of a group's mutants; None for each that has to be found out."""
         found, now = self._row(group.subject), self._judged_keys_of(group.subject, baseline)
+        if self.is_kept(group, baseline):
+            with suppress(TypeError, KeyError):
+                all_of_them = [_outcome(*row[7:]) for row in found["mutants"]]  # in the order in which they were made
+                if len(all_of_them) == len(group.mutants):
+                    return [*all_of_them]
         outcomes = _outcomes(found, now)
         return [outcomes.get(_identity(group.subject, mutant)) for mutant in group.mutants]
 
@@ -194,9 +203,9 @@ class Store:
         if subject.key not in self._judged_keys:
             heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
             files = {subject.hardware.file, *(file for one in heirs for file in self._files_of(("device", one.id)))}
-            base = _key(self.modules.digest(outcome.__name__, __name__), *self._contents(files))
+            base = digest_of([self.modules.digest(outcome.__name__, __name__), *self._contents(files)])
             claims = ([self._keys[one.id] for one in baseline.looking_up(fact)] for fact in subject.facts)
-            self._judged_keys[subject.key] = [_key(base, *keys) for keys in claims]
+            self._judged_keys[subject.key] = [digest_of([base, *keys]) for keys in claims]
         return self._judged_keys[subject.key]
 
     def _row(self, subject: Subject) -> dict[str, Any]:
@@ -219,10 +228,6 @@ class Store:
                 self.modules.keep()
         except OSError as error:
             raise StoreError(f"{self.folder}: cannot keep results: {error.strerror}; run with --no-cache") from error
-
-
-def _key(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
 # ---- verdicts as JSON
@@ -302,10 +307,14 @@ def _identity(subject: Subject, mutant: Mutant) -> tuple[int, str, str]:
     return subject.position(mutant.fact), mutant.mutation.operator, mutant.mutation.fact.display
 
 
+_outcome = cache(Outcome)
+"""Equal outcomes are one object: there are few, of many mutants."""
+
+
 def _outcomes(found: Mapping[str, Any], now: Sequence[str]) -> Mapping[tuple[int, str, str], Outcome]:
     """Outcomes of the kept mutants whose keys are still these; none where something else wrote them."""
     try:
         same = {position for position, (one, two) in enumerate(zip(found["judged"], now, strict=True)) if one == two}
-        return {(row[0], row[1], row[3]): Outcome(*row[7:]) for row in found["mutants"] if row[0] in same}
+        return {(row[0], row[1], row[3]): _outcome(*row[7:]) for row in found["mutants"] if row[0] in same}
     except (ValueError, TypeError, KeyError, IndexError):
         return {}

@@ -5,13 +5,14 @@ computed name, as `rooflint` does for its API, may import whatever lies below it
 """
 
 import ast
-import hashlib
 import json
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, entry_points, requires, version
+from importlib.metadata import PackageNotFoundError, entry_points, packages_distributions, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from re import split
@@ -19,6 +20,7 @@ from re import split
 from pydantic import TypeAdapter, ValidationError
 
 from pytest_rooflint.suite import store
+from rooflint.base.files import digest_of
 
 OURS = ("rooflint", "pytest_rooflint", "rooflint_calibration", "rooflint_measure", "rooflint_report")
 ALL = "*"
@@ -42,8 +44,25 @@ class Modules:
     @cached_property
     def files(self) -> Mapping[str, Path]:
         """Files of all modules by name."""
-        kinds = (entry.module.partition(".")[0] for entry in entry_points(group="rooflint.claims"))
-        return dict(found for package in dict.fromkeys((*OURS, *kinds)) for found in _modules(package))
+        return {name: file for package in OURS for name, file in _modules(package)} | self._foreign[0]
+
+    @cached_property
+    def _foreign(self) -> tuple[dict[str, Path], frozenset[str]]:
+        """Modules of other packages that add kinds of claims or are imported by these, and the installed packages.
+
+        Installed packages are told apart by their version; others, such as those that somebody works on, by content.
+        """
+        left = sorted({entry.module.partition(".")[0] for entry in entry_points(group="rooflint.claims")} - {*OURS})
+        files, seen, installed = dict[str, Path](), {*OURS, *sys.stdlib_module_names, ALL}, set[str]()
+        while left:
+            package = left.pop()
+            new = dict(_modules(package))
+            files |= new
+            seen.add(package)
+            imported = {one.partition(".")[0] for name, file in new.items() for one in _read_imports(file, name)} - seen
+            installed |= set(filter(_is_installed, imported))
+            left += sorted(imported - installed - set(left))
+        return files, frozenset(installed)
 
     def keep(self) -> None:
         """Keep the imports of the modules that were asked for. Raises OSError."""
@@ -53,17 +72,22 @@ class Modules:
     def digest(self, *names: str) -> str:
         """What changes with any module that these may import, and with a library that they rest on."""
         wanted = sorted(frozenset().union(*map(self.closure, names)))
-        return _digest([*self.libraries, *(f"{name} {self._digest_of(name)}" for name in wanted)])
+        return digest_of([*self.libraries, *(f"{name} {self._digest_of(name)}" for name in wanted)])
 
     def everything(self) -> str:
         """What changes with any of our modules, and with a library."""
-        return _digest([*self.libraries, *(f"{name} {store.digest(self.files[name])}" for name in sorted(self.files))])
+        return digest_of(
+            [*self.libraries, *(f"{name} {store.digest(self.files[name])}" for name in sorted(self.files))]
+        )
 
     @cached_property
     def libraries(self) -> list[str]:
         """Python, libraries that we require or can use, and packages that add kinds of claims, with versions."""
         names = {split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0] for one in requires("rooflint") or ()}
         names |= {entry.dist.name for entry in entry_points(group="rooflint.claims") if entry.dist}
+        if installed := self._foreign[1]:
+            homes = packages_distributions()
+            names |= {home for package in installed for home in homes.get(package, [package])}
         return [platform.python_version(), *(f"{name} {_version(name)}" for name in sorted(names))]
 
     def closure(self, name: str) -> frozenset[str]:
@@ -105,7 +129,7 @@ class Modules:
 
     def _digest_of(self, name: str) -> str:
         if name not in self._digests:
-            self._digests[name] = _digest([name, store.digest(self.files[name]), _reader()])
+            self._digests[name] = digest_of([name, store.digest(self.files[name]), _reader()])
         return self._digests[name]
 
 
@@ -141,6 +165,24 @@ def _imports(file: Path, module: str) -> Iterator[str]:
             left += ast.iter_child_nodes(node)
 
 
+def _read_imports(file: Path, module: str) -> list[str]:
+    """The same; none of a file that is not Python."""
+    try:
+        return list(_imports(file, module))
+    except (SyntaxError, ValueError):
+        return []
+
+
+def _is_installed(package: str) -> bool:
+    """Whether a package lies where packages are installed."""
+    spec = find_spec(package)
+    places = [*(spec.submodule_search_locations or ()), spec.origin] if spec else []
+    return any(Path(one).is_relative_to(sysconfig.get_path(kind)) for one in places if one for kind in _INSTALLED)
+
+
+_INSTALLED = ("purelib", "platlib")
+
+
 def _is_import(function: ast.expr) -> bool:
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     return name in ("import_module", "__import__")
@@ -154,10 +196,6 @@ def _is_of_types(test: ast.expr) -> bool:
 def _reader() -> str:
     """Digest of this module, which finds the imports that are kept."""
     return store.digest(Path(__file__))
-
-
-def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _version(name: str) -> str:

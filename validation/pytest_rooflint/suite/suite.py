@@ -47,7 +47,9 @@ class Suite:
         return cls(tuple(golden_roots), roots, Registry.of(roots, parsed), tuple(options))
 
     @classmethod
-    def of_project(cls, golden: Sequence[Path] | None = None, specs: Sequence[Path] | None = None) -> "Suite":
+    def of_project(
+        cls, golden: Sequence[Path] | None = None, specs: Sequence[Path] | None = None, parsed: Parsed | None = None
+    ) -> "Suite":
         """The suite of some folders; of those that the project names where none are given.
 
         Raises RooflintError where the project names no golden folder.
@@ -57,7 +59,7 @@ class Suite:
         if not roots:
             raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
         options = [f"--rooflint-{name}={folder}" for name, folders in named.items() for folder in folders]
-        return cls.of(roots, [folder.resolve() for folder in specs or configured("rooflint_specs")], options)
+        return cls.of(roots, [folder.resolve() for folder in specs or configured("rooflint_specs")], options, parsed)
 
     def with_text(self, file: Path, text: str) -> "Suite":
         """The same suite with another text in place of one golden or spec file."""
