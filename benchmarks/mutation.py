@@ -25,7 +25,7 @@ from pytest_rooflint.mutation.outcome import Group, Mutant, groups, outcomes
 from pytest_rooflint.suite.judge import outcome_of
 from pytest_rooflint.suite.suite import Suite
 
-SAMPLE = 60
+SAMPLE = 30
 CHANGED = ("google/tpu-v4", "amd/mi250x", "nvidia/t4")
 
 

@@ -1,6 +1,7 @@
 """`rooflint mutate`: which errors in the specs the claims would catch."""
 
 import fnmatch
+import gc
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,9 @@ from rooflint_report.differences import Mutation, score_percent
 from rooflint_report.evidence import add, as_json
 
 FLOOR = "rooflint_mutation_floor"
+
+COLLECT_AFTER = 50_000
+"""Objects between two searches for cycles: claims and mutants stay, and searching them is a quarter of a run."""
 
 app = typer.Typer(add_completion=False)
 
@@ -60,6 +64,7 @@ def mutate(
 ) -> None:
     """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
     most, workers = _most(survivors), Workers(jobs, dask, ray)
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     suite = Suite.of_project(golden, specs, None if no_cache else Parsed(PARSED, kinds.packages()))
     store = None if no_cache else Store(FOLDER, suite)
     baseline = engine.baseline_of(suite, store)
