@@ -107,18 +107,19 @@ def minima(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, floa
     return best
 
 
-def marginal(what: str, best: dict[str, float], base: str, claims: int) -> str:
+def marginal(what: str, best: dict[str, float], base: str, claims: int, side: str = "plugin") -> str:
     """What one more costs on each side, as the slope between two repositories of different size."""
-    plugin = (best["plugin many"] - best[f"plugin {base}"]) / claims
+    plugin = (best[f"{side} many"] - best[f"{side} {base}"]) / claims
     bare = (best["bare many"] - best[f"bare {base}"]) / claims
-    return f"{what}: plugin {plugin * 1e3:.3f} ms, bare collector {bare * 1e3:.3f} ms, ratio {plugin / bare:.2f}"
+    return f"{what}: {side} {plugin * 1e3:.3f} ms, bare collector {bare * 1e3:.3f} ms, ratio {plugin / bare:.2f}"
 
 
 def large(base: Path, run: list[str], claims: int) -> None:
     """A repository of so many claims: linear growth, memory with and without evidence, and two workers of xdist."""
     devices = claims // CLAIMS_PER_DEVICE
     sides = {
-        "plugin": (repository(base / "large", devices=devices, claims=CLAIMS_PER_DEVICE, bare=False), []),
+        "plugin, first run": (repository(base / "large", devices=devices, claims=CLAIMS_PER_DEVICE, bare=False), []),
+        "plugin": (base / "large", []),
         "bare": (repository(base / "bare_large", devices=devices, claims=CLAIMS_PER_DEVICE, bare=True), []),
         "plugin, evidence": (base / "large", ["--rooflint-evidence=e.json"]),
         "plugin, -n 2": (base / "large", ["-n", "2"]),
@@ -137,8 +138,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--claims", type=int, default=0, help="also a repository of so many claims, once")
     options = parser.parse_args()
-    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+    quiet = ["-q", "-p", "no:hypothesispytest", "-p", "no:anyio"]
     run = [sys.executable, "-m", "pytest", *quiet, "golden"]
+    first = [*run, "-p", "no:cacheprovider"]
     file = [sys.executable, "-m", "pytest", *quiet, "golden/d0.yaml"]
     imports = [sys.executable, "-c", "import yaml, numpy, pytest"]
     model = [sys.executable, "-c", "import pytest, rooflint.hardware.registry, rooflint.diagnosis.diagnose"]
@@ -150,8 +152,13 @@ def main() -> None:
         one = repository(base / "one", devices=1, claims=1, bare=False)
         bare_many = repository(base / "bare_many", devices=DEVICES, claims=CLAIMS_PER_DEVICE, bare=True)
         bare_one = repository(base / "bare_one", devices=1, claims=1, bare=True)
+        for folder in (many, few, one):
+            timed(run, folder)  # it keeps what it parsed
         best = minima(
             {
+                "first few": lambda: timed(first, few),
+                "first many": lambda: timed(first, many),
+                "first one": lambda: timed(first, one),
                 "plugin few": lambda: timed(run, few),
                 "bare few": lambda: timed(run, bare_few),
                 "plugin many": lambda: timed(run, many),
@@ -171,6 +178,8 @@ def main() -> None:
         print(f"{side:<12} {seconds:7.3f} s")
     print(marginal("a claim", best, "few", DEVICES * (CLAIMS_PER_DEVICE - 1)))
     print(marginal("a claim and the spec facts it rests on", best, "one", DEVICES * CLAIMS_PER_DEVICE - 1))
+    print(marginal("a claim, nothing kept", best, "few", DEVICES * (CLAIMS_PER_DEVICE - 1), "first"))
+    print(marginal("a claim and its facts, nothing kept", best, "one", DEVICES * CLAIMS_PER_DEVICE - 1, "first"))
     print(f"collecting one claim over bare imports: ratio {best['collect one'] / best['imports']:.2f}")
     print(f"pytest on one file over importing pytest and the model: ratio {best['one file'] / best['model']:.2f}")
 
