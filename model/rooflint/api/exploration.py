@@ -5,12 +5,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rooflint.answers.explore import explore_answer
 from rooflint.api.devices import Specs, hardware_of
 from rooflint.api.predictions import DEFAULT_LAUNCH, DEFAULT_PRECISION, Columns, context, network, setting
 from rooflint.base.errors import RooflintError
 from rooflint.base.shards import HERE, Workers
 from rooflint.base.text import counted
+from rooflint.base.units import DIMENSIONLESS, NAMES
 from rooflint.cost.tables import NoPriceError
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
@@ -23,6 +27,9 @@ from rooflint.prediction.cost import CostTables, Tariff, tariff
 from rooflint.prediction.explore import LAUNCH, Design, Objective, Run, objectives, parameters, quantities
 from rooflint.prediction.predict import ROOFLINE, Setting
 from rooflint.prediction.space import Parameter, Space, axis, grid, latin_hypercube
+
+Values = str | float | Sequence[str | float] | NDArray[Any]
+"""Values of a fact: a text with units, or numbers in SI."""
 
 Names = str | Iterable[str]
 """Names with commas, or a list of them."""
@@ -60,6 +67,9 @@ class Exploration(exploration.Exploration):
         for name in names:
             if name not in known:
                 raise RooflintError(f"plot: '{name}': want {', '.join(known)}")
+            if np.isnan(self.figures.of(name)).all():
+                having = [other for other in known if not np.isnan(self.figures.of(other)).all()]
+                raise RooflintError(f"plot: {name} is not known for any variant: want {', '.join(having)}")
         return tuple(known[name] for name in names)
 
     def save(self, variant: int | str, file: Path | str) -> str:
@@ -110,14 +120,14 @@ class Exploration(exploration.Exploration):
 
 def explore(
     on: str | Hardware,
-    vary: Mapping[str, str | float | Sequence[str | float]],
+    vary: Mapping[str, Values],
     networks: Any,
     *,
     minimise: Names = (),
     maximise: Names = (),
     require: str = "",
     precision: Names = DEFAULT_PRECISION,
-    batch: int | Sequence[int] = 1,
+    batch: int | Sequence[int] | NDArray[np.integer[Any]] = 1,
     storage: str | None = None,
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
@@ -135,6 +145,7 @@ def explore(
     Args:
         on: the device that varies, or its name.
         vary: values of facts by path, `{"memory.bandwidth": "2:8TB/s"}`: also `2:8TB/s:13`, `64,128`, `x0.5:x2`.
+            Numbers and arrays are in SI: B/s, B, Hz, W, s; counts as they are. Bits, MAC and prices want a text.
         networks: a network, or several; what `network` takes.
         minimise: latency, energy, cost, memory, power, balance, or facts that vary; by default latency and energy.
         maximise: throughput, utilization, or facts that vary.
@@ -170,9 +181,12 @@ def explore(
     return Exploration(**{one.name: getattr(found, one.name) for one in fields(found)}, roots=known.roots)
 
 
-def _runs(networks: Any, batch: int | Sequence[int], settings: Sequence[Setting]) -> tuple[Run, ...]:
+def _runs(
+    networks: Any, batch: int | Sequence[int] | NDArray[np.integer[Any]], settings: Sequence[Setting]
+) -> tuple[Run, ...]:
     works = [network(one) for one in (networks if isinstance(networks, list | tuple) else [networks])]
-    sizes = [batch] if isinstance(batch, int) else batch
+    sizes = [batch] if isinstance(batch, int | np.integer) else batch
+    sizes = [int(size) if isinstance(size, np.integer) else size for size in sizes]
     return tuple(Run(work.at_batch(size), each) for work in works for each in settings for size in sizes)
 
 
@@ -192,16 +206,29 @@ def _tariff(known: Registry, base: Hardware, price: str) -> Tariff | None:
 
 def _space(
     varied: Sequence[Parameter],
-    values: Mapping[str, str | float | Sequence[str | float]],
+    values: Mapping[str, Values],
     samples: int | None,
     seed: int,
 ) -> Space:
-    axes = [axis(one, _text(values[one.name])) for one in varied]
+    axes = [axis(one, _text(one, values[one.name])) for one in varied]
     return grid(axes) if samples is None else latin_hypercube(axes, samples, seed)
 
 
-def _text(values: str | float | Sequence[str | float]) -> str:
-    return ",".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
+def _text(of: Parameter, values: Values) -> str:
+    """Values as the command takes them; a number has the unit of its fact in SI."""
+    listed: Sequence[Any] = np.ravel(values).tolist() if isinstance(values, np.ndarray) else [values]
+    if isinstance(values, list | tuple):
+        listed = values
+    return ",".join(_written(of, one) for one in listed)
+
+
+def _written(of: Parameter, value: str | float) -> str:
+    if isinstance(value, str | bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return str(value)
+    number = np.format_float_positional(float(value), trim="-")
+    if of.kind.dimension == DIMENSIONLESS or of.kind.unit:  # bits, pJ and MAC are not what SI would say
+        return number
+    return f"{number} {NAMES[of.kind.dimension]}"
 
 
 def _judged(design: Design, minimise: Sequence[str], maximise: Sequence[str]) -> Design:

@@ -56,7 +56,7 @@ class Parsed:
 
 
 NAMED_BY = 3
-"""Last parts of a path that name what is kept for the user: a file has the same ones in every checkout and revision."""
+"""Last parts of a path that name what is kept for the user: a file has the same ones in every revision."""
 
 
 def kept(reader: str, file: Path, text: str, parse: Callable[[], T]) -> T:
@@ -69,7 +69,8 @@ def kept(reader: str, file: Path, text: str, parse: Callable[[], T]) -> T:
 
 @cache
 def _below(home: Path) -> Parsed:
-    return Parsed(home / "parsed", (__name__.partition(".")[0],))
+    package = Path(__file__).parents[1]  # two checkouts would replace each other's entries
+    return Parsed(home / "parsed" / _digest([package.as_posix()])[:16], (__name__.partition(".")[0],))
 
 
 def _stamps(name: str) -> Iterator[tuple[str, int, int]]:

@@ -1,5 +1,8 @@
 """`rooflint.explore`: what it takes, what it gives back, and what it saves."""
 
+import re
+
+import numpy as np
 import pytest
 
 import rooflint as rl
@@ -30,6 +33,45 @@ def test_it_prints_as_the_command_does_and_has_a_short_name(found):
 def test_values_are_texts_numbers_or_lists_of_them():
     found = rl.explore("h100-sxm5", {"SM.groups": [64, 128]}, "resnet18", minimise="latency")
     assert found.columns["SM.groups"].tolist() == [132, 64, 128]
+
+
+def test_numbers_and_arrays_are_in_si():
+    text = rl.explore("h100-sxm5", {"memory.bandwidth": "2,4TB/s", "launch_overhead": "2.5us"}, "resnet18")
+    numbers = {"memory.bandwidth": np.array([2e12, 4e12]), "launch_overhead": 2.5e-6}
+    found = rl.explore("h100-sxm5", numbers, "resnet18")
+    assert found.columns["memory.bandwidth"].tolist() == [3.35232e12, 2e12, 4e12]
+    assert found.columns["latency_s"] == pytest.approx(text.columns["latency_s"], rel=1e-12)
+    groups = rl.explore("h100-sxm5", {"SM.groups": np.arange(64, 66)}, "resnet18", minimise="latency")
+    assert groups.columns["SM.groups"].tolist() == [132, 64, 65]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"memory.bandwidth": 4.0}, "'4 B/s' is 4 B/s, outside 100 MB/s … 1 PB/s; wrong unit or prefix?"),
+        ({"units.tensor_core.macs_per_clock.fp16": 512}, "such as 512 MAC, found '512'; give a unit"),
+        ({"price": [2.5, 3]}, "such as 3.22 USD/h, found '2.5'; give a unit"),
+        ({"memory.bandwidth": float("nan")}, "want numbers with a unit"),
+    ],
+)
+def test_a_number_that_si_does_not_settle_is_refused(values, message):
+    with pytest.raises(rl.RooflintError, match=re.escape(message)):
+        rl.explore("h100-sxm5", values, "resnet18")
+
+
+@pytest.mark.parametrize("batch", [np.int64(8), np.array([8]), [np.int32(8)]])
+def test_a_batch_may_be_a_number_of_numpy(batch):
+    found = rl.explore("h100-sxm5", {"SM.groups": 64}, "resnet18", minimise="latency", batch=batch)
+    plain = rl.explore("h100-sxm5", {"SM.groups": 64}, "resnet18", minimise="latency", batch=8)
+    assert found.columns["latency_s"].tolist() == plain.columns["latency_s"].tolist()
+
+
+def test_a_figure_that_no_variant_has_is_not_drawn():
+    found = rl.explore("kpu-t256", {"memory.bandwidth": "x0.5:x2"}, "resnet18", precision="int8")
+    known = "latency, energy, memory, power, balance, throughput, utilization, memory.bandwidth"
+    with pytest.raises(rl.RooflintError, match=f"^plot: cost is not known for any variant: want {known}$"):
+        found.answer("latency,cost")
+    assert found.answer("latency,energy").sections
 
 
 def test_without_an_objective_latency_and_energy_are_minimised_where_they_are_known():

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_rooflint.golden.kinds import Claim, ClaimError
 from rooflint.base.errors import shown
 from rooflint.base.text import counted
-from rooflint_measure.record import QUEUED, STOLEN, Measurement, Recording, Samples, Unavailable
+from rooflint_measure.record import PREEMPTED, QUEUED, STOLEN, Measurement, Recording, Samples, Unavailable
 
 MODES = ("power_mode", "power mode")
 """Facts of a machine that name its operating point; the first that is there counts."""
@@ -119,7 +119,9 @@ DESPITE: dict[str, dict[str, Any]] = {
     "despite": {
         "type": "array",
         "items": {"type": "string"},
-        "description": f"what may slow it down: throttle reasons as recorded, {STOLEN}, {QUEUED}, {BUSY}; needs a why",
+        "description": (
+            f"what may slow it down: throttle reasons as recorded, {STOLEN}, {QUEUED}, {PREEMPTED}, {BUSY}; needs a why"
+        ),
     }
 }
 
