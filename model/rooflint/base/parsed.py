@@ -70,7 +70,7 @@ def kept(reader: str, file: Path, text: str, parse: Callable[[], T]) -> T:
 @cache
 def _below(home: Path) -> Parsed:
     package = Path(__file__).parents[1]  # two checkouts would replace each other's entries
-    return Parsed(home / "parsed" / _digest([package.as_posix()])[:16], (__name__.partition(".")[0],))
+    return Parsed(home / "parsed" / digest_of([package.as_posix()])[:16], (__name__.partition(".")[0],))
 
 
 def _stamps(name: str) -> Iterator[tuple[str, int, int]]:
