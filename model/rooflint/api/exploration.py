@@ -118,6 +118,10 @@ class Exploration(exploration.Exploration):
         return self.answer()._repr_html_()
 
 
+def _silent(_: str) -> None:
+    """What is announced to no one."""
+
+
 def explore(
     on: str | Hardware,
     vary: Mapping[str, Values],
@@ -144,8 +148,8 @@ def explore(
 
     Args:
         on: the device that varies, or its name.
-        vary: values of facts by path, `{"memory.bandwidth": "2:8TB/s"}`: also `2:8TB/s:13`, `64,128`, `x0.5:x2`.
-            Numbers and arrays are in SI: B/s, B, Hz, W, s; counts as they are. Bits, MAC and prices want a text.
+        vary: values of facts by path, `{"memory.bandwidth": "2:8TB/s"}`: also `2:8TB/s:13`, `64,128`, `x0.5:x2`, or
+            numbers in SI (B/s, B, Hz, W, s, counts); bits, MAC and prices want a text.
         networks: a network, or several; what `network` takes.
         minimise: latency, energy, cost, memory, power, balance, or facts that vary; by default latency and energy.
         maximise: throughput, utilization, or facts that vary.
@@ -174,8 +178,7 @@ def explore(
         raise RooflintError("want at least one fact to vary, one network, one precision and one batch")
     rate = _tariff(known, base, price)
     space = _space(tuple(parameters(base, list(vary), energies, launch, rate)), vary, samples, seed)
-    if announce:
-        announce(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
+    (announce or _silent)(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
     design = Design(base, energies, runs, space, (), requirements(require), rate)
     found = exploration.explore(_judged(design, _listed(minimise), _listed(maximise)), workers)
     return Exploration(**{one.name: getattr(found, one.name) for one in fields(found)}, roots=known.roots)

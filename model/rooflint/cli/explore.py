@@ -1,5 +1,6 @@
 """`rooflint explore`: hypothetical variants of a device."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -65,12 +66,8 @@ def explore_command(
     ray: options.Ray = "",
 ) -> None:
     """Explore variants of a device: the best of them for networks, and which fact buys most."""
-    wanted = [_pair(text, "--save", "37=specs/hardware/acme/one.yaml") for text in save or ()]
-    check_place(form, output)  # refused before anything is predicted, as these:
-    for _, file in wanted:
-        place_of(Path(file))
-    if len({Path(file).resolve() for _, file in wanted}) < len(wanted):
-        raise RooflintError("--save: two variants would be written to one file; choose another name for one of them")
+    wanted = _wanted(save or ())
+    check_place(form, output)  # refused, as these are, before anything is predicted
     networks = [word.strip() for text in network for word in text.split(",") if word.strip()]
     found = explore(
         base, _varied(vary), networks,
@@ -81,6 +78,16 @@ def explore_command(
     deliver(found.answer(plot), form, output)
     for variant, file in wanted:
         _save(found, variant, Path(file))
+
+
+def _wanted(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Variants to save and their files. Raises RooflintError for a file that is no place for a spec, or named twice."""
+    found = [_pair(text, "--save", "37=specs/hardware/acme/one.yaml") for text in texts]
+    for _, file in found:
+        place_of(Path(file))
+    if len({Path(file).resolve() for _, file in found}) < len(found):
+        raise RooflintError("--save: two variants would be written to one file; choose another name for one of them")
+    return found
 
 
 def _varied(texts: list[str]) -> dict[str, str]:
