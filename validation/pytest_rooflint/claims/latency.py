@@ -15,6 +15,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.memo import known
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_BYTE, SECONDS, format_number, format_quantity
+from rooflint.coefficients.library import FREE, MODES
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, working_units
 from rooflint.kernels.network import SiliconEstimate
@@ -78,6 +79,20 @@ FORMULAS = {
 _SIGN = re.compile(r"\s*<\s*")
 
 
+def _check_fidelity(claim: Claim) -> None:
+    """Refuse an unknown fidelity, and options that do not go with it. Raises ClaimError."""
+    fidelity = claim.option("fidelity", "roofline")
+    if fidelity not in kinds.FIDELITY["fidelity"]["enum"]:
+        raise ClaimError(f"fidelity: want roofline or silicon, found '{fidelity}'")
+    if fidelity == "silicon" and claim.given:
+        raise ClaimError("fidelity: silicon needs a documented device; a replay under 'given:' uses the roofline")
+    if fidelity != "silicon" and claim.option("launch") is not None:
+        raise ClaimError("launch: the roofline takes its launch overhead from the device; add 'fidelity: silicon'")
+    modes = (*MODES, FREE)
+    if claim.option("launch", FREE) not in modes:
+        raise ClaimError(f"launch: want one of {', '.join(modes)}; found '{claim.option('launch')}'")
+
+
 def check_latency(claim: Claim) -> None:
     """Refuse a subject other than devices with '<' between them, and invalid options."""
     check_refuted(claim)
@@ -85,7 +100,7 @@ def check_latency(claim: Claim) -> None:
     if not all(names) or len(set(names)) < len(names):
         raise ClaimError(f"want devices with '<' between them, each once; found '{claim.subject}'")
     kinds.check_precisions(claim)
-    kinds.check_fidelity(claim)
+    _check_fidelity(claim)
     if claim.option("compute") is None:
         raise ClaimError("a latency needs 'compute:', the precision of the arithmetic")
 

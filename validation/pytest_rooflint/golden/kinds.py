@@ -21,7 +21,6 @@ from rooflint.base.facts import Fact, Grade, Ladder
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError, format_rate, precision
 from rooflint.base.strict_yaml import Document
 from rooflint.base.units import OPS_PER_S, Dimension, format_quantity
-from rooflint.coefficients.library import FREE, MODES
 from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
@@ -366,20 +365,6 @@ def check_flag(claim: Claim, name: str) -> None:
     """Refuse an option that is not a boolean. Raises ClaimError."""
     if not isinstance(claim.option(name, False), bool):
         raise ClaimError(f"{name}: want true or false, found '{claim.option(name)}'")
-
-
-def check_fidelity(claim: Claim) -> None:
-    """Refuse an unknown fidelity, and options that do not go with it. Raises ClaimError."""
-    fidelity = claim.option("fidelity", "roofline")
-    if fidelity not in FIDELITY["fidelity"]["enum"]:
-        raise ClaimError(f"fidelity: want roofline or silicon, found '{fidelity}'")
-    if fidelity == "silicon" and claim.given:
-        raise ClaimError("fidelity: silicon needs a documented device; a replay under 'given:' uses the roofline")
-    if fidelity != "silicon" and claim.option("launch") is not None:
-        raise ClaimError("launch: the roofline takes its launch overhead from the device; add 'fidelity: silicon'")
-    modes = (*MODES, FREE)
-    if claim.option("launch", FREE) not in modes:
-        raise ClaimError(f"launch: want one of {', '.join(modes)}; found '{claim.option('launch')}'")
 
 
 def check_precision(claim: Claim) -> None:

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim, Context
-from pytest_rooflint.session import first
 from pytest_rooflint.session.spool import Spool
 from pytest_rooflint.suite.dependencies import Noted, noted
 from pytest_rooflint.suite.judge import Trial, judge
@@ -102,6 +102,13 @@ class GoldenFile(pytest.File):
             yield ClaimItem.from_parent(self, name=claim.id, claim=claim)
 
 
+def _first() -> ModuleType:
+    """The module that judges first what changed."""
+    from pytest_rooflint.session import first  # noqa: PLC0415  # a run that keeps nothing does without
+
+    return first
+
+
 class ClaimItem(pytest.Item):
     """Test of one claim."""
 
@@ -117,7 +124,7 @@ class ClaimItem(pytest.Item):
         verdict = judge(self.claim, self.nodeid, context, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
         if isinstance(context, Noted):
             seconds = time.process_time() - started
-            self.stash[ASKED] = first.noted_of(self.claim, context.dependencies, suite.registry, seconds)
+            self.stash[ASKED] = _first().noted_of(self.claim, context.dependencies, suite.registry, seconds)
         verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
         self.stash[VERDICT] = verdict
         self.user_properties += verdict.properties()
@@ -302,8 +309,8 @@ class Run:
         self.proposed: list[str] = []
         self.guard = Guard(self.suite)
         store = None if hasattr(config, "workerinput") else config.getoption("--rooflint-store")
-        there = Path(config.invocation_params.dir, store or "", first.FILE)
-        self.first = first.First(self.suite, there) if store else None
+        there = Path(config.invocation_params.dir, store or "")
+        self.first = _first().First(self.suite, there / _first().FILE) if store else None
         """What is judged first; None where nothing is kept, and in a worker of xdist."""
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
