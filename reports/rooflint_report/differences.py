@@ -78,7 +78,8 @@ class Survivor(MutatedPlace):
     class_: str
     text: str
     mutated: str
-    ratio: float
+    ratio: float | None
+    """null if the fact is removed."""
     would_kill: str
 
 

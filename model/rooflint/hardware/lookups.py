@@ -11,11 +11,15 @@ Note = Callable[[Fact], None]
 
 
 class TrackedFacts(Mapping[str, Fact]):
-    """Facts that note each one that is looked up; their paths can be read without a note."""
+    """Facts that note each one that is looked up, and apart from these each one that is only asked whether it is there.
 
-    def __init__(self, facts: Facts, note: Note) -> None:
+    Listing the paths asks of every one whether it is there.
+    """
+
+    def __init__(self, facts: Facts, note: Note, there: Note = lambda _: None) -> None:
         self.unread = facts
         self._note = note
+        self._there = there
 
     def __getitem__(self, path: str) -> Fact:
         fact = self.unread[path]
@@ -23,12 +27,19 @@ class TrackedFacts(Mapping[str, Fact]):
         return fact
 
     def __contains__(self, path: object) -> bool:
-        return path in self.unread
+        if not isinstance(path, str) or path not in self.unread:
+            return False
+        self._there(self.unread[path])
+        return True
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.unread)
+        for path, fact in self.unread.items():
+            self._there(fact)
+            yield path
 
     def __len__(self) -> int:
+        for fact in self.unread.values():
+            self._there(fact)
         return len(self.unread)
 
 
@@ -37,14 +48,15 @@ class TrackedHardware(Hardware):
     """The same device with tracked facts."""
 
     note: Note = field(default=lambda _: None, repr=False, compare=False)
+    there: Note = field(default=lambda _: None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, hardware: Hardware, note: Note) -> "TrackedHardware":
-        """A device that notes what is looked up."""
+    def of(cls, hardware: Hardware, note: Note, there: Note = lambda _: None) -> "TrackedHardware":
+        """A device that notes what is looked up, and what is asked whether it is `there`."""
         own = {one.name: getattr(hardware, one.name) for one in fields(Hardware)}
-        points = {mode: TrackedFacts(facts, note) for mode, facts in hardware.operating_points.items()}
-        changed = {"facts": TrackedFacts(hardware.facts, note), "operating_points": points}
-        return cls(**{**own, **changed}, note=note)
+        points = {mode: TrackedFacts(facts, note, there) for mode, facts in hardware.operating_points.items()}
+        changed = {"facts": TrackedFacts(hardware.facts, note, there), "operating_points": points}
+        return cls(**{**own, **changed}, note=note, there=there)
 
     @staticmethod
     def _plain(facts: Facts) -> Facts:
@@ -52,4 +64,4 @@ class TrackedHardware(Hardware):
         return facts.unread if isinstance(facts, TrackedFacts) else facts
 
     def _handed_out(self, facts: Facts) -> Facts:
-        return TrackedFacts(facts, self.note)
+        return TrackedFacts(facts, self.note, self.there)

@@ -144,12 +144,26 @@ class Registry:
                 found.setdefault(self.architecture_files[hardware.architecture], []).append(hardware)
         return found
 
-    def with_fact(self, fact: Fact, other: Fact, holders: Iterable[str] | None = None) -> "Registry":
-        """The same registry with another fact in one line of one file; `holders` where they are known."""
+    def with_fact(self, fact: Fact, other: Fact | None, holders: Iterable[str] | None = None) -> "Registry":
+        """The same registry with another fact in one line of one file, or None; `holders` where they are known."""
         held = frozenset(self.holders(fact) if holders is None else holders)
         twin = _Planted(self.roots, origin=self, fact=fact, other=other, held=held)
         twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
         return twin
+
+    def needs(self, fact: Fact, holders: Iterable[str]) -> bool:
+        """Whether a device among those that hold a fact is refused without it."""
+        without = self.with_fact(fact, None, holders)
+        return any(self._is_incomplete(without.get(device), fact) for device in holders)
+
+    def _is_incomplete(self, hardware: Hardware, fact: Fact) -> bool:
+        """Whether a device is refused; a section whose last fact is gone is not declared either."""
+        document, spec = read_spec(hardware.file, HardwareSpec, self.texts.get(hardware.file))
+        base = self._base(spec, document)
+        gone, declared = ".".join(fact.path.split(".")[:2]), _declared((base.spec, spec) if base else (spec,))
+        if not any(path.startswith(f"{gone}.") for path in hardware.facts):
+            declared -= {gone}
+        return any(True for _ in incomplete(hardware, declared, document))
 
     def take(self, other: "Registry", same: Callable[[Path, Path], bool]) -> None:
         """Take devices that another registry can read, where `same` says that their files say the same here.
@@ -269,7 +283,7 @@ class _Planted(Registry):
 
     origin: Registry
     fact: Fact
-    other: Fact
+    other: Fact | None
     held: frozenset[str]
 
     @property
@@ -281,7 +295,13 @@ class _Planted(Registry):
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
         device_now = self.origin.get(device)
-        return _replaced(device_now, self.fact, self.other) if device in self.held else device_now
+        return _replaced(device_now, self.fact, self._instead(device_now)) if device in self.held else device_now
+
+    def _instead(self, hardware: Hardware) -> Fact | None:
+        """What a device says then: without its own fact that of its architecture, where there is one."""
+        if self.other or self.fact.at or not hardware.architecture or self.fact.file != hardware.file:
+            return self.other
+        return self.origin.architecture(hardware.architecture).facts.get(self.fact.path)
 
     @memoised
     def architecture(self, name: str) -> "Architecture":
@@ -289,7 +309,7 @@ class _Planted(Registry):
         found = self.origin.architecture(name)
         if not same_place(found.facts.get(self.fact.path), self.fact):
             return found
-        return replace(found, facts={**found.facts, self.fact.path: self.other})
+        return replace(found, facts=_with(found.facts, self.fact.path, self.other))
 
 
 @dataclass(frozen=True)
@@ -350,11 +370,16 @@ def _build(device: str, spec: HardwareSpec, document: Document, base: Architectu
         undisclosed={path: reason for layer in layers for path, reason in layer.undisclosed.items()},
         notes=spec.notes,
     )
-    declared = {f"{section}.{name}" for layer in layers for section in SECTIONS for name in getattr(layer, section)}
+    declared = _declared(layers)
     problems = [*empty(declared, hardware, document), *incomplete(hardware, declared, document)]
     if problems:
         raise InputError(problems)
     return hardware
+
+
+def _declared(layers: Iterable[SharedSpec]) -> set[str]:
+    """`units.tensor_core`, `memories.hbm3`: what the files name, with facts or without."""
+    return {f"{section}.{name}" for layer in layers for section in SECTIONS for name in getattr(layer, section)}
 
 
 def _operating_points(spec: HardwareSpec, document: Document) -> dict[str, Facts]:
@@ -397,13 +422,21 @@ def _holds(hardware: Hardware, fact: Fact) -> bool:
     )
 
 
-def _replaced(hardware: Hardware, fact: Fact, other: Fact) -> Hardware:
+def _replaced(hardware: Hardware, fact: Fact, other: Fact | None) -> Hardware:
     points = {
-        mode: {**facts, fact.path: other} if same_place(facts.get(fact.path), fact) else facts
+        mode: _with(facts, fact.path, other) if same_place(facts.get(fact.path), fact) else facts
         for mode, facts in hardware.operating_points.items()
     }
-    facts = {**hardware.facts, fact.path: other} if same_place(hardware.facts.get(fact.path), fact) else hardware.facts
+    own = same_place(hardware.facts.get(fact.path), fact)
+    facts = _with(hardware.facts, fact.path, other) if own else hardware.facts
     return replace(hardware, facts=facts, operating_points=points)
+
+
+def _with(facts: Facts, path: str, other: Fact | None) -> Facts:
+    """The facts with another one at a path, or with none."""
+    if other:
+        return {**facts, path: other}
+    return {name: fact for name, fact in facts.items() if name != path}
 
 
 def _with_words(name: str, names: Iterable[str]) -> list[str]:

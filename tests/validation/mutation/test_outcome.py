@@ -10,7 +10,7 @@ from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.mutation.engine import FailingSuiteError, baseline_of
 from pytest_rooflint.mutation.operators import quantities
 from pytest_rooflint.mutation.outcome import Outcome, groups, outcomes
-from pytest_rooflint.suite.judge import brief
+from pytest_rooflint.suite.judge import brief, caught
 from rooflint.base.memo import known
 from rooflint.hardware.registry import Registry
 
@@ -28,7 +28,7 @@ def outcome(small):
         (found,) = [
             outcome
             for mutant, outcome in pairs
-            if (mutant.fact.path, mutant.mutation.fact.display, mutant.fact.at or None) == (path, message, mode)
+            if (mutant.fact.path, mutant.mutation.display, mutant.fact.at or None) == (path, message, mode)
         ]
         return found
 
@@ -60,8 +60,57 @@ def test_what_no_claim_speaks_of_is_uncorroborated(outcome):
     assert outcome("tdp", "14 W", mode="low") == Outcome("uncorroborated")
 
 
-def test_what_moves_no_figure_is_equivalent(outcome):
-    assert outcome("process", "14 nm") == Outcome("equivalent")
+def test_what_moves_no_figure_is_equivalent(small, outcome):
+    small.edit(SPEC, "tdp: [15 W", "launched: [2025, brief, p. 1]\ntdp: [15 W")
+    assert outcome("launched", "2024") == Outcome("equivalent")
+    assert outcome("launched", "nothing") == Outcome("equivalent")
+
+
+def test_energies_follow_from_the_process_node(outcome):
+    assert outcome("process", "14 nm") == Outcome("uncorroborated")
+
+
+# ---- facts that are removed
+
+
+def test_a_fact_that_a_claim_is_about_is_missed(small, outcome):
+    small.edit(GOLDEN, "  - {count: core, expect: 4}", "  - {tdp: rated, expect: 15 W}")
+    claim = f"{GOLDEN}::tdp-rated"
+    assert outcome("tdp", "nothing") == Outcome("killable", killed_by=claim, witness=claim)
+
+
+def test_a_fact_that_no_claim_is_about_is_not_missed(outcome):
+    assert outcome("memories.lpddr5.capacity", "nothing") == Outcome("uncorroborated")
+
+
+def test_a_fact_of_an_operating_point_gives_way_to_that_of_the_device(outcome):
+    # 16.4 TOP/s at 500 MHz are 32.8 at 1 GHz
+    claim = f"{GOLDEN}::peak-mac_array-int8-at-low"
+    assert outcome(CLOCK, "nothing", mode="low") == Outcome("killable", killed_by=claim, witness=claim)
+
+
+def test_a_fact_of_a_device_gives_way_to_that_of_its_architecture(small):
+    die = "name: Acme die\nkind: npu\nsources: {brief: {document: Die brief, grade: read}}\nunits:\n  mac_array:\n"
+    small.write("specs/architectures/acme/die.yaml", f"{die}    macs_per_clock: {{int8: [4096 MAC, brief, p. 2]}}\n")
+    small.edit(SPEC, "kind: npu\n", "kind: npu\narchitecture: acme/die\n")
+    baseline = baseline_of(small.suite())
+    group = next(group for group in groups(baseline.suite) if not group.subject.is_architecture)
+    found = {
+        mutant.fact.path: outcome
+        for mutant, outcome in zip(group.mutants, outcomes(group, baseline), strict=True)
+        if mutant.mutation.operator == "removed"
+    }
+    assert found["units.mac_array.macs_per_clock.int8"] == Outcome("equivalent")  # the die says 4096 as well
+    assert found["units.mac_array.macs_per_clock.fp16"].category == "killable"  # the die has no FP16
+
+
+def test_a_device_that_cannot_do_without_a_fact_is_refused(small):
+    (group,) = groups(small.suite())
+    own = [mutant for mutant in group.mutants if not mutant.fact.at]
+    removed = {mutant.fact.path for mutant in own if mutant.mutation.operator == "removed"}
+    # a clock is needed, and half a bandwidth is none; a capacity and a TDP may be left out
+    assert {"tdp", "memories.lpddr5.capacity"} <= removed
+    assert not removed & {CLOCK, BUS, "memories.lpddr5.pin_rate"}
 
 
 def test_a_claim_of_the_same_document_kills_and_makes_nothing_killable(small, outcome):
@@ -169,11 +218,13 @@ def shipped(shipped_suite):
 
 
 def copied(registry, fact, other):
-    """Every device and architecture read and rewritten, whether it holds the fact or not."""
+    """Every device and architecture read and rewritten, whether it holds the fact or not; None removes it."""
     twin = Registry(registry.roots)
 
-    def rewritten(facts):
-        return {path: other if one == fact else one for path, one in facts.items()}
+    def rewritten(facts, behind=None):
+        changed = {path: other if one == fact else one for path, one in facts.items()}
+        shown = {path: one or (behind or {}).get(path) for path, one in changed.items()}
+        return {path: one for path, one in shown.items() if one}
 
     for name in registry.architecture_files:
         found = registry.architecture(name)
@@ -181,7 +232,9 @@ def copied(registry, fact, other):
     for name in registry.ids():
         found = registry.get(name)
         points = {mode: rewritten(overlay) for mode, overlay in found.operating_points.items()}
-        known(twin, "get")[(name,)] = replace(found, facts=rewritten(found.facts), operating_points=points)
+        behind = registry.architecture(found.architecture).facts if found.architecture else {}
+        behind = behind if fact.file == found.file else {}
+        known(twin, "get")[(name,)] = replace(found, facts=rewritten(found.facts, behind), operating_points=points)
     return twin
 
 
@@ -202,7 +255,7 @@ def plain_outcome(mutant, baseline):
     wrong = replace(suite, registry=copied(suite.registry, mutant.fact, mutant.mutation.fact))
     category, failures, witnesses = "uncorroborated", set(), set()
     for judged in baseline.claims:
-        before, after = judged, brief(judged.claim, wrong)
+        before, after = judged, caught(judged.claim, "", lambda claim=judged.claim: brief(claim, wrong))
         if after.outcome == "fail":
             failures.add(judged.id)
         if before.corroborated:
@@ -225,7 +278,7 @@ def moves(one, two):
         for r, s in ((one.architecture(n), two.architecture(n)) for n in one.architecture_files)
     ]
     return any(
-        not math.isclose(value, after[name], rel_tol=1e-9)
+        name not in after or not math.isclose(value, after[name], rel_tol=1e-9)
         for before, after in ((quantities(left), quantities(right)) for left, right in pairs)
         for name, value in before.items()
     )

@@ -135,3 +135,13 @@ def test_what_changed_concerns_a_claim_that_read_it(read, moved):
 
 def test_a_claim_that_may_read_any_golden_file_is_not_moved_by_a_device():
     assert not Changed(set(), {"t4"}).concern("a", goldens=[], any_golden=True, names=[])
+
+
+def test_whether_a_fact_is_there_is_noted_apart_from_its_value(tracking):
+    registry, noted = tracking
+    facts = registry.get("acme/x1").facts
+    assert "tdp" in facts
+    assert "no_such_fact" not in facts
+    assert {place[2] for place in noted.present} == {"tdp"}
+    assert len(list(facts)) == len({place[2] for place in noted.present})
+    assert not noted.places

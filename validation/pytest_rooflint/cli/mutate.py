@@ -2,7 +2,8 @@
 
 import fnmatch
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -64,7 +65,36 @@ def mutate(
 ) -> None:
     """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
     most, workers = _most(survivors), Workers(jobs, dask, ray)
-    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    with _collecting_seldom():
+        found = _found(golden, specs, only, only_class, floor, no_cache, workers)
+    if evidence:
+        add(evidence, "mutation", found)
+    typer.echo(_written(found, form, most), nl=False)
+    if found.holds is False:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Search for cycles less often, and afterwards as before."""
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECT_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _found(
+    golden: list[Path] | None,
+    specs: list[Path] | None,
+    only: str,
+    only_class: str,
+    floor: float | None,
+    no_cache: bool,
+    workers: Workers,
+) -> Mutation:
+    """The score of the mutants that match."""
     suite = Suite.of_project(golden, specs, None if no_cache else Parsed(PARSED, kinds.packages()))
     store = None if no_cache else Store(FOLDER, suite)
     baseline = engine.baseline_of(suite, store)
@@ -73,12 +103,7 @@ def mutate(
     with progress.bar("mutants", sum(len(all_groups[position].mutants) for position in wanted)) as advance:
         outcomes = engine.run(baseline, all_groups, wanted, workers=workers, store=store, progress=advance)
     result = scored.Result.of(all_groups, outcomes, baseline.backed, only_class or None)
-    found = scored.summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
-    if evidence:
-        add(evidence, "mutation", found)
-    typer.echo(_written(found, form, most), nl=False)
-    if found.holds is False:
-        raise typer.Exit(1)
+    return scored.summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
 
 
 def _wanted(all_groups: Sequence[Group], only: str, only_class: str) -> list[int]:

@@ -1,6 +1,6 @@
 """The baseline of mutation testing: every claim on the specs as they are, with what it looks up."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,7 +39,9 @@ class JudgedClaim:
         verdict = brief(claim, context)
         value = verdict.obtained.value if verdict.obtained else None
         facts = frozenset(fact.place for fact in verdict.facts)
-        return cls(id_of(claim), claim, verdict.outcome, value, verdict.corroborated, facts, context.dependencies)
+        read = context.dependencies
+        read.present -= read.places
+        return cls(id_of(claim), claim, verdict.outcome, value, verdict.corroborated, facts, read)
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -86,15 +88,26 @@ class Baseline:
 
     @cached_property
     def _by_place(self) -> dict[Place, list[JudgedClaim]]:
+        return self._by(lambda read: read.places)
+
+    @cached_property
+    def _by_presence(self) -> dict[Place, list[JudgedClaim]]:
+        return self._by(lambda read: read.places | read.present)
+
+    def _by(self, places: Callable[[Dependencies], set[Place]]) -> dict[Place, list[JudgedClaim]]:
         found: dict[Place, list[JudgedClaim]] = {}
         for claim in sorted(self.claims, key=lambda one: one.order):
-            for place in claim.dependencies.places:
+            for place in places(claim.dependencies):
                 found.setdefault(place, []).append(claim)
         return found
 
     def looking_up(self, fact: Fact) -> Sequence[JudgedClaim]:
         """Claims that look a fact up, in the order of the golden files."""
         return self._by_place.get(fact.place, ())
+
+    def asking(self, fact: Fact) -> Sequence[JudgedClaim]:
+        """Claims that look a fact up or ask whether it is there, in the same order."""
+        return self._by_presence.get(fact.place, ())
 
     @cached_property
     def backed(self) -> frozenset[Place]:

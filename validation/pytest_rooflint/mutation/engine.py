@@ -136,9 +136,9 @@ def _shards(some: Sequence[Group], baseline: Baseline) -> list[Shard]:
 
 
 def _asked(group: Group, baseline: Baseline) -> tuple[JudgedClaim, ...]:
-    """Claims that look up a fact of which the group has a mutant."""
+    """Claims that look up a fact of which the group has a mutant, or ask whether it is there."""
     facts = dict.fromkeys(mutant.fact for mutant in group.mutants)
-    return tuple({claim.id: claim for fact in facts for claim in baseline.looking_up(fact)}.values())
+    return tuple({claim.id: claim for fact in facts for claim in baseline.asking(fact)}.values())
 
 
 def judge_shard(shard: Shard) -> list[Outcome]:

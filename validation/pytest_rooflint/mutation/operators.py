@@ -1,7 +1,7 @@
 """Mutation operators: common errors in facts; and the figures that a wrong fact can change.
 
 Breakpoints, attainable rates and latencies are computed from these figures and from a workload, so they change only
-with them. The process node and the year of launch are in none.
+with them. The energy of an operation follows from the process node. The year of launch is in none.
 """
 
 import math
@@ -20,7 +20,7 @@ from rooflint.hardware.schema import RawFact, reader_of
 
 #: Facts that are figures themselves, by the first part of their path.
 _FIGURES = {
-    *("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "full_die", "dies"),
+    *("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "full_die", "dies", "process"),
     *("resident_warps", "warp_threads", "warp_schedulers", "special_function_units"),
 }
 
@@ -83,6 +83,7 @@ OPERATORS: dict[str, str] = {
     "factor-4": "four times or a quarter",
     "factor-16": "sixteen times or a sixteenth",
     "digit": "a digit is off by one, dropped, or exchanged with its neighbour",
+    "removed": "the fact is missing",
 }
 
 SAME = 1e-9
@@ -99,10 +100,15 @@ class Mutation:
     """One of OPERATORS."""
     text: str
     """The error in words: `the rate of fp16`."""
-    fact: Fact
-    """The fact as it would read."""
+    fact: Fact | None
+    """The fact as it would read; None where it is removed."""
     also: tuple[str, ...] = ()
     """Further operators that give the same value."""
+
+    @property
+    def display(self) -> str:
+        """The fact as the file would write it."""
+        return self.fact.display if self.fact else "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,9 @@ def mutations(fact: Fact, hardware: Hardware, registry: Registry) -> Mutations:
             first = accepted.setdefault(key, Mutation(name, text, mutated))
             if name not in (first.operator, *first.also):
                 accepted[key] = replace(first, also=(*first.also, name))
-    return Mutations(tuple(accepted.values()), tuple(refused.values()))
+    if registry.needs(fact, registry.holders(fact)):
+        return Mutations(tuple(accepted.values()), (*refused.values(), "removed"))
+    return Mutations((*accepted.values(), Mutation("removed", "the fact is missing", None)), tuple(refused.values()))
 
 
 _RANK = {name: rank for rank, name in enumerate(OPERATORS)}

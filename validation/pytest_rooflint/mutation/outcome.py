@@ -3,7 +3,7 @@
 A claim that never looked up a fact is not asked about its mutants: they cannot change its verdict.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -11,11 +11,12 @@ from typing import Literal
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim
 from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
 from pytest_rooflint.suite.dependencies import Name
-from pytest_rooflint.suite.judge import brief
+from pytest_rooflint.suite.judge import brief, caught
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.facts import Fact, Place
 from rooflint.hardware.device import Hardware
+from rooflint.hardware.registry import Registry
 
 # ---- Mutants, by file and fact
 
@@ -28,14 +29,14 @@ class Mutant:
     mutation: Mutation
 
     @property
-    def ratio(self) -> float:
-        """The wrong value over the right one. [1]"""
-        return self.mutation.fact.value / self.fact.value
+    def ratio(self) -> float | None:
+        """The wrong value over the right one; None where there is no value. [1]"""
+        return self.mutation.fact.value / self.fact.value if self.mutation.fact else None
 
     @property
     def is_gross(self) -> bool:
         """Whether it is a factor of two or more, in either direction."""
-        return not 0.5 < self.ratio < 2
+        return self.ratio is not None and not 0.5 < self.ratio < 2
 
 
 @dataclass(frozen=True)
@@ -153,25 +154,34 @@ class _FactTrial:
     @cached_property
     def claims(self) -> list[JudgedClaim]:
         """Claims that look it up: corroborated ones that rest on it, others that do, the rest."""
-        claims = self.baseline.looking_up(self.fact)
+        return self._sorted(self.baseline.looking_up(self.fact))
+
+    @cached_property
+    def of_presence(self) -> list[JudgedClaim]:
+        """Claims that look it up or ask whether it is there, in the same order."""
+        return self._sorted(self.baseline.asking(self.fact))
+
+    def _sorted(self, claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
         return sorted(claims, key=lambda one: (self.fact.place not in one.facts, not one.corroborated))
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""
-        suite = self.baseline.suite
-        mutated = suite.registry.with_fact(mutant.fact, mutant.mutation.fact, self.holders)
-        trial = _Trial(replace(suite, registry=mutated), {})
-        category, witness = self._category(trial)
-        likeliest = [witness, *self.claims] if witness else self.claims
+        suite, wrong = self.baseline.suite, mutant.mutation.fact
+        mutated = suite.registry.with_fact(mutant.fact, wrong, self.holders)
+        trial, claims = _Trial(replace(suite, registry=mutated), {}), self.claims if wrong else self.of_presence
+        category, witness = self._category(trial, claims)
+        likeliest = [witness, *claims] if witness else claims
         killer = next((claim.id for claim in likeliest if trial.after(claim).outcome == "fail"), None)
-        if category == "uncorroborated" and killer is None and not self.matters:
-            category = "equivalent"
+        if category == "uncorroborated" and killer is None:
+            matters = self.matters if wrong else self._moves(mutated)
+            category = category if matters else "equivalent"
         return Outcome(category, killer, witness.id if witness else None)
 
-    def _category(self, trial: "_Trial") -> tuple[Category, JudgedClaim | None]:
+    @staticmethod
+    def _category(trial: "_Trial", claims: Sequence[JudgedClaim]) -> tuple[Category, JudgedClaim | None]:
         """By the corroborated claims, with the first whose figure changes beyond its digits."""
         category: Category = "uncorroborated"
-        for claim in (one for one in self.claims if one.corroborated):
+        for claim in (one for one in claims if one.corroborated):
             after = trial.after(claim)
             if claim.changed(after):
                 category = "within-digits"
@@ -185,8 +195,12 @@ class _FactTrial:
 
         Each figure is a product in which a fact occurs at most once, so that doubling it tells for every other value.
         """
+        twice = self.fact.with_value(2 * self.fact.value)
+        return self._moves(self.baseline.suite.registry.with_fact(self.fact, twice, self.holders))
+
+    def _moves(self, changed: Registry) -> bool:
+        """Whether any figure of the devices that hold the fact, or of the architecture itself, is another one."""
         registry = self.baseline.suite.registry
-        changed = registry.with_fact(self.fact, self.fact.with_value(2 * self.fact.value), self.holders)
         if self.subject.is_architecture:
             before, after = (one.architecture(self.subject.id).as_hardware() for one in (registry, changed))
             return differ(quantities(before), quantities(after))
@@ -194,8 +208,8 @@ class _FactTrial:
 
 
 def differ(one: dict[str, float], two: dict[str, float]) -> bool:
-    """Whether figures of the same names are not all the same."""
-    return any(abs(two[name] - value) > SAME * abs(value) for name, value in one.items())
+    """Whether figures are not all the same, or one is missing from the second."""
+    return any(name not in two or abs(two[name] - value) > SAME * abs(value) for name, value in one.items())
 
 
 @dataclass(frozen=True)
@@ -209,5 +223,5 @@ class _Trial:
         """The verdict with the mutated fact."""
         key = id(claim)
         if key not in self.judged:
-            self.judged[key] = brief(claim.claim, self.suite)
+            self.judged[key] = caught(claim.claim, "", lambda: brief(claim.claim, self.suite))
         return self.judged[key]

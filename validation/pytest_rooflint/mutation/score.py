@@ -1,5 +1,6 @@
 """The mutation score: which mutants are caught, counted by operator, file and fact, as a record, text and Markdown."""
 
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ class Row:
     def order(self) -> tuple[float, str, int, str]:
         """Sort key: farthest off first, then by place."""
         ratio, fact = self.mutant.ratio, self.mutant.fact
-        return -max(ratio, 1 / ratio), str(fact.file), fact.line, fact.path
+        return -max(ratio, 1 / ratio) if ratio else -math.inf, str(fact.file), fact.line, fact.path
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ def _survivor(row: Row, baseline: Baseline) -> records.Survivor:
     return records.Survivor(
         class_=mutation.operator,
         text=mutation.text,
-        mutated=mutation.fact.display,
+        mutated=mutation.display,
         ratio=row.mutant.ratio,
         would_kill=missing_claim(row, baseline),
         **_place(row),

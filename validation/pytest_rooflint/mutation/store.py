@@ -204,7 +204,7 @@ class Store:
             heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
             files = {subject.hardware.file, *(file for one in heirs for file in self._files_of(("device", one.id)))}
             base = digest_of([self.modules.digest(outcome.__name__, __name__), *self._contents(files)])
-            claims = ([self._keys[one.id] for one in baseline.looking_up(fact)] for fact in subject.facts)
+            claims = ([self._keys[one.id] for one in baseline.asking(fact)] for fact in subject.facts)
             self._judged_keys[subject.key] = [digest_of([base, *keys]) for keys in claims]
         return self._judged_keys[subject.key]
 
@@ -242,6 +242,7 @@ def _as_json(claims: Iterable[JudgedClaim], keys: Mapping[str, str]) -> str:
         found[one.id] = [
             *(keys[one.id], one.outcome, one.value, one.corroborated, [places[place] for place in one.facts]),
             *([places[place] for place in read.places], [names[name] for name in read.names]),
+            [places[place] for place in read.present],
             *([str(file) for file in read.goldens], read.folders),
         ]
     listed = [(str(file), line, path, at) for file, line, path, at in places]
@@ -270,9 +271,13 @@ def _claims(text: str, wanted: Mapping[str, Claim]) -> dict[str, tuple[str, Judg
 
 
 def _judged(name: str, claim: Claim, row: list[Any], places: list[Place], names: list[Name]) -> tuple[str, JudgedClaim]:
-    key, verdict, value, corroborated, facts, looked_up, asked, goldens, folders = row
+    key, verdict, value, corroborated, facts, looked_up, asked, present, goldens, folders = row
     read = Dependencies(
-        {names[one] for one in asked}, {places[one] for one in looked_up}, set(map(Path, goldens)), folders
+        {names[one] for one in asked},
+        {places[one] for one in looked_up},
+        {places[one] for one in present},
+        set(map(Path, goldens)),
+        folders,
     )
     return key, JudgedClaim(name, claim, verdict, value, corroborated, frozenset(places[one] for one in facts), read)
 
@@ -282,8 +287,9 @@ def _judged(name: str, claim: Claim, row: list[Any], places: list[Place], names:
 
 def _as_row(subject: Subject, mutant: Mutant, found: Outcome) -> list[Any]:
     """A mutant, the position of its fact first, and its outcome."""
-    mutation, wrong = mutant.mutation, mutant.mutation.fact.quantity
-    made = (mutation.operator, mutation.text, wrong.text, wrong.value, wrong.step, list(mutation.also))
+    mutation, wrong = mutant.mutation, mutant.mutation.fact
+    quantity = (wrong.display, wrong.value, wrong.quantity.step) if wrong else (mutation.display, None, None)
+    made = (mutation.operator, mutation.text, *quantity, list(mutation.also))
     return [subject.position(mutant.fact), *made, found.category, found.killed_by, found.witness]
 
 
@@ -298,13 +304,13 @@ def _group(subject: Subject, found: Mapping[str, Any]) -> Group | None:
 
 def _mutant(fact: Fact, row: Sequence[Any]) -> Mutant:
     _, operator, text, display, value, step, also, *_ = row
-    quantity = Quantity(value, fact.quantity.dimension, display, step)
-    wrong = Fact(fact.path, quantity, fact.source, fact.where, fact.file, fact.line, fact.at)
+    quantity = None if value is None else Quantity(value, fact.quantity.dimension, display, step)
+    wrong = Fact(fact.path, quantity, fact.source, fact.where, fact.file, fact.line, fact.at) if quantity else None
     return Mutant(fact, Mutation(operator, text, wrong, tuple(also)))
 
 
 def _identity(subject: Subject, mutant: Mutant) -> tuple[int, str, str]:
-    return subject.position(mutant.fact), mutant.mutation.operator, mutant.mutation.fact.display
+    return subject.position(mutant.fact), mutant.mutation.operator, mutant.mutation.display
 
 
 _outcome = cache(Outcome)

@@ -32,6 +32,8 @@ class Dependencies:
 
     names: set[Name] = field(default_factory=set)
     places: set[Place] = field(default_factory=set)
+    present: set[Place] = field(default_factory=set)
+    """Places of the facts that were asked whether they are there."""
     goldens: set[Path] = field(default_factory=set)
     """Golden files."""
     folders: bool = False
@@ -44,6 +46,10 @@ class Dependencies:
     def looked_up(self, fact: Fact) -> None:
         """Note a fact."""
         self.places.add(fact.place)
+
+    def asked_for(self, fact: Fact) -> None:
+        """Note a fact that was asked whether it is there."""
+        self.present.add(fact.place)
 
 
 F = TypeVar("F")
@@ -64,8 +70,8 @@ class Changed(Generic[F, N]):
 
 
 def tracked_facts(facts: Facts, dependencies: Dependencies) -> Facts:
-    """Facts that note each one that is looked up."""
-    return TrackedFacts(facts, dependencies.looked_up)
+    """Facts that note each one that is looked up, or asked whether it is there."""
+    return TrackedFacts(facts, dependencies.looked_up, dependencies.asked_for)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +117,7 @@ class TrackedRegistry(NotedRegistry):
     def get(self, device: str) -> Hardware:
         """The device of exactly that id. Raises UnknownDeviceError or InputError."""
         self.dependencies.names.add(("device", device))
-        return TrackedHardware.of(self.origin.get(device), self.dependencies.looked_up)
+        return TrackedHardware.of(self.origin.get(device), self.dependencies.looked_up, self.dependencies.asked_for)
 
     @memoised
     def architecture(self, name: str) -> Architecture:
