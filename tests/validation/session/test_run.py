@@ -3,12 +3,10 @@
 import gc
 import re
 import shlex
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from pytest_rooflint.session.run import Guard, _collect_rarely
+from pytest_rooflint.session.run import _collect_rarely
 
 IDS = [
     "peak-mac_array-int8",
@@ -436,47 +434,7 @@ def test_claims_that_no_second_document_backs_are_counted_at_the_end(tiny):
 # ---- asleep
 
 
-# ---- what is ignored, skipped or hidden from outside
-
-
-@pytest.fixture
-def guard(tmp_path):
-    (tmp_path / "checks/golden").mkdir(parents=True)
-    return Guard(SimpleNamespace(golden_roots=(tmp_path / "checks/golden", Path("/elsewhere/golden"))))
-
-
-def report(outcome="passed", **notes):
-    return SimpleNamespace(outcome=outcome, **{f"rooflint_{name}": value for name, value in notes.items()})
-
-
-def test_a_golden_folder_below_an_ignored_path_is_named(guard, tmp_path):
-    guard.saw(tmp_path / "checks", ignored=None)
-    guard.saw(tmp_path / "other", ignored=True)
-    assert list(guard.sentences()) == []
-    guard.saw(tmp_path / "checks", ignored=True)
-    (sentence,) = guard.sentences()
-    assert "checks/golden was ignored (by --ignore, norecursedirs or a conftest?)" in sentence
-
-
-def test_claims_skipped_from_outside_are_counted(guard):
-    guard.gather(report(skipped=["golden/a.yaml::one"]))
-    assert next(guard.sentences()).startswith("golden/a.yaml::one was skipped by a mark or a hook; excuse a claim in")
-    guard.gather(report(skipped=["golden/a.yaml::two"]))
-    assert next(guard.sentences()).startswith("golden/a.yaml::one and 1 more were skipped")
-
-
-def test_a_broken_file_that_pytest_counts_as_passed_is_hidden(guard):
-    guard.gather(report("failed", problems=[{"what": "broken"}]))
-    assert list(guard.sentences()) == []
-    guard.gather(report("skipped", problems=[{"what": "broken"}]))
-    assert list(guard.sentences()) == ["1 failure was hidden by a mark or a hook (of a conftest?); remove it"]
-    guard.gather(report("passed", problems=[{"what": "broken"}]))
-    assert list(guard.sentences()) == ["2 failures were hidden by a mark or a hook (of a conftest?); remove it"]
-
-
-def test_what_passes_is_not_noted(guard):
-    guard.gather(report())
-    assert (guard.skipped, guard.hidden) == ([], 0)
+# ---- order
 
 
 def test_the_closed_world_stands_last_in_its_folder(tiny):

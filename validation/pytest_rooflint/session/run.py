@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
@@ -19,11 +19,12 @@ import pytest
 
 from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim, Context
+from pytest_rooflint.session.guard import Guard
 from pytest_rooflint.session.spool import Spool
 from pytest_rooflint.suite.dependencies import Noted, noted
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.verdict import Brief, Verdict
+from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, Problem, listed, shown
 from rooflint.base.parsed import Parsed
 from rooflint.base.text import sanitized
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 SUITE = pytest.StashKey[Suite]()
 TRIAL = pytest.StashKey[Trial]()
 VERDICT = pytest.StashKey[Verdict]()
+COLLECTED = pytest.StashKey[list["ClaimItem | ProblemItem"]]()
+"""Claims of the golden files that pytest collects, until all are collected."""
 ASKED = pytest.StashKey[dict[str, Any]]()
 
 
@@ -96,10 +99,14 @@ class GoldenFile(pytest.File):
         try:
             claims = self.config.stash[SUITE].read(self.path).claims
         except InputError as error:
-            yield ProblemItem.from_parent(self, name="readable", problems=list(error.problems))
+            yield self._noted(ProblemItem.from_parent(self, name="readable", problems=list(error.problems)))
             return
         for claim in claims:
-            yield ClaimItem.from_parent(self, name=claim.id, claim=claim)
+            yield self._noted(ClaimItem.from_parent(self, name=claim.id, claim=claim))
+
+    def _noted(self, item: "ClaimItem | ProblemItem") -> pytest.Item:
+        self.config.stash[COLLECTED].append(item)
+        return item
 
 
 def _first() -> ModuleType:
@@ -127,7 +134,8 @@ class ClaimItem(pytest.Item):
             self.stash[ASKED] = _first().noted_of(self.claim, context.dependencies, suite.registry, seconds)
         verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
         self.stash[VERDICT] = verdict
-        self.user_properties += verdict.properties()
+        properties: list[tuple[str, object]] = [*verdict.properties()]
+        self.user_properties = [one for one in self.user_properties if one not in properties] + properties  # once
         if verdict.outcome == "fail":
             raise FailedClaim(verdict.text())
         if verdict.outcome == "xfail":
@@ -208,51 +216,7 @@ class ClosedWorldItem(ProblemItem):
         return self.path, 0, self.name
 
 
-# ---- false passes: claims skipped or excused from outside, folders that pytest ignored
-
-IGNORED_FOLDERS = "rooflint_ignored_folders"
-"""Key under which an xdist worker reports ignored golden folders to the controller."""
-
-
-@dataclass
-class Guard:
-    """Collects reasons why a run might pass without judging every claim."""
-
-    suite: Suite
-    skipped: list[str] = field(default_factory=list)
-    hidden: int = 0
-    folders: set[str] = field(default_factory=set)
-
-    # ---- where items are collected and run
-
-    def saw(self, path: Path, ignored: bool | None) -> None:
-        """Note the golden folders below a path that pytest ignores."""
-        if ignored:
-            there = path.resolve()
-            self.folders |= {shown(root) for root in self.suite.golden_roots if root.is_relative_to(there)}
-
-    # ---- where reports are gathered
-
-    def gather(self, report: pytest.TestReport) -> None:
-        """Note a claim that was skipped from outside, and a failure that pytest did not count."""
-        self.skipped += getattr(report, "rooflint_skipped", [])
-        brief = getattr(report, "rooflint_brief", None)
-        red = bool(brief and brief["outcome"] == "fail") or bool(getattr(report, "rooflint_problems", []))
-        self.hidden += red and report.outcome != "failed"
-
-    def sentences(self) -> Iterator[str]:
-        """Problems of the run as a whole."""
-        for folder in sorted(self.folders):
-            yield f"{folder} was ignored (by --ignore, norecursedirs or a conftest?); its claims were not judged"
-        if self.skipped:
-            more = f" and {len(self.skipped) - 1} more were" if len(self.skipped) > 1 else " was"
-            yield (
-                f"{self.skipped[0]}{more} skipped by a mark or a hook; "
-                "excuse a claim in its golden file, with 'xfail' or 'undisclosed'"
-            )
-        if self.hidden:
-            what = "1 failure was" if self.hidden == 1 else f"{self.hidden} failures were"
-            yield f"{what} hidden by a mark or a hook (of a conftest?); remove it"
+# ---- the run
 
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
@@ -260,23 +224,34 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
     if not isinstance(item, ClaimItem | ProblemItem) or VERDICT in item.stash:
         return
     if report.skipped and not getattr(report, "rooflint_problems", []):
-        report.rooflint_skipped = [item.nodeid]
+        report.rooflint_skipped = True
     elif call.when == "call" and call.excinfo and isinstance(item, ClaimItem):
         what = f"{item.name} was not judged: {call.excinfo.typename}: {call.excinfo.value}"
         report.rooflint_problems = [{"what": what, "file": shown(item.claim.file), "line": item.claim.line}]
 
 
-# ---- the run
+_DESELECTING = ("keyword", "markexpr", "lf", "deselect", "stepwise", "collectonly")
+"""Options of pytest with which the user leaves out some of the claims that are collected."""
 
-
-_SELECTING = ("keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob", "stepwise", "collectonly")
+_SELECTING = (*_DESELECTING, "ignore", "ignore_glob")
 """Options of pytest with which a run does not judge every claim."""
+
+
+def _is_deselected(config: pytest.Config) -> bool:
+    """Whether the user left out some of the claims that are collected."""
+    return any(config.getoption(option, default=None) for option in _DESELECTING)
 
 
 def _is_selected(config: pytest.Config) -> bool:
     """Whether the run judges some of the claims only."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     return named or any(config.getoption(option, default=None) for option in _SELECTING)
+
+
+def _has_ended(session: pytest.Session) -> bool:
+    """Whether the run was neither interrupted nor stopped after a failure."""
+    interrupted = session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+    return not (interrupted or session.shouldfail or session.shouldstop)
 
 
 def _parsed(config: pytest.Config) -> Parsed | None:
@@ -301,11 +276,11 @@ class Run:
         given = ("--rooflint-golden", "--rooflint-specs")
         options = (f"{option}={folder}" for option in given for folder in config.getoption(option))
         self.suite = Suite.of(golden, specs, options, _parsed(config))
-        self.briefs: list[Brief] = []
         self.found = Spool()
         """Verdicts as JSON: of failing claims, of all where evidence is written."""
         config.add_cleanup(self.found.close)
-        self.problems: list[dict[str, Any]] = []
+        self.notes: list[dict[str, Any]] = []
+        """Problems of the run itself."""
         self.proposed: list[str] = []
         self.guard = Guard(self.suite)
         store = None if hasattr(config, "workerinput") else config.getoption("--rooflint-store")
@@ -315,6 +290,7 @@ class Run:
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
+        config.stash[COLLECTED] = []
         config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
 
     # ---- collection
@@ -345,10 +321,26 @@ class Run:
         self.guard.saw(collection_path, ignored)
         return ignored
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Any:
+        """Note the claims that must be judged: all that were collected, but for those that the user deselects."""
+        ours = [item for item in items if isinstance(item, ClaimItem | ProblemItem)]
+        collected = self.config.stash[COLLECTED]
+        if not any("::" in argument for argument in self.config.args):  # or all of each golden file, whoever dropped it
+            ours += collected
+        collected.clear()
+        result = yield
+        if _is_deselected(self.config):
+            kept = set(items)
+            ours = [item for item in ours if item in kept]
+        if not self.config.getoption("collectonly"):
+            self.guard.expect(ours)
+        return result
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Gather the ignored folders of an xdist worker."""
-        self.guard.folders |= set(getattr(node, "workeroutput", {}).get(IGNORED_FOLDERS, ()))
+        """Gather what an xdist worker ignored and collected."""
+        self.guard.merge(getattr(node, "workeroutput", {}))
 
     # ---- verdicts
 
@@ -373,24 +365,24 @@ class Run:
         """Gather verdicts in the process that sees the whole run; a worker of xdist sends them there."""
         if hasattr(self.config, "workerinput"):
             return
-        if brief := getattr(report, "rooflint_brief", None):
-            self.briefs.append(Brief(**brief))
+        if report.when == "setup":  # where a claim is run again, its last verdict counts
+            self.found.forget(report.nodeid)
         if found := report.__dict__.pop("rooflint_verdict", None):  # pytest keeps every report
-            self.found.append(found)
+            self.found.put(report.nodeid, found)
         if self.first and (asked := report.__dict__.pop("rooflint_asked", None)):
             self.first.asked.append(asked)
-        self.problems += getattr(report, "rooflint_problems", [])
         self.guard.gather(report)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail a run that validated nothing, then write the patch and the evidence."""
         if hasattr(self.config, "workerinput"):  # a worker of xdist
-            self.config.workeroutput[IGNORED_FOLDERS] = sorted(self.guard.folders)  # type: ignore[attr-defined]
+            self.config.workeroutput.update(self.guard.shared())  # type: ignore[attr-defined]
             return
-        for sentence in self.guard.sentences():
+        for sentence in self.guard.sentences(ended=_has_ended(session)):
             self._note(sentence, session)
-        undecided = self.briefs and all(one.outcome == "not validated here" for one in self.briefs)
+        briefs = self.guard.briefs
+        undecided = briefs and all(one.outcome == "not validated here" for one in briefs)
         if undecided and session.exitstatus == pytest.ExitCode.OK:
             self._note("every claim was skipped; nothing was validated", session)
         patch, evidence = (self.config.getoption(f"--rooflint-{name}") for name in ("propose", "evidence"))
@@ -415,39 +407,43 @@ class Run:
             self.first
             and self.first.asked
             and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)  # and not interrupted
-            and not (_is_selected(self.config) or session.shouldfail or session.shouldstop)
+            and _has_ended(session)
+            and not _is_selected(self.config)
         ):
             with suppress(OSError):  # the next run has nothing to judge first
                 self.first.keep()
 
     def _note(self, what: str, session: pytest.Session) -> None:
         """A problem of the run itself, which fails it."""
-        self.problems.append({"what": what, "file": None, "line": None})
+        self.notes.append({"what": what, "file": None, "line": None})
         if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print totals that pytest does not have, and annotate on GitHub."""
-        if not self.briefs and not self.problems:
+        briefs, problems = self.guard.briefs, self.problems
+        if not briefs and not problems:
             return
-        if count := sum(one.uncorroborated for one in self.briefs):
+        if count := sum(one.uncorroborated for one in briefs):
             terminalreporter.write_line(
-                f"{count} of {len(self.briefs)} claims are uncorroborated: no second document backs them"
+                f"{count} of {len(briefs)} claims are uncorroborated: no second document backs them"
             )
-        if summary := expect.loose_summary(
-            sum(one.loose for one in self.briefs), sum(one.stale for one in self.briefs)
-        ):
+        if summary := expect.loose_summary(sum(one.loose for one in briefs), sum(one.stale for one in briefs)):
             terminalreporter.write_line(summary)
         for line in self.results.repairs() if self.found else ():
             terminalreporter.write_line(sanitized(line), bold=True)
         for line in self.proposed:
             terminalreporter.write_line(sanitized(line))
-        for problem in self.problems:
-            if problem["file"] is None:
-                terminalreporter.write_line(sanitized(problem["what"]), red=True)
-        if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or self.problems):
-            for line in self.results.annotations(self.problems):
+        for problem in self.notes:
+            terminalreporter.write_line(sanitized(problem["what"]), red=True)
+        if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or problems):
+            for line in self.results.annotations(problems):
                 terminalreporter.write_line(line)
+
+    @property
+    def problems(self) -> list[dict[str, Any]]:
+        """Problems of files, of the closed world and of the run itself, as rows of the evidence."""
+        return self.guard.problems + self.notes
 
     @cached_property
     def results(self) -> "Results":

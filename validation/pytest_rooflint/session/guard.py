@@ -1,0 +1,107 @@
+"""Guard against false passes: claims that are skipped, excused, hidden or dropped from outside, and ignored folders."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Brief
+from rooflint.base.errors import shown
+from rooflint.base.text import counted, some
+
+SHARED = ("folders", "expected")
+"""What a worker of xdist notes for the controller."""
+
+
+@dataclass
+class Attempt:
+    """What the last attempt at a claim or a check said; where it is run again, the next one replaces it."""
+
+    brief: Brief | None = None
+    problems: list[dict[str, Any]] = field(default_factory=list)
+    skipped: bool = False
+    hidden: bool = False
+    """Whether pytest did not count its failure."""
+
+
+@dataclass
+class Guard:
+    """Collects reasons why a run might pass without judging every claim."""
+
+    suite: Suite
+    folders: set[str] = field(default_factory=set)
+    expected: set[str] = field(default_factory=set)
+    """Ids of the claims and checks that were collected and that the user did not deselect."""
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    """By id, those of which something was reported."""
+
+    # ---- where items are collected and run
+
+    def saw(self, path: Path, ignored: bool | None) -> None:
+        """Note the golden folders below a path that pytest ignores."""
+        if ignored:
+            there = path.resolve()
+            self.folders |= {shown(root) for root in self.suite.golden_roots if root.is_relative_to(there)}
+
+    def expect(self, items: Iterable[pytest.Item]) -> None:
+        """Note items that must be judged in this run."""
+        self.expected |= {item.nodeid for item in items}
+
+    # ---- between the processes of a run
+
+    def shared(self) -> dict[str, list[str]]:
+        """What a worker of xdist sends to the controller."""
+        return {f"rooflint_{name}": sorted(getattr(self, name)) for name in SHARED}
+
+    def merge(self, sent: dict[str, Any]) -> None:
+        """Take what a worker sent."""
+        for name in SHARED:
+            setattr(self, name, getattr(self, name) | set(sent.get(f"rooflint_{name}", ())))
+
+    # ---- where reports are gathered
+
+    def gather(self, report: pytest.TestReport) -> None:
+        """Note a verdict, problems, a skip from outside, and a failure that pytest did not count."""
+        if report.when == "setup":  # of the first attempt, or of another one
+            self.attempts.pop(report.nodeid, None)
+        brief, problems = getattr(report, "rooflint_brief", None), getattr(report, "rooflint_problems", None)
+        skipped = getattr(report, "rooflint_skipped", False)
+        stopped = report.outcome == "failed"  # before it could be judged
+        if brief is None and problems is None and not (skipped or stopped):
+            return
+        one = self.attempts.setdefault(report.nodeid, Attempt())
+        one.brief = Brief(**brief) if brief else one.brief
+        one.problems += problems or []
+        one.skipped |= skipped
+        red = bool(brief and brief["outcome"] == "fail") or bool(problems)
+        one.hidden |= red and report.outcome != "failed"
+
+    @property
+    def briefs(self) -> list[Brief]:
+        """What the last attempt at each claim came to."""
+        return [one.brief for one in self.attempts.values() if one.brief]
+
+    @property
+    def problems(self) -> list[dict[str, Any]]:
+        """Problems of files and of the closed world, as rows of the evidence."""
+        return [problem for one in self.attempts.values() for problem in one.problems]
+
+    def sentences(self, *, ended: bool = True) -> Iterator[str]:
+        """Problems of the run as a whole; a run that was stopped has not `ended`, and need not have judged all."""
+        for folder in sorted(self.folders):
+            yield f"{folder} was ignored (by --ignore, norecursedirs or a conftest?); its claims were not judged"
+        if skipped := [name for name, one in self.attempts.items() if one.skipped]:
+            more = f" and {len(skipped) - 1} more were" if len(skipped) > 1 else " was"
+            yield (
+                f"{skipped[0]}{more} skipped by a mark or a hook; "
+                "excuse a claim in its golden file, with 'xfail' or 'undisclosed'"
+            )
+        if hidden := sum(one.hidden for one in self.attempts.values()):
+            what = "1 failure was" if hidden == 1 else f"{hidden} failures were"
+            yield f"{what} hidden by a mark or a hook (of a conftest?); remove it"
+        if dropped := sorted(self.expected - set(self.attempts)) if ended else []:
+            what = f"{counted(len(dropped), 'item')} of the golden suite {'was' if len(dropped) == 1 else 'were'}"
+            yield f"{what} collected and not judged (dropped by a hook of a conftest or a plugin?): {some(dropped)}"
