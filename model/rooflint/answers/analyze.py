@@ -1,6 +1,7 @@
 """The answer to `rooflint analyze`: everything that the model predicts of one network on one device."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -108,6 +109,15 @@ class KernelRecord(Strict):
     padding: float | None
 
 
+class AmountRecord(Strict):
+    """An amount of money, time or carbon with its source, or why it is not known."""
+
+    name: str
+    value: float | None
+    unit: str
+    basis: str
+
+
 class AnalyzeRecord(DeviceRecord, RunRecord, Record):
     """`rooflint analyze NETWORK DEVICE -f json`."""
 
@@ -115,7 +125,7 @@ class AnalyzeRecord(DeviceRecord, RunRecord, Record):
     network: str
     batch_efficiency: float | None
     power_efficiency_ops_per_j: float | None
-    money_and_carbon: list[Amount]
+    money_and_carbon: list[AmountRecord]
     per_kernel: list[KernelRecord]
     caveats: list[str]
 
@@ -128,7 +138,7 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
         **(run_fields(found.batch, setting) | device_fields(one.label, found)),
         batch_efficiency=batch_efficiency(single, found) if single else None,
         power_efficiency_ops_per_j=power_efficiency_ops_per_j(found) if found.has("energy") else None,
-        money_and_carbon=list(spent),
+        money_and_carbon=[AmountRecord(**asdict(one)) for one in spent],
         per_kernel=_kernels(found),
         caveats=list(caveats((one,))),
     )
@@ -275,7 +285,7 @@ def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
         yield memory.name, memory.fact("capacity").display, text
 
 
-def _amount(one: Amount) -> tuple[str, str, str]:
+def _amount(one: AmountRecord) -> tuple[str, str, str]:
     return one.name, UNKNOWN if one.value is None else f"{format_number(one.value)} {one.unit}", one.basis
 
 

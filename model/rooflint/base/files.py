@@ -7,6 +7,7 @@ import hashlib
 import os
 import shlex
 import stat
+import threading
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -96,7 +97,7 @@ def write_bytes_atomically(file: Path, content: bytes) -> None:
 def write_pieces_atomically(file: Path, pieces: Iterable[bytes]) -> None:
     """The same piece by piece, for what is too large to be held whole. Raises OSError, and what the pieces raise."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside = _beside(file)
     try:
         with beside.open("wb") as stream:
             stream.writelines(pieces)
@@ -110,12 +111,17 @@ def create(file: Path, text: str) -> None:
 
     Raises FileExistsError for a name that is taken, OSError otherwise.
     """
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside = _beside(file)
     try:
         beside.write_bytes(text.encode())
         _link(beside, file)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _beside(file: Path) -> Path:
+    """A name beside a file that no other process and no other thread takes."""
+    return file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
 
 
 def _link(written: Path, file: Path) -> None:
