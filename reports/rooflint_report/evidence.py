@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_atomically
+from rooflint_report.claim_changes import ClaimChanges
 from rooflint_report.differences import Delta, Mutation
 from rooflint_report.findings import Measured, Power, Silicon
 from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
@@ -330,11 +331,17 @@ class Evidence(Record):
     """Only after `rooflint check --mutate` or `rooflint mutate --evidence FILE`."""
     delta: Delta | None = None
     """Only after `rooflint check --against REVISION` or `rooflint diff --evidence FILE`."""
+    claim_changes: ClaimChanges | None = None
+    """Only after `rooflint check --against REVISION` or `rooflint diff --claims --evidence FILE`."""
+
+
+LATER = ("mutation", "delta", "claim_changes")
+"""Sections that other commands add; a run without them does not have the key."""
 
 
 def plain(found: Record) -> dict[str, Any]:
     """A record as JSON data, without sections that the run has not."""
-    absent = {name for name in ("mutation", "delta") if getattr(found, name, ...) is None}
+    absent = {name for name in LATER if getattr(found, name, ...) is None}
     return found.model_dump(mode="json", by_alias=True, exclude=absent)
 
 
@@ -356,7 +363,7 @@ def pieces(found: Record) -> Iterator[str]:
 def _present(found: Record) -> Iterator[tuple[str, FieldInfo]]:
     """Fields of a record, without sections that the run has not."""
     for name, info in type(found).model_fields.items():
-        if name not in ("mutation", "delta") or getattr(found, name) is not None:
+        if name not in LATER or getattr(found, name) is not None:
             yield name, info
 
 

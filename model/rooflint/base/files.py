@@ -26,15 +26,24 @@ def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path
 
     Raises InputError for a project file that cannot be read and for what is not a list of folders.
     """
-    value, line = _setting(option, project)
-    names = _names([] if value is None else value)
-    if names is None:
-        raise refuse(project, line, f'{option}: want a list of folders such as ["golden"]')
-    folders = [project.parent / name for name in names]
+    folders, line = _named(option, project)
     for folder in folders:
         if not folder.is_dir():
             raise refuse(project, line, f"{option}: want a folder, found nothing at {folder}")
     return folders
+
+
+def named(option: str, project: Path) -> list[Path]:
+    """The same folders, whether they are there or not. Raises InputError."""
+    return _named(option, project)[0]
+
+
+def _named(option: str, project: Path) -> tuple[list[Path], int]:
+    value, line = _setting(option, project)
+    names = _names([] if value is None else value)
+    if names is None:
+        raise refuse(project, line, f'{option}: want a list of folders such as ["golden"]')
+    return [project.parent / name for name in names], line
 
 
 def share(option: str, project: Path = Path("pyproject.toml")) -> float | None:

@@ -1,6 +1,7 @@
 """What git knows of a folder: its top, commits, state and files, and worktrees for revisions side by side."""
 
 import io
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -10,6 +11,11 @@ from rooflint.base.errors import RooflintError
 
 BRANCHES = ("main", "master")
 """Names of a default branch, where no remote tells."""
+
+
+_ANCESTOR = re.compile(r"(?P<tip>[^~^]+)(?P<steps>([~^]\d*)+)")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_TAG = re.compile(r"v?\d[\w.+-]*")
 
 
 class RevisionError(RooflintError):
@@ -29,6 +35,37 @@ def commit_of(top: Path, revision: str) -> str:
         raise RevisionError(f"'{revision}' is not a revision of {top.name}") from None
 
 
+def to_fetch(top: Path, revision: str) -> str:
+    """The command that brings a revision which is not here; empty where the repository has no remote to ask."""
+    try:
+        remotes = git(top, "remote").split()
+        shallow = git(top, "rev-parse", "--is-shallow-repository") == "true"
+    except RevisionError:
+        return ""
+    if not remotes:
+        return ""
+    remote = "origin" if "origin" in remotes else remotes[0]
+    if found := _ANCESTOR.fullmatch(revision):
+        return _deeper(top, remote, found, shallow=shallow)
+    depth = "--depth=1 " if shallow else ""
+    name = revision.removeprefix(f"{remote}/")
+    if name != revision:
+        return f"git fetch {depth}{remote} {name}:refs/remotes/{remote}/{name}"
+    if _COMMIT.fullmatch(revision):
+        return f"git fetch {depth}{remote} {revision}"
+    return f"git fetch {depth}{remote} {'tag ' if _TAG.fullmatch(name) else f'{name}:'}{name}"
+
+
+def _deeper(top: Path, remote: str, found: "re.Match[str]", *, shallow: bool) -> str:
+    """The command that brings an ancestor of a commit which is here; empty where there is no such ancestor."""
+    back = sum(int(step[1:] or 1) if step[0] == "~" else 1 for step in re.findall(r"[~^]\d*", found["steps"]))
+    try:
+        tip = commit_of(top, found["tip"])
+    except RevisionError:
+        return to_fetch(top, found["tip"])
+    return f"git fetch --depth={back + 1} {remote} {tip}" if shallow else ""
+
+
 def state_of(folder: Path) -> dict[str, Any] | None:
     """Commit, branch and whether files are changed, of the checkout around a folder; None outside of one."""
     try:
@@ -42,12 +79,19 @@ def state_of(folder: Path) -> dict[str, Any] | None:
 
 
 def base_of(top: Path) -> str:
-    """The commit at which the working tree left the default branch; HEAD where there is none. Raises RevisionError."""
+    """The commit at which the working tree left the default branch; HEAD where there is none.
+
+    Raises RevisionError, also in a shallow clone whose history does not reach that commit.
+    """
     for branch in _default_branches(top):
         try:
             return git(top, "merge-base", "HEAD", branch)
         except RevisionError:
             continue
+    if git(top, "rev-parse", "--is-shallow-repository") == "true":
+        raise RevisionError(
+            "this shallow clone does not reach the default branch; type: git fetch --unshallow, or name a revision"
+        )
     return commit_of(top, "HEAD")
 
 

@@ -10,6 +10,7 @@ from rooflint.base.errors import InputError, Problem
 from rooflint.base.files import (
     configured,
     create,
+    named,
     read_bytes,
     read_text,
     share,
@@ -71,6 +72,11 @@ def test_a_folder_that_is_not_there_is_refused_with_the_line(project):
         configured("rooflint_specs", file)
     sentence = f"rooflint_specs: want a folder, found nothing at {file.parent / 'absent'}"
     assert caught.value.problems == (Problem(file, 3, sentence),)
+
+
+def test_folders_are_told_by_name_where_they_need_not_be_there(project):
+    file = project(f"{HEAD}rooflint_specs = ['specs', 'absent']\n")
+    assert named("rooflint_specs", file) == [file.parent / "specs", file.parent / "absent"]
 
 
 @pytest.mark.parametrize("text", ["[tool\n", HEAD + "rooflint_specs = \n", b"name = '\xff'\n"])

@@ -87,3 +87,67 @@ def test_a_failure_has_the_last_line_of_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RevisionError, match="git cannot be run: No such file"):
         git.top_of(tmp_path)
+
+
+# ---- what to type for a revision that is not here
+
+
+@pytest.fixture
+def clone(checkout, tmp_path_factory):
+    """`clone("--depth=1")`: a clone of a repository with two commits, and `run` in it."""
+    origin, run = checkout
+    (origin / "file").write_text("two", encoding="utf-8")
+    run("commit", "--quiet", "--all", "--message=second")
+
+    def cloned(*options):
+        folder = tmp_path_factory.mktemp("clone") / "here"
+        run("clone", "--quiet", *options, f"file://{origin}", str(folder))
+        return folder
+
+    return cloned
+
+
+@pytest.mark.parametrize(
+    ("revision", "command"),
+    [
+        ("main", "git fetch --depth=1 origin main:main"),
+        ("origin/main", "git fetch --depth=1 origin main:refs/remotes/origin/main"),
+        ("v1.2.0", "git fetch --depth=1 origin tag v1.2.0"),
+        ("f" * 40, f"git fetch --depth=1 origin {'f' * 40}"),
+        ("main~3", "git fetch --depth=1 origin main:main"),
+    ],
+)
+def test_a_shallow_clone_is_told_what_to_fetch(revision, command, clone):
+    assert git.to_fetch(clone("--depth=1"), revision) == command
+    assert git.to_fetch(clone(), revision) == command.replace("--depth=1 ", "")
+
+
+@pytest.mark.parametrize(("revision", "depth"), [("HEAD^", 2), ("HEAD~3", 4), ("HEAD^^", 3), ("HEAD^1~2", 4)])
+def test_an_ancestor_that_is_cut_off_is_a_matter_of_depth(revision, depth, clone):
+    folder = clone("--depth=1")
+    tip = git.commit_of(folder, "HEAD")
+    assert git.to_fetch(folder, revision) == f"git fetch --depth={depth} origin {tip}"
+    assert git.to_fetch(clone(), "HEAD~9") == ""  # it is all here: there is no such commit
+
+
+def test_what_is_told_brings_the_revision(clone, checkout):
+    folder, (_, run) = clone("--depth=1"), checkout
+    with pytest.raises(RevisionError):
+        git.commit_of(folder, "HEAD^")
+    command = git.to_fetch(folder, "HEAD^")
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    assert git.commit_of(folder, "HEAD^") == run("rev-parse", "HEAD^")
+
+
+def test_without_a_remote_there_is_nothing_to_fetch(checkout):
+    assert git.to_fetch(checkout[0], "main") == ""
+
+
+def test_a_shallow_clone_that_does_not_reach_the_default_branch_is_told_to_be_deepened(clone, checkout):
+    _, run = checkout
+    run("checkout", "--quiet", "-b", "side", "HEAD^")
+    run("commit", "--quiet", "--allow-empty", "--message=aside")
+    run("checkout", "--quiet", "trunk")
+    folder = clone("--depth=1", "--branch=side", "--no-single-branch")
+    with pytest.raises(RevisionError, match="type: git fetch --unshallow"):
+        git.base_of(folder)

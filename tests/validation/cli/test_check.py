@@ -110,6 +110,35 @@ def test_a_red_run_is_not_asked_for_a_score(tiny, check):
     assert result.stdout == "mutation testing skipped: the suite has failures\n"
 
 
+def test_claims_are_counted_against_a_revision_with_the_same_folders(tiny, check):
+    evidence = tiny.root / "reports/out/evidence.json"
+    evidence.parent.mkdir(parents=True)
+    evidence.touch()
+    _, calls, _ = check("--against=main", "--golden=golden", "--specs=specs")
+    assert len(calls) == 1  # nothing left evidence here
+    assert not evidence.exists()
+
+
+@pytest.mark.slow
+def test_a_claim_that_was_deleted_since_the_revision_ends_with_one(tiny):
+    def git(*words):
+        who = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *who, *words], cwd=tiny.root, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-qm", "Acme X1")
+    lines = tiny.read("golden/x1.yaml").splitlines(keepends=True)
+    tiny.write("golden/x1.yaml", "".join(lines[:4]))  # one claim of eight is left, and passes
+    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert result.stdout.splitlines()[-1].startswith("failed: 8 claims in revision HEAD (")
+    document = json.loads(tiny.read("reports/out/evidence.json"))
+    assert document["counts"]["fail"] == 0
+    assert document["claim_changes"]["counts"]["removed"] == 7
+    assert document["claim_changes"]["unstated"] >= 7
+
+
 def test_it_asks_pytest_for_the_golden_claims_alone(tiny, check):
     status, (call,), _ = check()
     assert status == 0

@@ -168,3 +168,45 @@ def test_check_against_a_revision_that_does_not_exist_is_red_and_says_so(acme):
     assert result.returncode == 2
     assert "'nowhere' is not a revision, a folder of specs or a ledger" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+# ---- claims
+
+
+@pytest.mark.slow
+def test_claims_are_compared_after_the_predictions_and_decide_the_status(acme):
+    evidence = acme.write("evidence.json", "{}")
+    assert run("HEAD", "--claims").endswith("8 now: nothing was lost without a reason\n")
+    acme.edit("golden/x1.yaml", "  - {count: core, expect: 4}\n", "")
+    text = run("HEAD", "--claims", f"--evidence={evidence}", status=1)
+    assert text.startswith("nothing moved")
+    assert "write in golden/x1.yaml: removed: {count-core: REASON}" in text
+    found = json.loads(evidence.read_text(encoding="utf-8"))
+    assert list(found) == ["delta", "claim_changes"]
+    assert found["claim_changes"]["schema"] == "rooflint-claims/1"
+    assert run("HEAD").startswith("nothing moved")  # status 0: nobody asked for claims
+    acme.edit("golden/x1.yaml", "claims:\n", "removed: {count-core: misprinted}\nclaims:\n")
+    assert "stated: misprinted" in run("HEAD", "--claims")
+
+
+def test_golden_folders_without_claims_are_refused(acme):
+    with pytest.raises(RooflintError, match=r"^--golden needs --claims"):
+        run("HEAD", "--golden=golden")
+
+
+def test_claims_of_two_revisions_are_refused(acme):
+    with pytest.raises(RooflintError, match="between a revision and the working tree"):
+        run("HEAD^", "HEAD", "--claims")
+
+
+def test_a_revision_that_a_shallow_clone_lacks_is_one_sentence_with_the_command(acme, tmp_path_factory, monkeypatch):
+    clone = tmp_path_factory.mktemp("clone") / "shallow"
+    git(acme.root, "clone", "-q", "--depth=1", f"file://{acme.root}", str(clone))
+    git(clone, "checkout", "-q", "--detach")
+    monkeypatch.chdir(clone)
+    head = git(clone, "rev-parse", "HEAD")
+    with pytest.raises(RooflintError) as refused:
+        run("HEAD^", "--claims")
+    assert str(refused.value).endswith(f"type: git fetch --depth=2 origin {head}")
+    git(clone, "fetch", "-q", "--depth=2", "origin", head)
+    assert "45 of" in run("HEAD^") or "moved between revision HEAD^" in run("HEAD^")

@@ -368,3 +368,12 @@ def test_a_workload_that_no_network_can_be_called_is_refused_also_where_no_claim
         f"golden/x1.yaml:{line}  workload: want the id of a network such as torchvision/resnet18, "
         "found '../../../etc/passwd'"
     ) in result.stdout.str()
+
+
+def test_a_reason_for_a_removed_claim_is_read_and_refused_where_the_claim_still_stands(load, refused):
+    head = HEAD.replace("claims:", "removed: {count-core: misprinted, old.yaml: withdrawn}\nclaims:")
+    assert load("  - {tdp: rated, expect: 15.0 W}\n", head).spec.removed["old.yaml"] == "withdrawn"
+    assert refused("  - {count: core, expect: 4}\n", head) == [
+        (5, "'count-core' is claimed in this file; remove it from 'removed', or the claim")
+    ]
+    assert refused("  - {tdp: rated, expect: 15.0 W}\n", head.replace("misprinted", "''"))[0][0] == 5

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rooflint.history.changes import changes
+from pytest_rooflint.history.claim_changes import claim_changes
+from pytest_rooflint.history.claim_sides import sides
 from pytest_rooflint.history.comparison import compare
 from pytest_rooflint.history.side import opened
 from pytest_rooflint.history.summary import summary
@@ -116,3 +119,37 @@ def keep(acme, git, diffed):
         return f"specs/{name}"
 
     return copied
+
+
+MORE = """\
+hardware: acme/x1
+source: {document: "Acme X1 review, 2025", where: p. 3, grade: read}
+claims:
+  - {bandwidth: lpddr5, expect: 102 GB/s ± 3 %, why: measured}
+  - {capacity: lpddr5, expect: 8.0 GB}
+"""
+RECORDING = "golden/measured/acme/x1/2026-01-01T0000-0.json"
+
+
+@pytest.fixture
+def guarded(small, git):
+    """The tiny repository at its first commit, with a second golden file and a file that stands for a recording."""
+    small.write("golden/more.yaml", MORE)
+    small.write(RECORDING, "{}\n")
+    git(small.root, "init", "-q", "-b", "main")
+    git(small.root, "add", "-A")
+    git(small.root, "commit", "-q", "-m", "Acme X1")
+    return small
+
+
+@pytest.fixture
+def against():
+    """`against(repository, "HEAD")`: what became of the claims since then."""
+
+    def counted(repository, old: str = "HEAD", golden=()):
+        roots = [(repository.root / "specs").resolve()]
+        with opened(old, roots, repository.root) as before, opened(None, roots, repository.root) as after:
+            both = sides(before, after, golden, repository.root)
+            return claim_changes(*both, changes(before, after))
+
+    return counted

@@ -33,7 +33,11 @@ def check(
         bool, typer.Option("--propose", help="Write repairs of the failures to proposal.patch beside the evidence.")
     ] = False,
     against: Annotated[
-        str, typer.Option(metavar="REVISION", help="List what changed since a revision, and which facts caused it.")
+        str,
+        typer.Option(
+            metavar="REVISION",
+            help="List what changed since a revision and why; fail if claims were lost without a reason.",
+        ),
     ] = "",
     evidence: Annotated[Path, typer.Option(help="File for the evidence.")] = EVIDENCE,
     watch: Annotated[
@@ -76,8 +80,8 @@ def check(
         options += [f"{name}={value}" for name, value in shards.items() if value]
         status = _run("rooflint", "mutate", *options)
     if against and evidence.is_file():
-        options = [f"--evidence={evidence}", *(f"--specs={folder}" for folder in specs or ())]
-        status = _run("rooflint", "diff", against, *options) or status  # it fails only if they cannot be compared
+        options = ["--claims", f"--evidence={evidence}", *(f"--{folder}" for folder in folders)]
+        status = _run("rooflint", "diff", against, *options) or status
     if report and evidence.is_file():
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered

@@ -8,16 +8,21 @@ from typing import Annotated
 import typer
 
 from pytest_rooflint.cli import progress
+from pytest_rooflint.history import claim_text
 from pytest_rooflint.history import summary as moved
+from pytest_rooflint.history.changes import Change
+from pytest_rooflint.history.claim_changes import claim_changes
+from pytest_rooflint.history.claim_sides import sides
 from pytest_rooflint.history.comparison import compare
 from pytest_rooflint.history.side import opened, repository
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import configured, write_atomically
 from rooflint.base.git import base_of
 from rooflint.base.shards import Workers
-from rooflint.cli.options import Dask, Jobs, Ray, Specs
+from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
+from rooflint_report.claim_changes import ClaimChanges
 from rooflint_report.differences import Delta
 from rooflint_report.evidence import add, as_json
 
@@ -58,12 +63,21 @@ def diff(
         typer.Option("--fail-over", help="Exit with status 1 if a prediction changed by more than this factor.", min=1),
     ] = None,
     evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the difference to.")] = None,
+    claims: Annotated[
+        bool,
+        typer.Option("--claims", help="Also compare the claims; status 1 if one was lost without a stated reason."),
+    ] = False,
+    golden: Golden = None,
     specs: Specs = None,
 ) -> None:
     """Compare the predictions of two states of the specs: which changed, by what factor, because of which fact."""
-    found = _found(old, new, _roots(specs))
+    if golden and not claims:
+        raise RooflintError("--golden needs --claims: predictions rest on no golden file")
+    found, counted = _found(old, new, _roots(specs), golden, claims=claims)
     if evidence:
         add(evidence, "delta", found)
+    if evidence and counted:
+        add(evidence, "claim_changes", counted)
     form, most = form or _form(output), None if everything else moved.MOST
     text = as_json(found) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
     if output:
@@ -73,8 +87,12 @@ def diff(
             raise RooflintError(f"{output}: cannot be written: {error.strerror}") from error
     else:
         typer.echo(text, nl=False)
-    if fail_over is not None and _moved_over(found, fail_over):
+    far = fail_over is not None and _moved_over(found, fail_over)
+    if far:
         typer.echo(f"failed: a prediction changed by more than ×{fail_over:g}", err=True)
+    if counted:
+        typer.echo(f"\n{claim_text.as_text(counted)}", nl=False, err=form != Form.TEXT)
+    if far or (counted and counted.unstated):
         raise typer.Exit(1)
 
 
@@ -84,12 +102,17 @@ def _roots(specs: list[Path] | None) -> tuple[Path, ...]:
     return tuple(folder.resolve() for folder in given) or (PACKAGED.resolve(),)
 
 
-def _found(old: str | None, new: str | None, roots: tuple[Path, ...]) -> Delta:
+def _found(
+    old: str | None, new: str | None, roots: tuple[Path, ...], golden: list[Path] | None, *, claims: bool
+) -> tuple[Delta, ClaimChanges | None]:
     here = Path.cwd()
     with ExitStack() as stack:
         before = stack.enter_context(opened(old or base_of(repository(here)), roots, here))
         after = stack.enter_context(opened(new, roots, here))
-        return moved.summary(compare(before, after))
+        both = sides(before, after, golden or (), here) if claims else None
+        found = compare(before, after)
+        facts = (one.change for one in found.effects if isinstance(one.change, Change))
+        return moved.summary(found), claim_changes(*both, facts) if both else None
 
 
 def _form(output: Path | None) -> Form:

@@ -36,7 +36,7 @@ def load(file: Path, text: str | None = None) -> Golden:
     refuse_empty(document)
     reader = _Reader(spec, document)
     claims = tuple(reader.claims())
-    reader.problems += _twice(claims)
+    reader.problems += [*_twice(claims), *_still_claimed(claims, document)]
     if reader.problems:
         raise InputError(reader.problems)
     return Golden(file, spec.title, spec, document, claims)
@@ -67,6 +67,14 @@ def _twice(claims: tuple[Claim, ...]) -> Iterator[Problem]:
             )
         first.setdefault(claim.id, claim)
         first.setdefault(same, claim)
+
+
+def _still_claimed(claims: tuple[Claim, ...], document: Document) -> Iterator[Problem]:
+    ids = {claim.id for claim in claims}
+    for key in document.data.get("removed", {}):
+        if key in ids:
+            message = f"'{key}' is claimed in this file; remove it from 'removed', or the claim"
+            yield document.problem(("removed", key), message)
 
 
 class _Reader:

@@ -136,4 +136,8 @@ class GoldenSpec(Strict):
     sources: dict[Word, SourceSpec] = Field(default_factory=dict)
     why: Text | None = None
     given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
+    removed: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Why a claim, a file or a recording is gone: its id, or its path from this folder, and the reason",
+    )
     claims: Annotated[list[dict[str, Any]], Field(min_length=1)]

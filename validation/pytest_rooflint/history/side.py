@@ -270,7 +270,9 @@ def _revision(here: Path, name: str) -> tuple[Path, str]:
     try:
         return top, git.commit_of(top, name)
     except git.RevisionError:
-        raise git.RevisionError(f"'{name}' is not a revision, a folder of specs or a ledger") from None
+        fetch = git.to_fetch(top, name)
+        more = f"; if it is a revision that is not in this clone, type: {fetch}" if fetch else ""
+        raise git.RevisionError(f"'{name}' is not a revision, a folder of specs or a ledger{more}") from None
 
 
 def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -> Specs:

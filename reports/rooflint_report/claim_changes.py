@@ -1,0 +1,102 @@
+"""What became of claims, recordings and guarded facts between a base and the present state, as typed records."""
+
+from typing import Literal
+
+from rooflint_report.differences import Compared
+from rooflint_report.verdicts import Outcome, Record
+
+ClaimChangeName = Literal["new", "removed", "loosened", "newly excused", "newly failing", "fixed", "still failing"]
+
+
+class ChangedFact(Record):
+    """A changed fact that the verdict on a claim depends on; its place is that of the new value, or of the old."""
+
+    file: str | None
+    line: int | None
+    path: str
+    at: str | None
+    """The operating point; null for the device's own."""
+    base: str | None
+    """Its value in the base; null where the base does not state it."""
+    head: str | None
+
+
+class Loss(Record):
+    """Something that no longer guards the specs, and what is said about it."""
+
+    file: str
+    line: int | None
+    text: str
+    """What was lost, in a phrase."""
+    reason: str | None
+    """The reason that is stated for it since the base."""
+    write: str | None
+    """What to write to state one; null where none is wanted."""
+
+
+class ClaimChange(Loss):
+    """A claim that changed: what it states, or its verdict."""
+
+    id: str
+    headline: str
+    device: str | None
+    change: ClaimChangeName
+    base: Outcome | None
+    """Verdict in the base; null for a new claim."""
+    head: Outcome | None
+    """Verdict now; null for a removed claim."""
+    independent: bool
+    """Whether a second source backs it, now or in the base."""
+    moved_from: str | None
+    """Its file in the base, if that had another name."""
+    facts: list[ChangedFact]
+
+
+class RecordingChange(Loss):
+    """A recording of the base that has another content now, or is gone."""
+
+    change: Literal["changed", "removed"]
+
+
+class UnguardedFact(Loss):
+    """A fact that an independent claim confirmed in the base, and none does now."""
+
+    path: str
+    at: str | None
+    claims: list[str]
+    """Ids of the claims that did, with their files in the base."""
+
+
+class ClaimCounts(Record):
+    """Claims on both sides, and what became of them."""
+
+    base: int
+    head: int
+    unchanged: int
+    """Passing or excused on both sides, and at least as strict as before."""
+    new: int
+    removed: int
+    loosened: int
+    newly_excused: int
+    newly_failing: int
+    fixed: int
+    still_failing: int
+
+
+class ClaimChanges(Record):
+    """Claims of the present state counted against those of a base; both judged by the installed model."""
+
+    schema_: Literal["rooflint-claims/1"] = "rooflint-claims/1"
+    base: Compared
+    head: Compared
+    counts: ClaimCounts
+    changes: list[ClaimChange]
+    """In the order of the golden files; losses without a reason first."""
+    recordings: list[RecordingChange]
+    facts: list[UnguardedFact]
+    unreadable: list[str]
+    """Problems of golden files that cannot be read now; their claims are not compared."""
+    unstated: int
+    """Losses without a stated reason, newly failing claims and unreadable files: more than 0 fails a check."""
+    text: str
+    """The whole in a sentence."""

@@ -1,0 +1,49 @@
+"""Changes of claims in text: what was lost, where, what to write; the decisive line last."""
+
+from pytest_rooflint.history.claim_text import MOST, as_text
+
+GOLDEN = "golden/x1.yaml"
+X1 = "specs/hardware/acme/x1.yaml"
+
+
+def test_nothing_lost_is_one_line(guarded, against):
+    (line,) = as_text(against(guarded)).splitlines()
+    assert line.startswith("10 claims in revision HEAD (")
+    assert line.endswith("), 10 now: nothing was lost without a reason")
+
+
+def test_a_removed_claim_says_what_where_and_what_to_write(guarded, against):
+    line = guarded.edit(GOLDEN, "  - {count: core, expect: 4}\n", "")
+    first, write, counts, last = as_text(against(guarded)).splitlines()
+    assert first == f"{GOLDEN}:{line}  count core of acme/x1 is removed"
+    assert write == "  write in golden/x1.yaml: removed: {count-core: REASON}"
+    assert counts == "claims: 1 removed, 9 unchanged"
+    assert last.startswith("failed: ") and last.endswith("9 now: 1 loss without a stated reason")
+
+
+def test_claims_of_a_file_share_a_block(guarded, against):
+    lines = guarded.read(GOLDEN).splitlines(keepends=True)
+    guarded.write(GOLDEN, "".join(lines[:4]))
+    text = as_text(against(guarded))
+    assert "7 claims are removed\n" in text
+    assert "and 4 more\n" in text
+    assert "removed: {peak-mac_array-int8-at-low: REASON, peak-mac_array-fp16: REASON, " in text
+    assert ", …}" in text
+
+
+def test_a_failing_claim_names_the_changed_fact_that_it_depends_on(guarded, against):
+    line = guarded.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    text = as_text(against(guarded))
+    assert f"  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s ({X1}:{line})\n" in text
+    assert "newly failing: bandwidth lpddr5 of acme/x1 pass, now fail\n" in text
+
+
+def test_a_stated_reason_is_shown_and_many_losses_are_cut(guarded, against):
+    guarded.edit(GOLDEN, "  - {count: core, expect: 4}\n", "")
+    guarded.edit(GOLDEN, "claims:\n", "removed: {count-core: the page counts another die}\nclaims:\n")
+    text = as_text(against(guarded))
+    assert "  stated: the page counts another die\n" in text
+    assert not text.splitlines()[-1].startswith("failed")
+    for number in range(MOST + 2):
+        guarded.write(f"golden/bad{number}.yaml", "claims: nothing\n")
+    assert len(as_text(against(guarded)).splitlines()) < 15

@@ -1,0 +1,371 @@
+"""What became of the claims, recordings and guarded facts of a base, and the reason that is stated for each loss.
+
+A reason counts where it stands in a golden file now and did not stand there in the base: `removed:` for what is gone,
+`why:` for a claim that is looser or not validated any more, `xfail: {reason: …}` for one that is expected to fail.
+"""
+
+import posixpath
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from pytest_rooflint.history.changes import Change
+from pytest_rooflint.history.claim_matches import Pair, looser, pairs, renames
+from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
+from pytest_rooflint.suite.store import digest
+from rooflint.base.errors import RooflintError, shown
+from rooflint.base.facts import Fact
+from rooflint.base.text import counted
+from rooflint_report import claim_changes as records
+from rooflint_report.claim_changes import ClaimChangeName
+from rooflint_report.differences import Compared
+
+EXCUSED = ("xfail", "not validated here", "undecided")
+LOST: tuple[ClaimChangeName, ...] = ("removed", "loosened", "newly excused")
+"""Changes that want a reason."""
+_FILES = (".yaml", ".yml", ".json")
+
+FactKey = tuple[str, str, str]
+"""File below its root, path and operating point of a fact: what both sides call it."""
+
+
+def claim_changes(before: ClaimSide, after: ClaimSide, changes: Iterable[Change]) -> records.ClaimChanges:
+    """The claims of two sides compared; `changes` are the facts that differ between their specs."""
+    old, new = judged(before, after)
+    found = _Found(before, after, old, new, _Reasons(before, after, old, new), tuple(changes))
+    return found.record()
+
+
+# ---- reasons
+
+
+@dataclass(frozen=True, eq=False)
+class _Reasons:
+    """Reasons of removals that golden files state now and did not state in the base."""
+
+    before: ClaimSide
+    after: ClaimSide
+    old: Sequence[Judged]
+    new: Sequence[Judged]
+
+    @cached_property
+    def stated(self) -> Mapping[str, str]:
+        """Reasons by what they are about: `golden/x1.yaml::count-core`, `golden/x1.yaml`, `golden/measured/`."""
+        then = _stated(self.before)
+        return {key: reason for key, reason in _stated(self.after).items() if then.get(key) != reason}
+
+    @cached_property
+    def renamed(self) -> Mapping[str, str]:
+        """Golden files with another name now."""
+        here, there = {one.id for one in self.new}, {one.id for one in self.old}
+        gone = (one for one in self.old if one.id not in here)
+        fresh = (one for one in self.new if one.id not in there)
+        return renames(gone, fresh, set(self.before.files), set(self.after.files))
+
+    def of_claim(self, one: Judged) -> str | None:
+        """Why a claim is gone."""
+        file = self.home(one.file)
+        return self.stated.get(f"{file}::{one.claim.id}") if file else self.of_file(one.file)
+
+    def home(self, file: str) -> str | None:
+        """The golden file of the base as it is called now; None where it is gone."""
+        found = self.renamed.get(file, file)
+        return found if found in self.after.files else None
+
+    def of_file(self, name: str) -> str | None:
+        """Why a file is gone or another one: stated for itself, or for a folder that is gone."""
+        if name in self.stated:
+            return self.stated[name]
+        folder = posixpath.dirname(name)
+        while folder and not (self.after.top / folder).exists():
+            if found := self.stated.get(f"{folder}/"):
+                return found
+            folder = posixpath.dirname(folder)
+        return None
+
+    def write_file(self, name: str) -> str:
+        """What to write where a file is gone: in the nearest golden file that is left."""
+        files = sorted(self.after.files, key=lambda file: (-len(posixpath.commonpath([file, name])), file))
+        if not files:
+            return "keep a golden file, and state a reason there"
+        key = posixpath.relpath(name, posixpath.dirname(files[0]) or ".")
+        return f"{self.place(files[0])}: removed: {{{key}: REASON}}"
+
+    def place(self, name: str) -> str:
+        """A file of now as a reader in the working directory calls it."""
+        return shown(self.after.top / name)
+
+
+def _stated(side: ClaimSide) -> dict[str, str]:
+    return {
+        _about(side.name(golden.file), key): reason
+        for golden in side.suite.goldens()
+        for key, reason in golden.spec.removed.items()
+    }
+
+
+def _about(file: str, key: str) -> str:
+    """What a key of `removed` names: a file or a folder from the folder of the golden file, or one of its claims."""
+    if not key.endswith((*_FILES, "/")):
+        return f"{file}::{key}"
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), key))
+    return f"{path}/" if key.endswith("/") else path
+
+
+# ---- losses
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    before: ClaimSide
+    after: ClaimSide
+    old: Sequence[Judged]
+    new: Sequence[Judged]
+    reasons: _Reasons
+    facts: tuple[Change, ...]
+
+    def record(self) -> records.ClaimChanges:
+        """All that changed, losses without a reason first."""
+        changes = sorted(self.changes, key=lambda one: (not _is_red(one), one.file, one.line or 0))
+        recordings, facts = list(self.recordings()), list(self.unguarded())
+        unreadable = [str(problem) for problems in self.after.unreadable.values() for problem in problems]
+        unstated = sum(map(_is_red, changes)) + sum(one.write is not None for one in (*recordings, *facts))
+        numbers = Counter(one.change.replace(" ", "_") for one in changes)
+        names = [name for name in records.ClaimCounts.model_fields if name not in ("base", "head", "unchanged")]
+        counts = {name: numbers[name] for name in names}
+        same = len(self.pairs) - len(changes) - self._hidden
+        unstated += len(self.after.unreadable)
+        return records.ClaimChanges(
+            base=Compared(label=self.before.specs.label, commit=self.before.specs.commit),
+            head=Compared(label=self.after.specs.label, commit=self.after.specs.commit),
+            counts=records.ClaimCounts(base=len(self.old), head=len(self.new), unchanged=same, **counts),
+            changes=changes,
+            recordings=recordings,
+            facts=facts,
+            unreadable=unreadable,
+            unstated=unstated,
+            text=_sentence(len(self.old), len(self.new), self.before.specs.label, unstated),
+        )
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        return pairs(self.old, self.new, self.before.files, self.after.files)
+
+    @cached_property
+    def changes(self) -> list[records.ClaimChange]:
+        return [change for old, new in self.pairs if (change := self._change(old, new))]
+
+    @cached_property
+    def _losses(self) -> Mapping[str, records.ClaimChange]:
+        """Losses by the id of the claim in the base."""
+        found = ((old, self._change(old, new)) for old, new in self.pairs if old)
+        return {old.id: change for old, change in found if change and change.change in LOST}
+
+    @property
+    def _hidden(self) -> int:
+        """Claims of the base in files that cannot be read now."""
+        return sum(new is None and self._is_hidden(old) for old, new in self.pairs if old)
+
+    def _is_hidden(self, old: Judged) -> bool:
+        return old.file in self.after.unreadable
+
+    def _change(self, old: Judged | None, new: Judged | None) -> records.ClaimChange | None:
+        if old is not None and new is not None:
+            return self._changed(old, new)
+        if new is not None:
+            return self._record("new", None, new, "", None, None)
+        if old is None or self._is_hidden(old):
+            return None
+        reason, file = self.reasons.of_claim(old), self.reasons.home(old.file)
+        where = f"{self.reasons.place(file)}: removed: {{{old.claim.id}: REASON}}" if file else None
+        write = None if reason else where or self.reasons.write_file(old.file)
+        text = "is removed" if file else f"is removed with {old.file}"
+        return self._record("removed", old, None, text, reason, write)
+
+    def _changed(self, old: Judged, new: Judged) -> records.ClaimChange | None:
+        was, now = old.outcome, new.outcome
+        why = new.claim.why if new.claim.why != old.claim.why else None
+        again = " (another than before)" if new.claim.why else ""
+        write = f"{shown(new.claim.file)}:{new.claim.line}: why: REASON{again}"
+        if now in EXCUSED and was not in EXCUSED:
+            xfail, then = new.claim.xfail, old.claim.xfail
+            if now == "xfail" and xfail:
+                why = xfail.reason if then is None or then.reason != xfail.reason else None
+                write = f"{shown(new.claim.file)}:{new.claim.line}: another reason under xfail"
+            return self._record("newly excused", old, new, f"{was}, now {now}", why, None if why else write)
+        if text := looser(old, new):
+            return self._record("loosened", old, new, text, why, None if why else write)
+        if now == "fail":
+            name: ClaimChangeName = "still failing" if was == "fail" else "newly failing"
+            return self._record(name, old, new, "" if was == now else f"{was}, now fail", None, None)
+        if was != "pass" and now == "pass":
+            return self._record("fixed", old, new, f"{was}, now pass", None, None)
+        return None
+
+    def _record(
+        self,
+        change: ClaimChangeName,
+        old: Judged | None,
+        new: Judged | None,
+        text: str,
+        reason: str | None,
+        write: str | None,
+    ) -> records.ClaimChange:
+        one = new or old
+        assert one is not None  # a pair has a side
+        moved = old.file if old and new and old.file != new.file else None
+        return records.ClaimChange(
+            id=one.claim.id,
+            file=shown(new.claim.file) if new else self.reasons.place(one.file),
+            line=one.claim.line,
+            headline=one.headline,
+            device=one.claim.hardware or one.claim.architecture,
+            change=change,
+            base=old.outcome if old else None,
+            head=new.outcome if new else None,
+            independent=any(side.independent for side in (old, new) if side),
+            moved_from=moved,
+            text=text,
+            reason=reason,
+            write=write,
+            facts=self._facts(old, new),
+        )
+
+    # ---- facts that a claim depends on
+
+    @cached_property
+    def _changed_facts(self) -> Mapping[tuple[str | None, int | None, str, str], list[Change]]:
+        """Changed facts by where either side states them."""
+        found = defaultdict(list)
+        for change in self.facts:
+            for stated in filter(None, (change.old, change.new)):
+                found[stated.file, stated.line, change.path, change.at or ""].append(change)
+        return found
+
+    def _facts(self, old: Judged | None, new: Judged | None) -> list[records.ChangedFact]:
+        found = dict[Change, None]()
+        for one, side in ((old, self.before), (new, self.after)):
+            for file, line, path, at in sorted(one.places) if one and self.facts else ():
+                name = side.name(file) if side is self.before else shown(file)
+                found |= dict.fromkeys(self._changed_facts.get((name, line, path, at), ()))
+        return [_fact(change) for change in found]
+
+    # ---- recordings
+
+    def recordings(self) -> Iterator[records.RecordingChange]:
+        """Recordings that are gone or say something else; one that only moved is neither."""
+        kept = {digest(file) for file in self.after.recordings.values()}
+        for name, file in self.before.recordings.items():
+            if name not in self.after.recordings and digest(file) in kept:
+                continue
+            if name in self.after.recordings and digest(file) == digest(self.after.recordings[name]):
+                continue
+            change: Literal["changed", "removed"] = "changed" if name in self.after.recordings else "removed"
+            reason = self.reasons.of_file(name)
+            text = "has another content than in the base" if change == "changed" else "is removed"
+            write = None if reason else self.reasons.write_file(name)
+            yield records.RecordingChange(
+                file=self.reasons.place(name), line=None, text=text, reason=reason, write=write, change=change
+            )
+
+    # ---- facts without an independent claim
+
+    def unguarded(self) -> Iterator[records.UnguardedFact]:
+        """Facts of now that an independent claim confirmed in the base, and none does any more.
+
+        Where such a claim fails now, the suite is red and the fact is still guarded.
+        """
+        then, now = self._backed(self.old), self._backed(self.new)
+        after = {old.id: new for old, new in self.pairs if old}
+        states = _Stated(self.after)
+        for key, (_, claims) in then.items():
+            fails = any((new := after[one.id]) and new.outcome == "fail" for one in claims)
+            fact = None if key in now or fails else states.find(key)
+            if fact and not any(self._is_hidden(one) for one in claims):
+                yield self._unguarded(fact, claims)
+
+    def _backed(self, found: Iterable[Judged]) -> dict[FactKey, tuple[Fact, list[Judged]]]:
+        """Facts that independent claims follow from, with the claims."""
+        backed: dict[FactKey, tuple[Fact, list[Judged]]] = {}
+        for one in found:
+            for fact in dict.fromkeys(one.facts) if one.independent and not one.claim.is_replay else ():
+                backed.setdefault(self._key(fact), (fact, []))[1].append(one)
+        return backed
+
+    def _key(self, fact: Fact) -> FactKey:
+        before, after = self.before.specs, self.after.specs  # equal devices of the base are those of now
+        roots = (*before.registry.roots, *after.registry.roots)
+        inside = next((fact.file.relative_to(root) for root in roots if fact.file.is_relative_to(root)), fact.file)
+        return inside.as_posix(), fact.path, fact.at
+
+    def _unguarded(self, fact: Fact, claims: Sequence[Judged]) -> records.UnguardedFact:
+        homes = [self.reasons.home(one.file) for one in claims]
+        stated = [self.reasons.stated.get(f"{home}::{fact.path}") for home in homes if home]
+        reason = next(filter(None, stated), None)
+        if reason is None:
+            lost = [self._losses.get(one.id) for one in claims]
+            reasons = [one.reason if one else None for one in lost]
+            reason = "; ".join(dict.fromkeys(filter(None, reasons))) if all(reasons) else None
+        file = next(filter(None, homes), None)
+        place = f"{self.reasons.place(file)}: " if file else "a golden file of the device: "
+        return records.UnguardedFact(
+            file=shown(fact.file),
+            line=fact.line,
+            text=f"{fact.path} {fact.display} has lost its last independent claim",
+            reason=reason,
+            write=None if reason else f"{place}removed: {{{fact.path}: REASON}}, or a reason for each of its claims",
+            path=fact.path,
+            at=fact.at or None,
+            claims=[one.id for one in claims],
+        )
+
+
+def _is_red(one: records.ClaimChange) -> bool:
+    """Whether a change of a claim fails a check: a loss without a reason, or a claim that fails now."""
+    return one.write is not None or (one.head == "fail" and one.base != "fail")
+
+
+def _fact(change: Change) -> records.ChangedFact:
+    stated = change.new or change.old
+    return records.ChangedFact(
+        file=stated.file if stated else None,
+        line=stated.line if stated else None,
+        path=change.path,
+        at=change.at,
+        base=change.old.text if change.old else None,
+        head=change.new.text if change.new else None,
+    )
+
+
+def _sentence(old: int, new: int, label: str, unstated: int) -> str:
+    """The outcome in one line."""
+    counts = f"{counted(old, 'claim')} in {label}, {new} now"
+    if not unstated:
+        return f"{counts}: nothing was lost without a reason"
+    return f"{counts}: {unstated} {'loss' if unstated == 1 else 'losses'} without a stated reason"
+
+
+@dataclass(frozen=True, eq=False)
+class _Stated:
+    """Looks facts up in the specs of now by what both sides call them."""
+
+    side: ClaimSide
+
+    def find(self, key: FactKey) -> Fact | None:
+        """The fact of now; None where it is gone."""
+        name, path, at = key
+        section, _, rest = name.partition("/")
+        subject = rest.rpartition(".")[0]
+        try:
+            if section == "hardware":
+                device = self.side.specs.registry.get(subject)
+                return (device.operating_points.get(at, {}) if at else device.facts).get(path)
+            if section == "architectures":
+                return self.side.specs.registry.architecture(subject).facts.get(path)
+            roots = (root / name for root in self.side.specs.registry.roots)
+            file = next((file for file in roots if file.is_file()), None)
+            return self.side.specs.energies.coefficients.facts(file).get(path) if file else None
+        except RooflintError:
+            return None
