@@ -73,7 +73,7 @@ def _group(group: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     try:
         constants = unseen(registry, group["family"])
         device = registry.get(group["device"])
-        chip = chip_of(device, group["precision"], Coefficients(registry).launches())
+        chip = chip_of(device, group["precision"], Coefficients.of(registry).launches())
         sizes = np.asarray(group["sizes"], float)
         topic = TOPICS[group["topic"]]
         found = {"seconds": topic.predict(sizes, chip, constants).tolist()}

@@ -209,7 +209,7 @@ def uncalibrated_ops() -> Mapping[str, str]:
 
 def uncalibrated_gpus(devices: Iterable[Hardware], registry: Registry) -> Mapping[str, list[str]]:
     """GPUs without calibrated times by reason, usually a missing fact."""
-    coefficients = Coefficients(registry)
+    coefficients = Coefficients.of(registry)
     found = defaultdict(list)
     for device in devices:
         if device.traits.has_kernel_models and (why := _missing(device, coefficients)):

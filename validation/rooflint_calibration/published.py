@@ -204,7 +204,7 @@ def given_of(table: Published, registry: Registry) -> Given:
     spec = table.spec
     try:
         device = registry.get(spec.device)
-        chip = chip_of(device, spec.precision, Coefficients(registry).launches())
+        chip = chip_of(device, spec.precision, Coefficients.of(registry).launches())
     except (UnknownDeviceError, UnsupportedError, UndisclosedError) as error:
         raise refuse(table.file, table.device_line, f"device: {error}") from None
     return Given(chip, constants_file(registry).without(family_of(device), ["cores"]))

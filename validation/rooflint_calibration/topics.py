@@ -89,7 +89,7 @@ class Topic:
 
     def chip(self, registry: Registry, device: str) -> Chip:
         """A device in the precision of the topic. Raises RooflintError."""
-        return chip_of(registry.get(device), self.precision, Coefficients(registry).launches())
+        return chip_of(registry.get(device), self.precision, Coefficients.of(registry).launches())
 
 
 ALL = 10**9

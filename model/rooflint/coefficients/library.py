@@ -19,12 +19,14 @@ from typing import TypeVar, get_args
 
 from rooflint.base.errors import InputError, shown
 from rooflint.base.memo import known, memoised
+from rooflint.base.strict_yaml import Document
 from rooflint.coefficients import schema
 from rooflint.coefficients.checks import problems, size_of
 from rooflint.coefficients.ranges import Coefficient, Range, Reading, UnknownCoefficientError, of_range, reading_of
 from rooflint.hardware.device import Facts, Hardware
+from rooflint.hardware.lookups import Note, TrackedFacts
 from rooflint.hardware.registry import Registry
-from rooflint.hardware.spec_files import flatten, read_spec
+from rooflint.hardware.spec_files import flatten, read_spec, read_without
 
 E = TypeVar("E", bound=schema.EnergySpec)
 N = TypeVar("N", bound=str)
@@ -232,6 +234,14 @@ class Coefficients:
 
     registry: Registry
 
+    @classmethod
+    def of(cls, registry: Registry) -> "Coefficients":
+        """Those of a registry, read once; a registry may hold others than its files say."""
+        if "coefficients" not in registry.others:
+            registry.others["coefficients"] = Coefficients(registry.source)
+        found: Coefficients = registry.others["coefficients"]
+        return found
+
     def ids(self, section: str) -> list[str]:
         """Names of all nodes (`process`), memories (`memory`) or kinds of processor (`events`).
 
@@ -241,7 +251,7 @@ class Coefficients:
 
     def check(self, file: Path) -> None:
         """Read a file of one of the sections, or a single one, for what is wrong with it. Raises InputError."""
-        self._read(file, _shape(file))
+        self._read(file, shape_of(file))
 
     def files(self, root: Path) -> list[Path]:
         """Files of one root. Raises InputError for a file whose name is not an id."""
@@ -252,13 +262,33 @@ class Coefficients:
 
     def facts(self, file: Path) -> Facts:
         """All facts of a file of one of the sections, or of a single one. Raises InputError."""
-        return self._read(file, _shape(file))[1]
+        return self._read(file, shape_of(file))[1]
 
     def with_facts(self, file: Path, facts: Facts) -> "Coefficients":
         """These coefficients with other facts at some paths of a file. Raises InputError."""
-        spec, own = self._read(file, _shape(file))
+        spec, own = self._read(file, shape_of(file))
+        return self._with(file, spec, {**own, **facts})
+
+    def without(self, file: Path, path: str) -> "Coefficients":
+        """These coefficients without a fact of a file, and without what held nothing else.
+
+        Raises InputError for a file that is refused without it.
+        """
+        document, _ = read_spec(file, shape_of(file), self.registry.texts.get(file))
+        spec = read_without(document, shape_of(file), path)
+        facts = flatten(spec, document)
+        self._refuse(spec, document, facts)
+        return self._with(file, spec, facts)
+
+    def refuses(self, file: Path, facts: Facts) -> bool:
+        """Whether a file is refused with other facts at some paths."""
+        document, spec = read_spec(file, shape_of(file), self.registry.texts.get(file))
+        return any(True for _ in problems(spec, document, {**self.facts(file), **facts}))
+
+    def _with(self, file: Path, spec: schema.EnergySpec, facts: Facts) -> "Coefficients":
         twin = Coefficients(self.registry)
-        known(twin, "_read").update(known(self, "_read") | {(file, _shape(file)): (spec, {**own, **facts})})
+        known(twin, "_read").update(known(self, "_read") | {(file, shape_of(file)): (spec, facts)})
+        known(twin, "_section").update(known(self, "_section"))
         return twin
 
     def process(self, node: str) -> Process:
@@ -339,12 +369,35 @@ class Coefficients:
     def _read(self, file: Path, model: type[E]) -> tuple[E, Facts]:
         document, spec = read_spec(file, model, self.registry.texts.get(file))
         facts = flatten(spec, document)
-        if found := list(problems(spec, document, facts)):
-            raise InputError(found)
+        self._refuse(spec, document, facts)
         return spec, facts
 
+    @staticmethod
+    def _refuse(spec: schema.EnergySpec, document: Document, facts: Facts) -> None:
+        if found := list(problems(spec, document, facts)):
+            raise InputError(found)
 
-def _shape(file: Path) -> type[schema.EnergySpec]:
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedCoefficients(Coefficients):
+    """The same coefficients with tracked facts."""
+
+    origin: Coefficients
+    note: Note
+    there: Note
+
+    @memoised
+    def _section(self, section: str) -> Mapping[str, Path]:
+        return self.origin._section(section)
+
+    @memoised
+    def _read(self, file: Path, model: type[E]) -> tuple[E, Facts]:
+        spec, facts = self.origin._read(file, model)
+        return spec, TrackedFacts(facts, self.note, self.there)
+
+
+def shape_of(file: Path) -> type[schema.EnergySpec]:
+    """The shape of a file of coefficients."""
     return SECTIONS.get(file.parent.name) or SINGLES[file.stem]
 
 

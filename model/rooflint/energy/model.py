@@ -39,9 +39,10 @@ class Energies:
 
     @classmethod
     def of(cls, registry: Registry) -> "Energies":
-        """Those of a registry, worked out once and kept by the registry that reads the files."""
-        source = registry.source
-        found: Energies = source.others.setdefault("energies", cls(Coefficients(source)))
+        """Those of a registry, worked out once and kept with its coefficients."""
+        if "energies" not in registry.others:
+            registry.others["energies"] = cls(Coefficients.of(registry))
+        found: Energies = registry.others["energies"]
         return found
 
     def node(self, hardware: Hardware) -> NodeEnergies:

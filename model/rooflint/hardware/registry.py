@@ -148,7 +148,7 @@ class Registry:
         """The same registry with another fact in one line of one file, or None; `holders` where they are known."""
         held = frozenset(self.holders(fact) if holders is None else holders)
         twin = _Planted(self.roots, origin=self, fact=fact, other=other, held=held)
-        twin.__dict__.update(files=self.files, architecture_files=self.architecture_files)
+        twin.__dict__.update(files=self.files, architecture_files=self.architecture_files, others=self.others)
         return twin
 
     def needs(self, fact: Fact, holders: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 Files are checked against these models when they are read; JSON Schemas for editors are exported from them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -319,39 +319,41 @@ class HardwareSpec(SharedSpec):
 READERS: dict[str, FactKind] = {}
 
 
-def _collect_readers(model: type[BaseModel], prefix: str = "") -> None:
+def readers(model: type[BaseModel]) -> dict[str, FactKind]:
+    """Dotted paths of the facts of a model, with `*` for a free word or a position, → their kinds."""
+    return dict(_collected(model, ""))
+
+
+def _collected(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FactKind]]:
     for name, info in model.model_fields.items():
-        path = f"{prefix}{name}"
-        _collect_annotation(info.annotation, list(info.metadata), path)
+        yield from _annotated(info.annotation, list(info.metadata), f"{prefix}{name}")
 
 
-def _collect_annotation(annotation: Any, metadata: list[Any], path: str) -> None:
-    for entry in metadata:
-        if isinstance(entry, FactKind):
-            READERS[path] = entry
+def _annotated(annotation: Any, metadata: list[Any], path: str) -> Iterator[tuple[str, FactKind]]:
+    yield from ((path, entry) for entry in metadata if isinstance(entry, FactKind))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        _collect_readers(annotation, f"{path}.")
+        yield from _collected(annotation, f"{path}.")
         return
     inner = getattr(annotation, "__metadata__", None)
     if inner is not None:
-        _collect_annotation(annotation.__origin__, list(inner), path)
+        yield from _annotated(annotation.__origin__, list(inner), path)
         return
     arguments: tuple[Any, ...] = getattr(annotation, "__args__", ())
-    if getattr(annotation, "__origin__", None) is dict:
-        _collect_annotation(arguments[1], [], f"{path}.*")
+    if getattr(annotation, "__origin__", None) in (dict, list):
+        yield from _annotated(arguments[-1], [], f"{path}.*")
         return
     for argument in arguments:
         if argument is not type(None):
-            _collect_annotation(argument, [], path)
+            yield from _annotated(argument, [], path)
 
 
-_collect_readers(HardwareSpec)
+READERS.update(readers(HardwareSpec))
 
 
-def kind_of(path: str) -> FactKind | None:
+def kind_of(path: str, among: Mapping[str, FactKind] = READERS) -> FactKind | None:
     """The kind of the fact at a dotted path; None if no fact can stand there."""
     words = path.split(".")
-    for pattern, kind in READERS.items():
+    for pattern, kind in among.items():
         parts = pattern.split(".")
         if len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True)):
             by_precision = len(words) == 4 and words[2] in ("clock_of", "macs_per_clock", "sparsity")

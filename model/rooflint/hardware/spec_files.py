@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -164,6 +164,41 @@ def _checked(file: Path, model: type[S], text: str) -> tuple[Document, S]:
         raise InputError(problems_of(error, document, model)) from error
     refuse_empty(document)
     return document, spec
+
+
+def read_without(document: Document, model: type[S], dotted: str) -> S:
+    """The spec of a file without a fact, and without what has no other fact. Raises InputError where it is refused."""
+    data = _as_written(document.data, document)
+    words = dotted.split(".")
+    for end in range(len(words), 0, -1):
+        *above, last = words[:end]
+        data = _pruned(data, above, last)
+        if _has_fact(_at(data, above)):
+            break
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise InputError(problems_of(error, document, model)) from error
+
+
+def _pruned(data: Any, above: Sequence[str], last: str) -> Any:
+    """A copy without the entry of that name below some others."""
+    if above:
+        return {**data, above[0]: _pruned(data[above[0]], above[1:], last)}
+    return {key: value for key, value in data.items() if key != last}
+
+
+def _at(data: Any, path: Sequence[str]) -> Any:
+    for word in path:
+        data = data[word]
+    return data
+
+
+def _has_fact(value: Any) -> bool:
+    """Whether a fact stands somewhere in an entry."""
+    if isinstance(value, dict):
+        return any(map(_has_fact, value.values()))
+    return isinstance(value, list) and len(value) == 3 and isinstance(value[1], str)
 
 
 def refuse_empty(document: Document) -> None:

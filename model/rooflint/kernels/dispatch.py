@@ -189,7 +189,7 @@ def kernel(
 
     Raises KernelError, InputError, RooflintError, or MissingFactError for a device of which silicon is not known.
     """
-    chip, file = chip_of(hardware, precision, Coefficients(registry).launches()), constants_file(registry)
+    chip, file = chip_of(hardware, precision, Coefficients.of(registry).launches()), constants_file(registry)
     names = {field.name for one in OPS.values() for field in fields(one)} | {"scale"}
     options = {name: value for name, value in sizes_and_options.items() if name in names}
     model = kernel_for(op, precision, chip, **options)

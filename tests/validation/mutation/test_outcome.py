@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_rooflint.golden.expect import parse_expectation
+from pytest_rooflint.mutation import tables
 from pytest_rooflint.mutation.engine import FailingSuiteError, baseline_of
 from pytest_rooflint.mutation.operators import quantities
 from pytest_rooflint.mutation.outcome import Outcome, groups, outcomes
@@ -249,10 +250,24 @@ def left_its_digits(claim, before, after):
     return not low * (1 - 1e-12) <= after <= high * (1 + 1e-12)
 
 
-def plain_outcome(mutant, baseline):
+def planted(mutant, subject, registry):
+    """A registry with a mutant: devices rewritten, tables read from a text with the wrong value."""
+    fact, other = mutant.fact, mutant.mutation.fact
+    if subject.table is None:
+        return copied(registry, fact, other)
+    if other is None:
+        return tables.registry_with(fact, None, registry) if subject.table == "coefficients" else registry
+    lines = fact.file.read_text("utf-8").splitlines(keepends=True)
+    line = lines[fact.line - 1]
+    assert line.count(f"[{fact.display},") == 1
+    lines[fact.line - 1] = line.replace(f"[{fact.display},", f"[{other.display},")
+    return registry.with_texts({fact.file: "".join(lines)})
+
+
+def plain_outcome(mutant, subject, baseline):
     """Every claim judged before and after: (category, ids of the failures, ids of those that witness)."""
     suite = baseline.suite
-    wrong = replace(suite, registry=copied(suite.registry, mutant.fact, mutant.mutation.fact))
+    wrong = replace(suite, registry=planted(mutant, subject, suite.registry))
     category, failures, witnesses = "uncorroborated", set(), set()
     for judged in baseline.claims:
         before, after = judged, caught(judged.claim, "", lambda claim=judged.claim: brief(claim, wrong))
@@ -265,7 +280,8 @@ def plain_outcome(mutant, baseline):
                 if left_its_digits(judged.claim, before.value, value):
                     category = "killable"
                     witnesses.add(judged.id)
-    if category == "uncorroborated" and not failures and not moves(suite.registry, wrong.registry):
+    moved = tables.matters(mutant.fact) if subject.table else moves(suite.registry, wrong.registry)
+    if category == "uncorroborated" and not failures and not moved:
         category = "equivalent"
     return category, failures, witnesses
 
@@ -289,11 +305,12 @@ def moves(one, two):
 def test_the_fate_of_a_mutant_is_what_asking_every_claim_on_a_copy_of_every_device_says(shipped, seed):
     baseline, all_groups = shipped
     chance = random.Random(seed)
-    for group in chance.sample(all_groups, 6):
+    some_tables = [group for group in all_groups if group.subject.table == "coefficients"]
+    for group in chance.sample(all_groups, 6) + chance.sample(some_tables, 3):
         chosen = chance.sample(group.mutants, min(2, len(group.mutants)))
         some = replace(group, mutants=tuple(chosen))
         for mutant, outcome in zip(chosen, outcomes(some, baseline), strict=True):
-            category, failures, witnesses = plain_outcome(mutant, baseline)
+            category, failures, witnesses = plain_outcome(mutant, group.subject, baseline)
             assert (outcome.category, outcome.killed_by is not None) == (category, bool(failures)), mutant
             assert outcome.killed_by is None or outcome.killed_by in failures
             assert (outcome.witness is not None) == bool(witnesses)

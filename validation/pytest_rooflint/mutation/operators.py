@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.facts import Fact, leading_number
-from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, format_number
+from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, SECONDS, WATTS, format_number
 from rooflint.hardware.device import ComputeUnit, Facts, Hardware, Memory
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.schema import RawFact, reader_of
@@ -79,6 +79,7 @@ OPERATORS: dict[str, str] = {
     "other-field": "another field of the same kind: units per group for groups, the bus of another memory",
     "other-architecture": "the rate, or the units per group, of another architecture",
     "prefix": "a prefix is off by a thousand",
+    "factor-1.5": "half as much again",
     "factor-2": "twice or half",
     "factor-4": "four times or a quarter",
     "factor-16": "sixteen times or a sixteenth",
@@ -164,13 +165,15 @@ def _attempts(fact: Fact, hardware: Hardware, registry: Registry) -> Iterator[_A
     yield from _other_modes(fact, hardware)
     yield from _other_devices(fact, hardware, registry)
     yield from _other_architectures(fact, hardware, registry)
+    if fact.quantity.dimension in (WATTS, SECONDS):
+        yield "factor-1.5", "half as much again", times(fact, 1.5)
     for factor in (2, 4, 16):
-        yield f"factor-{factor}", f"{factor} times the value", _times(fact, factor)
-        yield f"factor-{factor}", f"1/{factor} of the value", _times(fact, 1 / factor)
+        yield f"factor-{factor}", f"{factor} times the value", times(fact, factor)
+        yield f"factor-{factor}", f"1/{factor} of the value", times(fact, 1 / factor)
 
 
-def _times(fact: Fact, factor: float) -> str:
-    """`1830 MHz` × 2 → `3660 MHz`."""
+def times(fact: Fact, factor: float) -> str:
+    """The value times a factor, as a file would write it: `1830 MHz` × 2 → `3660 MHz`."""
     _, space, unit = fact.display.partition(" ")
     return f"{format_number(leading_number(fact.display) * factor, 9)}{space}{unit}"
 
@@ -180,16 +183,16 @@ def _times(fact: Fact, factor: float) -> str:
 
 def _conventions(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
     if fact.path.split(".")[-1] == "pin_rate":
-        yield "memory-clock", "the memory clock is used as the data rate", _times(fact, 1 / 2)
+        yield "memory-clock", "the memory clock is used as the data rate", times(fact, 1 / 2)
     if _is_rate(fact):
         yield from _rate_conventions(fact, hardware)
     if fact.quantity.dimension in (BYTES, BYTES_PER_S):
-        yield "bits-bytes", "bytes are written as that many bits", _times(fact, 8)
-        yield "bits-bytes", "bits are written as that many bytes", _times(fact, 1 / 8)
+        yield "bits-bytes", "bytes are written as that many bits", times(fact, 8)
+        yield "bits-bytes", "bits are written as that many bytes", times(fact, 1 / 8)
         yield from _binary(fact)
     if " " in fact.display and not _is_rate(fact):
-        yield "prefix", "the prefix is a thousand times too large", _times(fact, 1000)
-        yield "prefix", "the prefix is a thousand times too small", _times(fact, 1 / 1000)
+        yield "prefix", "the prefix is a thousand times too large", times(fact, 1000)
+        yield "prefix", "the prefix is a thousand times too small", times(fact, 1 / 1000)
 
 
 def _is_rate(fact: Fact) -> bool:
@@ -200,12 +203,12 @@ def _rate_conventions(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
     unit, precision = fact.path.split(".")[1], fact.path.split(".")[3]
     sparsity = hardware.facts.get(f"units.{unit}.sparsity.{precision}")
     if sparsity:
-        yield "sparse-for-dense", "the sparse rate is taken for the dense one", _times(fact, sparsity.value)
-    yield "mac-op", "op are written as that many MAC", _times(fact, OPS_PER_MAC)
-    yield "mac-op", "a MAC is counted as one op", _times(fact, 1 / OPS_PER_MAC)
+        yield "sparse-for-dense", "the sparse rate is taken for the dense one", times(fact, sparsity.value)
+    yield "mac-op", "op are written as that many MAC", times(fact, OPS_PER_MAC)
+    yield "mac-op", "a MAC is counted as one op", times(fact, 1 / OPS_PER_MAC)
     group = hardware.facts.get(f"units.{unit}.per_group")
     if group and group.value > 1:
-        yield "counted-twice", f"the rate of a group, its {group.display} units together", _times(fact, group.value)
+        yield "counted-twice", f"the rate of a group, its {group.display} units together", times(fact, group.value)
 
 
 def _binary(fact: Fact) -> Iterator[_Attempt]:

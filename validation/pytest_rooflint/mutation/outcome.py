@@ -4,16 +4,20 @@ A claim that never looked up a fact is not asked about its mutants: they cannot 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
+from pytest_rooflint.mutation import tables
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim
-from pytest_rooflint.mutation.operators import SAME, Mutation, mutations, quantities
+from pytest_rooflint.mutation.operators import SAME, Mutation, Mutations, mutations, quantities
 from pytest_rooflint.suite.dependencies import Name
 from pytest_rooflint.suite.judge import brief, caught
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
+from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact, Place
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
@@ -41,20 +45,23 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Subject:
-    """A spec file and its facts: a device with those of its operating points, or an architecture."""
+    """A spec file and its facts: a device with those of its operating points, an architecture, or a table."""
 
     hardware: Hardware
+    """For a table its facts alone."""
     is_architecture: bool
+    table: tables.Section | None = None
+    """What the file holds where it is about no device."""
 
     @property
     def id(self) -> str:
-        """Id of the device or the architecture."""
+        """Id of the device or the architecture; `events/gpu`."""
         return self.hardware.id
 
     @property
     def key(self) -> Name:
         """Its name as a dependency of claims: an id may name a device and an architecture."""
-        return ("architecture" if self.is_architecture else "device", self.id)
+        return (self.table or ("architecture" if self.is_architecture else "device"), self.id)
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
@@ -82,24 +89,33 @@ class Group:
 
 
 def groups(suite: Suite) -> Iterator[Group]:
-    """All mutants of the configured specs; devices first, then the architectures of the same roots."""
+    """All mutants of the configured specs; devices first, then architectures and tables of the same roots."""
     yield from (group_of(subject, suite) for subject in subjects(suite))
 
 
 def group_of(subject: Subject, suite: Suite) -> Group:
     """All mutants of a file."""
-    found = [(fact, mutations(fact, subject.hardware, suite.registry)) for fact in subject.facts]
+    found = [(fact, _mutations(fact, subject, suite.registry)) for fact in subject.facts]
     mutants = tuple(Mutant(fact, mutation) for fact, made in found for mutation in made.accepted)
     return Group(subject, mutants, tuple(name for _, made in found for name in made.refused))
 
 
+def _mutations(fact: Fact, subject: Subject, registry: Registry) -> Mutations:
+    if subject.table:
+        return tables.mutations(fact, subject.table, registry)
+    return mutations(fact, subject.hardware, registry)
+
+
 def subjects(suite: Suite) -> Iterator[Subject]:
-    """Devices and architectures whose files lie in the configured roots."""
+    """Devices, architectures and tables whose files lie in the configured roots."""
     yield from (subject_of(("device", device), suite) for device in suite.devices())
     own = tuple(root.resolve() for root in suite.spec_roots)
     for name, file in suite.registry.architecture_files.items():
         if any(file.resolve().is_relative_to(root) for root in own):
             yield subject_of(("architecture", name), suite)
+    for (section, name), file in tables.files(suite).items():
+        with suppress(InputError):  # the suite as a whole reports it
+            yield _table(section, name, file, suite.registry)
 
 
 def subject_of(key: Name, suite: Suite) -> Subject:
@@ -107,7 +123,15 @@ def subject_of(key: Name, suite: Suite) -> Subject:
     section, name = key
     if section == "device":
         return Subject(suite.registry.get(name), is_architecture=False)
+    for table in tables.SECTIONS:
+        if section == table:
+            return _table(table, name, tables.files(suite)[table, name], suite.registry)
     return Subject(suite.registry.architecture(name).as_hardware(), is_architecture=True)
+
+
+def _table(section: tables.Section, name: str, file: Path, registry: Registry) -> Subject:
+    facts = tables.facts_of(section, file, registry)
+    return Subject(Hardware(name, name, "", "table", file, facts), is_architecture=False, table=section)
 
 
 # ---- The outcome of a mutant: which claims could catch it, and which do
@@ -167,15 +191,21 @@ class _FactTrial:
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""
         suite, wrong = self.baseline.suite, mutant.mutation.fact
-        mutated = suite.registry.with_fact(mutant.fact, wrong, self.holders)
+        mutated = self._with(wrong)
         trial, claims = _Trial(replace(suite, registry=mutated), {}), self.claims if wrong else self.of_presence
         category, witness = self._category(trial, claims)
         likeliest = [witness, *claims] if witness else claims
         killer = next((claim.id for claim in likeliest if trial.after(claim).outcome == "fail"), None)
         if category == "uncorroborated" and killer is None:
-            matters = self.matters if wrong else self._moves(mutated)
+            matters = self.matters if wrong or self.subject.table else self._moves(mutated)
             category = category if matters else "equivalent"
         return Outcome(category, killer, witness.id if witness else None)
+
+    def _with(self, wrong: Fact | None) -> Registry:
+        registry = self.baseline.suite.registry
+        if self.subject.table == "coefficients":
+            return tables.registry_with(self.fact, wrong, registry) or registry
+        return registry if self.subject.table else registry.with_fact(self.fact, wrong, self.holders)
 
     @staticmethod
     def _category(trial: "_Trial", claims: Sequence[JudgedClaim]) -> tuple[Category, JudgedClaim | None]:
@@ -191,10 +221,12 @@ class _FactTrial:
 
     @cached_property
     def matters(self) -> bool:
-        """Whether any figure of any device changes with the fact.
+        """Whether any figure changes with the fact.
 
         Each figure is a product in which a fact occurs at most once, so that doubling it tells for every other value.
         """
+        if self.subject.table:
+            return tables.matters(self.fact)
         twice = self.fact.with_value(2 * self.fact.value)
         return self._moves(self.baseline.suite.registry.with_fact(self.fact, twice, self.holders))
 

@@ -151,13 +151,19 @@ def missing_claim(row: Row, baseline: Baseline) -> str:
 
 def missing_claim_about(subject: Subject, fact: Fact) -> str:
     """An independent claim about the figure that a fact moves most directly."""
-    claim = _claim(subject, fact)
+    claim = _of_table(subject, fact) if subject.table else _claim(subject, fact)
+    if claim is None and subject.table:
+        return "no existing kind of claim"
     if claim is None:
         return "no existing kind of claim; an order of clocks bounds it"
     whose = f" at {fact.at} of {subject.id}" if fact.at else f" of {subject.id}"
     if subject.is_architecture and not claim.startswith(("ratio", "sparsity")):
         whose = f" of a device with {subject.id}"
     return f"{claim}{whose}, from a document other than '{fact.source.document}'"
+
+
+def _of_table(subject: Subject, fact: Fact) -> str | None:
+    return f"energies: {fact.path}" if subject.table == "coefficients" else None
 
 
 def _claim(subject: Subject, fact: Fact) -> str | None:

@@ -15,6 +15,7 @@ from pytest_rooflint.golden.kinds import Claim, Golden
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.facts import Fact, Place
 from rooflint.base.memo import memoised
+from rooflint.coefficients.library import Coefficients, TrackedCoefficients
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.lookups import TrackedFacts, TrackedHardware
 from rooflint.hardware.registry import Architecture, Registry
@@ -85,7 +86,9 @@ class NotedRegistry(Registry):
     def over(cls, registry: Registry) -> Self:
         """A registry that has noted nothing yet. Raises InputError for a file name that is not an id."""
         noting = cls(registry.roots, registry.texts, origin=registry, dependencies=Dependencies())
-        noting.__dict__.update(files=registry.files, architecture_files=registry.architecture_files)
+        noting.__dict__.update(
+            files=registry.files, architecture_files=registry.architecture_files, others=registry.others
+        )
         return noting
 
     @property
@@ -174,7 +177,11 @@ def noted(suite: Suite) -> Noted:
 
 def tracked(suite: Suite) -> Noted:
     """The same with a note of each fact that is looked up. Raises InputError for a file name that is not an id."""
-    return _on(suite, TrackedRegistry.over(suite.registry))
+    registry = TrackedRegistry.over(suite.registry)
+    read, origin = registry.dependencies, Coefficients.of(suite.registry)
+    tracked = TrackedCoefficients(origin.registry, origin=origin, note=read.looked_up, there=read.asked_for)
+    registry.__dict__.update(others={"coefficients": tracked})
+    return _on(suite, registry)
 
 
 def _on(suite: Suite, registry: NotedRegistry) -> Noted:
