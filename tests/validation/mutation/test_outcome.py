@@ -277,7 +277,7 @@ def plain_outcome(mutant, subject, baseline):
             value = after.obtained.value if after.obtained else math.inf
             if not math.isclose(value, before.value, rel_tol=1e-9):
                 category = "within-digits" if category == "uncorroborated" else category
-                if left_its_digits(judged.claim, before.value, value):
+                if judged.claim.expectation is None or left_its_digits(judged.claim, before.value, value):
                     category = "killable"
                     witnesses.add(judged.id)
     moved = tables.matters(mutant.fact) if subject.table else moves(suite.registry, wrong.registry)
