@@ -1,8 +1,9 @@
-"""What moved since a base: the delta of a run, arranged for a reader."""
+"""What moved since a base, and what became of its claims: the delta of a run, arranged for a reader."""
 
 import math
 from dataclasses import dataclass
 
+from rooflint_report.claim_changes import ClaimChanges, Loss
 from rooflint_report.differences import Delta, Moved, Shift
 from rooflint_report.sections.section import Page
 
@@ -30,6 +31,9 @@ class View:
     farthest: list[Moved]
     others: list[Moved]
     hidden: int
+    claims: ClaimChanges | None
+    losses: list[Loss]
+    """Changes of claims, recordings and guarded facts, those without a stated reason first."""
 
     @staticmethod
     def extent(shift: Shift) -> tuple[float, float] | None:
@@ -47,7 +51,10 @@ def view(page: Page) -> View:
     """The section says so where the run was not compared with anything."""
     delta = page.evidence.delta
     moves = delta.moves if delta else []
-    return View(delta, moves[:FARTHEST], moves[FARTHEST:MOST], len(moves[MOST:]))
+    claims = page.evidence.claim_changes
+    losses = [*claims.changes, *claims.recordings, *claims.facts] if claims else []
+    losses.sort(key=lambda one: one.write is None)
+    return View(delta, moves[:FARTHEST], moves[FARTHEST:MOST], len(moves[MOST:]), claims, losses)
 
 
 def _place(factor: float) -> float:

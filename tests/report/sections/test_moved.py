@@ -140,6 +140,64 @@ def test_a_delta_of_another_schema_is_refused(tmp_path, green, delta):
         load_evidence(file)
 
 
+# ---- claims
+
+
+@pytest.fixture
+def counted():
+    """One removed claim without a reason, one loosened with one, and a changed recording."""
+    place = {"file": "golden/x1.yaml", "line": 7}
+    claim = {"id": "count-core", "device": "acme/x1", "moved_from": None, "independent": True, "facts": []}
+    fact = {"file": "s.yaml", "line": 3, "path": "units.a.groups", "at": None, "base": "4", "head": "8"}
+    removed = {"change": "removed", "headline": "count core of acme/x1", "base": "pass", "head": None, "reason": None}
+    loosened = {"change": "loosened", "headline": "tdp rated of acme/x1", "base": "pass", "head": "pass"}
+    said = {"text": "expects 15 W instead of 15.0 W", "reason": "the sheet rounds", "write": None}
+    numbers = dict.fromkeys(("new", "newly_excused", "newly_failing", "fixed", "still_failing"), 0)
+    return {
+        **{"schema": "rooflint-claims/1", "text": "10 claims in main, 9 now: 2 losses without a stated reason"},
+        **{"base": {"label": "main", "commit": None}, "head": {"label": "the working tree", "commit": None}},
+        "counts": {"base": 10, "head": 9, "unchanged": 8, "removed": 1, "loosened": 1, **numbers},
+        "changes": [
+            {**claim, **place, **loosened, **said, "facts": [fact]},
+            {
+                **claim,
+                **place,
+                **removed,
+                "text": "is removed",
+                "write": "golden/x1.yaml: removed: {count-core: REASON}",
+            },
+        ],
+        "recordings": [
+            {"file": "golden/measured/r.json", "line": None, "text": "is removed", "reason": None}
+            | {"write": "golden/x1.yaml: removed: {r.json: REASON}", "change": "removed"}
+        ],
+        **{"facts": [], "unreadable": [], "unstated": 2},
+    }
+
+
+def test_losses_without_a_reason_stand_first_with_what_to_write(green, still, counted):
+    words, _ = section(green | {"delta": still, "claim_changes": counted})
+    assert "10 claims in main, 9 now: 2 losses without a stated reason. 8 unchanged, 0 new, 1 removed" in words
+    assert "write in golden/x1.yaml: removed: {count-core: REASON}" in words
+    assert "reason: the sheet rounds" in words
+    assert "units.a.groups 4 → 8" in words
+    places = [
+        words.index(text) for text in ("removed: count core", "is removed golden/measured/r.json", "loosened: tdp")
+    ]
+    assert places == sorted(places)
+
+
+def test_the_summary_says_what_to_write_for_each_loss(green, still, counted):
+    text = render_summary(green | {"delta": still, "claim_changes": counted}).replace("\\", "")
+    assert "**10 claims in main, 9 now: 2 losses without a stated reason**" in text
+    assert "- **count core of acme/x1** `golden/x1.yaml`: write in" in text
+    assert "tdp rated" not in text
+
+
+def test_a_run_without_a_base_shows_no_claims_of_one(green, still):
+    assert "Claims counted against" not in section(green | {"delta": still})[0]
+
+
 @given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
 def test_a_range_lies_within_its_scale(one, other):
     low, high = sorted((one, other))
