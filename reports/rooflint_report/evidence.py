@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeVar, overload
 from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from rooflint.base.errors import RooflintError
-from rooflint.base.files import write_atomically
+from rooflint.base import strict_json
+from rooflint.base.errors import InputError, RooflintError
+from rooflint.base.files import read_bytes, read_text, write_atomically
 from rooflint_report.claim_changes import ClaimChanges
 from rooflint_report.differences import Delta, Mutation
 from rooflint_report.findings import Measured, Power, Silicon
@@ -24,7 +25,11 @@ R = TypeVar("R", bound=Record)
 SCHEMA: Literal["rooflint-evidence/2"] = "rooflint-evidence/2"
 
 
-class EvidenceError(Exception):
+MAX_BYTES = 1024**3
+"""Of evidence: a run of 10 000 claims writes some 40 MB."""
+
+
+class EvidenceError(RooflintError):
     """The file cannot be rendered; the message is one sentence that begins with its path."""
 
 
@@ -387,21 +392,26 @@ def _text(value: Any, depth: int = 0) -> str:
 def add(file: Path, key: str, found: Record) -> None:
     """Put what was found later into the evidence of a run. Raises RooflintError for a file that is not evidence."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = strict_json.parse(read_text(file, MAX_BYTES), file)
         document[key] = plain(found)
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (RooflintError, TypeError) as error:
         raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
     write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def load_evidence(path: Path) -> Evidence:
-    """Read an evidence file; refuse another schema, malformed JSON, missing keys and wrong types."""
+    """Read an evidence file; refuse another schema, malformed JSON, missing keys, wrong types and infinite numbers."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise EvidenceError(f"{path}: cannot be read ({error.strerror}); the golden suite writes it") from None
+        content = read_bytes(path, MAX_BYTES)
+    except InputError as error:
+        raise EvidenceError(f"{path}: {error.problems[0].message}; the golden suite writes it") from None
     try:
-        return Evidence.model_validate_json(content, strict=True)
+        found = Evidence.model_validate_json(content, strict=True)
+        strict_json.parse(content.decode(), path)
+        return found  # noqa: TRY300  # its numbers are finite
+    except InputError as error:
+        (problem,) = error.problems
+        raise EvidenceError(f"{path}: line {problem.line}: {problem.message}") from None
     except ValidationError as error:
         raise EvidenceError(f"{path}: {_sentence(error)}") from None
 

@@ -1,10 +1,12 @@
 """The door: what is refused, and in which words."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from rooflint_report.evidence import Counts, Each, Evidence, EvidenceError, as_json, load_evidence, plain
+from rooflint.base.errors import RooflintError
+from rooflint_report.evidence import Counts, Each, Evidence, EvidenceError, add, as_json, load_evidence, plain
 from rooflint_report.verdicts import Why
 
 
@@ -72,6 +74,33 @@ def test_an_older_writer_need_not_know_places(tmp_path, evidence, without):
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", "pass", b"\xff\xfe{}", '{"a": "\\ud800"}'])
 def test_malformed_json_is_refused(refusal, text):
     assert refusal(text).startswith("not JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        ("1e999", "want finite numbers, found 1e999"),
+        ("NaN", "want finite numbers, found NaN"),
+        ("9" * 5000, "not JSON"),
+    ],
+)
+def test_a_number_that_no_run_writes_is_refused(refusal, evidence, number, says):
+    assert says in refusal(json.dumps({**evidence, "more": "here"}).replace('"here"', number))
+
+
+def test_what_is_nested_too_deeply_or_never_ends_is_refused(refusal):
+    assert refusal("[" * 200_000).startswith("not JSON: ")
+    with pytest.raises(EvidenceError, match="want a regular file, found a pipe or a device"):
+        load_evidence(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a": 1e999}', '{"a": ' + "9" * 5000 + "}", "[]", ""])
+def test_nothing_is_added_to_what_is_not_evidence(tmp_path, evidence, text):
+    file = tmp_path / "evidence.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(RooflintError, match=r"evidence\.json: want the evidence of a run to add to: "):
+        add(file, "delta", Evidence.model_validate(evidence).run)
+    assert file.read_text(encoding="utf-8") == text
 
 
 def test_another_schema_version_is_refused_before_all_else(refusal):

@@ -11,6 +11,10 @@ class RooflintError(Exception):
     """Anything that a user can repair; commands print it without a traceback."""
 
 
+LONGEST = 2000
+"""Characters of a message."""
+
+
 @dataclass(frozen=True, order=True)
 class Problem:
     """One thing that is wrong at one place of one file."""
@@ -18,6 +22,13 @@ class Problem:
     file: Path
     line: int
     message: str
+
+    def __post_init__(self) -> None:
+        """One line of limited length, whatever value is quoted."""
+        line = self.message.replace("\r", "\\r").replace("\n", "\\n")
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+        object.__setattr__(self, "message", line)
 
     def __str__(self) -> str:
         """`file:line  message`, the file relative to the working directory where it lies below it."""

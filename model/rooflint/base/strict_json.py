@@ -12,7 +12,7 @@ MAX_DIGITS = 4300
 """Of an integer: Python's own limit, beyond which the time to read one grows with the square of its length."""
 
 #: Strings, and in a group of its own whatever stands outside of them and is taken for a number.
-_NUMBERS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?(?:NaN|Infinity|\d[\d.eE+-]*))')
+_NUMBERS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?(?:NaN|Infinity|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?))')
 
 
 def parse(text: str, file: Path, *, finite: bool = True) -> Any:

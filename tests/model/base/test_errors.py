@@ -42,3 +42,11 @@ def test_of_many_problems_twenty_are_listed_and_the_others_counted():
 def test_a_loop_of_links_is_shown_by_its_name(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert shown(tmp_path / "loop") == (tmp_path / "loop").as_posix()
+
+
+def test_a_problem_is_one_line_of_limited_length_whatever_it_quotes():
+    assert Problem(Path("a.yaml"), 1, "found 'a\n::error::b\r'").message == "found 'a\\n::error::b\\r'"
+    found = Problem(Path("a.yaml"), 1, f"unknown key '{'k' * 5000}'; did you mean 'kind'?").message
+    assert len(found) == 2003
+    assert found.startswith("unknown key 'kkk")
+    assert found.endswith("kkk'; did you mean 'kind'?")

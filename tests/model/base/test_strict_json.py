@@ -21,6 +21,7 @@ def test_plain_data_is_read():
         ("-Infinity", "-Infinity"),
         ("1e999", "1e999"),
         ("-1.5E+400", "-1.5E+400"),
+        ("1e999e-5", "1e999"),  # not JSON either; the number is what is met first
         ("9" * 5000, "one of 5000 characters"),
         ("9" * 500 + ".5", "one of 502 characters"),
     ],
