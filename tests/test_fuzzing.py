@@ -351,7 +351,7 @@ def faults(target: Target, number: int, seed: int) -> dict[str, bytes]:
 
 #: Commands that write no file, about the devices and the files that the script finds where it runs.
 COMMANDS = (
-    "hardware acme/x1", "hardware --format json", "peaks acme/x1 --format json", "peaks acme/x1 --at low",
+    "hardware show acme/x1", "hardware list tesla", "peaks acme/x1 --format json", "peaks acme/x1 --at low",
     "compare resnet18 -d t4,h100", "analyze resnet18 -d t4 --batch 4 -p int8", "models -d t4 --batch 2",
     "sweep resnet18 -d t4,h100", "explain gemm -m 64 -n 64 -k 64 -d h100 -p fp16", "audit x.csv --all --strict",
     "audit x.json -f json", "audit x.md --map Dense=device", "tdp estimate t4", "report x.evidence", "--version", "",

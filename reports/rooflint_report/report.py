@@ -40,9 +40,7 @@ def report(
     Status 0 says that both were written, red or green; 2, that the evidence cannot be read or a file not be written.
     """
     try:
-        written = render(
-            evidence, html or evidence.with_name("report.html"), summary or evidence.with_name("summary.md")
-        )
+        written = render(evidence, html or evidence.parent / "report.html", summary or evidence.parent / "summary.md")
     except EvidenceError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None

@@ -69,6 +69,12 @@ def test_bad_evidence_is_one_sentence_and_status_2(run, file, text):
     assert not file.with_name("report.html").exists()
 
 
+def test_a_folder_is_no_evidence(run):
+    done = run("/")
+    assert done.exit_code == 2
+    assert "/: cannot be read: Is a directory" in done.output
+
+
 def test_a_place_that_cannot_be_written_is_one_sentence_and_status_2(run, file):
     blocked = file.parent / "evidence.json" / "report.html"
     done = run(file, "--html", blocked)

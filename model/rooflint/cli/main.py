@@ -5,7 +5,8 @@ import gc
 import os
 import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -75,11 +76,34 @@ COLLECT_AFTER = 100_000
 times, and a run over everything imported so far takes as long as reading a device."""
 
 
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]
+
+
+@contextmanager
+def _sanitized_usage() -> Iterator[None]:
+    """Errors of usage quote words that were typed; nothing in them acts on a terminal or a log."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = sanitized(error.message)
+        raise
+
+
 class Program(TyperGroup):
     """A group whose commands are imported when they run."""
 
     listing = False
     """Whether commands are only listed, for which the table is enough."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """Read the words before the command."""
+        with _sanitized_usage():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the words of the command, and run it."""
+        with _sanitized_usage():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Names of all commands."""

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import rooflint
 from rooflint.base.errors import RooflintError
+from rooflint.base.text import HIDDEN
 from rooflint.cli import main
 from rooflint.cli.main import COMMANDS
 
@@ -123,6 +124,16 @@ def test_an_unknown_command_is_a_usage_error(run):
     done = run("nosuch")
     assert done.status == 2
     assert "No such command 'nosuch'" in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("\u202enosuch",), ("tdp", "estimate", "t4", "\x1b[31mred"), ("peaks", "--\u202eat")]
+)
+def test_usage_errors_show_control_characters_as_escapes(run, words):
+    done = run(*words)
+    assert done.status == 2
+    assert not HIDDEN.search(done.err)
+    assert "\u202e" not in "".join(words) or "\\u202e" in done.err  # terminal sequences are left out
 
 
 def test_a_bug_is_not_swallowed(commands, run):

@@ -65,7 +65,7 @@ def check(
         raise typer.Exit(_watch(golden, specs))
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={FOLDER}"]
-    arguments += [f"--rooflint-propose={evidence.with_name('proposal.patch')}"] if propose else []
+    arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if evidence.is_dir():
         raise RooflintError(f"{evidence}: want a file for the evidence, found a folder")
