@@ -1,12 +1,18 @@
 """Claims about power: rated figures, measured work, and errors in a copy of a device that show."""
 
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from pytest_rooflint.claims.power import check_work, least_bytes_per_s, quantity, slug_of_work
-from pytest_rooflint.golden.kinds import ClaimError
+from pytest_rooflint.golden.kinds import Claim, ClaimError
+from pytest_rooflint.suite.judge import outcome_of
+from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
+from rooflint.base.facts import Fact
 from rooflint.base.units import BYTES_PER_S
 
 # ---- `tdp`
@@ -36,6 +42,86 @@ def test_an_unknown_power_is_told(one, refusal):
     assert one("tdp: idle, expect: 1.00 W").reason == "acme/k1 has no idle power"
     assert "want one of rated, " in refusal("tdp: mean, expect: 1.00 W")
     assert "a tdp is in W" in refusal("tdp: rated, expect: 1.00 J")
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_wrong_rated_power_of_any_shipped_device_turns_a_claim_red_or_has_a_reason():
+    # A10G 300 -> 150 W, Gaudi 3 900 -> 600 W, GB200 1200 -> 2700 W and L40S 350 -> 300 W once passed
+    suite = Suite.of([ROOT / "golden/peaks"], [ROOT / "model/rooflint/specs"])
+    reasons = {one.spec.hardware for one in suite.goldens() if "tdp" in one.spec.unguarded}
+    rated: dict[str | None, list[Claim]] = defaultdict(list)
+    for claim in suite.claims():
+        if claim.kind == "tdp" and claim.subject == "rated":
+            rated[claim.hardware].append(claim)
+    silent = {
+        (device.id, factor)
+        for device in suite.readable()
+        if (fact := device.facts.get("tdp"))
+        for factor in (1 / 2, 2 / 3, 1.5, 2.25, 16)
+        if not _is_red(rated[device.id], device.id, fact, factor, suite)
+    }
+    assert {device for device, _ in silent} <= reasons
+    assert len(reasons) == 6  # each has one document, or none but estimates
+
+
+@pytest.mark.parametrize(
+    ("device", "wrong"),
+    [("nvidia/a10g", 150), ("intel/gaudi-3", 600), ("nvidia/gb200-gpu", 2700), ("nvidia/l40s", 300)],
+)
+def test_rated_powers_that_once_passed_are_red(device, wrong):
+    suite = Suite.of([ROOT / f"golden/peaks/{device}.yaml".rpartition("/")[0]], [ROOT / "model/rooflint/specs"])
+    fact = suite.registry.get(device).facts["tdp"]
+    claims = [claim for claim in suite.claims() if claim.hardware == device and claim.kind == "tdp"]
+    assert _is_red(claims, device, fact, wrong / fact.value, suite)
+
+
+def _is_red(claims: list[Claim], device: str, fact: Fact, factor: float, suite: Suite) -> bool:
+    registry = suite.registry.with_fact(fact, fact.with_value(fact.value * factor))
+    assert registry.get(device).facts["tdp"].value != fact.value
+    return any(outcome_of(claim, replace(suite, registry=registry)) == "fail" for claim in claims)
+
+
+# ---- `peak_per_w`
+
+
+@pytest.fixture
+def pair(acme, one):
+    """A claim about k1 and k2, a K1 of 40 W instead of 20: twice the peak per watt."""
+    acme.write("specs/hardware/acme/k2.yaml", acme.read("specs/hardware/acme/k1.yaml").replace("20 W", "40 W"))
+    return lambda text: one(text, head="")
+
+
+def test_peak_per_watt_is_compared_between_two_devices(pair, paths):
+    # 8 tiles x 2 x 1024 MAC x 2 x 1 GHz = 32.77 TOP/s with 20 and with 40 W
+    verdict = pair(
+        "peak_per_w: acme/k1 / acme/k2, of: mac_array int8, expect: 32.77 TOP/s / 20 W / (32.77 TOP/s / 40 W)"
+    )
+    assert (verdict.outcome, verdict.obtained.value, verdict.corroborated) == ("pass", 2, False)
+    assert {"tdp", "units.mac_array.groups", "units.mac_array.clock"} <= paths(verdict)
+
+
+def test_rates_of_two_units_are_compared(pair):
+    # 8 tiles x 2 x 512 MAC x 2 x 0.9 GHz = 14.75 TFLOP/s of K2
+    verdict = pair("peak_per_w: acme/k1 / acme/k2, of: mac_array int8 / mac_array fp16, expect: 32.77 / 14.75 * 2")
+    assert verdict.outcome == "pass"
+    assert verdict.obtained.value == pytest.approx(2 * 1024 / 512 / 0.9)
+
+
+def test_both_powers_are_named_where_a_quotient_is_off(pair):
+    verdict = pair("peak_per_w: acme/k1 / acme/k2, of: mac_array int8, expect: 1.000 * 4")
+    assert (verdict.outcome, verdict.ratio_text) == ("fail", "1/2")
+    assert {fact.display for fact in verdict.facts if fact.path == "tdp"} == {"20 W", "40 W"}
+
+
+def test_a_wrong_comparison_is_told(pair, refusal):
+    assert "compares a device with itself" in refusal("peak_per_w: acme/k1 / acme/k1, of: mac_array int8, expect: 1.0")
+    assert "want two operands with '/'" in refusal("peak_per_w: acme/k1, of: mac_array int8, expect: 1.0")
+    assert "want the rate that is compared" in refusal("peak_per_w: acme/k1 / acme/k2, expect: 1.0")
+    assert "want a unit and a precision" in refusal("peak_per_w: acme/k1 / acme/k2, of: int8, expect: 1.0")
+    verdict = pair("peak_per_w: acme/k1 / hailo/hailo-8, of: mac_array int8, expect: 1.0")
+    assert verdict.reason == "hailo/hailo-8 has no rated power"
 
 
 # ---- measured work

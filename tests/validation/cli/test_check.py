@@ -272,7 +272,7 @@ def test_a_save_is_judged_at_once_until_ctrl_c(tiny):
             tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
             text = until("red now: ")
             assert "specs/hardware/acme/x1.yaml: 8 of 8 claims judged in " in text
-            assert "golden/x1.yaml:4  peak mac_array int8 of acme/x1" in text
+            assert "golden/x1.yaml:5  peak mac_array int8 of acme/x1" in text
             assert text.endswith("4 turned red, 0 green; red now: 4\n")
             tiny.edit("specs/hardware/acme/x1.yaml", "int8: [2048 MAC", "int8: [4096 MAC")
             assert until("red now: ").endswith("0 turned red, 4 green; red now: none\n")

@@ -455,7 +455,7 @@ def test_a_loose_claim_without_a_why_is_refused_at_the_door(tiny, expect, red):
     tiny.edit("golden/x1.yaml", "expect: 102.4 GB/s}", f"expect: {expect}}}")
     result = tiny.run("golden/x1.yaml")
     assert red(result) == {"readable"}
-    assert "golden/x1.yaml:7  " in result.stdout.str() and "add 'why:'" in result.stdout.str()
+    assert "golden/x1.yaml:8  " in result.stdout.str() and "add 'why:'" in result.stdout.str()
 
 
 def test_the_reason_of_a_whole_file_excuses_no_single_tolerance(tiny, red):

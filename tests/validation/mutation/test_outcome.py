@@ -158,7 +158,7 @@ def test_an_expected_failure_kills_when_it_fails_by_another_ratio_and_witnesses_
     killed = outcome("units.mac_array.groups", "8")
     assert killed.category == "killable"
     assert killed.witness != f"{GOLDEN}::count-core"
-    lonely = "\n".join([*small.read(GOLDEN).splitlines()[:3], f"  - {{count: core, expect: 5, {xfail}}}", ""])
+    lonely = "\n".join([*small.read(GOLDEN).splitlines()[:4], f"  - {{count: core, expect: 5, {xfail}}}", ""])
     small.write(GOLDEN, lonely + "  - {bandwidth: lpddr5, expect: 102.4 GB/s}\n")
     assert outcome("units.mac_array.groups", "8") == Outcome("uncorroborated", killed_by=f"{GOLDEN}::count-core")
 

@@ -179,6 +179,14 @@ def test_a_known_disagreement_is_resolved_by_hand_unless_excuses_do_not_count(qu
     assert quoted("count: vector", "127", excuse, excuses=False) == Reprint("128")
 
 
+def test_an_excuse_is_not_removed_where_the_spec_equals_a_figure_known_to_be_wrong(quoted):
+    # 1024 MAC make 32.77 TOP/s, which this claim holds to be wrong
+    excuse = "xfail: {ratio: 1/2, reason: r, until: 2999-01-01}"
+    assert quoted("peak: mac_array int8", "32.77 TOP/s", excuse) == (
+        "equals a figure known to be wrong; correct the spec, and keep 'xfail'"
+    )
+
+
 def test_a_claim_without_a_figure_has_none_to_replace(quoted):
     assert quoted("peak: mac_aray int8", "29.1 TOP/s").startswith("has no figure to replace it with: acme/k1 has no")
 

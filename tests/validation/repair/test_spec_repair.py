@@ -9,6 +9,7 @@ from rooflint.hardware.registry import Registry
 
 SPEC = "specs/hardware/acme/x1.yaml"
 GOLDEN = "golden/x1.yaml"
+REASON = "unguarded: {tdp: one document says it}"
 PATCH = "rooflint.patch"
 
 
@@ -159,12 +160,13 @@ def test_a_key_that_few_devices_have_is_compared_whatever_the_unit_is_called():
 
 def test_where_one_claim_stands_against_one_fact_both_sides_are_named(tiny, mend, changed):
     # 15 W is claimed as 20 W by nobody else; a TDP of 20 W is as usual as one of 15 W
+    tiny.edit(GOLDEN, REASON, "compute: int8")
     tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {tdp: rated, expect: 20.0 W}\n")
     _, patch, second = mend()
     assert second.ret == 0
     assert changed(patch) == ["-tdp: [15 W, brief, p. 1]", "+tdp: [20 W, brief, p. 1]"]
     assert "#    only one claim asks for it; read both documents before you choose\n" in patch
-    assert f"#    instead of this one: {GOLDEN}:12 expect 20.0 W → 15.0 W\n" in patch
+    assert f"#    instead of this one: {GOLDEN}:13 expect 20.0 W → 15.0 W\n" in patch
 
 
 @pytest.mark.parametrize(
@@ -176,6 +178,7 @@ def test_where_one_claim_stands_against_one_fact_both_sides_are_named(tiny, mend
     ],
 )
 def test_one_claim_does_not_make_a_fact_odd(tiny, mend, claim, wanted, changed):
+    tiny.edit(GOLDEN, REASON, "compute: int8")
     tiny.write(GOLDEN, tiny.read(GOLDEN) + f"  - {claim}\n")
     _, patch, second = mend()
     assert second.ret == 0

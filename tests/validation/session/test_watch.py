@@ -279,7 +279,7 @@ def test_what_turns_red_is_diagnosed_as_pytest_does_and_what_passes_again_is_nam
     assert state.ok, said(state, state, state.judged)
     now, judged = edited(state, house, X1, "int8: [4096 MAC", "int8: [2048 MAC")
     text = said(state, now, judged)
-    assert "golden/x1.yaml:4  peak mac_array int8 of acme/x1" in text
+    assert "golden/x1.yaml:5  peak mac_array int8 of acme/x1" in text
     assert (
         f"{X1}:14 units.mac_array.macs_per_clock.int8; write 4096 MAC (fixes 4 failures, breaks nothing)"
         in " ".join(text.split())
@@ -287,7 +287,7 @@ def test_what_turns_red_is_diagnosed_as_pytest_does_and_what_passes_again_is_nam
     assert "rerun     pytest golden/x1.yaml::peak-mac_array-int8\n" in text
     assert total(state, now) == "4 turned red, 0 green; red now: 4"
     mended, judged = edited(now, house, X1, "int8: [2048 MAC", "int8: [4096 MAC")
-    assert said(now, mended, judged).splitlines()[0] == "passes again: golden/x1.yaml:4  peak mac_array int8 of acme/x1"
+    assert said(now, mended, judged).splitlines()[0] == "passes again: golden/x1.yaml:5  peak mac_array int8 of acme/x1"
     assert total(now, mended) == "0 turned red, 4 green; red now: none"
     assert mended.ok
 

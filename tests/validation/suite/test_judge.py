@@ -4,6 +4,7 @@ import datetime
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,8 @@ from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.golden.kinds import Claim, ClaimSource, Kind, Obtained, Xfail
-from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.judge import is_known_wrong, judge
+from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS
 from rooflint_report.evidence import as_json
 
@@ -116,6 +118,38 @@ def test_an_expected_failure_that_passes_is_red(judged):
     verdict = judged(gigabytes(100), claim(xfail=EXCUSE))
     assert verdict.outcome == "fail"
     assert "remove 'xfail'" in verdict.reason and "two sheets differ" in verdict.reason
+
+
+WRONG = "xfail: {ratio: 1/2, reason: an old sheet doubles it, until: 2999-01-01}"
+TWICE = "peak: mac_array int8, expect: 65.54 TOP/s"
+
+
+def test_a_spec_that_equals_a_figure_known_to_be_wrong_is_named_first(acme, claims):
+    (before,) = claims(f"{TWICE}, {WRONG}")
+    assert before.outcome == "xfail"
+    acme.edit("specs/architectures/acme/a1.yaml", "int8: [1024 MAC", "int8: [2048 MAC")
+    (verdict,) = claims(f"{TWICE}, {WRONG}")
+    assert (verdict.outcome, verdict.corroborated) == ("fail", False)
+    first, second = verdict.text().splitlines()[:2]
+    assert "  peak mac_array int8 of acme/k1" in first
+    assert second.startswith("  reason    specs/") and ".int8 2048 MAC (" in " ".join(verdict.reason.split())
+    assert "your spec now equals a figure known to be wrong, 65.54 TOP/s of " in verdict.reason
+    assert verdict.reason.endswith("an old sheet doubles it. Correct the spec and keep 'xfail'")
+    assert "1024 MAC" in {cause.repair for cause in verdict.causes}
+
+
+def test_a_figure_that_is_only_disputed_is_not_known_to_be_wrong(acme, claims):
+    acme.edit("specs/architectures/acme/a1.yaml", "int8: [1024 MAC", "int8: [2048 MAC")
+    (verdict,) = claims(f"{TWICE}, {WRONG.replace('2999-01-01', '2999-01-01, open: true')}")
+    assert verdict.outcome == "fail"
+    assert verdict.reason == "passes although it is expected to fail; remove 'xfail' (an old sheet doubles it)"
+
+
+def test_no_figure_is_known_to_be_wrong_where_the_model_concludes_it():
+    excuse = Xfail("a part is missing", datetime.date(2999, 1, 1), parse_expectation("1/2"))
+    for kind, wrong in (("bandwidth", True), ("latency", False)):
+        held = Verdict(replace(claim(xfail=excuse), kind=kind), "pass", "", gigabytes(100), ratio=1.0)
+        assert is_known_wrong(held) is wrong
 
 
 @pytest.mark.parametrize("obtained", [50, 100])

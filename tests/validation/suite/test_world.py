@@ -121,8 +121,8 @@ def test_the_same_claim_in_two_files_is_named_with_both_places(tiny, wrong):
     head = tiny.read("golden/x1.yaml").split("  - {peak")[0]
     tiny.write("golden/y.yaml", f"{head}  - {{count: core, expect: 4}}\n")
     (problem,) = wrong()
-    assert problem.startswith("golden/y.yaml:4  'count-core' of acme/x1 is claimed twice from the same document")
-    assert "(also golden/x1.yaml:9)" in problem
+    assert problem.startswith("golden/y.yaml:5  'count-core' of acme/x1 is claimed twice from the same document")
+    assert "(also golden/x1.yaml:10)" in problem
     tiny.edit("golden/y.yaml", "product page", "brochure")
     assert wrong() == []
 
@@ -153,3 +153,64 @@ def test_a_packaged_device_may_be_claimed_next_to_own_ones(tiny):
     (verdict,) = tiny.verdicts("golden/t4.yaml").values()
     assert verdict.outcome == "pass"
     assert world.problems(tiny.suite()) == []
+
+
+# ---- rated powers
+
+GOLDEN, SPEC, REASON = "golden/x1.yaml", "specs/hardware/acme/x1.yaml", "unguarded: {tdp: one document says it}"
+SECOND = "  - {tdp: rated, expect: 15 W}\n"
+
+
+@pytest.fixture
+def unguarded(tiny):
+    """Without the reason, and with these claims instead."""
+
+    def edit(*claims):
+        tiny.edit(GOLDEN, REASON, "")
+        tiny.write(GOLDEN, tiny.read(GOLDEN).rstrip() + "\n" + "".join(claims))
+
+    return edit
+
+
+def test_a_rated_power_without_a_claim_or_a_reason_is_named_with_what_to_add(tiny, wrong, unguarded):
+    unguarded()
+    (problem,) = wrong()
+    line = tiny.line(SPEC, "tdp: [15 W")
+    assert problem.startswith(f"{SPEC}:{line}  no claim from a document other than '")
+    assert "holds the rated power of acme/x1; add '{tdp: rated, expect: …}'" in problem
+    assert problem.endswith("or the reason why there is none: 'unguarded: {tdp: …}'")
+
+
+def test_a_claim_from_a_second_document_guards_a_rated_power(wrong, unguarded):
+    unguarded(SECOND)
+    assert wrong() == []
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "  - {tdp: rated, expect: 15 W, source: {document: '2025, Acme X1 architecture brief', where: p, grade: read}}"
+        "\n",
+        "  - {tdp: rated, expect: 15 W, source: {document: A guess, where: here, grade: estimate}}\n",
+        "  - {tdp: rated, expect: 30 W, xfail: {ratio: 1/2, reason: r, until: 2999-01-01}}\n",
+        "  - {tdp: rated, at: low, expect: 15 W}\n",
+        "  - {tdp: idle, expect: 1.0 W}\n",
+    ],
+    ids=["the spec's document", "an estimate", "a disputed figure", "a mode", "another power"],
+)
+def test_no_other_claim_guards_a_rated_power(wrong, unguarded, claim):
+    unguarded(claim)
+    (problem,) = wrong()
+    assert "holds the rated power of acme/x1" in problem
+
+
+def test_a_reason_that_is_not_true_any_more_is_named_with_its_line(tiny, wrong):
+    tiny.edit(GOLDEN, REASON, REASON + "\nwhy: a reason")
+    tiny.edit(GOLDEN, "claims:\n", "claims:\n" + SECOND)
+    line, claim = tiny.line(GOLDEN, REASON), tiny.line(GOLDEN, "tdp: rated")
+    says = "unguarded: says why no second document gives the rated power, but the claim in line"
+    assert wrong() == [f"{GOLDEN}:{line}  {says} {claim} does"]
+    tiny.edit(GOLDEN, SECOND, "")
+    tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]\n", "")
+    (problem,) = wrong()
+    assert problem.endswith("but acme/x1 has none")

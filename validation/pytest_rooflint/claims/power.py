@@ -4,13 +4,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_rooflint.claims.obtained import one_fact, product
+from pytest_rooflint.claims.obtained import one_fact, product, quotient
 from pytest_rooflint.golden.expect import ExpectationError, parse_expectation
-from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug, slug_of, unit_precision
-from rooflint.base.facts import Fact, Ladder
+from pytest_rooflint.golden.kinds import (
+    Claim,
+    ClaimError,
+    Context,
+    Kind,
+    Obtained,
+    halves,
+    slug,
+    slug_of,
+    unit_precision,
+)
+from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.precision import bytes_per_element, format_rate
 from rooflint.base.text import row
-from rooflint.base.units import BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, WATTS, Dimension, format_quantity, measure
+from rooflint.base.units import (
+    BYTES_PER_S,
+    DIMENSIONLESS,
+    OPS_PER_MAC,
+    OPS_PER_S,
+    WATTS,
+    Dimension,
+    format_quantity,
+    measure,
+)
 from rooflint.energy.model import Energies, EnergyError, power_limit
 from rooflint.energy.power import Work, WorkPower, power_of
 from rooflint.hardware.device import Hardware, UnsupportedError
@@ -37,6 +56,59 @@ def obtain_tdp(claim: Claim, context: Context) -> Obtained:
 
 
 TDP = Kind("tdp", "a rated, typical or measured power of the device", obtain_tdp, WATTS, check=check_tdp)
+
+# ---- `peak_per_w: nvidia/h100-sxm5-80gb / nvidia/a100-sxm4-80gb`: peak over rated power, of one device over another
+
+
+def check_peak_per_w(claim: Claim) -> None:
+    """Refuse other than two different devices, with one `unit precision` for both or one for each."""
+    one, two = halves(claim.subject)
+    if one == two:
+        raise ClaimError(f"'{claim.subject}' compares a device with itself")
+    _rates(claim)
+
+
+def _rates(claim: Claim) -> list[tuple[str, str]]:
+    """Unit and precision of both devices. Raises ClaimError."""
+    of = claim.option("of")
+    if not isinstance(of, str):
+        raise ClaimError("want the rate that is compared, such as 'of: tensor_core fp16'")
+    both = halves(of) if " / " in of else (of, of)
+    return [unit_precision(text) for text in both]
+
+
+def obtain_peak_per_w(claim: Claim, context: Context) -> Obtained:
+    """Dense peak over rated power, of the first device over the second. [1]"""
+    devices = [context.device(claim, name) for name in halves(claim.subject)]
+    rates = _rates(claim)
+    one, two = (_per_watt(device, *rate) for device, rate in zip(devices, rates, strict=True))
+    return quotient(one.result / two.result, one, two, DIMENSIONLESS, devices[0], *rates[0])
+
+
+def _per_watt(device: Hardware, unit: str, name: str) -> Ladder:
+    fact = device.facts.get("tdp")
+    if fact is None:
+        raise UnsupportedError(f"{device.id} has no rated power")
+    return device.unit(unit).derivation(name).times(Factor("power", 1 / fact.value, f"1/{fact.display}", fact, True))
+
+
+PEAK_PER_W = Kind(
+    "peak_per_w",
+    "peak over rated power of one device, over that of another",
+    obtain_peak_per_w,
+    DIMENSIONLESS,
+    scopes=(),
+    modes=False,
+    inferred=True,
+    check=check_peak_per_w,
+    slug=lambda claim: slug(f"{claim.subject} {claim.option('of')}"),
+    options={
+        "of": {
+            "type": "string",
+            "description": "unit and precision: tensor_core fp16, or one for each with '/' between",
+        }
+    },
+)
 
 # ---- measured work: the device, the rate, the bytes that were moved, and their calculated power
 

@@ -63,6 +63,8 @@ class Xfail:
     until: datetime.date
     ratio: Expectation | None = None
     """Obtained over expected, where the claim has an expectation: only this disagreement is excused."""
+    open: bool = False
+    """Whether it is not known that the claim's figure is the wrong one: the facts or the model may be."""
 
 
 @dataclass(frozen=True)

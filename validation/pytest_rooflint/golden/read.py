@@ -237,7 +237,7 @@ def _xfail(common: CommonSpec, expectation: Expectation | None, written: str | N
         return Xfail(common.xfail.reason, common.xfail.until)
     if ratio is None:
         raise ClaimError("xfail: add 'ratio:', obtained over expected, so that only this disagreement is excused")
-    return Xfail(common.xfail.reason, common.xfail.until, _excused_ratio(written or str(ratio)))
+    return Xfail(common.xfail.reason, common.xfail.until, _excused_ratio(written or str(ratio)), common.xfail.open)
 
 
 def _excused_ratio(text: str) -> Expectation:

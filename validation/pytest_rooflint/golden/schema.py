@@ -67,6 +67,8 @@ class XfailSpec(Strict):
     ratio: Annotated[Any, BeforeValidator(_printed), _TEXT_OR_NUMBER] = None
     reason: Text
     until: Annotated[datetime.date, BeforeValidator(_date, json_schema_input_type=str)]
+    open: bool = False
+    """Whether it is not known that the printed figure is the wrong one."""
 
 
 class InlineSourceSpec(SourceSpec):
@@ -135,6 +137,8 @@ class GoldenSpec(Strict):
     source: SourceSpec | None = None
     sources: dict[Word, SourceSpec] = Field(default_factory=dict)
     why: Text | None = None
+    unguarded: dict[Text, Text] = Field(default_factory=dict)
+    """Facts of the device, by path, that no claim from a second document guards; each with the reason."""
     given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
     removed: dict[str, Text] = Field(
         default_factory=dict,

@@ -14,7 +14,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation, ExpectationError, parse_expectation
 from pytest_rooflint.golden.kinds import Claim, Obtained
 from pytest_rooflint.suite import world
-from pytest_rooflint.suite.judge import corroborated, outcome_of
+from pytest_rooflint.suite.judge import corroborated, is_known_wrong, outcome_of
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, shown
@@ -126,6 +126,8 @@ class Reprint:
 def reprint(claim: Claim, verdict: Verdict, suite: Suite, written: str, *, excuses: bool) -> Reprint:
     """The corrected expectation. Raises Refusal."""
     expectation, obtained = claim.expectation, verdict.obtained
+    if excuses and is_known_wrong(verdict):
+        raise Refusal("equals a figure known to be wrong; correct the spec, and keep 'xfail'")
     if claim.xfail is not None and excuses:
         raise Refusal("is a known disagreement that changed; resolve it, or update its 'xfail', by hand")
     if claim.is_replay:

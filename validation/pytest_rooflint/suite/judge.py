@@ -3,7 +3,7 @@
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from pytest_rooflint.golden import kinds
@@ -16,11 +16,12 @@ from pytest_rooflint.golden.kinds import (
     ContradictionError,
     Obtained,
     UnavailableError,
+    Xfail,
     article,
 )
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome, Verdict
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.units import measure
 from rooflint.diagnosis.causes import Cause, Span, ratio_text
@@ -57,11 +58,14 @@ def judge(
         return verdict
     if expectation is None:
         return replace(verdict, causes=ranking(obtained.causes))
-    if verdict.ratio is None or expectation.holds(obtained.value):
-        return verdict
     excused = claim.xfail.ratio if excuses and claim.xfail else None
+    if verdict.ratio is None or (expectation.holds(obtained.value) and not excused):
+        return verdict
     causes = (*obtained.causes, *_causes(obtained, *_sought(expectation, excused, verdict.ratio), context))
-    return replace(verdict, causes=ranking(causes) if verdict.outcome == "fail" else tuple(shortlist(causes)))
+    ranked = ranking(causes) if verdict.outcome == "fail" else tuple(shortlist(causes))
+    if excused and is_known_wrong(verdict):
+        verdict = replace(verdict, reason=_known_wrong(verdict, ranked))
+    return replace(verdict, causes=ranked)
 
 
 def outcome_of(claim: Claim, context: Context, *, excuses: bool = True) -> Outcome:
@@ -167,19 +171,54 @@ def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
     xfail = verdict.claim.xfail
     if xfail is None or verdict.outcome not in ("pass", "fail"):
         return verdict
-    if today > xfail.until:
-        reason = f"the expected failure ended on {xfail.until}; settle it or set a later date ({xfail.reason})"
-        return replace(verdict, outcome="fail", reason=reason)
-    if verdict.outcome == "pass":
-        reason = f"passes although it is expected to fail; remove 'xfail' ({xfail.reason})"
-        return replace(verdict, outcome="fail", reason=reason)
+    if reason := _unexcused(verdict, xfail, today):
+        return replace(verdict, outcome="fail", corroborated=False, reason=reason)
     if verdict.reason:  # it failed for another reason than its figure
         return verdict
-    expected = verdict.claim.expectation
-    if xfail.ratio and verdict.ratio and expected and not _excuses(xfail.ratio, verdict.ratio, expected):
-        reason = f"the ratio is {verdict.ratio_text}, but the expected failure has {xfail.ratio.text} ({xfail.reason})"
-        return replace(verdict, outcome="fail", reason=reason)
     return replace(verdict, outcome="xfail", reason=xfail.reason)
+
+
+def _unexcused(verdict: Verdict, xfail: Xfail, today: datetime.date) -> str | None:
+    """Why an expected failure does not excuse a verdict; None where it does, or where there is no figure."""
+    if is_known_wrong(verdict):
+        return _known_wrong(verdict, ())
+    if today > xfail.until:
+        return f"the expected failure ended on {xfail.until}; settle it or set a later date ({xfail.reason})"
+    if verdict.outcome == "pass":
+        return f"passes although it is expected to fail; remove 'xfail' ({xfail.reason})"
+    expected = verdict.claim.expectation
+    if verdict.reason or not (xfail.ratio and verdict.ratio and expected):
+        return None
+    if not _excuses(xfail.ratio, verdict.ratio, expected):
+        return f"the ratio is {verdict.ratio_text}, but the expected failure has {xfail.ratio.text} ({xfail.reason})"
+    return None
+
+
+def is_known_wrong(verdict: Verdict) -> bool:
+    """Whether the obtained figure equals one that the claim holds to be wrong.
+
+    Nobody's figure is held to be wrong where the question is open, or where the model concludes what is claimed.
+    """
+    claim, obtained = verdict.claim, verdict.obtained
+    if claim.xfail is None or claim.xfail.ratio is None or claim.xfail.open or kinds.kind(claim.kind).inferred:
+        return False
+    return bool(claim.expectation and obtained and verdict.ratio and claim.expectation.holds(obtained.value))
+
+
+def _known_wrong(verdict: Verdict, causes: tuple[Cause, ...]) -> str:
+    """The line of the spec that is likeliest wrong, then what its figure equals, with the sources of both."""
+    claim = verdict.claim
+    suspects = (*(cause.fact for cause in causes if cause.fact), *verdict.facts)
+    spec = ""
+    if suspects:
+        fact = suspects[0]
+        spec = f"{shown(fact.file)}:{fact.line}  {fact.path} {fact.display} ({fact.source.document}, {fact.where}): "
+    printed = claim.expectation.text if claim.expectation else ""
+    why = claim.xfail.reason if claim.xfail else ""
+    return (
+        f"{spec}your spec now equals a figure known to be wrong, {printed} of {claim.source}: {why}. "
+        "Correct the spec and keep 'xfail'"
+    )
 
 
 def _excuses(excused: Expectation, ratio: float, expected: Expectation) -> bool:
@@ -193,10 +232,16 @@ def corroborated(claim: Claim, obtained: Obtained) -> bool:
 
     A figure without facts (the ops of a workload) is counted here and printed elsewhere, and so corroborated.
     """
-    if claim.source is None or claim.is_replay or kinds.kind(claim.kind).inferred:
+    return not claim.is_replay and not kinds.kind(claim.kind).inferred and is_second(claim, obtained.facts)
+
+
+def is_second(claim: Claim, facts: Iterable[Fact]) -> bool:
+    """Whether a claim quotes another document than these facts, and neither side is an estimate."""
+    if claim.source is None:
         return False
-    own = {_title(fact.source.document) for fact in obtained.facts}
-    judged = any(fact.source.grade == "estimate" for fact in obtained.facts)
+    sources = [fact.source for fact in facts]
+    own = {_title(source.document) for source in sources}
+    judged = any(source.grade == "estimate" for source in sources)
     return not judged and claim.source.grade != "estimate" and _title(claim.source.document) not in own
 
 

@@ -117,13 +117,15 @@ class Verdict:
     def _lines(self) -> list[str]:
         claim = self.claim
         lines = [f"{shown(claim.file)}:{claim.line}  {self.headline}"]
+        if self.reason and self._agrees:
+            lines.append(line_of("reason", self.reason))
         lines.append(line_of("expected", self.expected_display, self._cited()))
         if self.obtained:
             lines.append(line_of("obtained", self.obtained_display, self.obtained.formula))
             lines += self.obtained.details.splitlines()
         if self.ratio_text:
             lines += self._ratio_lines()
-        if self.reason:
+        if self.reason and not self._agrees:
             lines.append(line_of("reason", self.reason))
         if not self.ratio_text:
             lines += self._cause_lines("because")
@@ -138,13 +140,19 @@ class Verdict:
         printed = f"{expectation.text} ({expectation.tolerance_text}), " if expectation else ""
         return f"{printed}{source}" if source else printed
 
+    @property
+    def _agrees(self) -> bool:
+        """Whether the figures agree, whatever the outcome."""
+        expectation = self.claim.expectation
+        return bool(expectation and self.obtained and expectation.holds(self.obtained.value))
+
     def _ratio_lines(self) -> list[str]:
         if not self.causes:
-            expectation = self.claim.expectation
-            agrees = expectation and self.obtained and expectation.holds(self.obtained.value)
-            explained = agrees or (self.obtained and self.obtained.details)
+            explained = self._agrees or (self.obtained and self.obtained.details)
             text = "" if explained else "unexplained by any known convention or fact"
             return [line_of("ratio", str(self.ratio_text), text)]
+        if self._agrees:
+            return self._cause_lines("repair")
         first = self.causes[0]
         return self._cause_lines("ratio", first.factor_text if first.parts else str(self.ratio_text))
 

@@ -8,8 +8,10 @@ from typing import Any
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import MEASURED, Claim
 from pytest_rooflint.recordings import files
+from pytest_rooflint.suite.judge import is_second
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, Problem, shown
+from rooflint.base.facts import Fact
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.tables import Grid, Prices
 from rooflint.workloads import tables
@@ -28,6 +30,7 @@ def problems(suite: Suite) -> list[Problem]:
                 *_root_problems(suite),
                 *_spec_problems(suite),
                 *_unclaimed(suite, claims),
+                *_unrated(suite, claims),
                 *files.problems(suite.golden_roots, suite.registry, claims),
                 *files.table_problems(suite.golden_roots, suite.registry, claims),
             )
@@ -87,17 +90,58 @@ def _refused(read: Callable[[Any], object], what: Any) -> Iterator[Problem]:
 
 
 def _unclaimed(suite: Suite, claims: Iterable[Claim]) -> Iterator[Problem]:
-    claimed = {claim.hardware for claim in claims if _checks(claim)}
+    claimed = _claimed(claims)
     for device in suite.devices():
         if device not in claimed:
             message = f"{device} has no claim in any golden file; add one, or its spec is never tested"
             yield Problem(suite.registry.files[device], 1, message)
 
 
+def _claimed(claims: Iterable[Claim]) -> set[str | None]:
+    return {claim.hardware for claim in claims if _checks(claim)}
+
+
 def _checks(claim: Claim) -> bool:
     """Whether a claim tests its device: not a replay, excused or undisclosed, and of a kind that asks the device."""
-    excused = claim.is_replay or claim.xfail is not None or claim.undisclosed
-    return not excused and "hardware" in kinds.kind(claim.kind).scopes
+    return not _excused(claim) and "hardware" in kinds.kind(claim.kind).scopes
+
+
+def _excused(claim: Claim) -> bool:
+    return claim.is_replay or claim.xfail is not None or claim.undisclosed
+
+
+RATED = "tdp"
+"""Path of the rated power, and the kind of claims about it."""
+
+
+def _unrated(suite: Suite, claims: Iterable[Claim]) -> Iterator[Problem]:
+    """Rated powers that no claim from a second document holds, and reasons for that which are missing or untrue."""
+    rating: dict[str | None, list[Claim]] = {}
+    for claim in claims:
+        if claim.kind == RATED and claim.subject == "rated" and claim.at is None and not _excused(claim):
+            rating.setdefault(claim.hardware, []).append(claim)
+    stated = {one.spec.hardware: one for one in suite.goldens() if RATED in one.spec.unguarded}
+    claimed = _claimed(claims)
+    for one in suite.readable():
+        if one.id not in claimed:  # which is said already
+            continue
+        fact = one.facts.get(RATED)
+        second = next((claim for claim in rating.get(one.id, ()) if fact and is_second(claim, (fact,))), None)
+        if one.id not in stated and fact and not second:
+            yield Problem(fact.file, fact.line, _unrated_message(one.id, fact))
+        elif one.id in stated and (second or not fact):
+            golden = stated.pop(one.id)
+            why = f"the claim in line {second.line} does" if second else f"{one.id} has none"
+            line = golden.document.line(("unguarded", RATED))
+            yield Problem(golden.file, line, f"unguarded: says why no second document gives the rated power, but {why}")
+
+
+def _unrated_message(device: str, fact: Fact) -> str:
+    return (
+        f"no claim from a document other than '{fact.source.document}' holds the rated power of {device}; add "
+        "'{tdp: rated, expect: …}' to a golden file of the device, or the reason why there is none: "
+        "'unguarded: {tdp: …}'"
+    )
 
 
 def _doubles(claims: Iterable[Claim]) -> Iterator[Problem]:
