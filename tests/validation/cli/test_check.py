@@ -129,7 +129,7 @@ def test_a_claim_that_was_deleted_since_the_revision_ends_with_one(tiny):
     git("add", "-A")
     git("commit", "-qm", "Acme X1")
     lines = tiny.read("golden/x1.yaml").splitlines(keepends=True)
-    tiny.write("golden/x1.yaml", "".join(lines[:4]))  # one claim of eight is left, and passes
+    tiny.write("golden/x1.yaml", "".join(lines[:5]))  # one claim of eight is left, and passes
     result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
     assert result.returncode == 1, result.stdout + result.stderr
     assert result.stdout.splitlines()[-1].startswith("failed: 8 claims in revision HEAD (")

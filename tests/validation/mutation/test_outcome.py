@@ -75,6 +75,7 @@ def test_energies_follow_from_the_process_node(outcome):
 
 
 def test_a_fact_that_a_claim_is_about_is_missed(small, outcome):
+    small.edit(GOLDEN, "unguarded: {tdp: one document says it}", "compute: int8")
     small.edit(GOLDEN, "  - {count: core, expect: 4}", "  - {tdp: rated, expect: 15 W}")
     claim = f"{GOLDEN}::tdp-rated"
     assert outcome("tdp", "nothing") == Outcome("killable", killed_by=claim, witness=claim)
