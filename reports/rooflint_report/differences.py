@@ -18,15 +18,17 @@ class MutantCounts(Record):
     """Mutants by outcome; docs/mutation.md defines the words."""
 
     mutants: int
-    killable: int
+    equivalent: int
     killed: int
+    killed_independently: int
+    """Killed by a claim whose document is none of those that its facts were read in."""
+    unseen: int
+    """Neither equivalent nor killed."""
+    killable: int
     survived: int
+    """Killable and not killed."""
     within_digits: int
     uncorroborated: int
-    equivalent: int
-    killed_otherwise: int
-    """Killed by uncorroborated claims only."""
-    unseen: int
 
 
 class AllMutants(MutantCounts):
@@ -43,14 +45,27 @@ class MutantClass(AllMutants):
     says: str
 
 
-class MutatedSubject(MutantCounts):
+class MutantScores(MutantCounts):
+    """Mutants with the two shares of those that are not equivalent; null without any."""
+
+    score: float | None
+    """Killed."""
+    independent: float | None
+    """Killed by an independent source."""
+
+
+class MutatedKind(MutantScores):
+    """Mutants of one kind of fact."""
+
+    name: str
+
+
+class MutatedSubject(MutantScores):
     """Mutants of one spec file."""
 
     id: str
     architecture: bool
     file: str
-    score: float | None
-    """Killed over killable."""
 
 
 class MutatedPlace(Record):
@@ -94,14 +109,22 @@ class Mutation(Record):
     """The mutation score of the specs."""
 
     score: float | None
-    """Killed over killable; null if nothing is killable."""
+    """Killed over all mutants that are not equivalent; null without any."""
+    independent: float | None
+    """Killed by an independent source, over the same."""
     floor: float | None
     """The least score that the project asks for."""
+    independent_floor: float | None
+    """The least share killed by an independent source that it asks for."""
     holds: bool | None
-    """Whether the score is on its floor and no gross mutant survives; null without a floor."""
+    """Whether both are on their floors and no gross mutant survives; null without a floor."""
     definitions: dict[str, str]
     counts: AllMutants
     gross: Gross
+    equivalents: dict[str, int]
+    """Equivalent mutants by why they are."""
+    kinds: list[MutatedKind]
+    """Those with the least share killed by an independent source first."""
     classes: list[MutantClass]
     subjects: list[MutatedSubject]
     """Those with most unseen mutants first."""

@@ -8,7 +8,7 @@ from rooflint_report.differences import MutantCounts, MutatedFact, MutatedSubjec
 from rooflint_report.sections.section import Page
 
 WORST = 12
-"""Devices and architectures that are in sight; the rest is folded."""
+"""Files that are in sight; the rest is folded."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class View:
     unseen: list[MutatedFact]
     """Facts of which something goes unseen, those of which most does first."""
     names: ClassVar[Mapping[str, str]] = {
-        "killed": "killed",
-        "besides": "killed by uncorroborated claims only",
+        "killed": "killed by an independent source",
+        "besides": "killed by other claims only",
         "lost": "survived",
         "unseen": "unseen",
         "same": "equivalent",
@@ -33,8 +33,8 @@ class View:
     def parts(cls, counts: MutantCounts) -> list[tuple[str, str, int]]:
         """The stacked bar of some mutants: (CSS class, what, how many), without what does not occur."""
         numbers = {
-            "killed": counts.killed,
-            "besides": counts.killed_otherwise,
+            "killed": counts.killed_independently,
+            "besides": counts.killed - counts.killed_independently,
             "lost": counts.survived,
             "unseen": counts.unseen - counts.survived,
             "same": counts.equivalent,

@@ -21,28 +21,32 @@ def section(record):
 
 def test_the_score_its_floor_and_the_shares_are_said(mutated):
     words, _ = section(mutated)
-    assert (
-        "Of 5 mutants that an independent source’s printed digits can tell from the truth, 4 make a claim fail" in words
-    )
-    assert "a score of 80 % , at its floor of 75 % or above" in words
+    # 7 and 4 of 11: 63.6 and 36.3 %, rounded down
+    assert "Of 11 mutants that are not equivalent 7 make a claim fail: a score of 63.6 %" in words
+    assert "36.3 % are killed by an independent source. Both are at their floors (60 % and 35 %)." in words
     assert (
         "Of 3 errors of ×2 and more on facts that corroborated peaks and bandwidths rest on, 3 make a claim fail."
         in words
     )
     # of 12: 5 killable, 2 within digits, 4 uncorroborated, 1 equivalent; 4 + 3 killed and 1 equivalent leave 4 unseen
     shares = "41.7 % are killable, 16.7 % lie within the printed digits, 33.3 % are uncorroborated and 8.3 % equivalent"
-    assert shares in words
-    assert "25.0 % are killed by uncorroborated claims only; 33.3 % move a figure and no claim notices" in words
+    assert f"{shares} (1: nothing is computed with the fact); 33.3 % move a figure and no claim notices" in words
+
+
+def test_kinds_of_facts_have_both_shares(mutated):
+    words, _ = section(mutated)
+    # of 4 that are not equivalent 3 killed, none of them by an independent source; of 7 the same 4
+    assert "power 5 75.0 % 0.0 % 1 bandwidth 7 57.1 % 57.1 % 3" in words
 
 
 def test_a_score_below_its_floor_is_said_loudly(mutated):
     mutated["mutation"] |= {"holds": False, "floor": 0.9}
-    assert "✗ below the floor ( 90 %)" in section(mutated)[0]
+    assert "✗ below the floor (90 % and 35 %)" in section(mutated)[0]
     assert "✗ below the floor" in render_summary(mutated)
 
 
 def test_without_a_floor_none_is_named(mutated):
-    mutated["mutation"] |= {"holds": None, "floor": None}
+    mutated["mutation"] |= {"holds": None, "floor": None, "independent_floor": None}
     assert "floor" not in section(mutated)[0]
 
 
@@ -67,9 +71,9 @@ def test_facts_of_which_something_goes_unseen_are_listed_with_their_mode(mutated
 def test_a_bar_has_a_part_for_each_fate_and_says_so_in_words(mutated):
     _, markup = section(mutated)
     # 7 of the bus: 4 killed, 1 survived, the 2 within digits unseen; 5 of the TDP: 3 besides, 1 unseen, 1 equivalent
-    assert 'aria-label="4 killed, 1 survived, 2 unseen"' in markup
-    assert 'aria-label="3 killed by uncorroborated claims only, 1 unseen, 1 equivalent"' in markup
-    assert '<span class="killed" style="flex-grow:4" title="4 killed"></span>' in markup
+    assert 'aria-label="4 killed by an independent source, 1 survived, 2 unseen"' in markup
+    assert 'aria-label="3 killed by other claims only, 1 unseen, 1 equivalent"' in markup
+    assert '<span class="killed" style="flex-grow:4" title="4 killed by an independent source"></span>' in markup
 
 
 def test_parts_of_a_bar_add_up(mutated):
@@ -89,7 +93,7 @@ def test_a_run_without_a_score_says_that_it_was_not_run(green):
 
 def test_the_summary_has_one_line(mutated):
     (line,) = [line for line in render_summary(mutated).splitlines() if "utation" in line]
-    assert line == "Mutation score **80 %**: 4 of 5 killable mutants are killed; 33.3 % of 12 mutants go unseen."
+    assert line == "Mutation score **63.6 %**: 7 of 11 mutants are killed, **36.3 %** by an independent source."
 
 
 def test_a_score_of_nothing_is_none(mutated):

@@ -41,11 +41,11 @@ def document(mutate, *arguments):
     return status, json.loads(text)
 
 
-def test_a_tight_suite_has_the_whole_score(mutate):
+def test_a_tight_suite_has_no_survivor_and_a_score_of_what_it_speaks_of(mutate):
     status, text = mutate()
     assert status == 0
-    killable, killed = re.match(r"mutation score 100 %: (\d+) of (\d+) killable mutants killed\n", text).groups()
-    assert killable == killed
+    killed, every = map(int, re.match(r"mutation score [\d.]+ %: (\d+) of (\d+) mutants killed\n", text).groups())
+    assert 0 < killed < every  # no claim speaks of the capacity
     assert "survivor" not in text.replace("survivors", "")
 
 
@@ -61,12 +61,14 @@ def test_cycles_are_searched_for_as_often_afterwards_also_after_an_error(mutate,
 
 def test_counts_add_up_by_class_by_file_and_by_fact(mutate):
     _, found = document(mutate)
-    counts = found["counts"]
+    counts, every = found["counts"], found["counts"]["mutants"] - found["counts"]["equivalent"]
+    assert found["score"] == counts["killed"] / every
+    assert found["independent"] == counts["killed_independently"] / every
     standings = ("killable", "within_digits", "uncorroborated", "equivalent")
     assert sum(counts[name] for name in standings) == counts["mutants"]
-    assert counts["killed"] + counts["killed_otherwise"] + counts["unseen"] + counts["equivalent"] == counts["mutants"]
-    assert counts["survived"] == counts["killable"] - counts["killed"]
-    for part in ("classes", "subjects", "facts"):
+    assert counts["killed"] + counts["unseen"] + counts["equivalent"] == counts["mutants"]
+    assert 0 < counts["killed_independently"] <= counts["killed"]
+    for part in ("kinds", "classes", "subjects", "facts"):
         for name in (*standings, "mutants", "killed", "unseen"):
             assert sum(row[name] for row in found[part]) == counts[name], (part, name)
     assert found["gross"]["mutants"] == found["gross"]["killed"] > 0
@@ -126,7 +128,7 @@ def test_survivors_are_listed_as_many_as_asked_for(loose, mutate):
 def test_markdown_is_a_table(loose, mutate):
     _, text = mutate("--format=md", "--survivors=all")
     assert text.startswith("## Mutation score\n\n- mutation score ")
-    assert "| operator | mutants | killable | killed | survived | within digits | uncorroborated | equivalent |" in text
+    assert "| operator | mutants | equivalent | killed | independently | unseen | survived |" in text
     assert re.search(r"^\| all \| \d+ \| ", text, re.MULTILINE)
     assert (
         f"| {SPEC}:{loose.line(SPEC, 'pin_rate')} | memories.lpddr5.pin_rate | 6.4 Gbit/s | 6.5 Gbit/s | digit |"
@@ -145,16 +147,18 @@ def test_a_score_below_the_floor_is_red_and_lists_survivors(loose, mutate):
 
 
 def test_a_score_on_its_floor_is_green(mutate):
-    status, text = mutate("--floor=100")
+    floor = int(1000 * document(mutate)[1]["score"]) / 10
+    status, text = mutate(f"--floor={floor}")
     assert status == 0
-    assert "(floor 100 %)" in text
+    assert f"(floor {floor:g} %)" in text
     assert "can be raised" not in text
 
 
 def test_a_score_above_its_floor_asks_to_raise_it(mutate):
-    status, text = mutate("--floor=95")
+    score = int(1000 * document(mutate)[1]["score"]) / 10
+    status, text = mutate("--floor=10")
     assert status == 0
-    assert text.endswith("the floor can be raised to 100 (rooflint_mutation_floor)\n")
+    assert text.endswith(f"the floor can be raised to {score:g} (rooflint_mutation_floor)\n")
 
 
 def test_the_floor_is_the_projects_own(loose, mutate):
@@ -182,12 +186,16 @@ def test_a_gross_survivor_is_red_whatever_the_score(mutate, monkeypatch):
     assert "128 bit → 256 bit" in text
 
 
-def test_a_suite_without_independent_sources_has_no_score_and_misses_any_floor(small, mutate):
+def test_a_suite_without_independent_sources_misses_their_floor(small, mutate):
+    specs = 'rooflint_specs = ["specs"]'
+    small.edit("pyproject.toml", specs, f"{specs}\nrooflint_mutation_independent_floor = 20")
+    assert mutate()[0] == 0
     small.edit(GOLDEN, '"Acme X1 product page, 2025"', '"Acme X1 architecture brief, 2025"')
     status, text = mutate()
-    assert status == 0
-    assert text.startswith("mutation score none: 0 of 0 killable mutants killed\n")
-    assert mutate("--floor=0")[0] == 1
+    assert status == 1
+    assert re.search(r"^killed by an independent source 0 % \(floor 20 %\): 0 of \d+$", text, re.MULTILINE)
+    assert text.endswith("failed: the share killed by an independent source, 0 % is below the floor of 20 %\n")
+    assert mutate("--floor=1")[0] == 0  # another floor is asked for alone
 
 
 # ---- what is asked for

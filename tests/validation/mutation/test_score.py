@@ -54,14 +54,19 @@ def mutant(subject):
     return made
 
 
+def backing(*places):
+    """A baseline in which the claim `a` is corroborated, and peaks rest on these lines."""
+    return SimpleNamespace(backed=frozenset(places), independent=frozenset({"a"}))
+
+
 @pytest.fixture
 def result(subject, mutant):
-    """A score of 2/3 on the clock, which is backed, and mutants of the TDP, which no claim is about."""
+    """Of 7 mutants 1 is equivalent and 3 are killed, two of the clock by `a` and one of the TDP by another claim."""
     clock = [mutant(CLOCK, 2), mutant(CLOCK, 0.5), mutant(CLOCK, 1.5, "digit"), mutant(CLOCK, 1.001, "digit")]
     power = [mutant(TDP, 2), mutant(TDP, 1.1, "digit"), mutant(TDP, 0.9, "digit")]
     group = Group(subject, (*clock, *power), ("prefix", "digit", "prefix"))
     outcomes = (KILLED, KILLED, SURVIVED, DIGITS, BESIDE, UNSEEN, SAME)
-    return lambda only=None: Result.of([group], {0: outcomes}, frozenset({clock[0].fact.place}), only)
+    return lambda only=None: Result.of([group], {0: outcomes}, backing(clock[0].fact.place), only)
 
 
 @pytest.fixture
@@ -81,24 +86,24 @@ def test_mutants_are_counted_by_outcome(result):
     counts = tally(result().rows)
     assert dict(counts) == {
         "mutants": 7,
+        "equivalent": 1,
+        "killed": 3,
+        "killed_independently": 2,
+        "unseen": 3,  # one survivor, one within digits, one uncorroborated
         "killable": 3,
-        "killed": 2,
         "survived": 1,
         "within_digits": 1,
         "uncorroborated": 2,
-        "equivalent": 1,
-        "killed_otherwise": 1,
-        "unseen": 3,  # one survivor, one within digits, one uncorroborated
     }
-    assert result().score == 2 / 3
-    assert Result((), {}, frozenset()).score is None
+    assert (result().score, result().independent) == (3 / 6, 2 / 6)
+    assert Result((), {}, backing()).score is None
 
 
 def test_gross_mutants_are_a_factor_of_two_on_a_backed_fact(result, subject, mutant):
     assert [row.mutant.ratio for row in result().gross] == [2, 0.5]
     assert result().gross_survivors == []
     group = Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 1.9)), ())
-    missed = Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({group.mutants[0].fact.place}))
+    missed = Result.of([group], {0: (UNSEEN, SURVIVED)}, backing(group.mutants[0].fact.place))
     assert [row.mutant.ratio for row in missed.gross_survivors] == [2]
 
 
@@ -110,23 +115,29 @@ def test_one_operator_is_scored_alone(result):
 
 def test_survivors_are_listed_farthest_off_first(subject, mutant):
     mutants = [mutant(CLOCK, 1.1), mutant(TDP, 1.1), mutant(CLOCK, 0.25), mutant(CLOCK, 3)]
-    found = Result.of([Group(subject, tuple(mutants), ())], {0: (SURVIVED,) * 4}, frozenset())
+    found = Result.of([Group(subject, tuple(mutants), ())], {0: (SURVIVED,) * 4}, backing())
     # 1/0.25 is 4; the TDP stands above the clock in the file
     expected = [(CLOCK, 0.25), (CLOCK, 3), (TDP, 1.1), (CLOCK, 1.1)]
     assert [(row.mutant.fact.path, pytest.approx(row.mutant.ratio)) for row in found.survivors] == expected
 
 
-@pytest.mark.parametrize(("floor", "held"), [(None, None), (0.6, True), (2 / 3, True), (0.7, False)])
+@pytest.mark.parametrize(("floor", "held"), [(None, None), (0.4, True), (0.5, True), (0.51, False)])
 def test_a_score_holds_on_its_floor(result, floor, held):
     assert holds(result(), floor) is held
+
+
+@pytest.mark.parametrize(("floor", "held"), [(0.3, True), (2 / 6, True), (0.34, False)])
+def test_the_share_of_independent_sources_holds_on_its_own_floor(result, floor, held):
+    assert holds(result(), 0.5, floor) is held
+    assert holds(result(), None, floor) is held
 
 
 def test_no_floor_holds_with_a_gross_survivor_or_without_a_score(subject, mutant):
     twice = mutant(CLOCK, 2)
     group = Group(subject, (mutant(CLOCK, 1.5), twice), ())
-    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, frozenset({twice.fact.place})), 0.5) is False
-    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, frozenset()), 0.5) is True
-    assert holds(Result.of([group], {0: (UNSEEN, UNSEEN)}, frozenset()), 0.0) is False
+    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, backing(twice.fact.place)), 0.5) is False
+    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, backing()), 0.5) is True
+    assert holds(Result.of([group], {0: (SAME, SAME)}, backing()), 0.0) is False
 
 
 # ---- missing claims
@@ -150,10 +161,10 @@ def test_no_floor_holds_with_a_gross_survivor_or_without_a_score(subject, mutant
     ],
 )
 def test_a_mutant_that_no_claim_is_about_asks_for_one_about_its_figure(subject, mutant, result, baseline, path, claim):
-    row = Result.of([Group(subject, (mutant(path, 2),), ())], {0: (UNSEEN,)}, frozenset()).rows[0]
+    row = Result.of([Group(subject, (mutant(path, 2),), ())], {0: (UNSEEN,)}, backing()).rows[0]
     assert missing_claim(row, baseline) == f"{claim}, from a document other than 'White paper'"
     whole = Subject(subject.hardware, is_architecture=True)
-    row = Result.of([Group(whole, (mutant(path, 2),), ())], {0: (DIGITS,)}, frozenset()).rows[0]
+    row = Result.of([Group(whole, (mutant(path, 2),), ())], {0: (DIGITS,)}, backing()).rows[0]
     whose = "acme/one" if claim.startswith("sparsity") else "a device with acme/one"
     about = claim.replace("acme/one", whose)
     assert (
@@ -162,7 +173,7 @@ def test_a_mutant_that_no_claim_is_about_asks_for_one_about_its_figure(subject, 
 
 
 def test_no_kind_of_claim_is_about_a_base_clock_itself(subject, mutant, baseline):
-    row = Result.of([Group(subject, (mutant("clocks.base", 2),), ())], {0: (UNSEEN,)}, frozenset()).rows[0]
+    row = Result.of([Group(subject, (mutant("clocks.base", 2),), ())], {0: (UNSEEN,)}, backing()).rows[0]
     assert missing_claim(row, baseline) == "no existing kind of claim; an order of clocks bounds it"
 
 
@@ -179,7 +190,7 @@ def test_a_fact_of_an_operating_point_names_it(subject, mutant, baseline):
     row = Result.of(
         [Group(subject, (Mutant(low, Mutation("factor-2", "twice", low.with_value(20.0))),), ())],
         {0: (UNSEEN,)},
-        frozenset(),
+        backing(),
     ).rows[0]
     assert missing_claim(row, baseline).startswith("tdp: rated at low of acme/one, from")
 
@@ -189,12 +200,15 @@ def test_a_fact_of_an_operating_point_names_it(subject, mutant, baseline):
 
 def test_the_record_counts_by_operator_file_and_fact(result, baseline, subject):
     found = summary(result(), baseline, 0.9)
-    assert (found.score, found.floor, found.holds, found.counts.refused) == (2 / 3, 0.9, False, 3)
+    assert (found.score, found.floor, found.holds, found.counts.refused) == (3 / 6, 0.9, False, 3)
     assert (found.gross.mutants, found.gross.killed) == (2, 2)
     classes = {one.name: (one.mutants, one.killed, one.unseen, one.refused) for one in found.classes}
-    assert classes == {"prefix": (0, 0, 0, 2), "factor-2": (3, 2, 0, 0), "digit": (4, 0, 3, 1)}
+    assert classes == {"prefix": (0, 0, 0, 2), "factor-2": (3, 3, 0, 0), "digit": (4, 0, 3, 1)}
     (one,) = found.subjects
-    assert (one.id, one.architecture, one.mutants, one.score) == ("acme/one", False, 7, 2 / 3)
+    assert (one.id, one.architecture, one.mutants, one.score) == ("acme/one", False, 7, 3 / 6)
+    kinds = {one.name: (one.mutants, one.score, one.independent) for one in found.kinds}
+    assert kinds == {"power": (3, 1 / 2, 0), "clock": (4, 2 / 4, 2 / 4)}
+    assert found.equivalents == {"what the fact gives way to is the same": 1}
     clock, power = found.facts
     assert (clock.path, clock.display, clock.mutants, clock.unseen_classes) == (CLOCK, "1200 MHz", 4, ["digit"])
     assert clock.line == subject.hardware.facts[CLOCK].line
@@ -206,19 +220,19 @@ def test_the_record_counts_by_operator_file_and_fact(result, baseline, subject):
 def test_files_in_which_most_goes_unseen_come_first(subject, mutant, baseline):
     rest = Subject(SimpleNamespace(id="acme/two", file=Path("two.yaml"), operating_points={}), is_architecture=True)
     groups = [Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 3)), ()), Group(rest, (mutant(CLOCK, 2),), ())]
-    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (SAME,)}, frozenset()), baseline)
+    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (SAME,)}, backing()), baseline)
     assert [(one.id, one.architecture, one.unseen, one.mutants) for one in found.subjects] == [
         ("acme/one", False, 1, 2),
         ("acme/two", True, 0, 1),
     ]
-    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (UNSEEN,)}, frozenset()), baseline)
+    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (UNSEEN,)}, backing()), baseline)
     assert [one.id for one in found.subjects] == ["acme/two", "acme/one"]
 
 
 def test_a_gross_mutant_that_is_missed_is_listed_before_the_survivors(subject, mutant, baseline):
     twice, more = mutant(CLOCK, 2), mutant(CLOCK, 1.5)
     group = Group(subject, (twice, more), ())
-    found = summary(Result.of([group], {0: (UNSEEN, SURVIVED)}, frozenset({twice.fact.place})), baseline)
+    found = summary(Result.of([group], {0: (UNSEEN, SURVIVED)}, backing(twice.fact.place)), baseline)
     assert [one.ratio for one in found.survivors] == [2, 1.5]
     assert (found.gross.mutants, found.gross.killed) == (1, 0)
 
@@ -232,23 +246,27 @@ def test_the_text_has_the_score_the_counts_and_what_is_missed(result, baseline, 
     place = found.survivors[0].file
     lines = as_text(found).replace(place, "one.yaml").splitlines()
     assert place.endswith(file.name)
-    assert lines[:2] == [
-        "mutation score 66.6 % (floor 90 %): 2 of 3 killable mutants killed",
+    assert lines[:3] == [
+        "mutation score 50 % (floor 90 %): 3 of 6 mutants killed",
+        "killed by an independent source 33.3 %: 2 of 6",
         "×2 and more on corroborated peaks and bandwidths: 2 of 2 killed",
     ]
     # 3, 1, 2 and 1 of 7; one is killed besides, three are not caught
-    assert " ".join(lines[2 : lines.index("")]) == (
+    assert " ".join(lines[3 : lines.index("")]) == (
         "of 7 mutants 42.9 % are killable, 14.3 % within the printed digits, 28.6 % uncorroborated, 14.3 % equivalent; "
-        "14.3 % are killed by uncorroborated claims only, 42.9 % are not caught; "
-        "3 more mutations are refused by the schema"
+        "42.9 % are not caught; 3 more mutations are refused by the schema"
     )
     assert lines[lines.index("") :] == [
         "",
-        "operator            mutants  killable  killed  survived  digits  uncorr.  equiv.",
-        "prefix                    0         0       0         0       0        0       0",
-        "factor-2                  3         2       2         0       0        1       0",
-        "digit                     4         1       0         1       1        1       1",
-        "all                       7         3       2         1       1        2       1",
+        "kind of fact          mutants  equiv.  killed  independ.  unseen  survived",
+        "power                       3       1       1          0       1         0",
+        "clock                       4       0       2          2       2         1",
+        "",
+        "operator              mutants  equiv.  killed  independ.  unseen  survived",
+        "prefix                      0       0       0          0       0         0",
+        "factor-2                    3       0       3          2       0         0",
+        "digit                       4       1       0          0       3         1",
+        "all                         7       1       3          2       3         1",
         "",
         "most mutants not caught",
         "  acme/one                                    3 of    7 mutants, 1 survivors",
@@ -278,11 +296,11 @@ def test_lists_are_cut_to_as_many_as_asked_for(result, baseline):
 
 
 def test_nothing_is_said_of_what_is_all_caught(subject, mutant, baseline):
-    found = summary(Result.of([Group(subject, (mutant(CLOCK, 2),), ())], {0: (KILLED,)}, frozenset()), baseline)
+    found = summary(Result.of([Group(subject, (mutant(CLOCK, 2),), ())], {0: (KILLED,)}, backing()), baseline)
     text = as_text(found)
-    assert text.startswith("mutation score 100 %: 1 of 1 killable mutants killed\n")
+    assert text.startswith("mutation score 100 %: 1 of 1 mutants killed\n")
     assert "most mutants" not in text
-    assert text.endswith("all                       1         1       1         0       0        0       0\n")
+    assert text.endswith("all                         1       0       1          1       0         0\n")
 
 
 def test_markdown_has_the_same_as_tables(result, baseline):
@@ -290,17 +308,22 @@ def test_markdown_has_the_same_as_tables(result, baseline):
     place = found.survivors[0].file
     assert as_md(found).replace(place, "one.yaml").split("\n\n") == [
         "## Mutation score",
-        "- mutation score 66.6 %: 2 of 3 killable mutants killed\n"
+        "- mutation score 50 %: 3 of 6 mutants killed\n"
+        "- killed by an independent source 33.3 %: 2 of 6\n"
         "- ×2 and more on corroborated peaks and bandwidths: 2 of 2 killed\n"
         "- of 7 mutants 42.9 % are killable, 14.3 % within the printed digits, 28.6 % uncorroborated, "
-        "14.3 % equivalent; 14.3 % are killed by uncorroborated claims only, 42.9 % are not caught; "
+        "14.3 % equivalent; 42.9 % are not caught; "
         "3 more mutations are refused by the schema",
-        "| operator | mutants | killable | killed | survived | within digits | uncorroborated | equivalent |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        "| prefix | 0 | 0 | 0 | 0 | 0 | 0 | 0 |\n"
-        "| factor-2 | 3 | 2 | 2 | 0 | 0 | 1 | 0 |\n"
-        "| digit | 4 | 1 | 0 | 1 | 1 | 1 | 1 |\n"
-        "| all | 7 | 3 | 2 | 1 | 1 | 2 | 1 |",
+        "| kind of fact | mutants | equivalent | killed | independently | unseen | survived |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| power | 3 | 1 | 1 | 0 | 1 | 0 |\n"
+        "| clock | 4 | 0 | 2 | 2 | 2 | 1 |",
+        "\n| operator | mutants | equivalent | killed | independently | unseen | survived |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| prefix | 0 | 0 | 0 | 0 | 0 | 0 |\n"
+        "| factor-2 | 3 | 0 | 3 | 2 | 0 | 0 |\n"
+        "| digit | 4 | 1 | 0 | 0 | 3 | 1 |\n"
+        "| all | 7 | 1 | 3 | 2 | 3 | 1 |",
         "\n| survivor | fact | from | to | operator | would be killed by |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
         "| one.yaml:14 | units.cores.clock | 1200 MHz | 1800 MHz | digit | bandwidth: hbm at golden/one.yaml:7, "

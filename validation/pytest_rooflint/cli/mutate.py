@@ -28,6 +28,7 @@ from rooflint_report.differences import Mutation, score_percent
 from rooflint_report.evidence import add, as_json
 
 FLOOR = "rooflint_mutation_floor"
+INDEPENDENT_FLOOR = "rooflint_mutation_independent_floor"
 
 COLLECT_AFTER = 50_000
 """Objects between two searches for cycles: claims and mutants stay, and searching them is a quarter of a run."""
@@ -102,8 +103,10 @@ def _found(
     wanted = _wanted(all_groups, only, only_class)
     with progress.bar("mutants", sum(len(all_groups[position].mutants) for position in wanted)) as advance:
         outcomes = engine.run(baseline, all_groups, wanted, workers=workers, store=store, progress=advance)
-    result = scored.Result.of(all_groups, outcomes, baseline.backed, only_class or None)
-    return scored.summary(result, baseline, _floor(floor, whole=only == "*" and not only_class))
+    result = scored.Result.of(all_groups, outcomes, baseline, only_class or None)
+    whole = only == "*" and not only_class
+    independent = share(INDEPENDENT_FLOOR) if whole and floor is None else None
+    return scored.summary(result, baseline, _floor(floor, whole=whole), independent)
 
 
 def _wanted(all_groups: Sequence[Group], only: str, only_class: str) -> list[int]:
@@ -143,14 +146,21 @@ def _written(found: Mutation, form: Form, most: int | None) -> str:
 
 
 def _remark(found: Mutation) -> str:
-    """A remark on the floor."""
-    score, floor, gross = found.score, found.floor, found.gross
+    """A remark on the floors."""
+    gross = found.gross
     if found.holds is False and gross.killed < gross.mutants:
         lost = gross.mutants - gross.killed
         noun = counted(lost, "mutant")
         return f"failed: claims miss {noun} of ×2 and more on corroborated peaks and bandwidths; they must miss none"
-    if found.holds is False:
-        return f"failed: the score {score_percent(score)} is below the floor of {score_percent(floor)}"
-    if floor is not None and score_percent(score) != score_percent(floor):
-        return f"the floor can be raised to {score_percent(score).removesuffix(' %')} ({FLOOR})"
+    floors = (
+        ("score", found.score, found.floor, FLOOR),
+        ("share killed by an independent source,", found.independent, found.independent_floor, INDEPENDENT_FLOOR),
+    )
+    asked = [(name, score, floor, option) for name, score, floor, option in floors if floor is not None]
+    for name, score, floor, _ in asked:
+        if score is None or score < floor:
+            return f"failed: the {name} {score_percent(score)} is below the floor of {score_percent(floor)}"
+    for _, score, floor, option in asked:
+        if score_percent(score) != score_percent(floor):
+            return f"the floor can be raised to {score_percent(score).removesuffix(' %')} ({option})"
     return ""

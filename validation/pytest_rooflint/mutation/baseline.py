@@ -116,6 +116,11 @@ class Baseline:
         return frozenset(place for one in rates for place in one.facts)
 
     @cached_property
+    def independent(self) -> frozenset[str]:
+        """Ids of the corroborated claims."""
+        return frozenset(one.id for one in self.claims if one.corroborated)
+
+    @cached_property
     def by_id(self) -> Mapping[str, JudgedClaim]:
         """Claims by their ids."""
         return {claim.id: claim for claim in self.claims}

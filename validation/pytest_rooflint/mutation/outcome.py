@@ -148,7 +148,7 @@ class Outcome:
 
     category: Category
     killed_by: str | None = None
-    """Id of a claim that fails."""
+    """Id of a claim that fails; of a corroborated one wherever one does."""
     witness: str | None = None
     """Id of the corroborated claim whose figure it changes beyond the printed digits."""
 
@@ -177,7 +177,7 @@ class _FactTrial:
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
-        """Claims that look it up: corroborated ones that rest on it, others that do, the rest."""
+        """Claims that look it up: corroborated ones first, and of each sort those that rest on it."""
         return self._sorted(self.baseline.looking_up(self.fact))
 
     @cached_property
@@ -186,7 +186,7 @@ class _FactTrial:
         return self._sorted(self.baseline.asking(self.fact))
 
     def _sorted(self, claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
-        return sorted(claims, key=lambda one: (self.fact.place not in one.facts, not one.corroborated))
+        return sorted(claims, key=lambda one: (not one.corroborated, self.fact.place not in one.facts))
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""

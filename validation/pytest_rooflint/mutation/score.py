@@ -27,6 +27,8 @@ class Row:
     subject: Subject
     mutant: Mutant
     outcome: Outcome
+    independent: bool = False
+    """Whether a claim with a source of its own fails."""
 
     @property
     def survived(self) -> bool:
@@ -60,7 +62,7 @@ class Result:
         cls,
         groups: Sequence[Group],
         outcomes: Mapping[int, Sequence[Outcome]],
-        backed: frozenset[Place],
+        baseline: Baseline,
         only_class: str | None = None,
     ) -> "Result":
         """The mutants of some groups by position, or those of one class."""
@@ -68,12 +70,12 @@ class Result:
             name for position in outcomes for name in groups[position].refused if only_class in (None, name)
         )
         rows = tuple(
-            Row(groups[position].subject, mutant, outcome)
+            Row(groups[position].subject, mutant, outcome, outcome.killed_by in baseline.independent)
             for position, found in outcomes.items()
             for mutant, outcome in zip(groups[position].mutants, found, strict=True)
             if only_class in (None, mutant.mutation.operator)
         )
-        return cls(rows, refused, backed)
+        return cls(rows, refused, baseline.backed)
 
     @cached_property
     def counts(self) -> records.MutantCounts:
@@ -82,8 +84,13 @@ class Result:
 
     @property
     def score(self) -> float | None:
-        """Killed over killable; None where nothing is killable. [1]"""
+        """Killed over all that are not equivalent; None without any. [1]"""
         return score(self.counts)
+
+    @property
+    def independent(self) -> float | None:
+        """Killed by an independent source, over all that are not equivalent; None without any. [1]"""
+        return independent(self.counts)
 
     @cached_property
     def gross(self) -> tuple[Row, ...]:
@@ -114,23 +121,75 @@ def tally(rows: Sequence[Row]) -> records.MutantCounts:
     Unseen are those that change a figure without a failing claim; survivors are among them.
     """
     categories = Counter(row.outcome.category for row in rows)
-    killed = Counter(row.outcome.category for row in rows if row.outcome.killed_by is not None)
     return records.MutantCounts(
         mutants=len(rows),
+        equivalent=categories["equivalent"],
+        killed=sum(row.outcome.killed_by is not None for row in rows),
+        killed_independently=sum(row.independent for row in rows),
+        unseen=sum(row.unseen for row in rows),
         killable=categories["killable"],
-        killed=killed["killable"],
-        survived=categories["killable"] - killed["killable"],
+        survived=sum(row.survived for row in rows),
         within_digits=categories["within-digits"],
         uncorroborated=categories["uncorroborated"],
-        equivalent=categories["equivalent"],
-        killed_otherwise=killed.total() - killed["killable"],
-        unseen=sum(row.unseen for row in rows),
     )
 
 
 def score(counts: records.MutantCounts) -> float | None:
-    """Killed over killable; None where nothing is killable. [1]"""
-    return counts.killed / counts.killable if counts.killable else None
+    """Killed over all that are not equivalent; None without any. [1]"""
+    return _of_all(counts.killed, counts)
+
+
+def independent(counts: records.MutantCounts) -> float | None:
+    """Killed by an independent source, over all that are not equivalent; None without any. [1]"""
+    return _of_all(counts.killed_independently, counts)
+
+
+def _of_all(number: int, counts: records.MutantCounts) -> float | None:
+    total = counts.mutants - counts.equivalent
+    return number / total if total else None
+
+
+# ---- Kinds of facts, and why a mutant is equivalent
+
+_KINDS = {
+    "tdp": "power",
+    "powers": "power",
+    "caches": "capacity",
+    "clocks": "clock",
+    "process": "process node",
+    "launched": "year of launch",
+    "launch_overhead": "launch overhead",
+    "idle": "share of idle power",
+}
+_OF_UNITS = {"clock": "clock", "clock_of": "clock", "macs_per_clock": "rate", "sparsity": "sparsity"}
+_TABLES = {
+    "process": "energy at a node",
+    "memory": "energy of a memory",
+    "events": "energy of an event",
+    "circuits": "factor of circuits",
+    "launches": "launch overhead",
+    "prices": "price",
+    "grid": "grid and PUE",
+}
+
+
+def kind_of(subject: Subject, fact: Fact) -> str:
+    """What a fact states: `clock`, `power`, `energy of an event`."""
+    first, *rest = fact.path.split(".")
+    if first in _KINDS and not (subject.table and first == "process"):
+        return _KINDS[first]
+    if subject.table:
+        return _TABLES[subject.id.partition("/")[0]]
+    if first == "units":
+        return _OF_UNITS.get(rest[1], "count")
+    if first == "memories":
+        return "capacity" if rest[1] == "capacity" else "bandwidth"
+    return "count"
+
+
+def _why_equivalent(row: Row) -> str:
+    idle = row.mutant.fact.path == "launched" or row.subject.table
+    return "nothing is computed with the fact" if idle else "what the fact gives way to is the same"
 
 
 # ---- Missing claims: which claim, from which kind of source, would catch a mutant
@@ -204,24 +263,31 @@ DEFINITIONS = {
     "within digits": "an independently sourced claim covers it, but its source printed too few digits to tell",
     "killable": "changes the figure of an independently sourced claim beyond its printed digits",
     "killed": "a claim other than a replay fails",
-    "score": "killed over killable",
+    "killed by an independent source": "a claim fails whose document is none of those that its facts were read in",
+    "score": "killed over all mutants that are not equivalent",
     "unseen": "changes a figure, and no claim fails",
     "gross": "a factor of two or more on a fact that a corroborated peak or bandwidth rests on",
     "refused": "rejected by the schema; not counted as a mutant",
 }
 
 
-def summary(result: Result, baseline: Baseline, floor: float | None = None) -> records.Mutation:
-    """The score with all counts. `floor` and `score` are shares, 1 is all."""
+def summary(
+    result: Result, baseline: Baseline, floor: float | None = None, independent_floor: float | None = None
+) -> records.Mutation:
+    """The score with all counts. Scores and floors are shares, 1 is all."""
     missed = result.gross_survivors
     survivors = [*(row for row in missed if not row.survived), *result.survivors]
     return records.Mutation(
         score=result.score,
+        independent=result.independent,
         floor=floor,
-        holds=holds(result, floor),
+        independent_floor=independent_floor,
+        holds=holds(result, floor, independent_floor),
         definitions=DEFINITIONS,
         counts=records.AllMutants(refused=sum(result.refused.values()), **dict(result.counts)),
         gross=records.Gross(mutants=len(result.gross), killed=len(result.gross) - len(missed)),
+        equivalents=dict(Counter(_why_equivalent(row) for row in result.rows if row.outcome.category == "equivalent")),
+        kinds=list(_kinds(result)),
         classes=list(_classes(result)),
         subjects=list(_subjects(result)),
         facts=[_fact(rows) for rows in result.by(lambda row: id(row.mutant.fact)).values()],
@@ -229,11 +295,21 @@ def summary(result: Result, baseline: Baseline, floor: float | None = None) -> r
     )
 
 
-def holds(result: Result, floor: float | None) -> bool | None:
-    """Whether the score is on its floor and no gross mutant survives; None without a floor."""
-    if floor is None:
+def holds(result: Result, floor: float | None, independent_floor: float | None = None) -> bool | None:
+    """Whether both shares are on their floors and no gross mutant survives; None without a floor."""
+    floors = ((result.score, floor), (result.independent, independent_floor))
+    asked = [(found, least) for found, least in floors if least is not None]
+    if not asked:
         return None
-    return result.score is not None and result.score >= floor and not result.gross_survivors
+    return all(found is not None and found >= least for found, least in asked) and not result.gross_survivors
+
+
+def _kinds(result: Result) -> Iterator[records.MutatedKind]:
+    """Kinds of facts, those first of which the smallest share is killed by an independent source."""
+    found = result.by(lambda row: kind_of(row.subject, row.mutant.fact))
+    counted = {name: tally(rows) for name, rows in found.items()}
+    for name, counts in sorted(counted.items(), key=lambda item: (independent(item[1]) or 0, item[0])):
+        yield records.MutatedKind(name=name, score=score(counts), independent=independent(counts), **dict(counts))
 
 
 def _classes(result: Result) -> Iterator[records.MutantClass]:
@@ -245,13 +321,18 @@ def _classes(result: Result) -> Iterator[records.MutantClass]:
 
 
 def _subjects(result: Result) -> Iterator[records.MutatedSubject]:
-    """Devices and architectures, those first in which most goes unseen."""
+    """Files, those first in which most goes unseen."""
     found = {shown(file): rows for file, rows in result.by(lambda row: row.subject.hardware.file).items()}
     counted = {file: tally(rows) for file, rows in found.items()}
     for file, counts in sorted(counted.items(), key=lambda item: (-item[1].unseen / item[1].mutants, item[0])):
         subject = found[file][-1].subject
         yield records.MutatedSubject(
-            id=subject.id, architecture=subject.is_architecture, file=file, score=score(counts), **dict(counts)
+            id=subject.id,
+            architecture=subject.is_architecture,
+            file=file,
+            score=score(counts),
+            independent=independent(counts),
+            **dict(counts),
         )
 
 
@@ -293,56 +374,65 @@ def _survivor(row: Row, baseline: Baseline) -> records.Survivor:
 
 WIDTH = 80
 WORST = 5
-"""Devices and architectures that are named."""
+"""Files that are named."""
 
 #: Heading and key of the columns of counts.
 _COLUMNS = {
     "mutants": "mutants",
-    "killable": "killable",
-    "killed": "killed",
-    "survived": "survived",
-    "within digits": "within_digits",
-    "uncorroborated": "uncorroborated",
     "equivalent": "equivalent",
+    "killed": "killed",
+    "independently": "killed_independently",
+    "unseen": "unseen",
+    "survived": "survived",
 }
-_NARROW = {"within digits": "digits", "uncorroborated": "uncorr.", "equivalent": "equiv."}
+_NARROW = {"equivalent": "equiv.", "independently": "independ."}
 
 
 def as_text(summary: records.Mutation, most: int | None = 10) -> str:
     """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
     sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, WIDTH)]
-    lines = [*sentences, "", *_grid(summary), "", *_worst(summary)]
+    lines = [*sentences, "", *_grid("kind of fact", _kind_rows(summary)), ""]
+    lines += [*_grid("operator", _rows(summary)), "", *_worst(summary)]
     lines += [*_section(list(_survivors(summary)), most), *_section(list(_unseen(summary)), most, by="fact")]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _sentences(summary: records.Mutation) -> Iterator[str]:
     counts, gross = summary.counts, summary.gross
-    floor = "" if summary.floor is None else f" (floor {records.score_percent(summary.floor)})"
-    killed = f"{counts.killed} of {counts.killable} killable mutants killed"
-    yield f"mutation score {records.score_percent(summary.score)}{floor}: {killed}"
+    every = counts.mutants - counts.equivalent
+    floor, other = (
+        "" if least is None else f" (floor {records.score_percent(least)})"
+        for least in (summary.floor, summary.independent_floor)
+    )
+    yield f"mutation score {records.score_percent(summary.score)}{floor}: {counts.killed} of {every} mutants killed"
+    share_of = f"{records.score_percent(summary.independent)}{other}"
+    yield f"killed by an independent source {share_of}: {counts.killed_independently} of {every}"
     yield f"×2 and more on corroborated peaks and bandwidths: {gross.killed} of {gross.mutants} killed"
     total = counts.mutants or 1
     share = {key: f"{number / total:.1%}".replace("%", " %") for key, number in counts}
     yield (
         f"of {counts.mutants} mutants {share['killable']} are killable, {share['within_digits']} within the printed "
         f"digits, {share['uncorroborated']} uncorroborated, {share['equivalent']} equivalent; "
-        f"{share['killed_otherwise']} are killed by uncorroborated claims only, {share['unseen']} are not caught; "
-        f"{counts.refused} more mutations are refused by the schema"
+        f"{share['unseen']} are not caught; {counts.refused} more mutations are refused by the schema"
     )
 
 
-def _grid(summary: records.Mutation) -> Iterator[str]:
+def _grid(heading: str, rows: Iterable[tuple[str | int, ...]]) -> Iterator[str]:
     names = [_NARROW.get(name, name) for name in _COLUMNS]
-    yield f"{'operator':<18}" + "".join(f"{name:>{len(name) + 2}}" for name in names)
-    for title, *numbers in _rows(summary):
+    yield f"{heading:<20}" + "".join(f"{name:>{len(name) + 2}}" for name in names)
+    for title, *numbers in rows:
         cells = zip(names, numbers, strict=True)
-        yield f"{title:<18}" + "".join(f"{number:>{len(name) + 2}}" for name, number in cells)
+        yield f"{title:<20}" + "".join(f"{number:>{len(name) + 2}}" for name, number in cells)
 
 
 def _rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
     for title, counts in (*((one.name, one) for one in summary.classes), ("all", summary.counts)):
         yield title, *(getattr(counts, key) for key in _COLUMNS.values())
+
+
+def _kind_rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
+    for one in summary.kinds:
+        yield one.name, *(getattr(one, key) for key in _COLUMNS.values())
 
 
 def _worst(summary: records.Mutation) -> Iterator[str]:
@@ -386,10 +476,11 @@ def _wrapped(text: str) -> Iterable[str]:
 
 
 def as_md(summary: records.Mutation, most: int | None = 10) -> str:
-    """A heading with the score, the table of operators, the survivors."""
+    """A heading with the score, the tables of kinds and operators, the survivors."""
     parts = [
         "## Mutation score",
         "\n".join(f"- {line}" for line in _sentences(summary)),
+        as_markdown(Table(("kind of fact", *_COLUMNS), tuple(_kind_rows(summary)))),
         as_markdown(Table(("operator", *_COLUMNS), tuple(_rows(summary)))),
     ]
     if survivors := summary.survivors[:most]:
