@@ -8,6 +8,7 @@ text, and in ways that no strict reader may accept. As a script it runs more inp
 
 import argparse
 import contextlib
+import copy
 import gzip
 import io
 import json
@@ -110,11 +111,11 @@ def mutated(tree: Any, others: Sequence[Any], chosen: random.Random) -> Any:
     for _ in range(chosen.choice((1, 1, 1, 2, 3))):
         places = list(_places(tree))
         if not places:
-            return chosen.choice(HOSTILE)
+            return copy.deepcopy(chosen.choice(HOSTILE))
         above, key = chosen.choice(places)
         match chosen.randrange(6):
             case 0 | 1:
-                above[key] = chosen.choice(HOSTILE)
+                above[key] = copy.deepcopy(chosen.choice(HOSTILE))
             case 2:
                 del above[key]
             case 3:
@@ -125,7 +126,7 @@ def mutated(tree: Any, others: Sequence[Any], chosen: random.Random) -> Any:
             case 5 if isinstance(above[key], str):
                 above[key] = garbled(above[key], chosen)
             case _:
-                above[key] = [above[key]] * chosen.choice((1, 2, 40))
+                above[key] = [copy.deepcopy(above[key]) for _ in range(chosen.choice((1, 2, 40)))]
     return tree
 
 
