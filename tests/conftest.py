@@ -66,6 +66,7 @@ def nothing_kept() -> Iterator[None]:
     """Tests read every file, and what they read with patched readers stays out of the user's cache folder."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(parsed, "user_cache_path", lambda name: Path(os.devnull) / name)
+        patched.setattr(parsed, "_secret", lambda: bytes(parsed.SIGNATURE_BYTES))
         yield
 
 

@@ -115,13 +115,14 @@ def write_pieces_atomically(file: Path, pieces: Iterable[bytes]) -> None:
         beside.unlink(missing_ok=True)
 
 
-def create(file: Path, text: str) -> None:
-    """Write a new file into a folder that is there, whole or not at all.
+def create(file: Path, text: str, mode: int = 0o666) -> None:
+    """Write a new file with these permissions, less the umask, into a folder that is there, whole or not at all.
 
     Raises FileExistsError for a name that is taken, OSError otherwise.
     """
     beside = _beside(file)
     try:
+        beside.touch(mode)
         beside.write_bytes(text.encode())
         _link(beside, file)
     finally:

@@ -247,19 +247,19 @@ class Registry:
         if self.parsed is None or file in self.texts:
             return self._read(device, file)
 
-        def parse() -> tuple[Hardware, str]:
+        def parse() -> tuple[Hardware, tuple[str, str]]:
             found = self._read(device, file)
-            return replace(found), self._text_of(found.architecture)  # a copy holds nothing worked out
+            return replace(found), self._read_for(found.architecture)  # a copy holds nothing worked out
 
         found, _ = self.parsed.of(
-            file, read_text(file), parse, lambda one: one[1] == self._text_of(one[0].architecture)
+            file, read_text(file), parse, lambda one: one[1] == self._read_for(one[0].architecture)
         )
         return found
 
-    def _text_of(self, architecture: str | None) -> str:
-        """The text of an architecture's file; empty for none. Raises InputError where it cannot be read."""
+    def _read_for(self, architecture: str | None) -> tuple[str, str]:
+        """Path and text of an architecture's file; empty for none. Raises InputError where it cannot be read."""
         file = self.architecture_files.get(architecture or "")
-        return (self.texts.get(file) or read_text(file)) if file else ""
+        return (str(file), self.texts.get(file) or read_text(file)) if file else ("", "")
 
     def _read(self, device: str, file: Path) -> Hardware:
         document, spec = read_spec(file, HardwareSpec, self.texts.get(file))

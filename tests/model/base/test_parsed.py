@@ -1,5 +1,8 @@
 """What was parsed is taken from the folder for the same text and code, and from nothing else."""
 
+import os
+import stat
+
 import pytest
 
 from rooflint.base import parsed as module
@@ -97,8 +100,11 @@ def test_what_cannot_be_pickled_or_written_is_still_handed_out(parsed, tmp_path)
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / name)
-    module._below.cache_clear()
-    return tmp_path / "rooflint" / "parsed"
+    for cached in (module._home, module._below):
+        cached.cache_clear()
+    yield tmp_path / "rooflint" / "parsed"
+    for cached in (module._home, module._below):
+        cached.cache_clear()
 
 
 def kept_words(file, text, calls, reader="words"):
@@ -129,3 +135,62 @@ def test_a_home_that_cannot_be_written_costs_time_alone(home, tmp_path, calls):
     for _ in range(2):
         assert kept_words(tmp_path / "one.yaml", "a b", calls) == ["a", "b"]
     assert len(calls) == 2
+
+
+# ---- whose entries are read
+
+
+SECRET = module._secret
+
+
+@pytest.fixture
+def user(tmp_path, monkeypatch):
+    """A user's cache folder, for which this process has not asked yet."""
+    monkeypatch.setattr(module, "_secret", SECRET)
+    monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / "home" / name)
+    for cached in (module._home, SECRET):
+        cached.cache_clear()
+    yield tmp_path / "home" / "rooflint"
+    for cached in (module._home, SECRET):
+        cached.cache_clear()
+
+
+def test_an_entry_that_another_user_signed_is_not_unpickled(parsed, tmp_path, calls, user):
+    read(parsed(), tmp_path / "a.yaml", "a b", calls)
+    read(parsed(), tmp_path / "a.yaml", "a b", calls)
+    assert len(calls) == 1
+    assert stat.S_IMODE((user / "key").stat().st_mode) == 0o600
+    (user / "key").write_text("00" * 32, encoding="ascii")
+    SECRET.cache_clear()
+    read(parsed(), tmp_path / "a.yaml", "a b", calls)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("change", ["readable by others", "too short", "no hexadecimal"])
+def test_a_key_that_is_no_secret_keeps_nothing(parsed, tmp_path, calls, user, change):
+    user.mkdir(parents=True)
+    (user / "key").write_text({"too short": "00", "no hexadecimal": "x" * 64}.get(change, "00" * 32), encoding="ascii")
+    (user / "key").chmod(0o644 if change == "readable by others" else 0o600)
+    for _ in range(2):
+        read(parsed(), tmp_path / "a.yaml", "a b", calls)
+    assert len(calls) == 2
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_user_without_a_home_parses_each_time(tmp_path, monkeypatch, calls, user):
+    def homeless(name):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(module, "user_cache_path", homeless)
+    for _ in range(2):
+        kept("words", tmp_path / "a.yaml", "a b", lambda: calls.append(1))
+    assert len(calls) == 2
+
+
+def test_of_many_checkouts_the_oldest_entries_are_removed(user):
+    folder = user / "parsed"
+    for number in range(25):
+        (folder / f"{number:02}").mkdir(parents=True)
+        os.utime(folder / f"{number:02}", (number, number))
+    module._forget(folder)
+    assert sorted(one.name for one in folder.iterdir()) == [f"{number:02}" for number in range(5, 25)]

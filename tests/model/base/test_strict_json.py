@@ -47,3 +47,27 @@ def test_where_infinities_are_allowed_they_are_read():
 def test_what_is_not_json_is_refused_with_its_line(text, message):
     with pytest.raises(InputError, match=message):
         strict_json.parse(text, FILE)
+
+
+def test_the_number_that_is_refused_is_the_one_that_is_named():
+    text = '{"a": 1' + "0" * 400 + ',\n"b": NaN}'
+    with pytest.raises(InputError, match=r"^a\.json:2  want finite numbers, found NaN$"):
+        strict_json.parse(text, FILE)
+    assert strict_json.parse("1" + "0" * 400, FILE) == 10**400
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": {"b": 1, "b": 1}}', "'b' is written twice; keep one"),
+        ('{"a": "\\ud800"}', "half of a surrogate pair"),
+        ('{"\\udfff": 1}', "half of a surrogate pair"),
+    ],
+)
+def test_what_readers_would_take_for_different_things_is_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        strict_json.parse(text, FILE)
+
+
+def test_a_surrogate_pair_is_one_character():
+    assert strict_json.parse('"\\ud83d\\ude00"', FILE) == "\U0001f600"
