@@ -118,10 +118,6 @@ class Exploration(exploration.Exploration):
         return self.answer()._repr_html_()
 
 
-def _silent(_: str) -> None:
-    """What is announced to no one."""
-
-
 def explore(
     on: str | Hardware,
     vary: Mapping[str, Values],
@@ -168,8 +164,7 @@ def explore(
         announce: is told how many variants there are before they are predicted.
         workers: where variants are predicted: this process, several on this machine, or a cluster.
 
-    Raises RooflintError for unknown names, facts that nothing depends on, values that a fact cannot have, and where the
-    base cannot run a network.
+    Raises RooflintError for unknown names, facts without effect, values that a fact or the base cannot take.
     """
     known, energies = context(specs)
     base = hardware_of(known, on, at)
@@ -178,7 +173,8 @@ def explore(
         raise RooflintError("want at least one fact to vary, one network, one precision and one batch")
     rate = _tariff(known, base, price)
     space = _space(tuple(parameters(base, list(vary), energies, launch, rate)), vary, samples, seed)
-    (announce or _silent)(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
+    if announce:
+        announce(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
     design = Design(base, energies, runs, space, (), requirements(require), rate)
     found = exploration.explore(_judged(design, _listed(minimise), _listed(maximise)), workers)
     return Exploration(**{one.name: getattr(found, one.name) for one in fields(found)}, roots=known.roots)
@@ -188,7 +184,7 @@ def _runs(
     networks: Any, batch: int | Sequence[int] | NDArray[np.integer[Any]], settings: Sequence[Setting]
 ) -> tuple[Run, ...]:
     works = [network(one) for one in (networks if isinstance(networks, list | tuple) else [networks])]
-    sizes = [batch] if isinstance(batch, int | np.integer) else batch
+    sizes = [batch] if isinstance(batch, int) else np.ravel(batch).tolist() if _is_array(batch) else batch
     sizes = [int(size) if isinstance(size, np.integer) else size for size in sizes]
     return tuple(Run(work.at_batch(size), each) for work in works for each in settings for size in sizes)
 
@@ -219,10 +215,14 @@ def _space(
 
 def _text(of: Parameter, values: Values) -> str:
     """Values as the command takes them; a number has the unit of its fact in SI."""
-    listed: Sequence[Any] = np.ravel(values).tolist() if isinstance(values, np.ndarray) else [values]
-    if isinstance(values, list | tuple):
-        listed = values
+    if _is_array(values):
+        values = np.ravel(values).tolist()
+    listed: Sequence[Any] = values if isinstance(values, Sequence) and not isinstance(values, str) else [values]
     return ",".join(_written(of, one) for one in listed)
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray | np.generic)
 
 
 def _written(of: Parameter, value: str | float) -> str:

@@ -78,6 +78,10 @@ class Answer(Page):
     listing: Later[Table] = Later()
     """For spreadsheets: the main table, in SI base units."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With its fields worked out, for another process."""
+        return {**vars(self), "record": self.record, "listing": self.listing}
+
     def __str__(self) -> str:
         """As the command prints it."""
         return write(self, "text").rstrip("\n")

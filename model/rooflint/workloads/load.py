@@ -8,6 +8,7 @@ import difflib
 import hashlib
 import json
 import os
+import site
 import sys
 import sysconfig
 import warnings
@@ -202,34 +203,37 @@ def _captured(source: str | Path, shapes: Shapes = ()) -> Workload:
 
 def _warn_of_foreign_code(source: str | Path) -> None:
     """Warn before code runs that is neither the project's nor installed; nothing of it is imported to find out."""
-    file = source if isinstance(source, Path) else _home(source.partition(":")[0].partition(".")[0])
-    if trusted.get() or file is None or not file.exists():
-        return
-    place, project = Path(os.path.realpath(file)), _project(Path(os.path.realpath(Path.cwd())))
-    if not any(map(place.is_relative_to, (project, *_installed()))):
+    files = [source] if isinstance(source, Path) else _homes(source.partition(":")[0].partition(".")[0])
+    places = [Path(os.path.realpath(file)) for file in files if file.exists()]
+    project = _project(Path(os.path.realpath(Path.cwd())))
+    foreign = [place for place in places if not any(map(place.is_relative_to, (project, *_installed())))]
+    if foreign and not trusted.get():
+        place = foreign[0]
         message = (
             f"{source} runs code of {place}, outside of {project}; 'rooflint --trust' runs it without this warning"
         )
         warnings.warn(message, ForeignCodeWarning, stacklevel=2)
 
 
-def _home(package: str) -> Path | None:
-    """The file of a package or module that stands above all others, without importing it."""
+def _homes(package: str) -> list[Path]:
+    """Where the package or module above all others is, each part of a namespace; nothing is imported."""
     with suppress(ImportError, ValueError):
         found = find_spec(package)
         places = [found.origin, *(found.submodule_search_locations or ())] if found else []
-        return next((Path(place) for place in places if place), None)
-    return None
+        return [Path(place) for place in places if place]
+    return []
 
 
 def _project(folder: Path) -> Path:
-    """The folder with a pyproject.toml or a repository around one, or that folder itself."""
+    """The nearest folder above with a pyproject.toml or a repository, but for a home and the root; or the folder."""
     marks = ("pyproject.toml", ".git")
-    return next((one for one in (folder, *folder.parents) if any((one / mark).exists() for mark in marks)), folder)
+    above = (one for one in (folder, *folder.parents[:-1]) if one != Path(os.path.expanduser("~")))  # noqa: PTH111
+    return next((one for one in above if any((one / mark).exists() for mark in marks)), folder)
 
 
 def _installed() -> list[Path]:
-    return [Path(sysconfig.get_path(part)).resolve() for part in ("stdlib", "platstdlib", "purelib", "platlib")]
+    parts = [sysconfig.get_path(part) for part in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return [Path(os.path.realpath(part)) for part in (*parts, site.getusersitepackages())]
 
 
 def _kept(

@@ -2,6 +2,7 @@
 
 import math
 import random
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -509,6 +510,21 @@ def test_a_kept_device_is_read_again_where_its_own_file_or_its_architecture_chan
     assert one(arch=texts["architectures/arch"] + "die: A1\n").die == "A1"
     assert one(one=texts["hardware/one"].replace("One", "Two")).name == "Two"
     assert (one().name, one().die) == ("One", None)
+
+
+def test_an_equal_architecture_in_another_folder_is_where_facts_of_a_kept_device_stand(tmp_path):
+    root = tmp_path / "specs"
+    (root / "hardware" / "amd").mkdir(parents=True)
+    shutil.copy(SHIPPED.files["amd/epyc-9654"], root / "hardware" / "amd")
+    parsed = Parsed(tmp_path / "kept", ("rooflint",))
+    shipped = SHIPPED.architecture_files["amd/zen4"]
+    own = root / "architectures" / "amd" / shipped.name
+    for place in (shipped, own):
+        if place == own:
+            own.parent.mkdir(parents=True)
+            shutil.copy(shipped, own)
+        device = Registry.of([root], parsed).get("amd/epyc-9654")
+        assert place in {fact.file for fact in device.facts.values()}
 
 
 def test_a_text_in_place_of_a_file_is_not_kept(tmp_path):

@@ -229,3 +229,21 @@ def test_code_from_elsewhere_is_announced_before_it_runs_unless_it_is_trusted(pr
             load._warn_of_foreign_code(source)
     finally:
         load.trusted.reset(token)
+
+
+def test_each_part_of_a_namespace_is_looked_at(project):
+    for place in ("project", "outside"):
+        (project / place / "shared_space").mkdir()
+    with pytest.warns(ForeignCodeWarning, match="outside/shared_space"):
+        load._warn_of_foreign_code("shared_space.b:make")
+
+
+def test_a_repository_around_the_home_is_no_project(tmp_path, monkeypatch):
+    (tmp_path / "home" / "work").mkdir(parents=True)
+    (tmp_path / "home" / ".git").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert load._project(tmp_path / "home" / "work") == tmp_path / "home" / "work"
+    (tmp_path / "home" / "work" / ".git").mkdir()
+    assert load._project(tmp_path / "home" / "work") == tmp_path / "home" / "work"
+    (tmp_path / "home" / "work" / "deep").mkdir()
+    assert load._project(tmp_path / "home" / "work" / "deep") == tmp_path / "home" / "work"

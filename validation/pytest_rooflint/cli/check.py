@@ -11,6 +11,7 @@ from pytest_rooflint.suite.store import EVIDENCE as MARK
 from pytest_rooflint.suite.store import FOLDER
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import is_replaceable
+from rooflint.base.text import sanitized
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 
 EVIDENCE = Path("reports/out/evidence.json")
@@ -92,7 +93,7 @@ def _watch(golden: list[Path] | None, specs: list[Path] | None) -> int:
     from pytest_rooflint.session.watch import watch  # noqa: PLC0415  # a plain check judges in another process
     from pytest_rooflint.suite.suite import Suite  # noqa: PLC0415
 
-    return watch(Suite.of_project(golden, specs), typer.echo)
+    return watch(Suite.of_project(golden, specs), lambda text: typer.echo(sanitized(text)))
 
 
 def _run(module: str, *arguments: str) -> int:

@@ -302,7 +302,7 @@ class Run:
         if self.first and terminal and not _is_selected(self.config):
             excuses = not self.config.getoption("runxfail", default=False)
             for sentence in self.first.sentences(self.config.invocation_params.dir, excuses=excuses):
-                terminal.write_line(sentence)
+                terminal.write_line(sanitized(sentence))
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect golden files below the configured folders, nothing else."""
