@@ -49,28 +49,32 @@ def counted(number: int, noun: str) -> str:
 
 # ---- text from files that others wrote
 
-#: Control characters but tabs and line ends; marks and overrides of the writing direction; separators of lines.
-HIDDEN = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: Control characters but tabs and line ends; separators of lines; marks of the writing direction; what has no width.
+HIDDEN = re.compile(
+    r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u061c\u202a-\u202e\u2066-\u2069"
+    r"\u00ad\u180e\u200b-\u200f\u2060-\u2065\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 #: What GitHub's runner takes for a command in a log.
 _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=\[)(?<=##)", re.MULTILINE)
 
 
 def visible(text: str) -> str:
-    """The text with each control character and change of writing direction as the escape that JSON has for it."""
-    return text if text.isprintable() else HIDDEN.sub(lambda found: _escape(found[0]), text)
+    """The text with each character of HIDDEN as the escape that JSON has for it."""
+    return text if text.isprintable() else HIDDEN.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def without_commands(text: str) -> str:
     """The text with `::` at the start of a line and `##[` broken by an escape: CI runners obey such lines of a log."""
     if "::" not in text and "##[" not in text:
         return text
-    return _COMMAND.sub(lambda found: f"{found[1]}{_escape(':')}" if found[1] is not None else _escape("#"), text)
+    return _COMMAND.sub(lambda found: f"{found[1]}\\u003a" if found[1] is not None else "\\u0023", text)
 
 
 def sanitized(text: str) -> str:
     """Both: text that does nothing to a terminal, a log or a page but to be read."""
     return without_commands(visible(text))
-
-
-def _escape(character: str) -> str:
-    return f"\\u{ord(character):04x}"

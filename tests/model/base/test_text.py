@@ -52,8 +52,10 @@ def test_a_line_that_fits_is_what_wrapping_makes_of_it(text):
     [
         ("\x1b[31mred\x1b]8;;http://a.example\x07link", r"\u001b[31mred\u001b]8;;http://a.example\u0007link"),
         ("gpu\u202e001A", r"gpu\u202e001A"),
-        ("a\rb\r\nc\td", "a\\u000db\r\nc\td"),
+        ("\x7fa\rb\r\nc\td", "\\u007fa\\u000db\r\nc\td"),
         ("a\x85b\u2028c", r"a\u0085b\u2028c"),
+        ("a\u200bb\ufeffc\u00ad", r"a\u200bb\ufeffc\u00ad"),
+        ("tag\U000e0041", r"tag\udb40\udc41"),
         ("16\u202f896 × 2\u00a0GHz – ½", "16\u202f896 × 2\u00a0GHz – ½"),
     ],
 )

@@ -476,3 +476,13 @@ def test_of_thousands_of_errors_in_a_file_twenty_are_printed(tiny, red):
     tiny.write("golden/many.yaml", HEAD + "  - {pek: int8}\n" * 1000)
     message = red({"readable"}, "and 980 more problems")
     assert message.count("want one kind of claim out of") == 20
+
+
+@pytest.mark.parametrize("name", ["x\n::error::y.yaml", "x\u202ey.yaml", "##[error]y.yaml"])
+def test_a_file_whose_name_gives_orders_is_not_collected_and_the_run_is_red(tiny, name):
+    (tiny.root / "golden" / name).write_text("claims: [", encoding="utf-8")
+    result = tiny.run()
+    assert result.ret == 1
+    text = result.stdout.str()
+    assert "not collected by pytest" in text
+    assert "\n::error" not in text and "\u202e" not in text and "##[" not in text

@@ -305,8 +305,9 @@ class Run:
                 terminal.write_line(sanitized(sentence))
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Collect golden files below the configured folders, nothing else."""
-        return GoldenFile.from_parent(parent, path=file_path) if self.suite.owns(file_path) else None
+        """Collect golden files below the configured folders, but for names that pytest had better not print."""
+        is_safe = "\n" not in str(file_path) and sanitized(str(file_path)) == str(file_path)
+        return GoldenFile.from_parent(parent, path=file_path) if is_safe and self.suite.owns(file_path) else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
