@@ -38,7 +38,7 @@ def test_where_infinities_are_allowed_they_are_read():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1,\n}', r"a\.json:2  is not JSON: "),
+        ('{"a": 1,\n "b" 2}', r"a\.json:2  is not JSON: "),
         ("", r"a\.json:1  is not JSON: "),
         ("[" * 200_000, r"a\.json:1  is nested too deeply"),
         ('{"a":' * 200_000, r"a\.json:1  is nested too deeply"),

@@ -147,7 +147,7 @@ def test_red_claims_annotate_their_yaml_lines_on_github(halved, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     lines = annotated(halved.run())
     assert len(lines) == 4
-    place = "::error file=golden/x1.yaml,line=4,title=peak mac_array int8 of acme/x1::expected 32.8 TOP/s"
+    place = "::error file=golden/x1.yaml,line=5,title=peak mac_array int8 of acme/x1::expected 32.8 TOP/s"
     assert any(line.startswith(place) for line in lines)
 
 
