@@ -54,7 +54,8 @@ def test_a_file_that_is_not_evidence_is_not_replaced(tiny):
 
 
 def test_folders_of_the_command_line_come_before_those_of_the_project(tiny):
-    head = "hardware: acme/x1\nsource: {document: Another page, where: here, grade: read}\nunguarded: {tdp: one sheet}\nclaims:\n"
+    source = "source: {document: Another page, where: here, grade: read}"
+    head = f"hardware: acme/x1\n{source}\nunguarded: {{tdp: one sheet}}\nclaims:\n"
     tiny.write("other/y.yaml", head + "  - {count: core, expect: 4}\n")
     result = tiny.run("other", "--rooflint-golden=other")
     result.assert_outcomes(passed=2)

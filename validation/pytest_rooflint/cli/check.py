@@ -68,11 +68,7 @@ def check(
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
-    if evidence.is_dir():
-        raise RooflintError(f"{evidence}: want a file for the evidence, found a folder")
-    if not is_replaceable(evidence, MARK):
-        raise RooflintError(f"{evidence}: is not evidence and is not replaced; name another file")
-    evidence.unlink(missing_ok=True)  # an aborted run must not leave the evidence of an earlier one
+    _clear(evidence)
     status = _run("pytest", *arguments)
     if mutate and status:
         typer.echo("mutation testing skipped: the suite has failures")
@@ -87,6 +83,15 @@ def check(
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered
     raise typer.Exit(status)
+
+
+def _clear(evidence: Path) -> None:
+    """Remove what an earlier run left, so that an aborted one shows none. Raises RooflintError for other files."""
+    if evidence.is_dir():
+        raise RooflintError(f"{evidence}: want a file for the evidence, found a folder")
+    if not is_replaceable(evidence, MARK):
+        raise RooflintError(f"{evidence}: is not evidence and is not replaced; name another file")
+    evidence.unlink(missing_ok=True)
 
 
 def _watch(golden: list[Path] | None, specs: list[Path] | None) -> int:
