@@ -142,6 +142,14 @@ def test_a_law_that_no_device_could_be_tried_by_is_red(monotone):
     assert "1 device not tested: too little is disclosed" in verdict.text()
 
 
+def test_devices_without_two_powers_are_counted_as_untested(acme, monotone):
+    spec = (acme.root / K1).read_text()
+    acme.write("specs/hardware/acme/k2.yaml", spec.replace("powers: {typical: [12 W, brief, p. 1]}\n", ""))
+    verdict = monotone("monotone: power order", head="")
+    assert (verdict.outcome, verdict.obtained_display) == ("pass", "holds on 1 device")
+    assert "1 device not tested: no two powers to compare" in verdict.text()
+
+
 def test_many_breaches_are_counted_and_not_listed(monotone, monkeypatch):
     monkeypatch.setattr(Estimate, "latency_s", property(lambda estimate: 1 / estimate.ops.sum()))
     batches = list(range(1, MOST + 9))

@@ -14,6 +14,7 @@ from rooflint.roofline import Estimate, estimate
 from rooflint.workloads.workload import gemm
 
 T4 = "nvidia/t4"
+ORIN = "nvidia/jetson-agx-orin-64gb"
 BATCHES = [1, 2, 64, 1024]
 
 
@@ -190,9 +191,53 @@ def test_powers_that_exceed_one_another_are_told(registry, device, path, watts, 
     assert breaches("power order", wrong, Setting({})) == expected
 
 
-# ---- over operating points
+@pytest.mark.parametrize(
+    ("device", "tested"),
+    # 36 W idle and 70 W rated; only a rated power, also at each operating point
+    [(T4, True), ("nvidia/l4", False), ("nvidia/jetson-agx-orin-64gb", False)],
+)
+def test_an_order_of_powers_needs_two_of_them(registry, device, tested):
+    assert LAWS["power order"].tests(registry.get(device), Setting({})) is tested
 
-ORIN = "nvidia/jetson-agx-orin-64gb"
+
+def test_powers_are_compared_where_no_rate_is_disclosed(registry):
+    hailo, t4 = registry.get("hailo/hailo-8"), registry.get(T4)
+    idle, rated = t4.facts["powers.idle"].with_value(5.0), t4.facts["tdp"].with_value(2.5)
+    wrong = replace(hailo, facts={**hailo.facts, idle.path: idle, rated.path: rated})
+    assert not LAWS["latency batch"].tests(wrong, setting())
+    assert LAWS["power order"].tests(wrong, Setting({}))
+    assert breaches("power order", wrong, Setting({})) == ["powers.idle 5 W is above tdp 2.5 W"]
+
+
+@pytest.mark.parametrize(
+    ("path", "watts", "expected"),
+    [
+        # modes of 15, 30 and 50 W, 60 W as rated
+        ("powers.idle", 15.0, []),
+        ("powers.idle", 20.0, ["powers.idle 20 W is above tdp 15 W at 15w"]),
+        ("powers.limit", 60.0, []),
+        ("powers.limit", 40.0, ["tdp 60 W is above powers.limit 40 W", "tdp 50 W is above powers.limit 40 W at 50w"]),
+        # measured as rated, which says nothing of a mode
+        ("powers.measured_max", 60.0, []),
+    ],
+)
+def test_powers_are_compared_at_operating_points(registry, path, watts, expected):
+    orin = registry.get(ORIN)
+    added = replace(orin.facts["tdp"].with_value(watts), path=path)
+    hardware = replace(orin, facts={**orin.facts, path: added})
+    assert LAWS["power order"].tests(hardware, Setting({}))
+    assert breaches("power order", hardware, Setting({})) == expected
+
+
+def test_the_own_powers_of_a_point_are_compared_with_each_other(registry):
+    orin = registry.get(ORIN)
+    measured = replace(orin.facts["tdp"].with_value(31.0), path="powers.measured_max")
+    points = {**orin.operating_points, "30w": {**orin.operating_points["30w"], measured.path: measured}}
+    wrong = replace(orin, operating_points=points)
+    assert breaches("power order", wrong, Setting({})) == ["powers.measured_max 31 W is above tdp 30 W at 30w"]
+
+
+# ---- over operating points
 
 
 def test_a_mode_with_more_power_and_a_lower_peak_is_told(registry):

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from pytest_rooflint.golden.expect import WIDE
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, halves, slug_of
 from rooflint.base import units
 from rooflint.base.facts import Fact, Factor, Ladder
@@ -195,12 +196,19 @@ LAUNCH_OVERHEAD = replace(
 #
 # Where no second document prints a figure, it still stands in a known relation to others: a narrower format costs no
 # more, nor does a newer node; one document says that an instruction is 64 of another's MACs.
+#
+# Each coefficient counts once: `op`, `add` and `multiply` are one operation, `mac` is one MAC, the sum of its multiply
+# and its add (as `energy_per` prints it, in pJ/MAC), and an event is one event. So only what counts the same thing is
+# added or compared, but an event may be divided by an operation or a MAC: how many of them it costs.
 
 _NAMED = re.compile(r"(?P<subject>[^()]+?)(?: \((?P<reading>[^\s()]+)(?: (?P<end>low|typical|high))?\))?")
 _WHOLE_MAC = _Shape(units.JOULES_PER_OP, "pJ/MAC", 1e-12)
-"""A MAC as the sum of its two operations, where `mac` of an `energy_per` is what one of them costs."""
+"""Shows the sum of a multiply and an add of one MAC, each in J/op."""
 _ROUNDING = 1e-9
 """Relative error that a quotient of two floats may have."""
+_WIDE, _WIDEST = (1 + WIDE) / (1 - WIDE), 16.0
+"""`most` over `least`: above the first, a quotient needs a reason; above the second, a factor of four either way, no
+comparison tells an error of 16 in both directions."""
 
 
 @dataclass(frozen=True)
@@ -224,10 +232,14 @@ class _Term:
 
 def _terms(claim: Claim) -> list[str]:
     """What is compared, the smaller before the larger; of a quotient the divisor first. Raises ClaimError."""
-    if " / " in claim.subject:
+    if _is_quotient(claim):
         above, below = halves(claim.subject)
         return [below, above]
     return [term.strip() for term in claim.subject.split(" <= ")]
+
+
+def _is_quotient(claim: Claim) -> bool:
+    return " / " in claim.subject
 
 
 def _parts(term: str) -> list[re.Match[str]]:
@@ -240,20 +252,62 @@ def _parts(term: str) -> list[re.Match[str]]:
 
 
 def check_energies(claim: Claim) -> None:
-    """Refuse a subject other than an order or a quotient, and bounds that are missing or run backwards."""
+    """Refuse what is neither an order nor a quotient of comparable figures, and bounds that test nothing."""
     terms = _terms(claim)
     if len(terms) < 2:
         raise ClaimError(f"want coefficients with ' <= ' or ' / ' between them, found '{claim.subject}'")
     for part in (part for term in terms for part in _parts(term)):
         _check(part["subject"])
+    _check_comparable(claim, [_per(term) for term in terms])
+    _check_bounds(claim)
+
+
+def _per(term: str) -> str:
+    """What a term is counted in, such as `J/B`. Raises ClaimError for a sum of unlike coefficients."""
+    found = dict.fromkeys(map(_per_one, _parts(term)))
+    if len(found) > 1:
+        raise ClaimError(f"'{term}' adds {' and '.join(found)}; add figures of one unit")
+    return next(iter(found))
+
+
+def _per_one(part: re.Match[str]) -> str:
+    """`J/op` and `J/MAC` are told apart, though their dimension is the same."""
+    shape = _shape(part["subject"])
+    return "J/MAC" if shape is _SHAPES["mac"] else units.measure(shape.dimension).removeprefix("in ")
+
+
+def _check_comparable(claim: Claim, per: list[str]) -> None:
+    """Refuse an order of unlike figures, and a quotient of some other than an event and an operation."""
+    if len(set(per)) == 1:
+        return
+    if not _is_quotient(claim):
+        raise ClaimError(f"'{claim.subject}' orders {' and '.join(dict.fromkeys(per))}; order figures of one unit")
+    below, above = per
+    if above != "J" or below not in ("J/op", "J/MAC"):
+        raise ClaimError(
+            f"'{claim.subject}' divides {above} by {below}; divide figures of one unit, or an event by an operation"
+        )
+
+
+def _check_bounds(claim: Claim) -> None:
+    """Refuse bounds that are missing, run backwards, or lie so far apart that they test nothing."""
     bounds = [claim.option(name) for name in ("least", "most") if claim.option(name) is not None]
     if not all(type(bound) in (int, float) and 0 < bound < math.inf for bound in bounds):
         raise ClaimError(f"least, most: want numbers above zero, found {', '.join(map(str, bounds))}")
-    if " / " in claim.subject and len(bounds) < 2:
+    if _is_quotient(claim) and len(bounds) < 2:
         raise ClaimError("a quotient needs 'least:' and 'most:', the ends that the source leaves")
     least, most = _bounds(claim)
+    if least < 1 and not _is_quotient(claim):
+        raise ClaimError(f"least: want 1 or more for an order, found {least:g}, which would reverse it")
     if least > most:
         raise ClaimError(f"least: {least:g} is above most: {most:g}")
+    if _WIDEST * (1 + _ROUNDING) < most / least < math.inf:
+        raise ClaimError(
+            f"most: {most:g} is {most / least:.4g} times least: {least:g}; want at most {_WIDEST:g} times, "
+            "a factor of four either way"
+        )
+    if _is_quotient(claim) and most / least > _WIDE * (1 + _ROUNDING) and not claim.why:
+        raise ClaimError(f"least: {least:g} to most: {most:g} is wider than ±{WIDE:.0%}; add 'why:'")
 
 
 def _bounds(claim: Claim) -> tuple[float, float]:
@@ -264,11 +318,9 @@ def obtain_energies(claim: Claim, context: Context) -> Obtained:
     """Compare each coefficient with the next. [1]"""
     coefficients = Energies.of(context.registry).coefficients
     terms = [_term_of(text, coefficients) for text in _terms(claim)]
-    if len({term.shape.dimension for term in terms}) > 1 and " / " not in claim.subject:
-        raise ClaimError(f"'{claim.subject}' orders figures of different dimensions; write a quotient")
+    _check_distinct(terms)
     steps = [above.value / below.value for below, above in pairwise(terms)]
     least, most = _bounds(claim)
-    limits = f"at least {least:g}" + (f" and at most {most:g}" if most < math.inf else "")
     return Obtained(
         value=max(steps),
         dimension=units.DIMENSIONLESS,
@@ -276,8 +328,29 @@ def obtain_energies(claim: Claim, context: Context) -> Obtained:
         formula=", ".join(term.shown for term in terms),
         facts=tuple(dict.fromkeys(fact for term in terms for fact in term.facts)),
         holds=all(least * (1 - _ROUNDING) <= step <= most * (1 + _ROUNDING) for step in steps),
-        expected=f"{claim.subject}, {limits} times",
+        expected=f"{claim.subject}, {_limits(claim)}",
     )
+
+
+def _check_distinct(terms: list[_Term]) -> None:
+    """Refuse two terms of the same facts, by whatever names: such a comparison cannot fail. Raises ClaimError."""
+    seen: dict[tuple[str, ...], str] = {}
+    for term in terms:
+        key = tuple(sorted(str(fact.place) for fact in term.facts))
+        if key in seen:
+            raise ClaimError(f"'{seen[key]}' and '{term.text}' are the same figures; compare different ones")
+        seen[key] = term.text
+
+
+def _limits(claim: Claim) -> str:
+    """The bounds in words: `in this order, each at most 4 times the one before`."""
+    least, most = _bounds(claim)
+    if _is_quotient(claim):
+        return f"at least {least:g} and at most {most:g} times"
+    if least == 1:
+        return "in this order" + (f", each at most {most:g} times the one before" if most < math.inf else "")
+    bounds = f"at least {least:g}" + (f" and at most {most:g}" if most < math.inf else "")
+    return f"in this order, each {bounds} times the one before"
 
 
 def _term_of(text: str, coefficients: Coefficients) -> _Term:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pytest_rooflint.claims import roofline_laws
 from pytest_rooflint.claims.roofline_laws import LAWS, Law, Setting
 from pytest_rooflint.golden.kinds import (
     STORAGE,
@@ -148,7 +147,7 @@ def obtain_monotone(claim: Claim, context: Context) -> Obtained:
     found = {one.id: _breaches(one, law, setting) for one in matching}
     broken = {device: breaches for device, breaches in found.items() if breaches is not None}
     rest = len(matching) - len(broken)
-    untested = f"{counted(rest, 'device')} not tested: too little is disclosed" if rest else ""
+    untested = f"{counted(rest, 'device')} not tested: {law.lacking}" if rest else ""
     return tested(claim, matching, broken, untested, law.promise)
 
 
@@ -168,11 +167,11 @@ def _at_batches(workload: Workload, batches: tuple[int, ...]) -> Mapping[int, Wo
 
 @memoised
 def _breaches(hardware: Hardware, law: Law, setting: Setting) -> list[str] | None:
-    """The breaches on one device; None where too little is disclosed to test it.
+    """The breaches on one device; None where the law cannot be tested on it.
 
     They are kept with the device: when a suite is judged again, only devices that were read again are tested.
     """
-    return list(law.breaches(hardware, setting)) if roofline_laws.precisions(hardware, setting) else None
+    return list(law.breaches(hardware, setting)) if law.tests(hardware, setting) else None
 
 
 MONOTONE = Kind(

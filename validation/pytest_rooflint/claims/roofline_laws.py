@@ -11,6 +11,7 @@ from itertools import pairwise, permutations
 import numpy as np
 
 from rooflint.base.errors import RooflintError, shown
+from rooflint.base.facts import Fact
 from rooflint.base.precision import bytes_per_element, format_rate
 from rooflint.base.units import SECONDS, format_number, format_quantity
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
@@ -58,6 +59,11 @@ class Law:
     """Whether it compares several batches."""
     of_modes: bool = False
     """Whether it compares operating points, and so does not apply to a device without any."""
+
+    tests: Callable[[Hardware, Setting], bool] = lambda hardware, setting: bool(precisions(hardware, setting))
+    """Whether it can be tested on a device."""
+    lacking: str = "too little is disclosed"
+    """Why it cannot."""
 
     def concerns(self, hardware: Hardware) -> bool:
         """Whether it applies to a device."""
@@ -222,12 +228,30 @@ _POWERS = (
 )
 """Two powers of a device of which the second is not below the first."""
 
+_AT_EVERY_POINT = ("powers.idle", "powers.limit", "powers.peak")
+"""Powers of a device that bound those of its operating points, too."""
+
 
 def _power_order(hardware: Hardware, _: Setting) -> Iterator[str]:
+    for at, low, high in _powers(hardware):
+        if low.value > high.value:
+            yield f"{low.path} {low.display} is above {high.path} {high.display}{at}"
+
+
+def _powers(hardware: Hardware) -> Iterator[tuple[str, Fact, Fact]]:
+    """Each two powers that the law compares, as rated and at each operating point, with the point in words.
+
+    A point's own powers are compared with each other, with what the device draws idle and with its limits. What the
+    device was measured at as rated says nothing of a point with less power.
+    """
     for low, high in _POWERS:
-        one, other = hardware.facts.get(low), hardware.facts.get(high)
-        if one and other and one.value > other.value:
-            yield f"{low} {one.display} is above {high} {other.display}"
+        if low in hardware.facts and high in hardware.facts:
+            yield "", hardware.facts[low], hardware.facts[high]
+    for name, own in hardware.operating_points.items():
+        facts = {path: hardware.facts[path] for path in _AT_EVERY_POINT if path in hardware.facts} | dict(own)
+        for low, high in _POWERS:
+            if (low in own or high in own) and low in facts and high in facts:
+                yield f" at {name}", facts[low], facts[high]
 
 
 def _time(seconds: float) -> str:
@@ -255,6 +279,8 @@ LAWS: dict[str, Law] = {
         "a device idles below what it was measured at, and neither that nor its rated power is above its limits",
         _power_order,
         of_networks=False,
+        tests=lambda hardware, _: any(_powers(hardware)),
+        lacking="no two powers to compare",
     ),
     "peak mode": Law(
         "an operating point with more power does not have a lower peak, in any unit and precision",
