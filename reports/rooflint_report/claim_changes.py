@@ -95,7 +95,7 @@ class ClaimChanges(Record):
     recordings: list[RecordingChange]
     facts: list[UnguardedFact]
     unreadable: list[str]
-    """Problems of golden files that cannot be read now; their claims are not compared."""
+    """Problems of golden files that cannot be read now; their claims are not compared. Of the base, the first each."""
     unstated: int
     """Losses without a stated reason, newly failing claims and unreadable files: more than 0 fails a check."""
     text: str

@@ -401,7 +401,9 @@ class Bench:
 
 @pytest.fixture
 def bench(acme) -> Bench:
-    """No recording and no claim yet."""
+    """No recording and no claim yet but that of the rated power, which the closed world wants."""
+    source = "{document: Another brief, where: p. 2, grade: read}"
+    acme.write("golden/power.yaml", f"hardware: acme/k1\nsource: {source}\nclaims:\n  - {{tdp: rated, expect: 20 W}}\n")
     return Bench(acme)
 
 

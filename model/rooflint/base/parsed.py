@@ -72,7 +72,6 @@ def _signature(signed: bytes, secret: bytes) -> bytes:
     return blake2b(signed, key=secret, digest_size=SIGNATURE_BYTES).digest()
 
 
-@cache
 def _home() -> Path | None:
     """The user's cache folder; None for a user without a home."""
     try:

@@ -100,11 +100,9 @@ def test_what_cannot_be_pickled_or_written_is_still_handed_out(parsed, tmp_path)
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / name)
-    for cached in (module._home, module._below):
-        cached.cache_clear()
+    module._below.cache_clear()
     yield tmp_path / "rooflint" / "parsed"
-    for cached in (module._home, module._below):
-        cached.cache_clear()
+    module._below.cache_clear()
 
 
 def kept_words(file, text, calls, reader="words"):
@@ -148,11 +146,9 @@ def user(tmp_path, monkeypatch):
     """A user's cache folder, for which this process has not asked yet."""
     monkeypatch.setattr(module, "_secret", SECRET)
     monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / "home" / name)
-    for cached in (module._home, SECRET):
-        cached.cache_clear()
+    SECRET.cache_clear()
     yield tmp_path / "home" / "rooflint"
-    for cached in (module._home, SECRET):
-        cached.cache_clear()
+    SECRET.cache_clear()
 
 
 def test_an_entry_that_another_user_signed_is_not_unpickled(parsed, tmp_path, calls, user):

@@ -83,7 +83,7 @@ def test_a_red_verdict_carries_all_that_its_text_says(full):
     row = next(row for row in full["verdicts"] if row["id"] == "peak-mac_array-int8")
     assert row["nodeid"] == "golden/x1.yaml::peak-mac_array-int8"
     assert (row["outcome"], row["ratio_text"], row["rerun"]) == ("fail", "1/2", f"pytest {row['nodeid']}")
-    assert (row["file"], row["line"]) == ("golden/x1.yaml", 4)
+    assert (row["file"], row["line"]) == ("golden/x1.yaml", 5)
     assert row["causes"] and all(cause["factor_text"] for cause in row["causes"])
     assert row["duration_s"] >= 0
 

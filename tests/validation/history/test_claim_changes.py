@@ -200,6 +200,16 @@ def test_a_file_that_cannot_be_read_is_named_and_its_claims_are_not_called_remov
     assert found.unstated == 1
 
 
+def test_a_file_of_the_base_that_cannot_be_read_any_more_is_named(guarded, against, git):
+    text = guarded.read(MORE)
+    guarded.edit(MORE, "claims:", "claim:")
+    git(guarded.root, "commit", "-qam", "Wrong")
+    guarded.write(MORE, text)
+    (sentence,) = against(guarded).unreadable
+    assert sentence.startswith(f"{MORE} of revision HEAD (")
+    assert ") cannot be read any more, so its claims are not compared: line " in sentence
+
+
 # ---- recordings
 
 

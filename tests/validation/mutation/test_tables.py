@@ -36,7 +36,7 @@ def shelf(tmp_path):
     for name, text in (("process/9nm", PROCESS), ("prices/list", PRICES)):
         file = tmp_path / f"{name}.yaml"
         file.parent.mkdir()
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
     return Suite.of([], [tmp_path])
 
 

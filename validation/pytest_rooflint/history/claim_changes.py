@@ -131,6 +131,11 @@ class _Found:
         changes = sorted(self.changes, key=lambda one: (not _is_red(one), one.file, one.line or 0))
         recordings, facts = list(self.recordings()), list(self.unguarded())
         unreadable = [str(problem) for problems in self.after.unreadable.values() for problem in problems]
+        unreadable += [
+            f"{name} of {self.before.specs.label} cannot be read any more, so its claims are not compared: "
+            f"line {problems[0].line}, {problems[0].message}"
+            for name, problems in self.before.unreadable.items()
+        ]
         unstated = sum(map(_is_red, changes)) + sum(one.write is not None for one in (*recordings, *facts))
         numbers = Counter(one.change.replace(" ", "_") for one in changes)
         names = [name for name in records.ClaimCounts.model_fields if name not in ("base", "head", "unchanged")]
