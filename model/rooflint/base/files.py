@@ -185,5 +185,5 @@ def is_replaceable(file: Path, mark: str) -> bool:
 
 
 def digest_of(lines: Iterable[str]) -> str:
-    """What tells some lines of text from any others; file names that are not text are taken as they are."""
+    """Digest of several texts; file names that are not text are taken as they are."""
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

@@ -94,7 +94,7 @@ def code() -> str:
 
 
 def digest(folders: Iterable[Path], patterns: Sequence[str]) -> str:
-    """What tells the files below some folders that match one of the patterns from any others. Raises OSError."""
+    """Digest of the files below some folders that match one of the patterns. Raises OSError."""
     found = hashlib.sha256()
     for folder in folders:
         for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):

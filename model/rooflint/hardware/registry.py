@@ -85,7 +85,7 @@ class Registry:
 
     @property
     def digest(self) -> str:
-        """What tells the spec files of all roots from any others."""
+        """Digest of the spec files of all roots."""
         return digest(self.roots, SPEC_FILES)
 
     def ids(self, root: Path | None = None) -> list[str]:

@@ -73,7 +73,7 @@ default of 700, nearly all are claims and facts that stay."""
 
 
 def _collect_rarely() -> Callable[[], None]:
-    """Let the garbage collector run less often, until the returned function is called."""
+    """Run the garbage collector less often; the returned function restores what was set."""
     before = gc.get_threshold()
     gc.set_threshold(max(YOUNG, before[0]) if before[0] else 0, *before[1:])
     return partial(gc.set_threshold, *before)

@@ -17,7 +17,7 @@ READ = (".yaml", ".yml", ".json")
 
 
 def digest(file: Path) -> str:
-    """What tells the content of a file from any other. Raises OSError."""
+    """Digest of a file's content. Raises OSError."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
