@@ -65,7 +65,7 @@ class Entry:
                 return None
             rows = [Op(*row) for row in found["ops"]]
             return Workload.from_ops(found["name"], rows, found["batch"], found["fixed_batch"], _flow(found["flow"]))
-        except (OSError, ValueError, TypeError, KeyError, WorkloadError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, WorkloadError):
             return None
 
     def write(self, workload: Workload, files: Iterable[Path] = ()) -> None:

@@ -68,6 +68,7 @@ def test_an_entry_is_good_while_its_files_hold_what_they_held(tmp_path):
     [
         lambda text: text[:-20],
         lambda text: "[]",
+        lambda text: "[" * 200_000,
         lambda text: json.dumps(json.loads(text) | {"columns": COLUMNS[:-1]}),
         lambda text: json.dumps(json.loads(text) | {"ops": [["fc", "linear", -1, 0, 0, 0, 0, 0, 0, 0, 0]]}),
         lambda text: json.dumps(json.loads(text) | {"ops": [["fc"]]}),

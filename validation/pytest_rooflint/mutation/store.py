@@ -212,7 +212,7 @@ class Store:
         if subject.key not in self._rows:
             try:
                 found = json.loads(store.kept(self.folder / self._name(subject)))
-            except ValueError:
+            except (ValueError, RecursionError):
                 found = {}
             self._rows[subject.key] = found if isinstance(found, dict) else {}
         return self._rows[subject.key]
@@ -266,7 +266,7 @@ def _claims(text: str, wanted: Mapping[str, Claim]) -> dict[str, tuple[str, Judg
         names: list[Name] = [(section, name) for section, name in found["names"]]
         rows = found["claims"].items()
         return {name: _judged(name, wanted[name], row, places, names) for name, row in rows if name in wanted}
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return {}
 
 
