@@ -143,7 +143,7 @@ def test_a_law_that_no_device_could_be_tried_by_is_red(monotone):
 
 
 def test_devices_without_two_powers_are_counted_as_untested(acme, monotone):
-    spec = (acme.root / K1).read_text()
+    spec = (acme.root / K1).read_text(encoding="utf-8")
     acme.write("specs/hardware/acme/k2.yaml", spec.replace("powers: {typical: [12 W, brief, p. 1]}\n", ""))
     verdict = monotone("monotone: power order", head="")
     assert (verdict.outcome, verdict.obtained_display) == ("pass", "holds on 1 device")
