@@ -40,8 +40,11 @@ def planted(device, seed):
     lot.shuffle(facts)
     found = 0
     for fact in facts:
-        # a mistyped digit leaves no trace but the figure; the value that it needs is found, its history is not
-        known = [slip for slip in mutations(fact, hardware, REGISTRY).accepted if slip.operator != "digit"]
+        # a mistyped digit leaves no trace but the figure: the value that it needs is found, its history is not
+        # where a fact is missing, a claim says which
+        known = [
+            slip for slip in mutations(fact, hardware, REGISTRY).accepted if slip.operator not in ("digit", "removed")
+        ]
         if not known:
             continue
         slip = lot.choice(known)

@@ -16,6 +16,7 @@ H100 = "golden/peaks/nvidia/h100-sxm5-80gb.yaml"
 H100_SPEC = "specs/hardware/nvidia/h100-sxm5-80gb.yaml"
 GA100 = "specs/architectures/nvidia/ampere-ga100.yaml"
 T4 = "golden/peaks/nvidia/t4.yaml"
+PER_WATT = "golden/energy/peak_per_w.yaml::"
 CORES = "golden/silicon/cores.yaml"
 T4_SPEC = "specs/hardware/nvidia/t4.yaml"
 
@@ -181,7 +182,9 @@ def test_h100s_tensor_cores_at_the_boost_clock_are_red_wherever_that_clock_count
         node for node in message if node.startswith("golden/silicon/published.yaml::prediction-published-vidur-h100")
     }
     assert timed
-    assert set(message) == figures | orders | timed  # FP64 has the boost clock anyway
+    per_watt = {node for node in message if node.startswith(PER_WATT)}
+    assert per_watt and all("h100-sxm5-80gb" in node for node in per_watt)
+    assert set(message) == figures | orders | timed | per_watt  # FP64 has the boost clock anyway
     for node in figures | orders:
         text = message[node]
         assert f"{H100_SPEC}:{line}" in text
@@ -216,7 +219,9 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
     }.items():
         expected |= claims(f"golden/peaks/nvidia/{device}.yaml", *ids)
     timed = ("convolution", "linear", "linear-large")  # latencies with twice the lanes are too short
-    assert set(message) == expected | claims(CORES, *(f"prediction-published-neusight-a100-{what}" for what in timed))
+    per_watt = {f"{PER_WATT}peak_per_w-nvidia/h100-sxm5-80gb-per-nvidia/a100-sxm4-80gb-cuda_core-fp32-by-db"}
+    timed = claims(CORES, *(f"prediction-published-neusight-a100-{what}" for what in timed))
+    assert set(message) == expected | per_watt | timed
     for node in expected:
         text = message[node]
         assert f"{GA100}:{line}" in text
