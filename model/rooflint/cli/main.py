@@ -162,9 +162,15 @@ def _root(
     """Performance models of hardware: sourced specs, derived peaks, golden expectations, verdicts that explain."""
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as one line for the person who typed the command."""
-    typer.echo(sanitized(f"warning: {message}"), err=True)
+_show = warnings.showwarning
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """A warning to the user as one line; others, for developers, with their place as Python shows them."""
+    if issubclass(category, UserWarning):
+        typer.echo(sanitized(f"warning: {message}"), err=True)
+    else:
+        _show(message, category, *place, **more)
 
 
 def main() -> None:

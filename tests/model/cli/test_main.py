@@ -278,3 +278,12 @@ def test_a_command_that_cannot_be_imported_is_one_sentence_and_hides_no_other(mo
         2,
         "gone: cannot import rooflint.cli.gone (No module named 'rooflint.cli.gone'); reinstall rooflint\n",
     )
+
+
+def test_a_warning_to_the_user_is_one_line_and_one_to_developers_is_shown_by_python(capsys, monkeypatch):
+    shown = []
+    monkeypatch.setattr(main, "_show", lambda *given: shown.append(given))
+    main._warn("runs\x1b code", UserWarning, "load.py", 7)
+    main._warn("is deprecated", DeprecationWarning, "other.py", 8)
+    assert capsys.readouterr().err == "warning: runs\\u001b code\n"
+    assert shown == [("is deprecated", DeprecationWarning, "other.py", 8)]
