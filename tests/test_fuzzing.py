@@ -466,11 +466,13 @@ def test_what_a_command_cannot_use_it_refuses_in_sentences(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_seeds_are_valid(readers, name):
+    refused = []
     for seed in readers[name].seeds:
         try:
             readers[name].read(seed.encode())
         except RooflintError as error:
-            raise AssertionError(str(error)) from error
+            refused.append(str(error))
+    assert readers[name].seeds and refused == []
 
 
 def _main() -> None:

@@ -57,7 +57,7 @@ def to_fetch(top: Path, revision: str) -> str:
 
 
 def _deeper(top: Path, remote: str, found: "re.Match[str]", *, shallow: bool) -> str:
-    """The command that brings an ancestor of a commit which is here; empty where there is no such ancestor."""
+    """The command that fetches a missing ancestor of a local commit; empty where the history holds none."""
     back = sum(int(step[1:] or 1) if step[0] == "~" else 1 for step in re.findall(r"[~^]\d*", found["steps"]))
     try:
         tip = commit_of(top, found["tip"])

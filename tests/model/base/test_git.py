@@ -127,7 +127,7 @@ def test_an_ancestor_that_is_cut_off_is_a_matter_of_depth(revision, depth, clone
     folder = clone("--depth=1")
     tip = git.commit_of(folder, "HEAD")
     assert git.to_fetch(folder, revision) == f"git fetch --depth={depth} origin {tip}"
-    assert git.to_fetch(clone(), "HEAD~9") == ""  # it is all here: there is no such commit
+    assert git.to_fetch(clone(), "HEAD~9") == ""  # the history is complete, and shorter than that
 
 
 def test_what_is_told_brings_the_revision(clone, checkout):

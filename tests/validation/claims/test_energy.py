@@ -311,7 +311,7 @@ def test_a_comparison_that_cannot_mean_anything_is_refused_where_it_stands(judge
     assert caught.value.problems[0].line == 3
 
 
-def test_a_broken_file_of_a_configured_root_is_red_whoever_claims_it(tiny):
+def test_a_broken_file_of_a_configured_root_is_red_without_a_claim_on_it(tiny):
     tiny.write("specs/memory/hbm9.yaml", MEMORY.replace("4.0 pJ/bit", "4.0 pJ/B"))
     tiny.write("specs/circuits.yaml", "name: Factors\nsources: {}\nfactors: {tensor_core: 1}\n")
     message = [str(problem) for problem in world.problems(tiny.suite())]
@@ -361,7 +361,7 @@ def test_shipped_energies_but_one_are_corroborated_unless_they_rest_on_an_estima
     assert {verdict.outcome for verdict in verdicts} == {"pass"}
     published = [one for one in verdicts if all(fact.source.grade != "estimate" for fact in one.facts)]
     assert not any(verdict.corroborated for verdict in verdicts if verdict not in published)
-    # table 7 was read again, and nobody else prints what a register of that GPU costs
+    # table 7 was read again; no other document prints what a register of that GPU costs
     assert [one.claim.id for one in published if not one.corroborated] == ["energy_per-gpu-event-register-bmc-by-bmc"]
     assert sum(verdict.corroborated for verdict in verdicts) > 60
 

@@ -184,7 +184,7 @@ def test_claims_are_compared_after_the_predictions_and_decide_the_status(acme):
     found = json.loads(evidence.read_text(encoding="utf-8"))
     assert list(found) == ["delta", "claim_changes"]
     assert found["claim_changes"]["schema"] == "rooflint-claims/1"
-    assert run("HEAD").startswith("nothing moved")  # status 0: nobody asked for claims
+    assert run("HEAD").startswith("nothing moved")  # status 0: without --claims, claims are not counted
     acme.edit("golden/x1.yaml", "claims:\n", "removed: {count-core: misprinted}\nclaims:\n")
     assert "stated: misprinted" in run("HEAD", "--claims")
 

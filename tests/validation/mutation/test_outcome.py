@@ -200,7 +200,7 @@ def test_a_golden_file_that_cannot_be_read_is_red_too(small):
 
 
 def test_two_operating_points_on_one_line_have_mutants_of_their_own(small, outcome):
-    # a claim is about the clock of the first; nobody states a figure of the second
+    # a claim is about the clock of the first; no claim is about the second
     points = (
         "low: {units.mac_array.clock: [500 MHz, brief, p. 4]}, lower: {units.mac_array.clock: [500 MHz, brief, p. 4]}"
     )

@@ -327,7 +327,7 @@ class Run:
         """Note the claims that must be judged: all that were collected, but for those that the user deselects."""
         ours = [item for item in items if isinstance(item, ClaimItem | ProblemItem)]
         collected = self.config.stash[COLLECTED]
-        if not any("::" in argument for argument in self.config.args):  # or all of each golden file, whoever dropped it
+        if not any("::" in argument for argument in self.config.args):  # with ids named, not even all of a file
             ours += collected
         collected.clear()
         result = yield

@@ -52,7 +52,7 @@ def judge(
     """
     verdict = _judged(claim, nodeid, context, today, excuses)
     expectation, obtained = claim.expectation, verdict.obtained
-    if verdict.causes:  # facts contradict one another: there is no figure
+    if verdict.causes:  # facts contradict one another, so no figure was obtained
         return replace(verdict, causes=ranking(verdict.causes))
     if obtained is None or verdict.outcome in ("pass", "undecided"):
         return verdict
@@ -179,7 +179,7 @@ def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
 
 
 def _unexcused(verdict: Verdict, xfail: Xfail, today: datetime.date) -> str | None:
-    """Why an expected failure does not excuse a verdict; None where it does, or where there is no figure."""
+    """Why an expected failure does not excuse a verdict; None where it does, or where no figure was obtained."""
     if is_known_wrong(verdict):
         return _known_wrong(verdict, ())
     if today > xfail.until:
@@ -197,7 +197,7 @@ def _unexcused(verdict: Verdict, xfail: Xfail, today: datetime.date) -> str | No
 def is_known_wrong(verdict: Verdict) -> bool:
     """Whether the obtained figure equals one that the claim holds to be wrong.
 
-    Nobody's figure is held to be wrong where the question is open, or where the model concludes what is claimed.
+    No claim does so where the question is open (`open: true`), or where its kind infers the figure from the model.
     """
     claim, obtained = verdict.claim, verdict.obtained
     if claim.xfail is None or claim.xfail.ratio is None or claim.xfail.open or kinds.kind(claim.kind).inferred:
