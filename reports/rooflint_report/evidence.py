@@ -22,7 +22,7 @@ from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
 
 R = TypeVar("R", bound=Record)
 
-SCHEMA: Literal["rooflint-evidence/2"] = "rooflint-evidence/2"
+SCHEMA: Literal["rooflint-evidence/3"] = "rooflint-evidence/3"
 
 
 MAX_BYTES = 1024**3
@@ -317,7 +317,7 @@ class Each(Sequence[R]):
 class Evidence(Record):
     """Everything about a run."""
 
-    schema_: Literal["rooflint-evidence/2"]
+    schema_: Literal["rooflint-evidence/3"]
     run: Run
     machine: dict[str, str | int | None]
     """system, release, machine, cpu, cores, python."""

@@ -151,7 +151,7 @@ def build(devices: int = len(DEVICES), red: bool = True, nasty: bool = False) ->
     commit = {"commit": "4f1c09e2d7ab55c3e1e0f6a7b8c9d0e1f2a3b4c5", "branch": "main", "dirty": red}
     run = {"started": "2026-11-20T06:12:41+00:00", "duration_s": 6.83, "command": "pytest golden", "ci": None}
     return {
-        "schema": "rooflint-evidence/2",
+        "schema": "rooflint-evidence/3",
         "run": run | {"exit_status": int(red), "git": commit, "versions": versions},
         "machine": {
             "system": "Linux",

@@ -104,8 +104,8 @@ def test_nothing_is_added_to_what_is_not_evidence(tmp_path, evidence, text):
 
 
 def test_another_schema_version_is_refused_before_all_else(refusal):
-    sentence = refusal('{"schema": "rooflint-evidence/3", "rows": []}')
-    assert sentence == "schema 'rooflint-evidence/3' cannot be read here, want 'rooflint-evidence/2'"
+    sentence = refusal('{"schema": "rooflint-evidence/2", "rows": []}')
+    assert sentence == "schema 'rooflint-evidence/2' cannot be read here, want 'rooflint-evidence/3'"
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "3"])
@@ -147,7 +147,7 @@ def test_a_long_value_does_not_flood_the_sentence(refusal, evidence):
 def test_a_document_has_one_key_a_line_and_no_section_that_the_run_has_not(evidence):
     found = Evidence.model_validate(evidence)
     text = as_json(found)
-    assert text.startswith('{\n "schema": "rooflint-evidence/2",\n "run": {\n  "started": ')
+    assert text.startswith('{\n "schema": "rooflint-evidence/3",\n "run": {\n  "started": ')
     assert text.endswith("\n}\n")
     for one in (found, found.counts, found.devices[0], found.verdicts[0]):
         assert as_json(one) == json.dumps(plain(one), ensure_ascii=False, indent=1) + "\n"

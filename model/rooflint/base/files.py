@@ -9,7 +9,7 @@ import shlex
 import stat
 import threading
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +187,17 @@ def is_replaceable(file: Path, mark: str) -> bool:
 def digest_of(lines: Iterable[str]) -> str:
     """Digest of several texts; file names that are not text are taken as they are."""
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_digest(file: Path) -> str:
+    """Digest of a file's content. Raises OSError."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def folders_digest(folders: Iterable[Path], patterns: Sequence[str]) -> str:
+    """Digest of the files below some folders that match one of the patterns, with their names. Raises OSError."""
+    found = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):
+            found.update(f"{file.relative_to(folder).as_posix()} ".encode() + file.read_bytes())
+    return found.hexdigest()

@@ -8,9 +8,8 @@ a shard ran: one after the other, but for Ray all at the end. A shard whose work
 it ends the run.
 """
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.files import folders_digest
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -90,16 +90,7 @@ def _checked(function: Callable[[S], R], expected: str, shard: S) -> R:
 @cache
 def code() -> str:
     """Digest of the code of the model, as this process found it."""
-    return digest([Path(__file__).parents[1]], ["*.py"])
-
-
-def digest(folders: Iterable[Path], patterns: Sequence[str]) -> str:
-    """Digest of the files below some folders that match one of the patterns. Raises OSError."""
-    found = hashlib.sha256()
-    for folder in folders:
-        for file in sorted(file for pattern in patterns for file in folder.rglob(pattern)):
-            found.update(f"{file.relative_to(folder).as_posix()} ".encode() + file.read_bytes())
-    return found.hexdigest()
+    return folders_digest([Path(__file__).parents[1]], ["*.py"])
 
 
 @contextmanager

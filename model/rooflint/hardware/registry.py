@@ -15,10 +15,9 @@ from typing import Any, Generic, TypeVar
 
 from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.facts import Fact
-from rooflint.base.files import read_text
+from rooflint.base.files import folders_digest, read_text
 from rooflint.base.memo import known, memoised
 from rooflint.base.parsed import Parsed
-from rooflint.base.shards import digest
 from rooflint.base.strict_yaml import Document
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec
@@ -86,7 +85,7 @@ class Registry:
     @property
     def digest(self) -> str:
         """Digest of the spec files of all roots."""
-        return digest(self.roots, SPEC_FILES)
+        return folders_digest(self.roots, SPEC_FILES)
 
     def ids(self, root: Path | None = None) -> list[str]:
         """Ids of all devices, or of those that one root defines."""

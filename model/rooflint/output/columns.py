@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from rooflint.base.text import UNKNOWN
+from rooflint.base.text import UNKNOWN, visible
 from rooflint.output.sections import Table
 
 GAP = 2
@@ -37,8 +37,9 @@ Styles = Callable[[int, int], str]
 
 
 def plain(text: str) -> str:
-    """One line of it: what moves a cursor or starts an escape has no business in a name."""
-    return "".join(character if character.isprintable() or character == GLUE else " " for character in text)
+    """One line of it, with control characters that can be seen; what no terminal has a width for is a blank."""
+    shown = visible(text)
+    return shown if shown.isprintable() else "".join(one if one.isprintable() or one == GLUE else " " for one in shown)
 
 
 def broken(text: str, width: int) -> list[str]:

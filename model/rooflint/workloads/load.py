@@ -24,7 +24,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import write_atomically
+from rooflint.base.files import file_digest, write_atomically
 from rooflint.workloads.flow import Flow
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import load_workload, workload_ids
@@ -115,7 +115,7 @@ def rules() -> str:
 
 def digests(files: Iterable[Path]) -> dict[str, str]:
     """Digest of each file, by its path. Raises OSError for one that cannot be read."""
-    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files)}
+    return {str(file): file_digest(file) for file in sorted(files)}
 
 
 Shapes = Sequence[Sequence[int]]

@@ -10,6 +10,8 @@ from rooflint.base.errors import InputError, Problem
 from rooflint.base.files import (
     configured,
     create,
+    file_digest,
+    folders_digest,
     named,
     read_bytes,
     read_text,
@@ -202,3 +204,15 @@ def test_pieces_that_break_off_leave_the_old_file(tmp_path):
         write_pieces_atomically(file, pieces())
     assert file.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_digests_tell_contents_and_names_apart(tmp_path):
+    for name, text in (("a/one.yaml", "1"), ("b/one.yaml", "1"), ("c/two.yaml", "1"), ("d/one.yaml", "2")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "b" / "notes.md").write_text("not asked for", encoding="utf-8")
+    a, b, c, d = (folders_digest([tmp_path / name], ["*.yaml"]) for name in "abcd")
+    assert a == b
+    assert len({a, c, d}) == 3
+    assert file_digest(tmp_path / "a/one.yaml") == file_digest(tmp_path / "c/two.yaml")
+    assert file_digest(tmp_path / "a/one.yaml") != file_digest(tmp_path / "d/one.yaml")

@@ -118,7 +118,7 @@ def test_another_folder_of_specs_may_be_named(acme):
 
 @pytest.mark.slow
 def test_it_is_added_to_the_evidence_of_a_run(acme):
-    acme.write("evidence.json", '{"schema": "rooflint-evidence/2"}')
+    acme.write("evidence.json", '{"schema": "rooflint-evidence/3"}')
     run("HEAD^", "--evidence", "evidence.json")
     found = json.loads(acme.read("evidence.json"))
     assert found["delta"]["moved"]["devices"] == 1

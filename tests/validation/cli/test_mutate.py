@@ -217,10 +217,10 @@ def test_nothing_is_kept_where_that_is_not_wanted(small, mutate):
 
 
 def test_the_score_is_added_to_evidence_and_nothing_else_changes(small, mutate):
-    small.write("e.json", '{"schema": "rooflint-evidence/2", "run": {"started": "×"}}')
+    small.write("e.json", '{"schema": "rooflint-evidence/3", "run": {"started": "×"}}')
     found = document(mutate, "--evidence=e.json")[1]
     assert json.loads(small.read("e.json")) == {
-        "schema": "rooflint-evidence/2",
+        "schema": "rooflint-evidence/3",
         "run": {"started": "×"},
         "mutation": found,
     }

@@ -310,16 +310,16 @@ def test_a_worker_with_other_files_is_told_apart(three):
 
 @pytest.mark.parametrize("name", [GOLDEN.format(1), SPEC.format(1), "golden/measured/acme/x1/run.json"])
 def test_the_digest_of_a_suite_changes_with_each_of_its_files(three, name):
-    before = engine.digest_of(three.suite())
-    assert engine.digest_of(three.suite()) == before
+    before = engine.suite_digest(three.suite())
+    assert engine.suite_digest(three.suite()) == before
     three.write(name, f"{three.read(name)}\n" if (three.root / name).exists() else "{}")
-    assert engine.digest_of(three.suite()) != before
+    assert engine.suite_digest(three.suite()) != before
 
 
 def test_the_digest_of_a_suite_changes_with_the_code_that_judges(three, monkeypatch):
-    before, plain = engine.digest_of(three.suite()), modules.store.digest
-    monkeypatch.setattr(modules.store, "digest", lambda file: plain(file) + "*" * (file.name == "compute_units.py"))
-    assert engine.digest_of(three.suite()) != before
+    before, plain = engine.suite_digest(three.suite()), modules.file_digest
+    monkeypatch.setattr(modules, "file_digest", lambda file: plain(file) + "*" * (file.name == "compute_units.py"))
+    assert engine.suite_digest(three.suite()) != before
 
 
 @pytest.mark.slow

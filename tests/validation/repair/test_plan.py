@@ -74,9 +74,14 @@ def test_the_patch_of_an_earlier_run_does_not_outlive_its_reason(tiny):
     assert not (tiny.root / PATCH).exists()
 
 
-def test_somebody_elses_file_is_not_removed(tiny):
+def test_a_file_that_is_no_patch_of_ours_is_neither_removed_nor_replaced(tiny):
     tiny.write("own.patch", "mine\n")
     tiny.run("--rooflint-propose=own.patch")
+    assert tiny.read("own.patch") == "mine\n"
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    text = " ".join(tiny.run("--rooflint-propose=own.patch").stdout.str().split())
+    reason = "own.patch: cannot write the patch: is not a patch of rooflint and is not replaced; name another file"
+    assert reason in text
     assert tiny.read("own.patch") == "mine\n"
 
 

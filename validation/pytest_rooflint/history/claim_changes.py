@@ -14,9 +14,9 @@ from typing import Literal
 from pytest_rooflint.history.changes import Change
 from pytest_rooflint.history.claim_matches import Pair, looser, pairs, renames
 from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
-from pytest_rooflint.suite.store import digest
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
+from rooflint.base.files import file_digest
 from rooflint.base.text import counted
 from rooflint_report import claim_changes as records
 from rooflint_report.claim_changes import ClaimChangeName
@@ -261,11 +261,11 @@ class _Found:
 
     def recordings(self) -> Iterator[records.RecordingChange]:
         """Recordings that are gone or say something else; one that only moved is neither."""
-        kept = {digest(file) for file in self.after.recordings.values()}
+        kept = {file_digest(file) for file in self.after.recordings.values()}
         for name, file in self.before.recordings.items():
-            if name not in self.after.recordings and digest(file) in kept:
+            if name not in self.after.recordings and file_digest(file) in kept:
                 continue
-            if name in self.after.recordings and digest(file) == digest(self.after.recordings[name]):
+            if name in self.after.recordings and file_digest(file) == file_digest(self.after.recordings[name]):
                 continue
             change: Literal["changed", "removed"] = "changed" if name in self.after.recordings else "removed"
             reason = self.reasons.of_file(name)

@@ -17,7 +17,8 @@ from pytest_rooflint.suite.modules import Modules
 from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, RooflintError, shown
-from rooflint.base.shards import HERE, ClusterError, Workers, digest, results
+from rooflint.base.files import folders_digest
+from rooflint.base.shards import HERE, ClusterError, Workers, results
 from rooflint.hardware.registry import Registry
 
 
@@ -131,7 +132,7 @@ class Shard:
 
 def _shards(some: Sequence[Group], baseline: Baseline) -> list[Shard]:
     suite = baseline.suite
-    folders, files = (suite.golden_roots, suite.spec_roots, suite.registry.roots), digest_of(suite)
+    folders, files = (suite.golden_roots, suite.spec_roots, suite.registry.roots), suite_digest(suite)
     return [Shard(*folders, files, group.subject.key, group.mutants, _asked(group, baseline)) for group in some]
 
 
@@ -154,12 +155,12 @@ def _suite_of(
     if missing := [str(root) for root in (*golden_roots, *roots) if not root.is_dir()]:
         raise ClusterError(f"a worker has no folder {', '.join(missing)}; give it the same folders as here")
     suite = Suite(golden_roots, spec_roots, Registry(roots))
-    if digest_of(suite) != digest:
+    if suite_digest(suite) != digest:
         raise ClusterError("a worker has another version of rooflint, of the specs or of the golden files than here")
     return suite
 
 
-def digest_of(suite: Suite) -> str:
+def suite_digest(suite: Suite) -> str:
     """Of all that outcomes follow from: our code, the libraries, and the files of a suite."""
-    files = digest((*suite.golden_roots, *suite.registry.roots), [f"*{suffix}" for suffix in READ])
+    files = folders_digest((*suite.golden_roots, *suite.registry.roots), [f"*{suffix}" for suffix in READ])
     return f"{Modules().everything()} {files}"

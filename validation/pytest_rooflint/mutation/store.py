@@ -27,7 +27,7 @@ from pytest_rooflint.suite.modules import Modules
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Place
-from rooflint.base.files import digest_of
+from rooflint.base.files import digest_of, file_digest
 from rooflint.base.units import Quantity
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class Store:
         for file in sorted(files):
             if file not in self._digests:
                 with suppress(OSError):  # a folder, or deleted meanwhile; reading it reports that
-                    self._digests[file] = store.digest(file)
+                    self._digests[file] = file_digest(file)
             yield f"{file} {self._digests.get(file)}"
 
     # ---- mutants and their outcomes

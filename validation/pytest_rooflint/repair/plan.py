@@ -1,6 +1,7 @@
 """Plans of repairs for the failing claims of a run: first specs, then golden files, then refusals; and their patch."""
 
 import difflib
+import errno
 import os
 import re
 from collections import Counter
@@ -16,7 +17,7 @@ from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, shown
-from rooflint.base.files import write_atomically
+from rooflint.base.files import is_replaceable, write_atomically
 from rooflint.base.strict_yaml import PlaceError
 from rooflint_report import verdicts
 
@@ -212,7 +213,10 @@ class Place:
 
 
 def write(suite: Suite, judged: Iterable[verdicts.Verdict], place: Place, *, excuses: bool) -> list[str]:
-    """Write the patch, if there is anything to propose, and say what was done. Raises OSError."""
+    """Write the patch, if there is anything to propose, and say what was done.
+
+    Raises OSError, FileExistsError for a file that is no patch of ours.
+    """
     failures = [one for one in judged if one.outcome == "fail"]
     if not failures:
         _forget(place.file)
@@ -222,13 +226,15 @@ def write(suite: Suite, judged: Iterable[verdicts.Verdict], place: Place, *, exc
     if not found.proposals:
         _forget(place.file)
         return ["nothing to propose, so no patch was written", *_writing_reasons(found)]
+    if not is_replaceable(place.file, TITLE):
+        raise FileExistsError(errno.EEXIST, "is not a patch of rooflint and is not replaced; name another file")
     write_atomically(place.file, patch(found, place.root))
     return [f"{totals(found)} Read them, then: {place.command}", *_changes(found), *_writing_reasons(found)]
 
 
 def _forget(file: Path) -> None:
     """Delete the patch of an earlier run; other files of that name are left alone."""
-    if file.is_file() and file.read_bytes().startswith(TITLE.encode()):
+    if file.is_file() and is_replaceable(file, TITLE):
         file.unlink()
 
 

@@ -20,7 +20,7 @@ from re import split
 from pydantic import TypeAdapter, ValidationError
 
 from pytest_rooflint.suite import store
-from rooflint.base.files import digest_of
+from rooflint.base.files import digest_of, file_digest
 
 OURS = ("rooflint", "pytest_rooflint", "rooflint_calibration", "rooflint_measure", "rooflint_report")
 ALL = "*"
@@ -76,9 +76,7 @@ class Modules:
 
     def everything(self) -> str:
         """What changes with any of our modules, and with a library."""
-        return digest_of(
-            [*self.libraries, *(f"{name} {store.digest(self.files[name])}" for name in sorted(self.files))]
-        )
+        return digest_of([*self.libraries, *(f"{name} {file_digest(self.files[name])}" for name in sorted(self.files))])
 
     @cached_property
     def libraries(self) -> list[str]:
@@ -129,7 +127,7 @@ class Modules:
 
     def _digest_of(self, name: str) -> str:
         if name not in self._digests:
-            self._digests[name] = digest_of([name, store.digest(self.files[name]), _reader()])
+            self._digests[name] = digest_of([name, file_digest(self.files[name]), _reader()])
         return self._digests[name]
 
 
@@ -195,7 +193,7 @@ def _is_of_types(test: ast.expr) -> bool:
 @cache
 def _reader() -> str:
     """Digest of this module, which finds the imports that are kept."""
-    return store.digest(Path(__file__))
+    return file_digest(Path(__file__))
 
 
 def _version(name: str) -> str:

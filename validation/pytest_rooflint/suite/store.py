@@ -1,12 +1,11 @@
 """What one run keeps for the next: files in a folder that git ignores, and digests of the files that claims read."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from rooflint.base.errors import shown
-from rooflint.base.files import write_atomically
+from rooflint.base.files import file_digest, write_atomically
 
 EVIDENCE = '"rooflint-evidence/'
 """In the head of each file of evidence: the name of its schema, whatever its version."""
@@ -16,17 +15,12 @@ READ = (".yaml", ".yml", ".json")
 """Suffixes of files that claims read below golden and specs folders."""
 
 
-def digest(file: Path) -> str:
-    """Digest of a file's content. Raises OSError."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
 def digests(roots: Iterable[Path]) -> Mapping[str, str]:
     """Digests of all files below some folders that claims may read, by their names."""
     found: dict[str, str] = {}
     for file in sorted({file for root in roots for file in root.rglob("*") if file.suffix in READ and file.is_file()}):
         with suppress(OSError):  # gone meanwhile, or a folder
-            found[shown(file)] = digest(file)
+            found[shown(file)] = file_digest(file)
     return found
 
 
