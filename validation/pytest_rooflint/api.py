@@ -53,7 +53,7 @@ def audit(*tables: Path | str, columns: Mapping[str, str] | None = None, specs: 
     """Check tables of published figures against the specs.
 
     Args:
-        tables: CSV, TSV, Markdown, JSON or YAML files.
+        tables: CSV, TSV, Markdown, JSON or YAML files, or Python source, which is read and not run.
         columns: what a column means, where its name does not say: `{"Dense": "peak bf16 TFLOP/s"}`.
         specs: folders of specs, in front of the packaged ones.
 
@@ -65,7 +65,7 @@ def audit(*tables: Path | str, columns: Mapping[str, str] | None = None, specs: 
         raise RooflintError("want at least one table, found none")
     for file in files:
         if not file.is_file():
-            raise RooflintError(f"{file}: want a table (.csv, .tsv, .md, .json, .yaml), found no file")
+            raise RooflintError(f"{file}: want a table (.csv, .tsv, .md, .json, .yaml) or Python source, found no file")
     return Findings(tuple(finding for file in files for finding in auditor.audit(file)))
 
 

@@ -150,6 +150,9 @@ class Designations:
         for hardware in self._devices:
             for name in (hardware.id, hardware.id.rpartition("/")[2], hardware.name, *hardware.aliases):
                 found.setdefault(squeezed(name), {})[hardware.id] = None
+            if capability := hardware.compute_capability:
+                for name in (f"compute capability {capability}", f"sm{capability.replace('.', '')}"):
+                    found.setdefault(squeezed(name), {})[hardware.id] = None
         return {name: tuple(devices) for name, devices in found.items()}
 
     @cached_property

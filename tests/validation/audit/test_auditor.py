@@ -141,7 +141,7 @@ def test_a_table_with_a_column_per_device_is_to_be_transposed(audited):
             "device,fp32_tflops,fp32 tensor tflops\nMI250X,47.9,95.7\n",
             [(2, "vector fp32 peak", "right", ""), (2, "fp32 peak", "right", "")],
         ),
-        ("device,peak_tflops\nH100 SXM5,989\n", [(2, "peak", "not checked", "no column gives its precision")]),
+        ("device,peak_tflops\nH100 SXM5,989\n", [(2, "bf16 peak", "right", "no precision given; taken as bf16")]),
         (
             "device,precision,peak_tflops\nH100 SXM5,int32,33\n",
             [(2, "int32 peak", "not checked", "specs have no int32 rates")],

@@ -25,7 +25,7 @@ SHAPES = {
 def test_a_table_is_read_in_every_shape(name, tmp_path):
     file = tmp_path / name
     file.write_text(SHAPES[name], encoding="utf-8")
-    rows = tables.read(file)
+    rows = tables.read(file, lambda name: False)
     assert {tuple(cell.text for cell in row.values()) for row in rows} == WANTED
     lines = SHAPES[name].splitlines()
     assert all("989" in lines[row["peak_tflops"].line - 1] for row in rows if row["device"].text == "H100 SXM5")

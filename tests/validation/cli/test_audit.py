@@ -37,6 +37,14 @@ def test_a_wrong_figure_ends_with_one_and_says_what_it_is(audit):
     assert "sparse for dense: is the sparse BF16 peak (tensor_core), 1.979 PFLOP/s" in " ".join(result.stdout.split())
 
 
+def test_a_file_that_cannot_be_read_does_not_hide_the_findings_of_the_others(audit):
+    Path("broken.py").write_text("peak = (", encoding="utf-8")
+    result = audit(WRONG, "broken.py")
+    assert result.exit_code == 2
+    assert "sparse for dense" in result.stdout
+    assert "not read: broken.py:1  is not valid Python" in result.stderr
+
+
 @pytest.mark.slow
 def test_what_is_open_fails_only_a_strict_run(audit):
     for row in ("H100,756,", "Frob,1,", "V100 SXM2,,1", "T4,n/a,"):

@@ -4,11 +4,13 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.columns import (
+    BASE,
     Column,
     NumberError,
     columns,
@@ -16,11 +18,14 @@ from pytest_rooflint.audit.columns import (
     is_unit_of,
     parts,
     printed,
+    remarked,
     said_precision,
     said_sparsity,
 )
 from pytest_rooflint.audit.published import published
-from pytest_rooflint.audit.tables import Cell, Row, read
+from pytest_rooflint.audit.rows import Cell, Row
+from pytest_rooflint.audit.tables import PYTHON, read
+from pytest_rooflint.audit.unlabelled import presumed
 from rooflint.base.errors import refuse
 from rooflint.base.precision import PRECISIONS
 from rooflint.diagnosis.causes import Span, ratio_text
@@ -53,7 +58,8 @@ class _Figure:
     number: Printed
     cell: Cell
     column: str
-    assumed: str | None
+    note: str = ""
+    """What the table does not say and was assumed."""
 
     @property
     def key(self) -> tuple[str, Asked, float]:
@@ -83,16 +89,20 @@ class Auditor:
 
         Raises InputError for a table that cannot be read, or without a column of devices or of figures.
         """
-        rows = read(file)
+        rows = read(file, self._is_device)
         names = list(dict.fromkeys(name for row in rows for name in row))
         known = columns(names, self.mapping, self._counted)
         self._refuse_unusable(known, names, file)
+        known = {name: self._with_precision(column, rows, known) for name, column in known.items()}
         read_off = [one for row in rows for one in self._figures(row, known, file)]
         once = {one.key: one for one in reversed(read_off) if isinstance(one, _Figure)}
         unread = [one for one in read_off if isinstance(one, Finding)]
         ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
         findings = [*self._judged(list(once.values()), file), *unread, *ignored]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
+
+    def _is_device(self, name: str) -> bool:
+        return bool(self.designations.meaning(name).devices)
 
     @property
     def _counted(self) -> set[str]:
@@ -114,10 +124,24 @@ class Auditor:
             wish = "name it with --map 'COLUMN=peak bf16'"
             raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
 
+    def _with_precision(self, column: Column, rows: Sequence[Row], known: Mapping[str, Column]) -> Column:
+        """A column of peaks with the precision that it is presumed to have where its cells say none."""
+        if column.role != "peak" or column.precision:
+            return column
+        figures = []
+        for row in rows:
+            cell, named = row.get(column.name), _named(row, known)
+            context = _context(row, known)
+            if cell and named and not remarked(_merged(column, context), cell.remark).precision:
+                with suppress(NumberError):
+                    number, _ = printed(cell.text, column, context.unit)
+                    figures.append((number, self.designations.meaning(named.text).devices))
+        return replace(column, presumed=presumed(figures, self.identifier, column.unit or ""))
+
     # ---- from cells to figures
 
     def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[_Figure | Finding]:
-        named = next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
+        named = _named(row, known)
         if named is None:
             return
         plain, sparse = _without_sparsity(named.text)
@@ -130,14 +154,17 @@ class Auditor:
                 for text, sparse in parts(row[name].text):
                     own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
                     own = replace(own, vector=True) if any(other in row for other in own.beside) else own
-                    cell, unit = Cell(text, row[name].line), context.unit if name in of_unit else None
+                    cell, unit = replace(row[name], text=text), context.unit if name in of_unit else None
                     yield self._figure(cell, own, context, unit, named.text, meaning, file)
 
     def _figure(
         self, cell: Cell, column: Column, row: Column, unit: str | None, name: str, meaning: Meaning, file: Path
     ) -> _Figure | Finding:
         rated = column.role in ("peak", "rate")
-        merged = _merged(column, row) if rated else column
+        merged = remarked(_merged(column, row), cell.remark) if rated else column
+        is_presumed = rated and merged.precision is None and bool(column.presumed)
+        if is_presumed:
+            merged = replace(merged, precision=column.presumed[0], either=next(iter(column.presumed[1:]), None))
         asked = Asked(
             column.role, merged.precision, column.subject, merged.vector, merged.sparse, meaning.part, meaning.times
         )
@@ -151,10 +178,13 @@ class Auditor:
             return _unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
         if merged.either:
             other = replace(asked, precision=merged.either)
-            fits = any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
+            own = any(self.identifier.agreeing(number, asked, device) for device in meaning.devices)
+            fits = not own and any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
             lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices)
             asked = other if fits or lacks else asked
-        return _Figure(name, meaning, asked, number, cell, column.name, assumed)
+        notes = [f"no precision given; taken as {asked.precision}"] if is_presumed else []
+        notes += [f"no unit given; taken as {assumed}"] if assumed else []
+        return _Figure(name, meaning, asked, number, cell, column.name, "; ".join(notes))
 
     # ---- from figures to findings
 
@@ -363,6 +393,11 @@ def _is_taken_from(explanation: Explanation, precision: str) -> bool:
     return taken is not None and taken != precision
 
 
+def _named(row: Row, known: Mapping[str, Column]) -> Cell | None:
+    """The cell of a row that names its device."""
+    return next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
+
+
 def _context(row: Row, known: Mapping[str, Column]) -> Column:
     """What a row states for all its figures: precision, lanes, sparsity, unit."""
     context = Column("", "peak")
@@ -408,9 +443,18 @@ def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[
     for name in names:
         cells = [row[name] for row in rows if name in row]
         numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST_NUMBER]
+        if file.suffix == PYTHON:  # code has numbers of every kind; only those in op/s and B/s look like figures
+            numbers = [cell for cell in cells if _is_rate(cell.text)]
         if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
             note = f"unknown column '{name}'; give its meaning with --map, or map it to 'ignore'"
             yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)
+
+
+def _is_rate(text: str) -> bool:
+    try:
+        return float(text) >= BASE
+    except ValueError:
+        return False
 
 
 def _said(asked: Asked) -> str:
@@ -434,7 +478,7 @@ def _finding(one: _Figure, file: Path, devices: Sequence[str], expected: Figure 
         expected,
         one.number.value / expected.value if expected else None,
         _ratio(one.number, expected) if expected else "",
-        note=f"no unit given; taken as {one.assumed}" if one.assumed else "",
+        note=one.note,
     )
 
 

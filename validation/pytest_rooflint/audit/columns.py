@@ -17,7 +17,15 @@ ROLES = ("device", "precision", "sparsity", "unit", "ignore", *QUANTITIES)
 PRECISION_WORDS = {
     **{name: name for name in PRECISIONS},
     **{"float16": "fp16", "half": "fp16", "f16": "fp16", "bfloat16": "bf16", "float32": "fp32", "single": "fp32"},
-    **{"f32": "fp32", "float64": "fp64", "double": "fp64", "f64": "fp64", "tensorfloat32": "tf32", "i8": "int8"},
+    **{
+        "f32": "fp32",
+        "float64": "fp64",
+        "double": "fp64",
+        "f64": "fp64",
+        "tensorfloat32": "tf32",
+        "tfloat32": "tf32",
+        "i8": "int8",
+    },
     **{"s8": "int8", "float8": "fp8", "e4m3": "fp8", "e5m2": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "float4": "fp4"},
     **{"mxfp6": "fp6", "mxfp8": "fp8", "i4": "int4", "fp16acc16": "fp16_acc16"},
 }
@@ -64,11 +72,21 @@ _COUNTED = {
     **dict.fromkeys(("compute units", "cus", "cu"), "CU"),
 }
 _BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
+_CAPACITIES = frozenset({"GB", "GiB", "TB"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
 _CACHES = frozenset({"l1", "l2", "l3", "cache", "shared", "register"})
 _LINKS = frozenset({"nvlink", "pcie", "interconnect", "network", "link", "ici"})
 _PER = frozenset({"per", "efficiency", "w"})
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
+_VECTOR = frozenset({"vector", "simd", "shader"})
+_MATRIX = frozenset({"tensor", "matrix", "tc", "mma", "wmma"})
+_MEASURED = frozenset(
+    {
+        *("achieved", "measured", "actual", "mfu", "efficiency", "utilization", "utilisation", "util", "ratio"),
+        *("factor", "speedup", "seconds", "ms", "us", "latency", "time", "throughput", "weights", "weight", "loss"),
+    }
+)
+"""Words of what is measured or of a share: figures that specs do not have."""
 _MARKET = frozenset({"price", "cost", "usd", "year", "date", "release", "launch"})
 _ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
 
@@ -94,7 +112,7 @@ _RULES = (
     _Rule(
         "capacity",
         frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
-        frozenset({"GB", "GiB", "TB"}),
+        _CAPACITIES,
         _CACHES | {"clock", "type"},
     ),
     _Rule("peak", frozenset({"peak", "flops"}), _RATES, _PER),
@@ -120,6 +138,8 @@ class Column:
     beside: tuple[str, ...] = ()
     """Columns of tensor cores in the same precision; in a row that has one of them, this one is of vector lanes."""
     sparse: bool | None = None
+    presumed: tuple[str, ...] = ()
+    """Precisions of a peak where neither the name nor the row gives one."""
     unit: str | None = None
     """As `rooflint.base.units` spells it; None where the name gives no unit."""
 
@@ -190,6 +210,8 @@ def guessed(name: str) -> Column | None:
     words = _words(name)
     title = " ".join(words)
     unit = _unit(name, words)
+    if _MEASURED & set(words):
+        return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
     if about_row := _about_row(words, unit):
@@ -197,9 +219,34 @@ def guessed(name: str) -> Column | None:
     role = _role(words, title, unit)
     if role is None:
         return None
+    unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
     column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     return column if role != "count" or column.subject else None
+
+
+def is_device_word(name: str) -> bool:
+    """Whether a name is one under which records give their device: `gpu`, `device_name`."""
+    return _about_row(_words(name), None) == "device"
+
+
+def is_mere_precision(name: str) -> bool:
+    """Whether a name says a precision, lanes or sparsity and not what the figure is: `bf16`, `amp_bf16`, `dense`."""
+    words = set(_words(name))
+    said = {word for word in words if word in PRECISION_WORDS} | words & (
+        _VECTOR | _MATRIX | {"cuda", "sparse", "dense"}
+    )
+    return bool(said) and words - said <= {"amp", "torch", "sparsity", "with", "without", "core", "cores", "dtype"}
+
+
+def remarked(column: Column, remark: str) -> Column:
+    """A peak without a precision, completed by a comment that names one: `# dense BF16`."""
+    words = _words(remark)
+    named = {PRECISION_WORDS[word] for word in words if word in PRECISION_WORDS}
+    if column.precision or not named or not (len(named) == 1 or named == {"fp16", "bf16"}):
+        return column
+    first, *others = sorted(named)
+    return replace(column, precision=first, either=others[0] if others else None)
 
 
 def _about_row(words: list[str], unit: str | None) -> str | None:
@@ -235,9 +282,12 @@ def _subject(role: str, title: str) -> str | None:
     return None
 
 
+_PER_SECOND = re.compile(r"[_ ]per[_ ]s(ec(ond)?)?(?![a-z])", re.IGNORECASE)
+
+
 def _words(name: str) -> list[str]:
     """Words of a name: `peakBF16_tflops` has peak, bf16, tflops."""
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", name))
     apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
     found = re.findall(r"[a-z0-9]+", apart.lower())
     joined = [f"{one}{two}" for one, two in pairwise(found)]
@@ -277,9 +327,9 @@ def _either(name: str, precision: str | None) -> str | None:
 
 
 def _vector(words: list[str]) -> bool | None:
-    if {"vector", "simd", "shader", "cuda"} & set(words):
+    if _VECTOR & set(words) or ("cuda" in words and "cuda flops" not in " ".join(words)):
         return True
-    return False if {"tensor", "matrix", "tc", "mma", "wmma"} & set(words) else None
+    return False if _MATRIX & set(words) else None
 
 
 def _sparse(words: list[str]) -> bool | None:
@@ -390,7 +440,8 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
     stated = own or (None if column.role in _BASES and value >= BASE else column.unit or unit)
     likely = _likely(column, value)
     factor = _factor(stated or likely, column.role, likely)
-    assumed = None if stated or column.role == "count" else likely
+    is_bare = bool(stated) or column.role == "count" or (column.role in _BASES and value >= BASE)
+    assumed = None if is_bare else likely
     return Printed(value * factor, step * factor, text), assumed
 
 

@@ -1,40 +1,27 @@
-"""Read tables: CSV, TSV, Markdown, JSON and YAML become rows of texts, each with its line."""
+"""Read tables: CSV, TSV, Markdown, JSON, YAML and Python source become rows of texts, each with its line."""
 
 import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_rooflint.audit.rows import NAME, Cell, Row
+from pytest_rooflint.audit.source import read_python
 from rooflint.base import strict_json, strict_yaml
 from rooflint.base.errors import refuse
 from rooflint.base.files import read_text
 
 MAX_BYTES = 4 * 1024 * 1024
-NAME = "device"
-"""Name of the column that takes a mapping's keys."""
-
+PYTHON = ".py"
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
 _LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One text of a table with its line."""
-
-    text: str
-    line: int
-
-
-#: One row: cells by column name.
-Row = Mapping[str, Cell]
-
-
-def read(file: Path) -> list[Row]:
-    """Read the rows of a table, in the format of its file's suffix.
+def read(file: Path, is_device: Callable[[str], bool]) -> list[Row]:
+    """Read the rows of a table, in the format of its file's suffix; `is_device` tells names of devices in source code.
 
     Raises InputError for an unreadable file, an unknown suffix, and a table without rows.
     """
@@ -46,12 +33,23 @@ def read(file: Path) -> list[Row]:
         ".yaml": _nested,
         ".yml": _nested,
     }
-    if file.suffix.lower() not in readers:
-        raise refuse(file, 1, f"want a table as {', '.join(readers)}, found '{file.suffix or file.name}'")
+    suffix = file.suffix.lower()
+    if suffix not in {**readers, PYTHON: None}:
+        wish = f"want a table as {', '.join(readers)} or {PYTHON}"
+        raise refuse(file, 1, f"{wish}, found '{file.suffix or file.name}'")
     text = read_text(file, MAX_BYTES).removeprefix("\ufeff")
-    rows = list(readers[file.suffix.lower()](text, file))
+    if suffix == PYTHON:
+        return _of_source(text, file, is_device)
+    rows = list(readers[suffix](text, file))
     if not rows:
         raise refuse(file, 1, "want a table with a header and at least one row, found none")
+    return rows
+
+
+def _of_source(text: str, file: Path, is_device: Callable[[str], bool]) -> list[Row]:
+    rows = list(read_python(text, file, is_device))
+    if not rows:
+        raise refuse(file, 1, "want figures of devices, found none: no key, name, condition or comment names a device")
     return rows
 
 

@@ -1,5 +1,6 @@
 """`rooflint audit`: compare a table of peaks, bandwidths, powers and counts with the registry."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from pytest_rooflint.audit import account
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.auditor import Auditor
 from rooflint.api.devices import registry
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.files import configured, write_atomically
 from rooflint.cli.options import Golden, Specs
 from rooflint.output.answer import FORMATS, write
@@ -20,7 +21,8 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def audit(
     files: Annotated[
-        list[Path], typer.Argument(help="Tables: .csv, .tsv, .json, .yaml or .md.", exists=True, dir_okay=False)
+        list[Path],
+        typer.Argument(help="Tables: .csv, .tsv, .json, .yaml or .md, or Python source.", exists=True, dir_okay=False),
     ],
     mapping: Annotated[
         list[str] | None,
@@ -37,11 +39,14 @@ def audit(
 ) -> None:
     """Check tables of published figures and explain each wrong one.
 
-    Exit status: 0 no wrong figure; 1 a wrong figure, or nothing could be checked; 2 a table cannot be read.
+    Python source is read and not run. Exit status: 0 no wrong figure; 1 a wrong figure, or nothing could be checked;
+    2 a file cannot be read, and the findings of the others are printed.
     """
     roots = tuple(golden or configured("rooflint_golden"))
     auditor = Auditor(registry(specs), roots, dict(map(_pair, mapping or ())))
-    findings = [finding for file in files for finding in auditor.audit(file)]
+    findings, unread = audited(auditor, files)
+    if len(unread) == len(files):
+        raise unread[0]
     text = _written(findings, form or _suffix(output), everything)
     if output:
         try:
@@ -51,10 +56,26 @@ def audit(
         typer.echo(f"{account.sentence(findings)}; written to {output}")
     else:
         typer.echo(text, nl=False)
+    for reason in unread:
+        typer.echo(f"not read: {reason}", err=True)
+    if unread:
+        raise typer.Exit(2)
     if not any(finding.is_checked for finding in findings):
         typer.echo("no figure could be checked", err=True)
         raise typer.Exit(1)
     raise typer.Exit(int(any(finding.fails(strict=strict) for finding in findings)))
+
+
+def audited(auditor: Auditor, files: Sequence[Path]) -> tuple[list[Finding], list[InputError]]:
+    """Findings of all files that can be read, and why the others cannot."""
+    findings: list[Finding] = []
+    unread = []
+    for file in files:
+        try:
+            findings += auditor.audit(file)
+        except InputError as error:
+            unread.append(error)
+    return findings, unread
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,0 +1,144 @@
+"""Figures of devices in Python source, by the statements in which people write them."""
+
+import pytest
+
+from pytest_rooflint.audit.source import read_python
+from rooflint.base.errors import InputError
+
+DEVICES = {
+    "a100", "h100", "h100 nvl", "h100 pcie", "v100", "rtx 4090", "4090", "tpu v4", "mi300x",
+    "compute capability 8.0", "nvidia h100",
+}  # fmt: skip
+
+
+def figures(source, tmp_path):
+    """(line, device, column, text) of every figure."""
+    file = tmp_path / "mfu.py"
+
+    def is_device(name):
+        return name.lower().replace("_", " ").replace("-", " ").strip() in DEVICES
+
+    rows = read_python(source, file, is_device)
+    return [
+        (cell.line, row["device"].text, column, cell.text)
+        for row in rows
+        for column, cell in row.items()
+        if column != "device"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("PEAK = {'a100': 312e12, 'h100': 2 * 181e12}", [("a100", "PEAK", "312e12"), ("h100", "PEAK", "3.62e+14")]),
+        ("FLOPS = {'h100': {'bf16': 989e12}}", [("h100", "FLOPS.bf16", "989e12")]),
+        ("FLOPS = {'h100': {torch.bfloat16: 989e12}}", [("h100", "FLOPS.bfloat16", "989e12")]),
+        ("FLOPS = {'bf16': {'h100': 989e12}}", [("h100", "bf16", "989e12")]),
+        ("SPECS = {'h100': {'tflops': 989, 'mem_gb': 80}}", [("h100", "tflops", "989"), ("h100", "mem_gb", "80")]),
+        ("SPECS = dict(h100=dict(tflops=989))", [("h100", "tflops", "989")]),
+        ("X = [{'name': 'h100', 'tflops': 989}]", [("h100", "tflops", "989")]),
+        ("X = [Gpu(name='h100', tflops=989)]", [("h100", "tflops", "989")]),
+        ("TFLOPS = [('h100', 989), ('a100', 312)]", [("h100", "TFLOPS", "989"), ("a100", "TFLOPS", "312")]),
+        ("TFLOPS = ((['h100', 'nvl'], 835), (['a100'], 3))", [("h100 nvl", "TFLOPS", "835"), ("a100", "TFLOPS", "3")]),
+        ("TFLOPS = {(8, 0): 312}", [("compute capability 8.0", "TFLOPS", "312")]),
+        ("TPU_FLOPS = {'v4': 275e12}", [("TPU v4", "TPU_FLOPS", "275e12")]),
+        ("A100_PEAK_FLOPS = 312e12", [("A100", "PEAK FLOPS", "312e12")]),
+        ("class H100:\n    tflops = 989", [("H100", "tflops", "989")]),
+        ("class Board:\n    name = 'h100'\n    tflops = 989", [("h100", "tflops", "989")]),
+        ("specs['h100']['tflops'] = 989", [("h100", "tflops", "989")]),
+        ("self.peak_flops = 312e12  # A100 bf16", [("A100", "peak_flops", "312e12")]),
+        ("# H100, dense\npeak_flops = 989e12", [("H100", "peak_flops", "989e12")]),
+        ("def mfu(n, flops=312e12):  # A100\n    pass", [("A100", "flops", "312e12")]),
+        ("flops = 989e12 if 'h100' in name else 0", [("h100", "flops", "989e12")]),
+    ],
+)  # fmt: skip
+def test_a_figure_is_found_where_people_write_it(source, wanted, tmp_path):
+    assert [found[1:] for found in figures(source, tmp_path)] == wanted
+
+
+CONDITIONS = """
+def get_peak_flops(name):
+    if "a100" in name or name == "v100":
+        return 312e12
+    elif "H100" in name:
+        if "NVL" in name:
+            return 835e12
+        elif "PCIe" in name and dtype == "fp8":
+            return 1513e12
+        return 989e12
+    match name:
+        case "mi300x":
+            return 1307e12
+    return 1e12
+"""
+
+
+def test_a_condition_names_the_device_of_its_block(tmp_path):
+    assert figures(CONDITIONS, tmp_path) == [
+        (4, "a100", "get_peak_flops", "312e12"),
+        (4, "v100", "get_peak_flops", "312e12"),
+        (7, "H100 NVL", "get_peak_flops", "835e12"),
+        (9, "H100 PCIe", "get_peak_flops.fp8", "1513e12"),
+        (10, "H100", "get_peak_flops", "989e12"),
+        (13, "mi300x", "get_peak_flops", "1307e12"),
+    ]
+
+
+def test_positions_of_a_call_are_the_fields_of_its_class(tmp_path):
+    source = "class Gpu:\n    name: str\n    memory_gb: float\n    tflops: float\n\nX = Gpu('h100', 80, 989)"
+    assert figures(source, tmp_path) == [(6, "h100", "memory_gb", "80"), (6, "h100", "tflops", "989")]
+
+
+def test_a_constant_that_is_bound_once_is_worked_out_and_another_is_not(tmp_path):
+    once = "TERA = 1e12\nPEAK = {'h100': 989 * TERA}"
+    assert figures(once, tmp_path) == [(2, "h100", "PEAK", "9.89e+14")]
+    twice = "TERA = 1e12\nTERA = 2**40\nPEAK = {'h100': 989 * TERA}"
+    assert figures(twice, tmp_path) == [(3, "h100", "PEAK", "989 × TERA")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "rtx_4090_laptop_tflops = 33",  # another product
+        "tflops = 33  # RTX 4090 Laptop",
+        "tflops = 312  # A100, and 989 on H100",  # two devices
+        "steps = 3",
+        "'''a100: 312e12'''",
+    ],
+)
+def test_a_figure_without_a_device_of_its_own_is_left_out(source, tmp_path):
+    assert figures(source, tmp_path) == []
+
+
+def test_a_key_among_devices_is_a_device_that_is_not_known(tmp_path):
+    found = figures("TFLOPS = {'h100': 989, 'h100 laptop': 12, 'default': 1}", tmp_path)
+    assert [device for _, device, _, _ in found] == ["h100", "h100 laptop"]
+
+
+@pytest.mark.parametrize("source", ["x = (", "x = '\0'", "def f(:\n", "a" + "[" * 3000 + "]" * 3000])
+def test_what_is_not_python_is_refused(source, tmp_path):
+    with pytest.raises(InputError, match=r"not valid Python|nested too deeply"):
+        figures(source, tmp_path)
+
+
+def test_source_is_read_and_not_run(tmp_path):
+    trace = tmp_path / "trace"
+    figures(f"open({str(trace)!r}, 'w')\nPEAK = {{'h100': 989e12}}", tmp_path)
+    assert not trace.exists()
+
+
+def test_the_table_of_a_counter_is_audited_with_line_and_cause(audited):
+    source = (
+        "# dense BF16\n"
+        "def peak(name):\n"
+        "    if 'H100 PCIe' in name:\n"
+        "        return 989e12\n"
+        "    if 'H100' in name:\n"
+        "        return 1979e12 * 0.5\n"
+        "    if 'A100' in name:\n"
+        "        return 312e12\n"
+    )
+    findings = audited(source, "mfu.py")
+    assert [(one.line, one.status) for one in findings] == [(4, "wrong"), (6, "right"), (8, "right")]
+    assert findings[0].explanations[0].error == "another device"
+    assert findings[0].quantity == "bf16 peak"

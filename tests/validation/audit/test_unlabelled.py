@@ -1,0 +1,37 @@
+"""The precision of a column of peaks that names none."""
+
+import pytest
+
+PEAKS = "device,{column}\nA100,{a100}\nH100 SXM5,{h100}\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "a100", "h100", "quantities", "statuses"),
+    [
+        ("peak_tflops", 312, 989, ["bf16 peak"] * 2, ["right", "right"]),
+        ("peak_tflops", 19.5, 67, ["fp32 peak"] * 2, ["right", "right"]),
+        ("peak_tops", 624, 1979, ["int8 peak"] * 2, ["right", "right"]),
+        ("peak_tflops", 624, 1979, ["bf16 peak"] * 2, ["wrong", "wrong"]),  # the sparse ones; FLOPS are no integers
+        ("peak_tflops", 312, 312, ["bf16 peak"] * 2, ["right", "wrong"]),
+    ],
+)
+def test_the_precision_of_most_figures_counts(column, a100, h100, quantities, statuses, audited):
+    findings = audited(PEAKS.format(column=column, a100=a100, h100=h100))
+    assert [one.quantity for one in findings] == quantities
+    assert [one.status for one in findings] == statuses
+    assert all(f"no precision given; taken as {quantities[0][:4]}" in one.note for one in findings)
+
+
+def test_a_single_figure_that_is_right_in_another_precision_is_left_open(audited):
+    [finding] = audited("device,peak_tflops\nH100 SXM5,1979\n")
+    assert (finding.status, finding.note) == ("not checked", "no column gives its precision")
+
+
+def test_a_single_figure_that_is_right_in_none_is_wrong(audited):
+    [finding] = audited("device,peak_tflops\nH100 SXM5,312\n")
+    assert (finding.status, finding.explanations[0].error) == ("wrong", "another device")
+
+
+def test_devices_without_bf16_are_held_against_fp16(audited):
+    [finding] = audited("device,peak_tflops\nV100 SXM2 16GB,125\n")
+    assert (finding.status, finding.quantity) == ("right", "fp16 peak")

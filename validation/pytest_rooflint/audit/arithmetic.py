@@ -1,0 +1,131 @@
+"""Numbers of Python source: constant expressions are worked out from the syntax tree, never run."""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_rooflint.audit.columns import UNIT_WORDS
+
+MOST_DIGITS = 15
+LARGEST_POWER = 128
+"""Largest exponent that is worked out; a figure of hardware needs 2**80 at most."""
+EXACT = 64
+"""Integers up to this one are counts or factors, and do not limit the digits of a product."""
+
+_SIGNS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+    ast.LShift: lambda one, other: one * 2.0**other,
+}
+_CONVERSIONS = frozenset({"int", "float", "round"})
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The value of a constant expression."""
+
+    value: float
+    digits: int
+    """Significant digits as written; 0 for a factor that is exact, such as 2 or 1e12."""
+    text: str
+    """As written for a plain literal, else the value in its digits."""
+    unit: str = ""
+    """A unit that the expression multiplies by and that the source does not define: `989 * TFLOPS`."""
+
+    @property
+    def written(self) -> str:
+        """The number with its unit, as a cell of a table."""
+        return f"{self.text} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Works out the constant expressions of one source file."""
+
+    lines: Sequence[bytes]
+    """The source in UTF-8, which is what the columns of syntax trees count in."""
+    known: dict[str, Number] = field(default_factory=dict)
+    """Constants that the file defines, by name."""
+
+    def number(self, node: ast.expr) -> Number | None:
+        """The number that an expression is; None where it has variables or anything else that only a run could tell."""
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return _literal(value, self.segment(node))
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return self.known.get(name) or _unit(name)
+            case ast.UnaryOp(op=ast.UAdd(), operand=inner):
+                return self.number(inner)
+            case ast.Call(func=ast.Name(id=name), args=[inner, *_], keywords=[]) if name in _CONVERSIONS:
+                return self.number(inner) or _quoted(inner)
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
+                one, other = self.number(left), self.number(right)
+                return _combined(one, sign, other) if one and other else None
+        return None
+
+    def segment(self, node: ast.expr) -> str:
+        """An expression as it is written, on one line."""
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        cut = list(self.lines[first : last + 1])
+        cut[-1] = cut[-1][: node.end_col_offset]
+        cut[0] = cut[0][node.col_offset :]
+        return " ".join(b" ".join(cut).decode("utf-8", "replace").split())
+
+
+def _literal(value: float, text: str) -> Number | None:
+    if not _is_finite(value):
+        return None
+    mantissa = text.lower().partition("e")[0].replace("_", "")
+    whole, _, decimals = mantissa.partition(".")
+    digits = (whole + decimals.rstrip("0")).lstrip("0")
+    is_exact = (float(value).is_integer() and abs(value) <= EXACT) or digits.rstrip("0") in ("", "1")
+    return Number(float(value), 0 if is_exact else len(digits), text.replace("_", ""))
+
+
+def _quoted(node: ast.expr) -> Number | None:
+    """The number in `float("989e12")`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            return _literal(float(node.value), node.value.strip())
+        except ValueError:
+            return None
+    return None
+
+
+def _unit(name: str) -> Number | None:
+    """A name that the source takes from elsewhere and that is a unit: `TFLOPS`, `GB`."""
+    return Number(1.0, 0, "1", name) if name.lower() in UNIT_WORDS and len(name) > 1 else None
+
+
+def _combined(one: Number, sign: ast.operator, other: Number) -> Number | None:
+    if isinstance(sign, ast.Pow | ast.LShift) and not abs(other.value) <= LARGEST_POWER:
+        return None
+    if other.unit and (one.unit or not isinstance(sign, ast.Mult)):
+        return None
+    try:
+        value = _SIGNS[type(sign)](one.value, other.value)
+    except (ArithmeticError, ValueError):
+        return None
+    if isinstance(value, complex) or not _is_finite(value):
+        return None
+    digits = max(one.digits, other.digits)
+    digits += bool(digits)  # a factor may take a figure across a power of ten
+    return Number(value, digits, _shown(value, digits), one.unit or other.unit)
+
+
+def _shown(value: float, digits: int) -> str:
+    """A value with its significant digits; exact factors give all that a float has."""
+    return f"{value:.{digits or MOST_DIGITS}g}"
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False

@@ -1,0 +1,415 @@
+"""Read Python source: figures of devices in literals, calls, conditions and defaults become rows of a table.
+
+The syntax tree is read and nothing is run. A figure belongs to the device that a key, a keyword, a name, a condition
+or, where none of them does, a comment on its line names; its column is the name that it is assigned to.
+"""
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from pytest_rooflint.audit.arithmetic import Arithmetic, Number
+from pytest_rooflint.audit.columns import guessed, is_device_word, is_mere_precision
+from pytest_rooflint.audit.rows import NAME, Cell, Row
+from rooflint.base.errors import refuse
+
+IsDevice = Callable[[str], bool]
+LONGEST_NAME = 6
+"""Words of a name within an identifier or a comment."""
+LONGEST_TEXT = 40
+"""Characters of a text that is taken for a cell; a longer one is prose."""
+_WORD = re.compile(r"[A-Za-z0-9.]+")
+_NUMBER = re.compile(r"\W{0,2}\d")
+_VARIANTS = frozenset({"laptop", "mobile", "maxq", "max", "super", "ti", "lite", "pro", "ultra", "mini"})
+"""Words beside the name of a device that make it another product."""
+_OTHERS = frozenset({"default", "unknown", "other", "others", "none", "fallback", "any", "*", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What is known of a figure by where it stands."""
+
+    device: str = ""
+    line: int = 0
+    record: int = 0
+    """Number of the record, which is a row of the table."""
+    above: tuple[str, ...] = ()
+    """Names around the device."""
+    below: tuple[str, ...] = ()
+    """Names between the device and the figure."""
+    remark: str = ""
+    """A comment on the whole statement."""
+
+    def named(self, label: str) -> "_Place":
+        """The place below a further name."""
+        if not label:
+            return self
+        return replace(self, below=(*self.below, label)) if self.device else replace(self, above=(*self.above, label))
+
+    @property
+    def column(self) -> str:
+        """The names that say what the figure is; those around the device where the ones below it do not."""
+        below = ".".join(self.below)
+        if self.below and not is_mere_precision(below):
+            return below
+        telling = [label for label in self.above if guessed(label)]
+        return ".".join([*telling[-1:], *self.below]) or ".".join(self.above[-1:]) or "value"
+
+
+@dataclass
+class _Reader:
+    """Walks the statements of a file and collects rows."""
+
+    file: Path
+    is_device: IsDevice
+    arithmetic: Arithmetic
+    comments: dict[int, str]
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    """Names of the fields of each class that the file defines."""
+    rows: dict[int, dict[str, Cell]] = field(default_factory=dict)
+    records: Iterator[int] = field(default_factory=lambda: count(1))
+
+    # ---- statements
+
+    def statements(self, body: Iterable[ast.stmt], place: _Place) -> None:
+        """Read statements in their order."""
+        for statement in body:
+            self.statement(statement, place)
+
+    def statement(self, node: ast.stmt, place: _Place) -> None:
+        """Read one statement and what is in it."""
+        place = replace(place, remark=self._remark(node) or place.remark)
+        match node:
+            case ast.Assign(targets=[target, *_], value=value):
+                self.assigned(target, value, place)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.assigned(target, value, place)
+            case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
+                self.value(value, place)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.function(node, place)
+            case ast.ClassDef(name=name, body=body):
+                self.statements(body, self._of_class(node, self.identified(name, node.lineno, place)))
+            case _:
+                self.compound(node, place)
+
+    def compound(self, node: ast.stmt, place: _Place) -> None:
+        """Read the blocks of a statement; a condition or a pattern may name the device of its block."""
+        match node:
+            case ast.If(test=test, body=body, orelse=orelse):
+                for one in self.conditions(test, place):
+                    self.statements(body, one)
+                self.statements(orelse, place)
+            case ast.Match(cases=cases):
+                for case in cases:
+                    for one in self._alternatives(_texts(case.pattern), case.pattern.lineno, place):
+                        self.statements(case.body, one)
+            case _:
+                for inner in ("body", "orelse", "finalbody"):
+                    self.statements(getattr(node, inner, ()), place)
+                for handler in getattr(node, "handlers", ()):
+                    self.statements(handler.body, place)
+
+    def assigned(self, target: ast.expr, value: ast.expr, place: _Place) -> None:
+        """Read `name = value`, `self.name = value` and `table["h100"]["bf16"] = value`."""
+        match target:
+            case ast.Name(id=name):
+                self.value(value, self.identified(name, target.lineno, place))
+            case ast.Attribute(attr=name):
+                self.value(value, self.identified(name, target.lineno, place))
+            case ast.Subscript():
+                self.value(value, self._subscripted(target, place))
+
+    def _subscripted(self, target: ast.expr, place: _Place) -> _Place:
+        """The place of `table["h100"]["bf16"]`."""
+        if isinstance(target, ast.Name):
+            return self.identified(target.id, target.lineno, place)
+        if isinstance(target, ast.Subscript):
+            place = self._subscripted(target.value, place)
+            for text in _texts(target.slice):
+                place = self.labelled(text, target.lineno, place)
+        return place
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> None:
+        """Read the defaults and the body of a function; its docstring speaks for what it returns."""
+        place = replace(place, remark=place.remark or (ast.get_docstring(node) or "").partition("\n")[0])
+        inner = self.identified(node.name, node.lineno, place)
+        taken = [*node.args.posonlyargs, *node.args.args]
+        defaults = list(zip(taken[len(taken) - len(node.args.defaults) :], node.args.defaults, strict=True))
+        defaults += [
+            (arg, default) for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default
+        ]
+        for arg, default in defaults:
+            self.value(default, self.identified(arg.arg, default.lineno, inner))
+        self.statements(node.body, inner)
+
+    def _of_class(self, node: ast.ClassDef, place: _Place) -> _Place:
+        named = [
+            (key.id, value)
+            for statement in node.body
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value
+            for key, value in [(_target(statement), statement.value)]
+            if isinstance(key, ast.Name)
+        ]
+        return self._of_record(named, place)
+
+    # ---- values
+
+    def value(self, node: ast.expr, place: _Place) -> None:
+        """Read a value: a number, a text, or a record or list of values."""
+        if number := self.arithmetic.number(node):
+            self.figure(number.written, node.lineno, place)
+            return
+        match node:
+            case ast.Constant(value=str(text)):
+                if place.device and len(text) <= LONGEST_TEXT and (_NUMBER.match(text) or _is_of_row(place.column)):
+                    self.figure(text, node.lineno, place)
+            case ast.Dict(keys=keys, values=values):
+                items = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
+                self.record([(" ".join(_texts(key)), value) for key, value in items], place)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                named = [(word.arg, word.value) for word in keywords if word.arg]
+                names = self.fields.get(_called(func), [])
+                held = [(names[position] if position < len(names) else "", one) for position, one in enumerate(args)]
+                self.record([*held, *named], place)
+            case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+                self.record([("", one) for one in items], place)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                for one in self.conditions(test, place):
+                    self.value(body, one)
+                self.value(orelse, place)
+            case ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[]):
+                self.value(inner, place)
+            case ast.BinOp() if place.device and (column := guessed(place.column)) and column.role == "peak":
+                text = self.arithmetic.segment(node).replace("**", "^").replace("*", "×")
+                self.figure(text, node.lineno, place)
+
+    def record(self, items: list[tuple[str, ast.expr]], place: _Place) -> None:
+        """Read the entries of a dict, a call or a tuple; a text in it may name the device of the others."""
+        name = self._naming(items)
+        place = self._of_record(items, place)
+        leading = [_leading(value) for key, value in items if not key]
+        is_table = any(self.is_device(text) for text in [*(key for key, _ in items), *leading])
+        for key, value in items:
+            if value is name:
+                continue
+            below = self.labelled(key, value.lineno, place)
+            text = key or _leading(value)
+            if is_table and below.device == place.device and text.lower() not in _OTHERS and not guessed(text):
+                below = self._of_device(text, value.lineno, place)  # stands among devices and is none that we know
+            self.value(value, below)
+
+    def _of_record(self, items: Sequence[tuple[str, ast.expr]], place: _Place) -> _Place:
+        """The place of a record, with the device that one of its texts names."""
+        if name := self._naming(items):
+            return self._of_device(_plain(name), name.lineno, place)
+        return replace(place, record=next(self.records)) if place.device else place
+
+    def _naming(self, items: Iterable[tuple[str, ast.expr]]) -> ast.expr | None:
+        """The value that names the device of a record: a text, or several that do it together (`["h100", "nvl"]`)."""
+        named = (value for key, value in items if not key or is_device_word(key))
+        return next((value for value in named if (text := _plain(value)) and self.is_device(text)), None)
+
+    def figure(self, text: str, line: int, place: _Place) -> None:
+        """Add a cell to the row of its record; a device that only the comment on its line names is taken from there."""
+        remark = self.comments.get(line, "")
+        if not place.device:
+            place = self._mentioned(remark or place.remark, line, place)
+        if not place.device:
+            return
+        row = self.rows.setdefault(place.record, {NAME: Cell(place.device, place.line)})
+        if place.column in row:
+            row = self.rows.setdefault(next(self.records), {NAME: Cell(place.device, place.line)})
+        row[place.column] = Cell(text, line, remark or place.remark)
+
+    # ---- names
+
+    def labelled(self, text: str, line: int, place: _Place) -> _Place:
+        """The place below a text: of the device that it is, or of one that it names beside what a figure is."""
+        if not text:
+            return place
+        series = [word for label in place.above[-1:] for word in _words(label)]  # TPU_FLOPS = {"v4": ...}
+        for name in (text, f"{place.device} {text}", *(f"{word} {text}" for word in series)):
+            if self.is_device(name):
+                return self._of_device(name, line, place)
+        device, rest = self._within(text)
+        if device and not place.device and (guessed(rest) or is_mere_precision(rest)):
+            return self._of_device(device, line, place).named(rest)
+        return place.named(text)
+
+    def identified(self, name: str, line: int, place: _Place) -> _Place:
+        """The place below an identifier: of the device that some of its words name."""
+        device, rest = self._within(name)
+        if not device or place.device or _VARIANTS & {word.lower() for word in _words(rest)}:
+            return place.named(name)
+        return self._of_device(device, line, place).named(rest)
+
+    def conditions(self, test: ast.expr, place: _Place) -> Iterator[_Place]:
+        """The places below a condition: one for each alternative that it names, such as `"a100" in name`."""
+        match test:
+            case ast.BoolOp(op=ast.Or(), values=values):
+                for one in values:
+                    yield from self.conditions(one, place)
+            case ast.BoolOp(op=ast.And(), values=values):
+                found = [place]
+                for one in values:
+                    found = [inner for outer in found for inner in self.conditions(one, outer)]
+                yield from found
+            case ast.Compare(left=left, ops=[ast.In() | ast.Eq()], comparators=[right]):
+                yield from self._alternatives(_texts(left) or _texts(right), test.lineno, place)
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[text]):
+                yield from self._alternatives(_texts(text), test.lineno, place)
+            case ast.Call(func=ast.Name(id="any"), args=[ast.GeneratorExp(generators=[one])]):
+                yield from self._alternatives(_texts(one.iter), test.lineno, place)
+            case _:
+                yield place
+
+    def _alternatives(self, texts: list[str], line: int, place: _Place) -> Iterator[_Place]:
+        if not texts:
+            yield place
+        for text in texts:
+            yield self.labelled(text, line, place)
+
+    def _of_device(self, device: str, line: int, place: _Place) -> _Place:
+        return replace(
+            place,
+            device=device,
+            line=line,
+            record=next(self.records),
+            above=(*place.above, *place.below),
+            below=(),
+        )
+
+    def _within(self, text: str) -> tuple[str, str]:
+        """The device that some words of a text name, and the other words; the longest name counts."""
+        words = _words(text)
+        for length in range(min(LONGEST_NAME, len(words)), 0, -1):
+            for start in range(len(words) - length + 1):
+                name = " ".join(words[start : start + length])
+                if re.search(r"\d", name) and self.is_device(name):
+                    return name, " ".join([*words[:start], *words[start + length :]])
+        return "", text
+
+    def _mentioned(self, comment: str, line: int, place: _Place) -> _Place:
+        """The place with the one device that a comment names; as it is where there are several or none."""
+        device, rest = self._within(comment)
+        other, _ = self._within(rest) if device else ("", "")
+        if not device or (other and other.lower() != device.lower()):
+            return place
+        if _VARIANTS & {word.lower() for word in _words(rest)}:
+            return place
+        return self._of_device(device, line, place)
+
+    def _remark(self, node: ast.stmt) -> str:
+        """The comment that stands on the first line of a statement, else those on the lines above it."""
+        above, line = [], node.lineno - 1
+        while -line in self.comments:
+            above.append(self.comments[-line])
+            line -= 1
+        return self.comments.get(node.lineno) or " ".join(reversed(above))
+
+
+def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
+    """Rows of the devices in a Python file. Raises InputError for invalid Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
+            tree = ast.parse(text)
+        comments = dict(_comments(text))
+    except (SyntaxError, ValueError, tokenize.TokenError) as error:
+        raise refuse(file, getattr(error, "lineno", None) or 1, f"is not valid Python: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise refuse(file, 1, "is nested too deeply") from error
+    reader = _Reader(file, is_device, Arithmetic(text.encode().splitlines()), comments)
+    reader.arithmetic.known.update(_constants(tree, reader.arithmetic))
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    reader.fields = {node.name: [*_fields(node)] for node in classes}
+    try:
+        reader.statements(tree.body, _Place())
+    except RecursionError as error:
+        raise refuse(file, 1, "is nested too deeply") from error
+    yield from (row for row in reader.rows.values() if len(row) > 1)
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Comments by line; those that have a line of their own by its negative."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            alone = not token.line[: token.start[1]].strip()
+            yield (-token.start[0] if alone else token.start[0]), token.string.lstrip("#: ")
+
+
+def _constants(tree: ast.Module, arithmetic: Arithmetic) -> Iterator[tuple[str, Number]]:
+    """Names that the file binds once, and to a number."""
+    bound = Counter(
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
+    bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
+                if number := arithmetic.number(value):
+                    arithmetic.known[name] = number
+                    yield name, number
+
+
+def _words(text: str) -> list[str]:
+    """Words of an identifier or a comment: `A100_PEAK`, `peakFlops`."""
+    return _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("_", " ")))
+
+
+def _plain(node: ast.expr) -> str:
+    """A text, or the texts of a list that has nothing else; empty for anything else."""
+    parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    texts = [one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return " ".join(texts) if len(texts) == len(parts) else ""
+
+
+def _leading(node: ast.expr) -> str:
+    """The text with which an entry of a list of tuples begins."""
+    return _plain(node.elts[0]) if isinstance(node, ast.Tuple | ast.List) and node.elts else ""
+
+
+def _fields(node: ast.ClassDef) -> Iterator[str]:
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield statement.target.id
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            yield from (arg.arg for arg in statement.args.args[1:])
+
+
+def _target(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
+    return statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+
+
+def _is_of_row(column: str) -> bool:
+    known = guessed(column)
+    return known is not None and known.role in ("precision", "unit", "sparsity")
+
+
+def _called(func: ast.expr) -> str:
+    return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+
+
+def _texts(node: ast.AST) -> list[str]:
+    """The texts of a key, a comparison or a pattern: strings, `torch.bfloat16`, and (9, 0) as a compute capability."""
+    found: list[str] = []
+    match node:
+        case ast.Constant(value=str(text)):
+            found = [text]
+        case ast.Attribute(attr=name) if guessed(name):
+            found = [name]
+        case ast.Tuple(elts=[ast.Constant(value=int(major)), ast.Constant(value=int(minor))]):
+            found = [f"compute capability {major}.{minor}"]
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) | ast.MatchOr(patterns=items):
+            found = [text for item in items for text in _texts(item)]
+        case ast.MatchValue(value=value):
+            found = _texts(value)
+    return found
