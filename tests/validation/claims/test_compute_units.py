@@ -314,3 +314,51 @@ def test_invalid_orders(one, refusal):
     assert "want a clock on each side" in refusal("clocks: base <=")
     assert "takes no expectation here" in refusal("clocks: base <= boost, expect: 1.00 GHz")
     assert "a clocks claim needs 'hardware:'" in refusal("clocks: base <= boost", head="")
+
+
+# ---- `clock`
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "path"),
+    [
+        ("clock: base, expect: 800 MHz", 800e6, "clocks.base"),
+        ("clock: boost, expect: 1.2 GHz", 1200e6, "clocks.boost"),
+        ("clock: mac_array, expect: 1000 MHz", 1000e6, "units.mac_array.clock"),
+        # a clock of its own in FP16, half of it at the low point
+        ("clock: mac_array fp16, expect: 900 MHz", 900e6, "units.mac_array.clock_of.fp16"),
+        ("clock: mac_array fp16, at: low, expect: 450 MHz", 450e6, "units.mac_array.clock_of.fp16"),
+    ],
+)
+def test_a_clock_is_that_of_the_device_unit_or_precision(one, paths, claim, value, path):
+    verdict = one(claim)
+    assert (verdict.outcome, verdict.corroborated, verdict.obtained.value) == ("pass", True, value)
+    assert paths(verdict) == {path}
+
+
+def test_a_clock_that_is_one_megahertz_off_fails(one):
+    assert one("clock: base, expect: 801 MHz").outcome == "fail"
+    assert one("clock: base, expect: 799 MHz").outcome == "fail"
+
+
+def test_an_unknown_clock_is_told(one, refusal):
+    assert one("clock: memory, expect: 1.00 GHz").reason.startswith("acme/k1 has no clock 'memory' (has: base, boost")
+    assert "a clock is in Hz" in refusal("clock: base, expect: 10.0 W")
+
+
+# ---- `process`
+
+
+def test_a_process_node_is_that_of_the_spec(acme, one, paths):
+    missing = one("process: node, expect: 4 nm ± 1 %")
+    assert (missing.outcome, missing.reason) == ("fail", "the spec of acme/k1 does not give the process node")
+    acme.edit("specs/hardware/acme/k1.yaml", "\nclocks:", "\nprocess: [4 nm, brief, p. 2]\nclocks:")
+    verdict = one("process: node, expect: 4 nm ± 1 %")
+    assert (verdict.outcome, verdict.corroborated, verdict.obtained.value) == ("pass", True, 4e-9)
+    assert (paths(verdict), verdict.obtained.shown()) == ({"process"}, "4 nm")
+    assert one("process: node, expect: 5 nm ± 1 %").outcome == "fail"
+
+
+def test_only_the_node_is_claimed_of_a_process(refusal):
+    assert "want 'process: node', found 'n4'" in refusal("process: n4, expect: 4 nm ± 1 %")
+    assert "a process is in m" in refusal("process: node, expect: 4.00 W")

@@ -1,4 +1,4 @@
-"""Claims about compute units: their peaks, numbers, rates per clock, sparsity and clocks."""
+"""Claims about compute units: their peaks, numbers, rates per clock, sparsity, clocks and process node."""
 
 import re
 
@@ -6,7 +6,7 @@ from pytest_rooflint.claims.obtained import one_fact, per_part, product, quotien
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Fact, Factor, Ladder
-from rooflint.base.units import DIMENSIONLESS, HERTZ, OPS_PER_S
+from rooflint.base.units import DIMENSIONLESS, HERTZ, METRES, OPS_PER_S
 from rooflint.diagnosis.candidate_causes import contradictions
 from rooflint.hardware.device import ComputeUnit, Hardware, UnsupportedError
 
@@ -244,4 +244,37 @@ CLOCKS = Kind(
     expects=lambda subject: False,
     inferred=True,
     check=check_clocks,
+)
+
+# ---- `clock: base`
+
+
+def obtain_clock(claim: Claim, context: Context) -> Obtained:
+    """Look up the clock. [Hz]. Raises UnsupportedError for one that the spec does not give."""
+    hardware = context.device(claim)
+    return product(one_fact("clock", _clock(hardware, claim.subject)), HERTZ, hardware)
+
+
+CLOCK = Kind("clock", "one clock: base, boost, that of a unit, or of a unit in a precision", obtain_clock, HERTZ)
+
+# ---- `process: node`
+
+
+def check_process(claim: Claim) -> None:
+    """Refuse a subject other than `node`: a device has one."""
+    if claim.subject != "node":
+        raise ClaimError(f"want 'process: node', found '{claim.subject}'")
+
+
+def obtain_process(claim: Claim, context: Context) -> Obtained:
+    """Look up the node. [m]. Raises UnsupportedError where the spec does not give it."""
+    hardware = context.device(claim)
+    fact = hardware.facts.get("process")
+    if fact is None:
+        raise UnsupportedError(f"the spec of {hardware.id} does not give the process node")
+    return product(one_fact("process", fact), METRES, hardware)
+
+
+PROCESS = Kind(
+    "process", "the process node of the compute dies", obtain_process, METRES, check=check_process, modes=False
 )

@@ -211,10 +211,8 @@ def missing_claim(row: Row, baseline: Baseline) -> str:
 def missing_claim_about(subject: Subject, fact: Fact) -> str:
     """An independent claim about the figure that a fact moves most directly."""
     claim = _of_table(subject, fact) if subject.table else _claim(subject, fact)
-    if claim is None and subject.table:
-        return "no existing kind of claim"
     if claim is None:
-        return "no existing kind of claim; an order of clocks bounds it"
+        return "no existing kind of claim"
     whose = f" at {fact.at} of {subject.id}" if fact.at else f" of {subject.id}"
     if subject.is_architecture and not claim.startswith(("ratio", "sparsity")):
         whose = f" of a device with {subject.id}"
@@ -230,16 +228,19 @@ def _claim(subject: Subject, fact: Fact) -> str | None:
     section, *rest = fact.path.split(".")
     if section == "units":
         return _of_unit(subject, *rest)
-    if section == "memories":
-        return f"{'capacity' if rest[1] == 'capacity' else 'bandwidth'}: {rest[0]}"
-    if section == "caches":
-        return f"capacity: {rest[0]}"
-    if section in ("tdp", "powers"):
-        return f"tdp: {rest[0] if rest else 'rated'}"
     if section in ("full_die", "dies"):
         counted = (path.removeprefix("full_die.") for path in subject.hardware.facts if path.startswith("full_die."))
         return f"full_die: {rest[0] if rest else next(counted, 'SM')}"
-    return f"a peak, count or capacity per {rest[0]}" if section == "parts" else None
+    name = rest[0] if rest else "rated"
+    return {
+        "memories": f"{'capacity' if rest[1:] == ['capacity'] else 'bandwidth'}: {name}",
+        "caches": f"capacity: {name}",
+        "clocks": f"clock: {name}",
+        "process": "process: node",
+        "tdp": f"tdp: {name}",
+        "powers": f"tdp: {name}",
+        "parts": f"a peak, count or capacity per {name}",
+    }.get(section)
 
 
 def _of_unit(subject: Subject, name: str, field: str, precision: str | None = None) -> str:
@@ -248,6 +249,8 @@ def _of_unit(subject: Subject, name: str, field: str, precision: str | None = No
         return f"count: {unit.group}"
     if field == "per_group":
         return f"count: {name}"
+    if field in ("clock", "clock_of"):
+        return f"clock: {name} {precision or ''}".rstrip()
     if field == "sparsity":
         return f"sparsity: {name} {precision}"
     return f"peak: {name} {precision or next(iter(unit.precisions), '')}".rstrip()
