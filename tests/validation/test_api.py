@@ -46,7 +46,9 @@ def test_a_column_is_what_the_caller_says(tmp_path):
 def test_an_audit_needs_a_table(tmp_path):
     with pytest.raises(rl.RooflintError, match="want at least one table, found none"):
         rl.audit()
-    with pytest.raises(rl.RooflintError, match=r"want a table \(.csv, .tsv, .md, .json, .yaml\) or Python source, found no file"):
+    with pytest.raises(
+        rl.RooflintError, match=r"want a table \(.csv, .tsv, .md, .json, .yaml\) or Python source, found no file"
+    ):
         rl.audit(tmp_path)
 
 

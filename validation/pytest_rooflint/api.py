@@ -53,7 +53,7 @@ def audit(*tables: Path | str, columns: Mapping[str, str] | None = None, specs: 
     """Check tables of published figures against the specs.
 
     Args:
-        tables: CSV, TSV, Markdown, JSON or YAML files, or Python source, which is read and not run.
+        tables: CSV, TSV, Markdown, HTML, Excel, JSON or YAML files, or Python source, which is read and not run.
         columns: what a column means, where its name does not say: `{"Dense": "peak bf16 TFLOP/s"}`.
         specs: folders of specs, in front of the packaged ones.
 

@@ -15,7 +15,6 @@ from pytest_rooflint.audit.columns import (
     said_precision,
     said_sparsity,
 )
-from rooflint.base.errors import InputError
 from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
@@ -130,13 +129,6 @@ def test_what_is_not_looked_at_is_said(audited):
             "unknown column 'Dense Throughput'; give its meaning with --map, or map it to 'ignore'",
         )
     ]
-
-
-def test_a_table_with_a_column_a_device_is_told_to_turn(audited):
-    with pytest.raises(
-        InputError, match=r"want one row per device, found one column per device \(H100 SXM5, A100\); transpose it"
-    ):
-        audited("quantity,H100 SXM5,A100\nbf16,989,312\n")
 
 
 def test_a_unit_in_bytes_per_second_is_read(audited):

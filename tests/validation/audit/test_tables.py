@@ -1,5 +1,6 @@
 """Tables of every shape become rows of texts with their lines."""
 
+import openpyxl
 import pytest
 
 from pytest_rooflint.audit import tables
@@ -48,6 +49,22 @@ def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audite
     assert [one.status for one in findings] == ["right", "right", "unsupported"]
 
 
+def test_every_sheet_of_a_workbook_is_read(auditor, tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["GPU", "BF16 (TFLOPS)"])
+    book.active.append(["H100 SXM5", 989])
+    other = book.create_sheet("more")
+    other.append(["GPU", "TDP (W)"])
+    other.append([])
+    other.append(["A100 SXM4 80GB", 300])
+    book.save(tmp_path / "gpus.xlsx")
+    findings = auditor({}).audit(tmp_path / "gpus.xlsx")
+    assert [(one.line, one.quantity, one.status) for one in findings] == [
+        (2, "bf16 peak", "right"),
+        (3, "tdp", "wrong"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -59,6 +76,7 @@ def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audite
         ("t.csv", 'device,bf16\n"H100,1\n', "invalid CSV"),
         ("t.csv", "chip_code,bf16\nH100,989\n", "no column names a device"),
         ("t.csv", "device,colour\nH100,green\n", "no column holds a figure"),
+        ("t.xlsx", "PK", "is not an Excel workbook"),
         ("t.json", "[1, 2]", "want a record with named values"),
         ("t.json", "3", "want a list of records"),
         ("t.json", '{"a": 1', "is not JSON: Expecting ',' delimiter"),

@@ -115,10 +115,6 @@ class Auditor:
         having = ", ".join(names)
         roles = {column.role for column in known.values()}
         if "device" not in roles:
-            turned = [name for name in names if self.designations.meaning(name).devices]
-            if len(turned) > 1:
-                names = ", ".join(turned[:3])
-                raise refuse(file, 1, f"want one row per device, found one column per device ({names}); transpose it")
             raise refuse(file, 1, f"no column names a device; name it with --map COLUMN=device (columns: {having})")
         if not roles & set(QUANTITIES):
             wish = "name it with --map 'COLUMN=peak bf16'"

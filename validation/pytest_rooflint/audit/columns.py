@@ -115,7 +115,7 @@ _RULES = (
         _CAPACITIES,
         _CACHES | {"clock", "type"},
     ),
-    _Rule("peak", frozenset({"peak", "flops"}), _RATES, _PER),
+    _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | {"capability"}),
 )
 
 

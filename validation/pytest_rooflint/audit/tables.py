@@ -1,77 +1,77 @@
-"""Read tables: CSV, TSV, Markdown, JSON, YAML and Python source become rows of texts, each with its line."""
+"""Read tables: CSV, TSV, Markdown, HTML, Excel, JSON, YAML and Python source become rows of texts with their lines."""
 
 import csv
 import io
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from pytest_rooflint.audit.rows import NAME, Cell, Row
+from pytest_rooflint.audit.grids import Grid, IsDevice
+from pytest_rooflint.audit.grids import rows as rows_of
+from pytest_rooflint.audit.markup import html_tables
+from pytest_rooflint.audit.records import read_records
+from pytest_rooflint.audit.rows import Row
 from pytest_rooflint.audit.source import read_python
-from rooflint.base import strict_json, strict_yaml
 from rooflint.base.errors import refuse
-from rooflint.base.files import read_text
+from rooflint.base.files import read_bytes, read_text
 
 MAX_BYTES = 4 * 1024 * 1024
 PYTHON = ".py"
+EXCEL = ".xlsx"
+
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
-_LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
 
 
-def read(file: Path, is_device: Callable[[str], bool]) -> list[Row]:
-    """Read the rows of a table, in the format of its file's suffix; `is_device` tells names of devices in source code.
+def read(file: Path, is_device: IsDevice) -> list[Row]:
+    """Read the rows of all tables of a file, in the format of its suffix; `is_device` tells names of devices.
 
     Raises InputError for an unreadable file, an unknown suffix, and a table without rows.
     """
-    readers = {
+    grids: dict[str, Callable[[str, Path], Iterator[Grid]]] = {
         ".csv": _separated,
         ".tsv": _separated,
         ".md": _markdown,
-        ".json": _nested,
-        ".yaml": _nested,
-        ".yml": _nested,
+        ".html": lambda text, _: html_tables(text),
+        ".htm": lambda text, _: html_tables(text),
     }
+    trees = {".json": read_records, ".yaml": read_records, ".yml": read_records, PYTHON: read_python}
     suffix = file.suffix.lower()
-    if suffix not in {**readers, PYTHON: None}:
-        wish = f"want a table as {', '.join(readers)} or {PYTHON}"
-        raise refuse(file, 1, f"{wish}, found '{file.suffix or file.name}'")
+    if suffix not in {*grids, *trees, EXCEL}:
+        known = ", ".join([*grids, *trees, EXCEL])
+        raise refuse(file, 1, f"want a table as {known}, found '{file.suffix or file.name}'")
+    if suffix == EXCEL:
+        return _filled([row for grid in _workbook(file) for row in rows_of(grid, file, is_device)], file)
     text = read_text(file, MAX_BYTES).removeprefix("\ufeff")
-    if suffix == PYTHON:
-        return _of_source(text, file, is_device)
-    rows = list(readers[suffix](text, file))
+    if suffix in trees:
+        return _filled(list(trees[suffix](text, file, is_device)), file)
+    return _filled([row for grid in grids[suffix](text, file) for row in rows_of(grid, file, is_device)], file)
+
+
+def _filled(rows: list[Row], file: Path) -> list[Row]:
+    if not rows and file.suffix.lower() == PYTHON:
+        raise refuse(file, 1, "want figures of devices, found none: no key, name, condition or comment names a device")
     if not rows:
         raise refuse(file, 1, "want a table with a header and at least one row, found none")
-    return rows
-
-
-def _of_source(text: str, file: Path, is_device: Callable[[str], bool]) -> list[Row]:
-    rows = list(read_python(text, file, is_device))
-    if not rows:
-        raise refuse(file, 1, "want figures of devices, found none: no key, name, condition or comment names a device")
     return rows
 
 
 # ---- CSV
 
 
-def _separated(text: str, file: Path) -> Iterator[Row]:
+def _separated(text: str, file: Path) -> Iterator[Grid]:
     separator = "\t" if file.suffix.lower() == ".tsv" else _separator(text)
     reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
-    header: list[str] | None = None
+    lines: list[tuple[int, tuple[str, ...]]] = []
     last = 0
     try:
         for values in reader:
             line, last = last + 1, reader.line_num
-            if not any(value.strip() for value in values) or values[0].lstrip().startswith("#"):
-                continue
-            if header is None:
-                header = _header(values, file, line)
-            else:
-                yield _row(header, values, file, line)
+            if any(value.strip() for value in values) and not values[0].lstrip().startswith("#"):
+                lines.append((line, tuple(value.strip() for value in values)))
     except csv.Error as error:
         raise refuse(file, reader.line_num, f"invalid CSV: {error}") from error
+    if lines:
+        yield Grid(tuple(lines))
 
 
 def _separator(text: str) -> str:
@@ -79,34 +79,27 @@ def _separator(text: str) -> str:
     return max(",;\t", key=head.count)
 
 
-def _header(values: list[str], file: Path, line: int) -> list[str]:
-    names = [value.strip() for value in values]
-    twice = [name for name, times in Counter(names).items() if name and times > 1]
-    if twice:
-        raise refuse(file, line, f"duplicate column '{twice[0]}'; keep one")
-    return names
-
-
-def _row(header: list[str], values: list[str], file: Path, line: int) -> Row:
-    if len(values) > len(header):
-        raise refuse(file, line, f"want {len(header)} columns, found {len(values)}")
-    return {name: Cell(value.strip(), line) for name, value in zip(header, values, strict=False) if value.strip()}
-
-
 # ---- Markdown
 
 
-def _markdown(text: str, file: Path) -> Iterator[Row]:
-    """Rows of every table on the page; a table is a header, a rule of hyphens, and rows."""
+def _markdown(text: str, file: Path) -> Iterator[Grid]:
+    """Every table on the page, also those in HTML; a table is a header, a rule of hyphens, and rows."""
+    del file
+    found: list[tuple[int, tuple[str, ...]]] = []
     lines = text.splitlines()
-    header: list[str] | None = None
     for number, line in enumerate(lines, 1):
         if line.count("|") < 2:
-            header = None
-        elif header is None and number < len(lines) and "-" in lines[number] and _RULE.fullmatch(lines[number]):
-            header = [_plain(cell) for cell in _split(line)]
-        elif header is not None and not _RULE.fullmatch(line):
-            yield _row(header, [_plain(cell) for cell in _split(line)], file, number)
+            if found:
+                yield Grid(tuple(found))
+            found = []
+        elif not found and not (number < len(lines) and "-" in lines[number] and _RULE.fullmatch(lines[number])):
+            continue  # a line with bars that no rule follows is prose
+        elif not (found and _RULE.fullmatch(line)):
+            found.append((number, tuple(_plain(cell) for cell in _split(line))))
+    if found:
+        yield Grid(tuple(found))
+    if "<table" in text.lower():
+        yield from html_tables(text)
 
 
 def _split(line: str) -> list[str]:
@@ -118,52 +111,29 @@ def _plain(cell: str) -> str:
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).replace("*", "").replace("`", "").strip()
 
 
-# ---- JSON and YAML
+# ---- Excel
 
 
-def _nested(text: str, file: Path) -> Iterator[Row]:
-    """Rows of a list of records, a mapping of records, or a mapping of numbers; records may nest."""
-    if file.suffix.lower() == ".json":
-        _refuse_broken(text, file)
-    document = strict_yaml.parse(_LEADING_TABS.sub(" ", text), file)
-    data: Any = document.data
-    path: strict_yaml.Path = ()
-    if isinstance(data, dict) and len(data) == 1 and isinstance(next(iter(data.values())), list | dict):
-        inner = next(iter(data))
-        if isinstance(data[inner], list) or all(isinstance(one, dict) for one in data[inner].values()):
-            data, path = data[inner], (inner,)
-    if isinstance(data, list):
-        for position, record in enumerate(data):
-            if not isinstance(record, dict):
-                raise refuse(file, document.line((*path, position)), "want a record with named values")
-            yield dict(_flat(record, document, (*path, position)))
-    elif isinstance(data, dict):
-        for name, record in data.items():
-            own = (*path, name)
-            cells = (
-                _flat(record, document, own) if isinstance(record, dict) else [("value", _cell(document, own, record))]
-            )
-            yield {NAME: Cell(str(name), document.line(own)), **dict(cells)}
-    else:
-        raise refuse(file, 1, "want a list of records or a mapping of names to values")
+def _workbook(file: Path) -> Iterator[Grid]:
+    """The sheets of a workbook, with values where cells have formulas.
 
-
-def _refuse_broken(text: str, file: Path) -> None:
-    """Refuse invalid JSON with the message of the JSON parser; valid JSON is read as YAML, which has line numbers."""
-    strict_json.parse(text, file, finite=False)
-
-
-def _flat(
-    record: Mapping[str, Any], document: strict_yaml.Document, path: strict_yaml.Path
-) -> Iterator[tuple[str, Cell]]:
-    """Cells of a record; `{peaks: {bf16: 989}}` is the column `peaks.bf16`."""
-    for key, value in record.items():
-        here = (*path, key)
-        if isinstance(value, dict):
-            yield from ((f"{key}.{name}", cell) for name, cell in _flat(value, document, here))
-        elif value is not None and not isinstance(value, list):
-            yield str(key), _cell(document, here, value)
-
-
-def _cell(document: strict_yaml.Document, path: strict_yaml.Path, value: Any) -> Cell:
-    return Cell(document.texts.get(path, str(value)), document.line(path))
+    Raises InputError for what is not a workbook, and where openpyxl is not installed.
+    """
+    try:
+        from openpyxl import load_workbook  # noqa: PLC0415  # of an extra
+    except ImportError:
+        raise refuse(
+            file, 1, "reading Excel needs openpyxl; install rooflint[excel], or save the sheet as CSV"
+        ) from None
+    content = io.BytesIO(read_bytes(file, MAX_BYTES))
+    try:
+        book = load_workbook(content, read_only=True, data_only=True)
+        for sheet in book.worksheets:
+            lines = [
+                (number, tuple("" if value is None else str(value).strip() for value in values))
+                for number, values in enumerate(sheet.iter_rows(values_only=True), 1)
+            ]
+            if kept := tuple((number, texts) for number, texts in lines if any(texts)):
+                yield Grid(kept)
+    except Exception as error:  # openpyxl lets errors of zip, XML and its own through
+        raise refuse(file, 1, f"is not an Excel workbook: {error}") from error

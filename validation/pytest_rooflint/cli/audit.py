@@ -22,7 +22,9 @@ app = typer.Typer(add_completion=False)
 def audit(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Tables: .csv, .tsv, .json, .yaml or .md, or Python source.", exists=True, dir_okay=False),
+        typer.Argument(
+            help="Tables (.csv, .tsv, .md, .html, .xlsx, .json, .yaml) or Python source.", exists=True, dir_okay=False
+        ),
     ],
     mapping: Annotated[
         list[str] | None,

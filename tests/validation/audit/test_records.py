@@ -1,0 +1,48 @@
+"""Records of JSON and YAML, in the depths at which people keep them."""
+
+import pytest
+
+from pytest_rooflint.audit.records import read_records
+from rooflint.base.errors import InputError
+
+
+def records(text, tmp_path, name="t.yaml"):
+    """Texts by column of each row."""
+    rows = read_records(text, tmp_path / name, lambda one: one.lower().replace("-", " ") in DEVICES)
+    return [{column: cell.text for column, cell in row.items()} for row in rows]
+
+
+H100 = [{"device": "h100", "bf16": "989"}]
+DEVICES = {"a100", "h100", "h100 sxm", "h100 pcie"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{name: H100, bf16: 989}", [{"name": "H100", "bf16": "989"}]),
+        ("[{name: H100, bf16: 989}]", [{"name": "H100", "bf16": "989"}]),
+        ("gpus: [{name: H100, peaks: {bf16: 989}}]", [{"name": "H100", "peaks.bf16": "989"}]),
+        ("h100: {bf16: 989}", [{"device": "h100", "bf16": "989"}]),
+        ("nvidia: {h100: {bf16: 989}, a100: {bf16: 3}}", [*H100, {"device": "a100", "bf16": "3"}]),
+        ("nvidia: {gpus: [{gpu: h100, bf16: 989}]}\namd: {gpus: []}", [{"gpu": "h100", "bf16": "989"}]),
+        ("h100: {sxm: {bf16: 9}, pcie: {}}", [{"device": "h100 sxm", "bf16": "9"}, {"device": "h100 pcie"}]),
+        ("h100: 989\na100: 312", [{"device": "h100", "value": "989"}, {"device": "a100", "value": "312"}]),
+        ("bf16_tflops: {h100: 989}", [{"device": "h100", "bf16_tflops": "989"}]),
+        ("h100: {name: H100 SXM, bf16: 989}", [{"name": "H100 SXM", "bf16": "989"}]),
+        ("other: {bf16: 1}", [{"device": "other", "bf16": "1"}]),
+    ],
+)  # fmt: skip
+def test_a_record_is_found_at_any_depth(text, wanted, tmp_path):
+    assert sorted(records(text, tmp_path), key=str) == sorted(wanted, key=str)
+
+
+def test_the_name_of_a_file_is_the_device_of_its_only_record(tmp_path):
+    text = "peaks: {bf16: 989}\ntdp_w: 700"
+    assert records(text, tmp_path, "h100.yaml") == [{"device": "h100", "peaks.bf16": "989", "tdp_w": "700"}]
+    assert records(text, tmp_path, "notes.yaml")[0]["device"] == "peaks"  # whatever stands there
+
+
+@pytest.mark.parametrize(("text", "message"), [("3", "want a list of records"), ("[1, 2]", "want a record with named")])
+def test_what_is_no_record_is_refused_with_its_line(text, message, tmp_path):
+    with pytest.raises(InputError, match=rf"t\.yaml:1  {message}"):
+        records(text, tmp_path)

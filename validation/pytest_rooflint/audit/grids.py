@@ -1,0 +1,109 @@
+"""Tables as they are laid out: a grid of texts becomes rows of a device each, whichever way the grid lies.
+
+A table usually has a row per device and a column per figure. A transposed one has a column per device; a long one has
+a row per figure, with a column that names it and one with its value.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_rooflint.audit.columns import guessed
+from pytest_rooflint.audit.rows import NAME, Cell, Row
+from rooflint.base.errors import refuse
+
+IsDevice = Callable[[str], bool]
+
+_METRICS = frozenset({"metric", "quantity", "property", "attribute", "parameter", "spec", "specification", "field"})
+_VALUES = frozenset({"value", "figure", "number"})
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Texts by line; the first line is the header."""
+
+    lines: tuple[tuple[int, tuple[str, ...]], ...]
+    """Number of each line in its file, and its texts."""
+
+    @property
+    def header(self) -> tuple[int, tuple[str, ...]]:
+        """The first line."""
+        return self.lines[0]
+
+
+def rows(grid: Grid, file: Path, is_device: IsDevice) -> Iterator[Row]:
+    """The rows of a grid, one per device or per figure of a device.
+
+    Raises InputError for a column that stands twice, and for a line that is longer than the header.
+    """
+    if _is_transposed(grid, is_device):
+        yield from _transposed(grid)
+        return
+    line, names = grid.header
+    _refuse_twice(names, file, line)
+    metric, value = _long(names)
+    for number, texts in grid.lines[1:]:
+        if len(texts) > len(names):
+            raise refuse(file, number, f"want {len(names)} columns, found {len(texts)}")
+        row = {name: Cell(text, number) for name, text in zip(names, texts, strict=False) if text}
+        yield _of_metric(row, metric, value) if metric else row
+
+
+def _refuse_twice(names: Sequence[str], file: Path, line: int) -> None:
+    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    if twice:
+        raise refuse(file, line, f"duplicate column '{twice[0]}'; keep one")
+
+
+# ---- one column per device
+
+
+def _is_transposed(grid: Grid, is_device: IsDevice) -> bool:
+    """Whether the header names devices and the first column does not."""
+    named = [text for text in grid.header[1][1:] if text]
+    devices = sum(map(is_device, named))
+    firsts = [texts[0] for _, texts in grid.lines[1:] if texts and texts[0]]
+    return devices > 1 and 2 * devices >= len(named) and 2 * sum(map(is_device, firsts)) < len(firsts)
+
+
+def _transposed(grid: Grid) -> Iterator[Row]:
+    line, names = grid.header
+    units = next((place for place, name in enumerate(names) if name.strip().lower() in ("unit", "units")), 0)
+    for place, device in enumerate(names[1:], 1):
+        if not device or place == units:
+            continue
+        cells = {NAME: Cell(device, line)}
+        for number, texts in grid.lines[1:]:
+            if len(texts) > place and texts[0] and texts[place]:
+                unit = texts[units] if units and len(texts) > units else ""
+                cells[_with_unit(texts[0], unit)] = Cell(texts[place], number)
+        yield cells
+
+
+# ---- one row per figure
+
+
+def _long(names: Sequence[str]) -> tuple[str, str]:
+    """The columns that name a figure and that hold it; empty where the table has a column per figure."""
+    metric = next((name for name in names if name.strip().lower() in _METRICS), "")
+    value = next((name for name in names if name.strip().lower() in _VALUES), "")
+    return (metric, value) if metric and value else ("", "")
+
+
+def _of_metric(row: Row, metric: str, value: str) -> Row:
+    """A row of a long table with the figure under its own name."""
+    if metric not in row or value not in row:
+        return {name: cell for name, cell in row.items() if name not in (metric, value)}
+    unit = next((name for name in row if name.strip().lower() in ("unit", "units")), "")
+    name = _with_unit(row[metric].text, row[unit].text if unit else "")
+    kept = {other: cell for other, cell in row.items() if other not in (metric, value, unit)}
+    return {**kept, name: row[value]}
+
+
+def _with_unit(name: str, unit: str) -> str:
+    """The name of a figure with the unit that its row gives, if it says none itself."""
+    known = guessed(name)
+    plain = re.sub(r"[()]", " ", unit).strip()
+    return f"{name} ({plain})" if plain and not (known and known.unit) else name
