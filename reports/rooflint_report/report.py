@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rooflint.base.files import write_atomically
+from rooflint.base.project import project_root
 from rooflint.base.text import visible
 from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
@@ -31,7 +32,12 @@ EVIDENCE = Path("reports/out/evidence.json")
 
 @app.command()
 def report(
-    evidence: Annotated[Path, typer.Argument(help="The evidence that a run of the golden suite wrote.")] = EVIDENCE,
+    evidence: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The evidence that a run of the golden suite wrote.", show_default=f"{EVIDENCE} in the project"
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="The page; report.html beside the evidence unless given.")] = None,
     summary: Annotated[Path | None, typer.Option(help="The Markdown; summary.md beside it unless given.")] = None,
 ) -> None:
@@ -39,6 +45,7 @@ def report(
 
     Status 0 says that both were written, red or green; 2, that the evidence cannot be read or a file not be written.
     """
+    evidence = evidence or project_root() / EVIDENCE
     try:
         written = render(evidence, html or evidence.parent / "report.html", summary or evidence.parent / "summary.md")
     except EvidenceError as error:

@@ -51,7 +51,7 @@ def run_script(root: Path, *command: str, **environment: str) -> subprocess.Comp
     return subprocess.run(
         [str(SCRIPTS / command[0]), *command[1:]],
         cwd=root,
-        env={**kept, "COLUMNS": "200", **environment},
+        env={**kept, "COLUMNS": "200", "PYTEST_ADDOPTS": "-p no:randomly", **environment},
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -89,9 +89,9 @@ class Repository:
     # ---- run
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """`pytest …` in this process; Hypothesis' plugin would be imported anew each time."""
+        """`pytest …` in this process, in order; Hypothesis' plugin would be imported anew each time."""
         assert self.pytester
-        return self.pytester.runpytest_inprocess("-rf", "-p", "no:hypothesispytest", *arguments)
+        return self.pytester.runpytest_inprocess("-rf", "-p", "no:hypothesispytest", "-p", "no:randomly", *arguments)
 
     def script(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """A console script in a process of its own, here."""

@@ -15,7 +15,7 @@ from pytest_rooflint.suite.verdict import Verdict, tally
 from rooflint.api.devices import Specs, registry
 from rooflint.api.predictions import Columns
 from rooflint.base.errors import InputError, Problem, RooflintError
-from rooflint.base.files import configured
+from rooflint.base.project import configured, golden_folders
 from rooflint.output.answer import as_fragment
 from rooflint.output.sections import Grid, Page
 
@@ -113,16 +113,16 @@ def check(*golden: Path | str, specs: Specs = None) -> Verdicts:
     Raises RooflintError where there is no such file or folder, for a file that is not YAML, and where no project names
     a folder.
     """
-    places = [Path(place).resolve() for place in golden] or configured("rooflint_golden")
-    if not places:
+    named, places = configured("rooflint_golden"), [Path(place).resolve() for place in golden]
+    if not places and not named:
         raise RooflintError("want a folder of golden files, or a pyproject.toml with rooflint_golden")
     for place in places:
         if not place.exists():
             raise RooflintError(f"{place}: no such file or folder")
     files = {place for place in places if place.is_file()}
-    roots = dict.fromkeys(place.parent if place in files else place for place in places)
+    roots, part = golden_folders(places, [folder.resolve() for folder in named]) if places else (named, ())
     folders = configured("rooflint_specs") if specs is None else map(Path, specs)
-    suite = Suite.of(roots, folders)
+    suite = Suite.of(dict.fromkeys(root.parent if root in files else root for root in roots), folders, part=part)
     for file in files.difference(suite.files):
         raise RooflintError(f"{file}: not a golden file (.yaml, .yml)")
     problems: list[Problem] = [] if files else world.problems(suite)

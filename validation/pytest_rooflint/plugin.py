@@ -53,13 +53,17 @@ def pytest_configure(config: pytest.Config) -> None:
                 "no golden folder: set rooflint_golden in pytest's configuration, or pass --golden DIR"
             )
         return
+    from rooflint.base.project import golden_folders  # noqa: PLC0415  # the inactive plugin must import next to nothing
+
+    given, named = config.getoption("--rooflint-golden"), _real(config, config.getini("rooflint_golden"))
+    roots, part = golden_folders(golden if given else [], named)
     if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = [str(folder) for folder in golden]
+        config.args = [str(folder) for folder in part or roots]
     _check_patch(config.getoption("--rooflint-propose"))
     _check_evidence(config)
-    from pytest_rooflint.session.run import Run  # noqa: PLC0415  # the inactive plugin must import next to nothing
+    from pytest_rooflint.session.run import Run  # noqa: PLC0415
 
-    config.pluginmanager.register(Run(config, golden, _folders(config, "rooflint_specs")), "rooflint-run")
+    config.pluginmanager.register(Run(config, roots, part, _folders(config, "rooflint_specs")), "rooflint-run")
 
 
 def _check_patch(name: str | None) -> None:
@@ -81,5 +85,8 @@ def _check_evidence(config: pytest.Config) -> None:
 
 
 def _folders(config: pytest.Config, name: str) -> list[Path]:
-    given: list[Any] = config.getoption(f"--{name.replace('_', '-')}") or config.getini(name)
-    return [Path(os.path.realpath(Path(config.invocation_params.dir, folder))) for folder in given]
+    return _real(config, config.getoption(f"--{name.replace('_', '-')}") or config.getini(name))
+
+
+def _real(config: pytest.Config, folders: list[Any]) -> list[Path]:
+    return [Path(os.path.realpath(Path(config.invocation_params.dir, folder))) for folder in folders]

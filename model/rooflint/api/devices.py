@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Ladder
-from rooflint.base.files import configured
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.precision import rate_unit
+from rooflint.base.project import configured
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, Dimension, format_quantity
 from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError
 from rooflint.hardware.names import select_device, select_devices

@@ -1,93 +1,16 @@
-"""Files: the project's settings in pyproject.toml, bounded reads, and writes that are whole or not at all.
-
-The golden and specs folders stand under pytest's own table.
-"""
+"""Files: bounded reads, and writes that are whole or not at all."""
 
 import hashlib
 import os
-import shlex
 import stat
 import threading
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from rooflint.base.errors import refuse
 
 MAX_BYTES = 256 * 1024
 """Of a file that people write, such as a spec or a golden file."""
-
-TABLE = ("tool", "pytest", "ini_options")
-
-
-def configured(option: str, project: Path = Path("pyproject.toml")) -> list[Path]:
-    """Folders of `rooflint_golden` or `rooflint_specs`; none where there is no project or it names none.
-
-    Raises InputError for a project file that cannot be read and for what is not a list of folders.
-    """
-    folders, line = _named(option, project)
-    for folder in folders:
-        if not folder.is_dir():
-            raise refuse(project, line, f"{option}: want a folder, found nothing at {folder}")
-    return folders
-
-
-def named(option: str, project: Path) -> list[Path]:
-    """The same folders, whether they are there or not. Raises InputError."""
-    return _named(option, project)[0]
-
-
-def _named(option: str, project: Path) -> tuple[list[Path], int]:
-    value, line = _setting(option, project)
-    names = _names([] if value is None else value)
-    if names is None:
-        raise refuse(project, line, f'{option}: want a list of folders such as ["golden"]')
-    return [project.parent / name for name in names], line
-
-
-def share(option: str, project: Path = Path("pyproject.toml")) -> float | None:
-    """A share that is written in per cent, such as `rooflint_mutation_floor = 95`; None where it is not set. [1]
-
-    Raises InputError for a project file that cannot be read and for what is not between 0 and 100.
-    """
-    written, line = _setting(option, project)
-    if written is None:
-        return None
-    try:
-        percent = float("nan") if isinstance(written, bool) else float(written)
-    except (TypeError, ValueError):
-        percent = float("nan")
-    if not 0 <= percent <= 100:
-        raise refuse(project, line, f"{option}: want per cent between 0 and 100, found '{written}'")
-    return percent / 100
-
-
-def _setting(option: str, project: Path) -> tuple[Any, int]:
-    """An option of pytest's table and its line; None where there is no project or it does not set the option."""
-    if not project.is_file():
-        return None, 1
-    try:
-        text = project.read_text(encoding="utf-8")
-        here: Any = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise refuse(project, 1, f"is not TOML: {error}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise refuse(project, 1, f"cannot be read as UTF-8: {error}") from error
-    for name in (*TABLE, option):
-        here = here.get(name) if isinstance(here, dict) else None
-    lines = (number for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith(option))
-    return here, next(lines, 1)
-
-
-def _names(value: Any) -> list[str] | None:
-    """Names of folders, written as a list or as one text; None for anything else."""
-    if isinstance(value, str):
-        try:
-            return shlex.split(value)
-        except ValueError:
-            return None
-    return value if isinstance(value, list) and all(isinstance(name, str) for name in value) else None
 
 
 def write_atomically(file: Path, text: str) -> None:

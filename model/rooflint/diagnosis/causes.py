@@ -1,7 +1,7 @@
 """Causes of a wrong figure: ratios, causes, and conventions whose factor is known beforehand."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,6 +11,9 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 
 _ROUND = 1e-9
+EXPECTATION = "the expectation "
+"""How a cause begins that is not in a fact."""
+AS_SPARSE = "add 'sparse: true'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,20 @@ class Cause:
     carried: bool = False
     """Whether the convention was broken in the fact of the rate, so that another rate repairs it."""
 
+    remedy: str = ""
+    """What to write in the claim, where it is the claim that is wrong and that is known."""
+
     needs: int = 0
     """Failed claims that must ask for the repair before it is worth showing."""
     fixes: int | None = None
     """Failed claims that the repair makes pass, where it was tried."""
     breaks: int | None = None
     """Passing claims that it makes fail."""
+
+    @property
+    def is_of_claim(self) -> bool:
+        """Whether it is the expectation that is wrong, and not a fact."""
+        return self.fact is None and self.text.startswith(EXPECTATION)
 
     @property
     def repair(self) -> str | None:
@@ -91,6 +102,12 @@ class Case:
     unit: str | None = None
     precision: str | None = None
     sparse: bool = False
+    given: Callable[[Fact], bool] | None = None
+    """Whether a fact is given: others have checked it, so that the expectation is wrong rather than the fact."""
+
+    def is_given(self, fact: Fact) -> bool:
+        """Whether the fact is not the user's to doubt first."""
+        return self.given is not None and self.given(fact)
 
 
 def ratio_text(ratio: float, span: Span | None = None) -> str:
@@ -145,7 +162,8 @@ def _sparsities(case: Case) -> Iterator[Cause]:
     if case.sparse:
         yield Cause("the expectation is a dense figure taken for a sparse one", fact.value, 1.1)
     else:
-        yield Cause("the expectation is a figure with structured sparsity, the peak is dense", 1 / fact.value, 1.1)
+        text = "the expectation is a figure with structured sparsity, the peak is dense"
+        yield Cause(text, 1 / fact.value, 1.1, remedy=AS_SPARSE)
         yield Cause("structured sparsity is in the rate already", fact.value, 1.1, carried=True)
 
 

@@ -22,7 +22,17 @@ from rooflint.diagnosis.candidate_causes import (
     rates,
     short,
 )
-from rooflint.diagnosis.causes import PREFIX, Case, Cause, Span, conventions, counted_twice, ratio_text
+from rooflint.diagnosis.causes import (
+    AS_SPARSE,
+    EXPECTATION,
+    PREFIX,
+    Case,
+    Cause,
+    Span,
+    conventions,
+    counted_twice,
+    ratio_text,
+)
 from rooflint.diagnosis.figures import Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
@@ -34,6 +44,8 @@ _TELLING = {"macs_per_clock": "peak", "pin_rate": "bandwidth", "bandwidth": "ban
 _IDENTITIES = frozenset({"another device", "another device + sparse for dense", "another mode", "another precision"})
 DOUBT = 0.7
 """Additional cost of doubting an expectation, which was read in a document, rather than a fact."""
+GIVEN = 1.5
+"""Additional cost of doubting a fact that is given."""
 SLOWEST, FASTEST = 50e6, 10e9
 """Clocks beyond which a prefix is wrong rather than a figure. [Hz]"""
 _SIZES = frozenset({"capacity", "bandwidth", "pin_rate"})
@@ -51,6 +63,9 @@ def candidates(case: Case) -> list[Cause]:
     """Every cause that explains the ratio of a case, simplest first, to be tried out."""
     if not 0 < case.span.low <= case.span.high < math.inf:
         return []
+    if _rests_on_given(case):
+        known = [one for one in conventions(case) if case.span.holds(one.factor)]
+        return sorted([*_identities(case)] or known, key=lambda cause: cause.cost)[:CANDIDATES]
     atoms = list(_atoms(case))
     singles = [atom for atom in atoms if case.span.holds(atom.factor)]
     singles += candidate_causes(case, case.span)
@@ -83,7 +98,12 @@ def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0
 
 
 def _weighed(case: Case, cause: Cause) -> Cause:
-    """A repair to an outlier among devices costs more; a fact that is an outlier now costs less."""
+    """A repair to an outlier among devices costs more; a fact that is an outlier now costs less.
+
+    A fact that is given is not repaired, and doubted last.
+    """
+    if cause.fact and case.is_given(cause.fact):
+        return replace(cause, cost=cause.cost + GIVEN, repaired=None)
     if cause.fact is None or cause.repaired is None:
         return cause
     outlier_now, outlier_then = (is_outlier(case, cause.fact, fact.value) for fact in (cause.fact, cause.repaired))
@@ -103,7 +123,7 @@ def _repaired(case: Case, cause: Cause) -> Cause:
     if cause.text == PREFIX and impossible:
         return replace(cause, fact=impossible, repaired=impossible.with_value(impossible.value / cause.factor))
     carrier = next((factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None)
-    if cause.fact or carrier is None or carrier.fact is None or not cause.carried:
+    if cause.fact or carrier is None or carrier.fact is None or not cause.carried or case.is_given(carrier.fact):
         return cause
     factor = 1 / cause.factor if carrier.inverse else cause.factor
     repaired = carrier.fact.with_value(carrier.fact.value / factor)
@@ -152,15 +172,23 @@ def _identities(case: Case) -> Iterator[Cause]:
         or case.hardware.id not in case.registry.files
     ):
         return
+    given = _rests_on_given(case)
     low, high = (case.ladder.result / edge for edge in (case.span.high, case.span.low))
     printed = Printed(math.sqrt(low * high), high - low, "")
     asked = Asked(quantity, case.precision, case.unit if quantity == "peak" else None, sparse=case.sparse or None)
     for explanation in Identifier(case.registry).explanations(printed, asked, [case.hardware.id]):
-        if (
-            explanation.error in _IDENTITIES
-            and case.span.low <= case.ladder.result / explanation.target <= case.span.high
-        ):
-            yield Cause(f"the expectation {explanation.text}", case.span.factor, explanation.cost + DOUBT)
+        within = case.span.low <= case.ladder.result / explanation.target <= case.span.high
+        if within and (given or explanation.error in _IDENTITIES):
+            cost = explanation.cost + (0.0 if given else DOUBT)
+            sparse = explanation.error == "sparse for dense"
+            text = f"{EXPECTATION}{explanation.text}{', which is with structured sparsity' if sparse else ''}"
+            yield Cause(text, case.span.factor, cost, remedy=AS_SPARSE if sparse else "")
+
+
+def _rests_on_given(case: Case) -> bool:
+    """Whether all facts of a figure are given, so that the expectation is wrong, as in an audit."""
+    facts = case.ladder.facts
+    return bool(facts) and all(map(case.is_given, facts))
 
 
 def _names(case: Case) -> set[str]:

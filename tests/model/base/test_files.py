@@ -1,4 +1,4 @@
-"""What a project configures, and what is said where it does so wrongly."""
+"""Files are read within bounds, and written whole or not at all."""
 
 import errno
 import os
@@ -6,130 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from rooflint.base.errors import InputError, Problem
+from rooflint.base.errors import InputError
 from rooflint.base.files import (
-    configured,
     create,
     file_digest,
     folders_digest,
-    named,
     read_bytes,
     read_text,
-    share,
     write_atomically,
     write_pieces_atomically,
 )
-
-
-@pytest.fixture
-def project(tmp_path):
-    """`project(text)` writes a pyproject.toml beside the folders `specs` and `more specs`."""
-    for name in ("specs", "more specs"):
-        (tmp_path / name).mkdir()
-
-    def write(text: str | bytes) -> Path:
-        file = tmp_path / "pyproject.toml"
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return file
-
-    return write
-
-
-HEAD = "[tool.pytest.ini_options]\nminversion = '9.0'\n"
-
-
-@pytest.mark.parametrize(
-    ("value", "names"),
-    [
-        ("['specs']", ["specs"]),
-        ("['specs', 'more specs']", ["specs", "more specs"]),
-        ("'specs'", ["specs"]),
-        ("'''specs \"more specs\"'''", ["specs", "more specs"]),
-        ("[]", []),
-        ("''", []),
-    ],
-)
-def test_folders_are_named_beside_the_project_as_a_list_or_as_words(project, value, names):
-    file = project(f"{HEAD}rooflint_specs = {value}\n")
-    assert configured("rooflint_specs", file) == [file.parent / name for name in names]
-
-
-def test_options_are_apart(project):
-    file = project(f"{HEAD}rooflint_specs = ['specs']\nrooflint_golden = ['more specs']\n")
-    assert configured("rooflint_golden", file) == [file.parent / "more specs"]
-
-
-@pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", HEAD, "[tool.other]\nrooflint_specs = ['specs']\n"])
-def test_a_project_that_names_none_has_none(project, text):
-    assert configured("rooflint_specs", project(text)) == []
-
-
-def test_where_there_is_no_project_there_is_none(tmp_path):
-    assert configured("rooflint_specs", tmp_path / "pyproject.toml") == []
-
-
-def test_a_folder_that_is_not_there_is_refused_with_the_line(project):
-    file = project(f"{HEAD}rooflint_specs = ['specs', 'absent']\n")
-    with pytest.raises(InputError) as caught:
-        configured("rooflint_specs", file)
-    sentence = f"rooflint_specs: want a folder, found nothing at {file.parent / 'absent'}"
-    assert caught.value.problems == (Problem(file, 3, sentence),)
-
-
-def test_folders_are_told_by_name_where_they_need_not_be_there(project):
-    file = project(f"{HEAD}rooflint_specs = ['specs', 'absent']\n")
-    assert named("rooflint_specs", file) == [file.parent / "specs", file.parent / "absent"]
-
-
-@pytest.mark.parametrize("text", ["[tool\n", HEAD + "rooflint_specs = \n", b"name = '\xff'\n"])
-def test_what_is_no_toml_is_refused(project, text):
-    with pytest.raises(InputError, match=r"pyproject\.toml:1  (is not TOML|cannot be read as UTF-8): "):
-        configured("rooflint_specs", project(text))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        HEAD + "rooflint_specs = 5\n",
-        HEAD + "rooflint_specs = [5]\n",
-        HEAD + "rooflint_specs = {a = 1}\n",
-        HEAD + "rooflint_specs = 'an \"open quote'\n",
-        "[tool]\npytest = 1\n",
-        "tool = 1\n",
-        "[tool.pytest]\nini_options = []\n",
-    ],
-)
-def test_what_is_not_a_list_of_folders_is_refused_in_a_sentence(project, text):
-    try:
-        assert configured("rooflint_specs", project(text)) == []  # a table of somebody else may be overlooked
-    except InputError as error:
-        assert error.problems
-
-
-# ---- a share in per cent
-
-
-@pytest.mark.parametrize(
-    ("value", "floor"), [("99.5", 0.995), ("95", 0.95), ("'99.5'", 0.995), ("0", 0.0), ("100", 1.0)]
-)
-def test_a_share_is_written_in_per_cent(project, value, floor):
-    assert share("rooflint_mutation_floor", project(f"{HEAD}rooflint_mutation_floor = {value}\n")) == floor
-
-
-def test_a_share_that_nobody_says_is_none(project, tmp_path):
-    assert share("rooflint_mutation_floor", project(HEAD)) is None
-    assert share("rooflint_mutation_floor", tmp_path / "nowhere.toml") is None
-
-
-@pytest.mark.parametrize("value", ["101", "-1", "true", "'most'", "[95]", "nan"])
-def test_what_is_no_share_is_refused_with_its_line(project, value):
-    file = project(f"{HEAD}rooflint_mutation_floor = {value}\n")
-    with pytest.raises(InputError) as caught:
-        share("rooflint_mutation_floor", file)
-    (problem,) = caught.value.problems
-    assert (problem.file, problem.line) == (file, 3)
-    assert problem.message.startswith("rooflint_mutation_floor: want per cent between 0 and 100, found ")
-
 
 # ---- Written whole or not at all
 

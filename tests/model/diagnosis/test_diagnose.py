@@ -415,3 +415,50 @@ def test_a_clock_in_khz_is_a_prefix_that_is_off():
     device = planted(T4, "units.tensor_core.clock", 1.59e6)
     causes = diagnose(peak(device, "tensor_core", "int8", 130e12, 0.5e12))
     assert any(cause.fact and cause.fact.path.endswith(".clock") and cause.repair == "1590 MHz" for cause in causes)
+
+
+# ------------------------------------------------------------------------------------------------ facts that are given
+
+
+def given(case):
+    """The case where all facts come with the package, so that the expectation is wrong."""
+    return replace(case, given=lambda fact: True)
+
+
+def test_a_sparse_figure_is_a_cause_in_the_claim_where_the_facts_are_given():
+    # 132 × 4 × 1024 × 2 × 1.83 GHz = 1979 TFLOP/s, and twice that with sparsity
+    (cause,) = diagnose(given(peak(H100, "tensor_core", "fp8", 3958e12, 0.5e12)))
+    assert cause.text.startswith("the expectation is the sparse FP8 peak")
+    assert cause.text.endswith("with structured sparsity")
+    assert (cause.is_of_claim, cause.fact, cause.remedy) == (True, None, "add 'sparse: true'")
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (495e12, "the expectation counts a MAC as one op"),
+        (312e12, "the expectation is the dense BF16 peak (tensor_core) of nvidia/a100"),
+        (7915e12, "the expectation counts the eight devices of a node"),
+        (989.4e9, "the expectation"),
+    ],
+)
+def test_errors_of_the_claim_are_told_as_an_audit_tells_them(expected, text):
+    causes = diagnose(given(peak(H100, "tensor_core", "bf16", expected, expected * 1e-3)))
+    assert causes[0].text.startswith(text)
+    assert all(cause.is_of_claim and cause.fact is None for cause in causes)
+
+
+def test_a_given_fact_is_not_made_up_anew():
+    # 141 SM would give 1057 TFLOP/s, and no H100 has 141
+    case = peak(H100, "tensor_core", "bf16", 1057e12, 0.5e12)
+    assert [cause.repair for cause in diagnose(case)] == ["141"]
+    assert diagnose(given(case)) == []
+
+
+def test_a_given_fact_beside_own_ones_is_doubted_last_and_not_repaired():
+    wrong = planted(H100, "units.tensor_core.clock", 1.98e9)
+    case = peak(wrong, "tensor_core", "fp16", 989.4e12, 0.05e12)
+    mixed = replace(case, given=lambda fact: fact.path != "units.tensor_core.clock")
+    causes = diagnose(mixed)
+    assert causes[0].fact.path == "units.tensor_core.clock"
+    assert all(cause.repaired is None for cause in causes if cause.fact.path != "units.tensor_core.clock")

@@ -237,12 +237,12 @@ def test_folders_may_be_written_as_one_text_as_pytest_allows(tiny):
     ],
     ids=["native", "pytest.ini", "tox.ini"],
 )
-def test_options_are_found_wherever_pytest_finds_them(tiny, name, text):
+def test_options_are_found_wherever_pytest_finds_them(tiny, script, name, text):
     (tiny.root / "pyproject.toml").unlink()
     tiny.write(name, text)
     (tiny.root / "golden/deeper").mkdir()
     for below in (".", "golden/deeper"):
-        result = tiny.script("rooflint", "check", *QUIET, below=below)
+        result = script(tiny.root / below, "rooflint", "check", *QUIET)
         assert result.returncode == 0, result.stdout + result.stderr
         assert "9 passed" in result.stdout
 

@@ -13,11 +13,41 @@ from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.parsed import Parsed
 from rooflint.hardware.registry import PACKAGED
 
+ROOT = Path(__file__).parents[3]
 
-def test_without_configured_specs_the_packaged_ones_are_the_world(tiny):
-    suite = Suite.of([tiny.root / "golden"], [])
-    assert suite.spec_roots == (PACKAGED,)
-    assert any("nvidia/t4 has no claim" in str(problem) for problem in world.problems(suite))
+
+def test_without_configured_specs_all_devices_are_there_and_none_needs_a_claim(tiny):
+    suite = Suite.of([ROOT / "golden/peaks/seed"], [])
+    assert (suite.spec_roots, suite.devices()) == ((), [])
+    assert {one.id for one in suite.readable()} == set(suite.registry.files)
+    assert [one.id for one in suite.reported()] == ["seed/tpu-edge-pro"]
+    assert world.problems(suite) == []
+
+
+def test_the_packaged_specs_need_claims_where_the_project_names_them():
+    suite = Suite.of([ROOT / "golden/peaks/seed"], [PACKAGED])
+    missing = [str(problem) for problem in world.problems(suite)]
+    assert any("nvidia/t4 has no claim" in one for one in missing)
+    assert not any("seed/tpu-edge-pro has no claim" in one for one in missing)
+
+
+def test_a_spec_is_the_users_own_only_in_the_configured_folders(tiny):
+    suite = tiny.suite()
+    own, shipped = (suite.registry.get(name).file for name in ("acme/x1", "nvidia/t4"))
+    assert (suite.is_own(own), suite.is_own(shipped)) == (True, False)
+    assert Suite.of([], [PACKAGED]).is_own(shipped)
+
+
+def test_golden_folders_within_those_of_the_project_are_a_part_of_it(tiny):
+    other = tiny.write("golden/part/x1.yaml", tiny.read("golden/x1.yaml"))
+    outside = tiny.write("elsewhere/x1.yaml", tiny.read("golden/x1.yaml"))
+    whole, part = Suite.of_project(), Suite.of_project([Path("golden/part")])
+    assert (part.golden_roots, part.part) == (whole.golden_roots, (other.parent.resolve(),))
+    assert part.files == (other.resolve(),)
+    assert set(whole.files) == {other.resolve(), (tiny.root / "golden/x1.yaml").resolve()}
+    assert part.options == ()  # a rerun finds the file without them
+    alone = Suite.of_project([Path("elsewhere")])
+    assert (alone.golden_roots, alone.part, alone.files) == ((outside.parent.resolve(),), (), (outside.resolve(),))
 
 
 def test_a_file_is_read_once_and_refused_with_the_same_words(tiny):

@@ -214,3 +214,31 @@ def test_a_reason_that_is_not_true_any_more_is_named_with_its_line(tiny, wrong):
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]\n", "")
     (problem,) = wrong()
     assert problem.endswith("but acme/x1 has none")
+
+
+# ---- packaged devices, and a part of the golden folders
+
+T4 = HEAD.replace("acme/x1", "nvidia/t4") + "  - {peak: tensor_core int8, expect: 130 TOP/s}\n"
+
+
+def test_a_packaged_device_needs_neither_a_claim_of_its_power_nor_a_reason(tiny, wrong):
+    tiny.write("golden/t4.yaml", T4)
+    assert wrong() == []
+    tiny.write("golden/t4.yaml", T4.replace("claims:", "unguarded: {tdp: nobody asks}\nclaims:"))
+    assert wrong() == []
+
+
+def test_a_reason_that_is_not_true_of_a_packaged_device_is_named_too(tiny, wrong):
+    # 70 W is in the spec from NVIDIA's own page, and a second document is quoted beside the reason why there is none
+    reason = T4.replace("claims:", "unguarded: {tdp: none}\nclaims:")
+    tiny.write("golden/t4.yaml", f"{reason}  - {{tdp: rated, expect: 70 W}}\n")
+    (problem,) = wrong()
+    assert problem.startswith("golden/t4.yaml:3  unguarded: says why no second document gives the rated power, but ")
+
+
+def test_a_part_of_the_golden_folders_need_not_speak_of_every_device(tiny):
+    tiny.write("specs/hardware/acme/x2.yaml", tiny.read("specs/hardware/acme/x1.yaml"))
+    tiny.write("golden/part/x1.yaml", tiny.read("golden/x1.yaml"))
+    of_part = Suite.of([tiny.root / "golden"], [tiny.root / "specs"], part=[tiny.root / "golden/part"])
+    assert world.problems(of_part) == []
+    assert any("acme/x2 has no claim" in str(problem) for problem in world.problems(tiny.suite()))

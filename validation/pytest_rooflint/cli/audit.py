@@ -11,7 +11,8 @@ from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.auditor import Auditor
 from rooflint.api.devices import registry
 from rooflint.base.errors import InputError, RooflintError
-from rooflint.base.files import configured, write_atomically
+from rooflint.base.files import write_atomically
+from rooflint.base.project import configured
 from rooflint.cli.options import Golden, Specs
 from rooflint.output.answer import FORMATS, write
 

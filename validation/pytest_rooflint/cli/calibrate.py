@@ -11,8 +11,9 @@ from pytest_rooflint.cli.calibrate_power import power
 from pytest_rooflint.recordings import files
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
-from rooflint.base.files import configured, write_atomically
+from rooflint.base.files import write_atomically
 from rooflint.base.precision import precision as precision_named
+from rooflint.base.project import configured
 from rooflint.base.shards import Workers
 from rooflint.base.units import percent
 from rooflint.cli import options

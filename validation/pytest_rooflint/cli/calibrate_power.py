@@ -12,8 +12,8 @@ from pytest_rooflint.golden.kinds import Claim, ClaimSource
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import configured
 from rooflint.base.precision import format_rate
+from rooflint.base.project import configured
 from rooflint.base.text import counted
 from rooflint.base.units import BYTES_PER_S, WATTS, format_number, format_quantity
 from rooflint.cli import options

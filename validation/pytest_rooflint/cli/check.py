@@ -11,6 +11,7 @@ from pytest_rooflint.suite.store import EVIDENCE as MARK
 from pytest_rooflint.suite.store import FOLDER
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import is_replaceable
+from rooflint.base.project import configured, project_root
 from rooflint.base.text import sanitized
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 
@@ -40,7 +41,9 @@ def check(
             help="List what changed since a revision and why; fail if claims were lost without a reason.",
         ),
     ] = "",
-    evidence: Annotated[Path, typer.Option(help="File for the evidence.")] = EVIDENCE,
+    evidence: Annotated[
+        Path | None, typer.Option(help="File for the evidence.", show_default=f"{EVIDENCE} in the project")
+    ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running and judge again on every save; writes no evidence.")
     ] = False,
@@ -60,18 +63,22 @@ def check(
     if watch:
         others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
         given = [name for name, value in others.items() if value] + context.args
-        given += [] if evidence == EVIDENCE else ["--evidence"]
+        given += ["--evidence"] if evidence else []
         if given:
             raise RooflintError(f"--watch judges all claims and writes nothing; remove {', '.join(given)}")
         raise typer.Exit(_watch(golden, specs))
+    home = project_root()
+    evidence = evidence or home / EVIDENCE
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
-    arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={FOLDER}"]
+    arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     _clear(evidence)
     status = _run("pytest", *arguments)
     if mutate and status:
         typer.echo("mutation testing skipped: the suite has failures")
+    elif mutate and not (specs or configured("rooflint_specs")):
+        typer.echo("mutation testing skipped: the project has no specs of its own")
     elif mutate:
         options = [f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders)]
         options += [f"{name}={value}" for name, value in shards.items() if value]

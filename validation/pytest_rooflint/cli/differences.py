@@ -16,8 +16,9 @@ from pytest_rooflint.history.claim_sides import sides
 from pytest_rooflint.history.comparison import compare
 from pytest_rooflint.history.side import opened, repository
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import configured, write_atomically
+from rooflint.base.files import write_atomically
 from rooflint.base.git import base_of
+from rooflint.base.project import configured
 from rooflint.base.shards import Workers
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 from rooflint.hardware.registry import PACKAGED

@@ -21,9 +21,9 @@ from pytest_rooflint.recordings.account import account
 from pytest_rooflint.recordings.comparison import Side, calibrated, checkouts, compared
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import configured
 from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
+from rooflint.base.project import configured
 from rooflint.cli.options import Specs
 from rooflint.hardware.device import Hardware
 from rooflint.output.deliver import deliver

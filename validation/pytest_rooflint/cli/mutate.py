@@ -19,8 +19,8 @@ from pytest_rooflint.mutation.outcome import Group, groups
 from pytest_rooflint.mutation.store import FOLDER, PARSED, Store
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
-from rooflint.base.files import share
 from rooflint.base.parsed import Parsed
+from rooflint.base.project import project_root, share
 from rooflint.base.shards import Workers
 from rooflint.base.text import counted
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
@@ -96,8 +96,11 @@ def _found(
     workers: Workers,
 ) -> Mutation:
     """The score of the mutants that match."""
-    suite = Suite.of_project(golden, specs, None if no_cache else Parsed(PARSED, kinds.packages()))
-    store = None if no_cache else Store(FOLDER, suite)
+    home = project_root()
+    suite = Suite.of_project(golden, specs, None if no_cache else Parsed(home / PARSED, kinds.packages()))
+    if not suite.spec_roots:
+        raise RooflintError("no specs of your own to mutate: set rooflint_specs in pyproject.toml, or pass --specs DIR")
+    store = None if no_cache else Store(home / FOLDER, suite)
     baseline = engine.baseline_of(suite, store)
     all_groups = list(store.groups() if store else groups(suite))
     wanted = _wanted(all_groups, only, only_class)

@@ -83,7 +83,7 @@ def build(
     exit_status: int,
 ) -> Evidence:
     """The document; its devices and verdicts are made when they are asked for."""
-    hardware = list(suite.readable())
+    hardware = list(suite.reported())
     briefs, whole = list[_Brief](), list[tuple[tuple[str, int, str], Verdict]]()
     for position, one in enumerate(verdicts):
         briefs.append(brief := _Brief.of(position, one))

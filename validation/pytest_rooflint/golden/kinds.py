@@ -165,8 +165,11 @@ class Context(Protocol):
     def golden_roots(self) -> tuple[Path, ...]:
         """Folders that hold golden files."""
 
+    def is_own(self, file: Path) -> bool:
+        """Whether a spec file lies in the configured folders, where the user can change it."""
+
     def readable(self) -> Iterator[Hardware]:
-        """The devices in the configured specs that can be read."""
+        """The devices in the configured specs that can be read; all where none are configured."""
 
     def device(self, claim: Claim, name: str | None = None) -> Hardware:
         """The device of a claim, or another that it names, at the claim's operating point."""

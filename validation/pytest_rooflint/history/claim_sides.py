@@ -20,7 +20,8 @@ from pytest_rooflint.suite.verdict import Outcome
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError
 from rooflint.base.facts import Fact, Place
-from rooflint.base.files import configured, named, write_atomically
+from rooflint.base.files import write_atomically
+from rooflint.base.project import configured, named, project
 
 OPTION = "rooflint_golden"
 _SECTIONS = {"hardware": "device", "architectures": "architecture"}
@@ -127,7 +128,7 @@ def sides(old: Side, new: Side, given: Sequence[Path], here: Path) -> tuple[Clai
     if not isinstance(old, Specs) or not isinstance(new, Specs) or old.home is None or new.home is not None:
         raise RooflintError(f"claims are compared between a revision and the working tree, not from {old.label}")
     top = repository(here)
-    golden = [folder.resolve() for folder in given or configured(OPTION, here / "pyproject.toml")]
+    golden = [folder.resolve() for folder in given or configured(OPTION, project(here))]
     then = golden if given else _named_then(old, golden, top, here)
     if not golden and not then:
         raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
@@ -149,12 +150,12 @@ def _copied(old: Specs, root: Path, top: Path) -> Path:
 
 def _named_then(old: Specs, golden: list[Path], top: Path, here: Path) -> list[Path]:
     """The golden folders that the project named at the revision; today's where it named none."""
-    home, project = Path(str(old.home)), here.resolve() / "pyproject.toml"
-    if not project.is_relative_to(top):
+    home, settings = Path(str(old.home)), project(here).resolve()
+    if not settings.is_relative_to(top):
         return golden
-    copy = home / project.relative_to(top)
+    copy = home / settings.relative_to(top)
     with suppress(git.RevisionError, InputError):
-        write_atomically(copy, git.git(top, "show", f"{old.commit}:{project.relative_to(top).as_posix()}"))
+        write_atomically(copy, git.git(top, "show", f"{old.commit}:{settings.relative_to(top).as_posix()}"))
         folders = [folder.resolve() for folder in named(OPTION, copy)]
         return [top / folder.relative_to(home) for folder in folders if folder.is_relative_to(home)] or golden
     return golden

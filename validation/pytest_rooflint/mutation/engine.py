@@ -121,6 +121,8 @@ class Shard:
     """Mutants of one file and the claims that look up its facts; a worker reads its own copy of the files."""
 
     golden_roots: tuple[Path, ...]
+    part: tuple[Path, ...]
+    """Folders within the golden folders whose claims alone count."""
     spec_roots: tuple[Path, ...]
     roots: tuple[Path, ...]
     """Roots of the registry."""
@@ -132,7 +134,8 @@ class Shard:
 
 def _shards(some: Sequence[Group], baseline: Baseline) -> list[Shard]:
     suite = baseline.suite
-    folders, files = (suite.golden_roots, suite.spec_roots, suite.registry.roots), suite_digest(suite)
+    folders = (suite.golden_roots, suite.part, suite.spec_roots, suite.registry.roots)
+    files = suite_digest(suite)
     return [Shard(*folders, files, group.subject.key, group.mutants, _asked(group, baseline)) for group in some]
 
 
@@ -144,17 +147,21 @@ def _asked(group: Group, baseline: Baseline) -> tuple[JudgedClaim, ...]:
 
 def judge_shard(shard: Shard) -> list[Outcome]:
     """The outcomes of a shard. Raises ClusterError where the worker's code or files are not those of the shard."""
-    suite = _suite_of(shard.golden_roots, shard.spec_roots, shard.roots, shard.digest)
+    suite = _suite_of(shard.golden_roots, shard.part, shard.spec_roots, shard.roots, shard.digest)
     return list(outcomes(Group(subject_of(shard.subject, suite), shard.mutants, ()), Baseline(suite, shard.claims)))
 
 
 @lru_cache(maxsize=1)
 def _suite_of(
-    golden_roots: tuple[Path, ...], spec_roots: tuple[Path, ...], roots: tuple[Path, ...], digest: str
+    golden_roots: tuple[Path, ...],
+    part: tuple[Path, ...],
+    spec_roots: tuple[Path, ...],
+    roots: tuple[Path, ...],
+    digest: str,
 ) -> Suite:
     if missing := [str(root) for root in (*golden_roots, *roots) if not root.is_dir()]:
         raise ClusterError(f"a worker has no folder {', '.join(missing)}; give it the same folders as here")
-    suite = Suite(golden_roots, spec_roots, Registry(roots))
+    suite = Suite(golden_roots, spec_roots, Registry(roots), part=part)
     if suite_digest(suite) != digest:
         raise ClusterError("a worker has another version of rooflint, of the specs or of the golden files than here")
     return suite

@@ -109,9 +109,8 @@ def _mutations(fact: Fact, subject: Subject, registry: Registry) -> Mutations:
 def subjects(suite: Suite) -> Iterator[Subject]:
     """Devices, architectures and tables whose files lie in the configured roots."""
     yield from (subject_of(("device", device), suite) for device in suite.devices())
-    own = tuple(root.resolve() for root in suite.spec_roots)
     for name, file in suite.registry.architecture_files.items():
-        if any(file.resolve().is_relative_to(root) for root in own):
+        if suite.is_own(file):
             yield subject_of(("architecture", name), suite)
     for (section, name), file in tables.files(suite).items():
         with suppress(InputError):  # the suite as a whole reports it

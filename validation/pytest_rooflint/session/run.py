@@ -7,7 +7,7 @@ import datetime
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property, partial
@@ -267,15 +267,15 @@ def _parsed(config: pytest.Config) -> Parsed | None:
 class Run:
     """The plugin where golden folders are configured; with xdist, the controller gathers the verdicts."""
 
-    def __init__(self, config: pytest.Config, golden: list[Path], specs: list[Path]) -> None:
+    def __init__(self, config: pytest.Config, golden: Sequence[Path], part: Sequence[Path], specs: list[Path]) -> None:
         self.config = config
-        for name, folders in (("rooflint_golden", golden), ("rooflint_specs", specs)):
+        for name, folders in (("rooflint_golden", (*golden, *part)), ("rooflint_specs", specs)):
             for folder in folders:
                 if not folder.is_dir():
                     raise pytest.UsageError(f"{name}: want a folder, found nothing at {folder}")
-        given = ("--rooflint-golden", "--rooflint-specs")
+        given = (*(() if part else ("--rooflint-golden",)), "--rooflint-specs")
         options = (f"{option}={folder}" for option in given for folder in config.getoption(option))
-        self.suite = Suite.of(golden, specs, options, _parsed(config))
+        self.suite = Suite.of(golden, specs, options, _parsed(config), part)
         self.found = Spool()
         """Verdicts as JSON: of failing claims, of all where evidence is written."""
         config.add_cleanup(self.found.close)
@@ -283,10 +283,10 @@ class Run:
         """Problems of the run itself."""
         self.proposed: list[str] = []
         self.guard = Guard(self.suite)
-        store = None if hasattr(config, "workerinput") else config.getoption("--rooflint-store")
+        store = None if part or hasattr(config, "workerinput") else config.getoption("--rooflint-store")
         there = Path(config.invocation_params.dir, store or "")
         self.first = _first().First(self.suite, there / _first().FILE) if store else None
-        """What is judged first; None where nothing is kept, and in a worker of xdist."""
+        """What is judged first; None where nothing is kept, for a part of the suite, and in a worker of xdist."""
         self.started = datetime.datetime.now(tz=datetime.UTC)
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite

@@ -118,7 +118,8 @@ def after(before: State, changed: Collection[Path]) -> tuple[State, list[str]]:
     everything = suite is None
     if suite is None:
         workloads.forget()
-        suite = Suite.of(before.suite.golden_roots, before.suite.spec_roots, before.suite.options)
+        old = before.suite
+        suite = Suite.of(old.golden_roots, old.spec_roots, old.options, part=old.part)
     published.forget()
     claims, problems = _read(suite)
     try:

@@ -152,8 +152,12 @@ class Noted:
         self.dependencies.folders = True
         return self.suite.golden_roots
 
+    def is_own(self, file: Path) -> bool:
+        """Whether a spec file lies in the configured folders, where the user can change it."""
+        return self.suite.is_own(file)
+
     def readable(self) -> Iterator[Hardware]:
-        """The devices in the configured specs that can be read."""
+        """The devices in the configured specs that can be read; all where none are configured."""
         return self.suite.readable()
 
     def device(self, claim: Claim, name: str | None = None) -> Hardware:

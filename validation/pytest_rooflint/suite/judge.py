@@ -156,8 +156,11 @@ def _sought(expected: Expectation, excused: Expectation | None, ratio: float) ->
 
 
 def _causes(obtained: Obtained, low: float, high: float, context: Context) -> Iterator[Cause]:
+    def given(fact: Fact) -> bool:
+        return not context.is_own(fact.file)
+
     for term, case in obtained.cases(low, high, context.registry):
-        for cause in candidates(case):
+        for cause in candidates(replace(case, given=given)):
             if term == DIVISOR:
                 yield replace(cause, factor=1 / cause.factor, parts=())
             elif term:

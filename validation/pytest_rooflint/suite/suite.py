@@ -1,6 +1,7 @@
 """The suite: configured folders, the registry, and every golden file."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden, article
 from pytest_rooflint.golden.read import is_valid, load
 from rooflint.base.errors import InputError, RooflintError
-from rooflint.base.files import configured, read_text
+from rooflint.base.files import read_text
 from rooflint.base.parsed import Parsed
+from rooflint.base.project import configured, golden_folders
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint.hardware.registry import Registry
 from rooflint_calibration.package import PUBLISHED
 
 if TYPE_CHECKING:
@@ -24,10 +26,13 @@ class Suite:
     """The golden files and specs of some folders, with all that claims are judged against."""
 
     golden_roots: tuple[Path, ...]
-    spec_roots: tuple[Path, ...] = (PACKAGED,)
+    spec_roots: tuple[Path, ...] = ()
+    """The folders of the user's own specs, which golden files must cover; the packaged ones are there besides."""
     registry: Registry = field(default_factory=Registry)
     options: tuple[str, ...] = ()
     """Command-line options that a rerun needs."""
+    part: tuple[Path, ...] = ()
+    """Folders within the golden folders whose files alone are judged; everything where none are named."""
     texts: Mapping[Path, str] = field(default_factory=dict, repr=False)
     """Texts to read in place of some files."""
     visited: set[Path] = field(default_factory=set, repr=False)
@@ -41,10 +46,11 @@ class Suite:
         spec_roots: Iterable[Path],
         options: Iterable[str] = (),
         parsed: Parsed | None = None,
+        part: Iterable[Path] = (),
     ) -> "Suite":
-        """The suite of some golden and specs folders; the packaged specs where none are given."""
-        roots = tuple(spec_roots) or (PACKAGED,)
-        return cls(tuple(golden_roots), roots, Registry.of(roots, parsed), tuple(options))
+        """The suite of some golden and specs folders, over the packaged specs."""
+        roots = tuple(spec_roots)
+        return cls(tuple(golden_roots), roots, Registry.of(roots, parsed), tuple(options), tuple(part))
 
     @classmethod
     def of_project(
@@ -52,14 +58,16 @@ class Suite:
     ) -> "Suite":
         """The suite of some folders; of those that the project names where none are given.
 
-        Raises RooflintError where the project names no golden folder.
+        Of golden folders within those of the project, only the claims are theirs. Raises RooflintError where the
+        project names no golden folder.
         """
-        named = {"golden": golden or (), "specs": specs or ()}
-        roots = [folder.resolve() for folder in golden or configured("rooflint_golden")]
+        roots, part = golden_folders([folder.resolve() for folder in golden or ()], _resolved("rooflint_golden"))
         if not roots:
             raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
-        options = [f"--rooflint-{name}={folder}" for name, folders in named.items() for folder in folders]
-        return cls.of(roots, [folder.resolve() for folder in specs or configured("rooflint_specs")], options, parsed)
+        options = [f"--rooflint-golden={folder}" for folder in (() if part else golden or ())]
+        options += [f"--rooflint-specs={folder}" for folder in specs or ()]
+        own = [folder.resolve() for folder in specs or ()] or _resolved("rooflint_specs")
+        return cls.of(roots, own, options, parsed, part)
 
     def with_text(self, file: Path, text: str) -> "Suite":
         """The same suite with another text in place of one golden or spec file."""
@@ -81,8 +89,12 @@ class Suite:
 
     def owns(self, file: Path) -> bool:
         """Whether a file is a golden file of this suite; published tables are not."""
-        return file.suffix in (".yaml", ".yml") and any(
-            file.is_relative_to(root) and not file.is_relative_to(root / PUBLISHED) for root in self.golden_roots
+        return (
+            file.suffix in (".yaml", ".yml")
+            and any(
+                file.is_relative_to(root) and not file.is_relative_to(root / PUBLISHED) for root in self.golden_roots
+            )
+            and (not self.part or any(map(file.is_relative_to, self.part)))
         )
 
     def read(self, file: Path) -> Golden:
@@ -141,6 +153,14 @@ class Suite:
 
         return workloads.build(claim.workload, self.spec_roots)
 
+    def is_own(self, file: Path) -> bool:
+        """Whether a spec file lies in the configured folders, where the user can change it."""
+        return any(map(file.resolve().is_relative_to, self._own_roots))
+
+    @cached_property
+    def _own_roots(self) -> tuple[Path, ...]:
+        return tuple(root.resolve() for root in self.spec_roots)
+
     def devices(self) -> list[str]:
         """Ids of the devices in the configured folders; none where a file name is not an id."""
         try:
@@ -149,9 +169,22 @@ class Suite:
             return []
 
     def readable(self) -> Iterator[Hardware]:
-        """The devices in the configured folders; an invalid spec is a problem of the suite, and left out here."""
-        for device in self.devices():
-            try:
+        """The devices in the configured folders, or all where none are configured.
+
+        An invalid spec is a problem of the suite, and left out here.
+        """
+        yield from self._read_of(self.devices()) if self.spec_roots else self.registry.readable()
+
+    def reported(self) -> Iterator[Hardware]:
+        """The devices that a report is about: those in the configured folders, and those that claims are about."""
+        named = {claim.hardware for claim in self.claims() if claim.hardware}
+        yield from self._read_of(sorted({*self.devices(), *named}))
+
+    def _read_of(self, devices: Iterable[str]) -> Iterator[Hardware]:
+        for device in devices:
+            with suppress(RooflintError):
                 yield self.registry.get(device)
-            except RooflintError:
-                continue
+
+
+def _resolved(option: str) -> list[Path]:
+    return [folder.resolve() for folder in configured(option)]

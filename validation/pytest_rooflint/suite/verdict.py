@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_rooflint.golden.expect import Stale, is_loose, stale
-from pytest_rooflint.golden.kinds import Claim, Obtained
+from pytest_rooflint.golden.kinds import Claim, Obtained, kind
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
@@ -160,9 +160,15 @@ class Verdict:
         """Every cause with its repair, likeliest first."""
         lines: list[str] = []
         for cause in self.causes:
-            lines += [line_of("or" if lines else label, ratio or cause.factor_text, cause.text), *_repair(cause)]
+            said = line_of("or" if lines else label, ratio or cause.factor_text, cause.text)
+            lines += [said, *(self._of_claim(cause) if cause.is_of_claim else _repair(cause))]
             ratio = None
         return lines
+
+    def _of_claim(self, cause: Cause) -> list[str]:
+        """The place of the claim, and what to write there where that is known and its kind takes it."""
+        remedy = f"; {cause.remedy}" if cause.remedy and "sparse" in kind(self.claim.kind).options else ""
+        return [line_of("", "", f"{shown(self.claim.file)}:{self.claim.line}  expect{remedy}")]
 
     def _fact_lines(self) -> list[str]:
         if self.outcome != "fail" or not self.facts:

@@ -1,4 +1,8 @@
-"""The closed world: what the configured folders must hold, beyond claims that pass."""
+"""The closed world: what the configured folders must hold, beyond claims that pass.
+
+It is closed over the user's own specs. The packaged ones are there to be spoken of: they need claims only where the
+project names them as its specs.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -29,8 +33,7 @@ def problems(suite: Suite) -> list[Problem]:
             (
                 *_root_problems(suite),
                 *_spec_problems(suite),
-                *_unclaimed(suite, claims),
-                *_unrated(suite, claims),
+                *(() if suite.part else _uncovered(suite, claims)),
                 *files.problems(suite.golden_roots, suite.registry, claims),
                 *files.table_problems(suite.golden_roots, suite.registry, claims),
             )
@@ -68,9 +71,9 @@ def _is_readable(file: Path) -> bool:
 
 def _spec_problems(suite: Suite) -> Iterator[Problem]:
     """Invalid spec files of the configured folders: devices, coefficients, prices, grid carbon."""
-    registry, own = suite.registry, tuple(root.resolve() for root in suite.spec_roots)
+    registry = suite.registry
     for name, file in registry.architecture_files.items():
-        if any(file.resolve().is_relative_to(root) for root in own):
+        if suite.is_own(file):
             yield from _refused(registry.architecture, name)
     for device in suite.devices():
         yield from _refused(registry.get, device)
@@ -87,6 +90,12 @@ def _refused(read: Callable[[Any], object], what: Any) -> Iterator[Problem]:
         read(what)
     except InputError as error:
         yield from error.problems
+
+
+def _uncovered(suite: Suite, claims: tuple[Claim, ...]) -> Iterator[Problem]:
+    """What the claims of all golden files together must be about."""
+    yield from _unclaimed(suite, claims)
+    yield from _unrated(suite, claims)
 
 
 def _unclaimed(suite: Suite, claims: Iterable[Claim]) -> Iterator[Problem]:
@@ -122,12 +131,12 @@ def _unrated(suite: Suite, claims: Iterable[Claim]) -> Iterator[Problem]:
             rating.setdefault(claim.hardware, []).append(claim)
     stated = {one.spec.hardware: one for one in suite.goldens() if RATED in one.spec.unguarded}
     claimed = _claimed(claims)
-    for one in suite.readable():
+    for one in suite.reported():
         if one.id not in claimed:  # which is said already
             continue
         fact = one.facts.get(RATED)
         second = next((claim for claim in rating.get(one.id, ()) if fact and is_second(claim, (fact,))), None)
-        if one.id not in stated and fact and not second:
+        if one.id not in stated and fact and not second and suite.is_own(one.file):
             yield Problem(fact.file, fact.line, _unrated_message(one.id, fact))
         elif one.id in stated and (second or not fact):
             golden = stated.pop(one.id)
