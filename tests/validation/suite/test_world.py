@@ -239,6 +239,10 @@ def test_a_reason_that_is_not_true_of_a_packaged_device_is_named_too(tiny, wrong
 def test_a_part_of_the_golden_folders_need_not_speak_of_every_device(tiny):
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read("specs/hardware/acme/x1.yaml"))
     tiny.write("golden/part/x1.yaml", tiny.read("golden/x1.yaml"))
+    tiny.write("golden/notes.txt", "not a golden file")
     of_part = Suite.of([tiny.root / "golden"], [tiny.root / "specs"], part=[tiny.root / "golden/part"])
     assert world.problems(of_part) == []
+    tiny.write("golden/part/notes.txt", "not a golden file")
+    (problem,) = world.problems(of_part)
+    assert str(problem).startswith("golden/part/notes.txt:1  not a .yaml file")
     assert any("acme/x2 has no claim" in str(problem) for problem in world.problems(tiny.suite()))

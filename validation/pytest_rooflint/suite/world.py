@@ -34,8 +34,8 @@ def problems(suite: Suite) -> list[Problem]:
                 *_root_problems(suite),
                 *_spec_problems(suite),
                 *(() if suite.part else _uncovered(suite, claims)),
-                *files.problems(suite.golden_roots, suite.registry, claims),
-                *files.table_problems(suite.golden_roots, suite.registry, claims),
+                *_of_part(suite, files.problems(suite.golden_roots, suite.registry, claims)),
+                *_of_part(suite, files.table_problems(suite.golden_roots, suite.registry, claims)),
             )
         )
     except InputError as error:  # a file name that is not an id hides the others
@@ -57,9 +57,16 @@ def _root_problems(suite: Suite) -> Iterator[Problem]:
         for file in sorted((root / "workloads").rglob("*.yaml")):
             yield from _refused(tables.read_table, file)
     for root in suite.golden_roots:
-        for file in sorted(root.rglob("*")):
-            if file.is_file() and not _is_readable(file.relative_to(root)):
-                yield Problem(file, 1, "not a .yaml file; files in a golden folder must be golden files")
+        wrong = (
+            file for file in sorted(root.rglob("*")) if file.is_file() and not _is_readable(file.relative_to(root))
+        )
+        message = "not a .yaml file; files in a golden folder must be golden files"
+        yield from _of_part(suite, (Problem(file, 1, message) for file in wrong))
+
+
+def _of_part(suite: Suite, found: Iterable[Problem]) -> Iterator[Problem]:
+    """Problems of files in the part of the golden folders that is judged."""
+    yield from (one for one in found if not suite.part or any(map(one.file.is_relative_to, suite.part)))
 
 
 def _is_readable(file: Path) -> bool:
