@@ -6,8 +6,6 @@ import shlex
 
 import pytest
 
-from pytest_rooflint.session.run import _collect_rarely
-
 IDS = [
     "peak-mac_array-int8",
     "peak-mac_array-int8-at-low",
@@ -46,25 +44,23 @@ def test_without_the_cache_of_pytest_nothing_is_kept(tiny):
     assert not (tiny.root / ".pytest_cache").exists()
 
 
-def test_a_run_leaves_the_garbage_collector_as_it_was(tiny):
-    before = gc.get_threshold()
-    tiny.run()
-    assert gc.get_threshold() == before
+FREEZING = """
+import gc
+
+def pytest_collection_finish():
+    print("frozen when collected:", gc.get_freeze_count() > 0)
+
+def pytest_unconfigure():
+    print("frozen at the end:", gc.get_freeze_count())
+"""
 
 
-def test_the_garbage_collector_runs_rarely_until_the_call_and_stays_off_where_it_was():
+def test_claims_are_kept_from_the_garbage_collector_until_the_run_ends(tiny):
     before = gc.get_threshold()
-    often = _collect_rarely()
-    assert gc.get_threshold()[0] == max(50_000, before[0])
-    often()
+    tiny.write("conftest.py", FREEZING)
+    result = tiny.run("-s")
+    result.stdout.fnmatch_lines(["*frozen when collected: True*", "*frozen at the end: 0*"])
     assert gc.get_threshold() == before
-    gc.set_threshold(0)
-    try:
-        often = _collect_rarely()
-        assert gc.get_threshold()[0] == 0
-        often()
-    finally:
-        gc.set_threshold(*before)
 
 
 def test_one_wrong_fact_turns_exactly_the_claims_red_that_rest_on_it(halved, red):

@@ -83,7 +83,14 @@ _AT = {
         {"type": "object", "additionalProperties": {"type": "string", "pattern": MODE}},
     ]
 }
-_SOURCE = {"anyOf": [{"type": "string"}, InlineSourceSpec.model_json_schema()]}
+
+
+class _SourceSchema:
+    """The JSON Schema of `source`, made when it is asked for: a run of claims does without."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(core: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, InlineSourceSpec.model_json_schema()]}
 
 
 class CommonSpec(Strict):
@@ -91,7 +98,7 @@ class CommonSpec(Strict):
 
     expect: Annotated[Any, BeforeValidator(_printed), _TEXT_OR_NUMBER] = None
     at: Annotated[Any, BeforeValidator(_modes), WithJsonSchema(_AT)] = None
-    source: Annotated[Any, BeforeValidator(_source), WithJsonSchema(_SOURCE)] = None
+    source: Annotated[Any, BeforeValidator(_source), _SourceSchema] = None
     where: Annotated[Any, BeforeValidator(_place), _TEXT_OR_NUMBER] = None
     rounding: Literal["half", "truncated"] = "half"
     undisclosed: bool = False

@@ -7,7 +7,7 @@ order rests on what was kept: without it, or with something else in its place, v
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -16,9 +16,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.golden.kinds import Claim, Context
 from pytest_rooflint.suite import store
-from pytest_rooflint.suite.dependencies import Changed, Dependencies
+from pytest_rooflint.suite.dependencies import Changed, Dependencies, noted
 from pytest_rooflint.suite.judge import caught, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, tally
@@ -177,6 +177,15 @@ class First:
         store.keep(self.file, _RECORD.dump_json(record).decode())
 
 
-def noted_of(claim: Claim, read: Dependencies, registry: Registry, seconds: float) -> dict[str, Any]:
-    """What a claim asked for as plain data, which xdist can send."""
-    return asdict(Asked.of(claim, read, registry, seconds))
+def noting(judged: Callable[[Context], Verdict], claim: Claim, suite: Suite) -> tuple[Verdict, dict[str, Any] | None]:
+    """The verdict on a claim, and what the claim asked for as plain data, which xdist can send.
+
+    Nothing is noted where a file name is not an id.
+    """
+    try:
+        context = noted(suite)
+    except InputError:
+        return judged(suite), None
+    started = time.process_time()
+    verdict = judged(context)
+    return verdict, asdict(Asked.of(claim, context.dependencies, suite.registry, time.process_time() - started))

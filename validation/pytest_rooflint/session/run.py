@@ -7,9 +7,9 @@ import datetime
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rooflint.golden import expect, kinds
-from pytest_rooflint.golden.kinds import Claim, Context
+from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.session.guard import Guard
 from pytest_rooflint.session.spool import Spool
-from pytest_rooflint.suite.dependencies import Noted, noted
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
@@ -67,32 +66,21 @@ def _is_own_folder(path: Path) -> bool:
     return not (path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve()))
 
 
-YOUNG = 50_000
-"""Objects that are allocated while claims are read and judged before the garbage collector looks at them: of the
-default of 700, nearly all are claims and facts that stay."""
-
-
-def _collect_rarely() -> Callable[[], None]:
-    """Run the garbage collector less often; the returned function restores what was set."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(YOUNG, before[0]) if before[0] else 0, *before[1:])
-    return partial(gc.set_threshold, *before)
-
-
 class GoldenFile(pytest.File):
-    """Collector of the claims in a golden file."""
+    """Collector of the claims in a golden file.
+
+    Nearly all that a file leaves (claims, facts, reports) stays to the end of the run, so it is frozen: the garbage
+    collector would look at it again and again.
+    """
 
     def setup(self) -> None:
         """Called before the first claim of the file is judged."""
-        self.addfinalizer(_collect_rarely())
+        self.addfinalizer(gc.freeze)
 
     def collect(self) -> Iterator[pytest.Item]:
         """One item per claim; one failing item for an invalid file."""
-        often = _collect_rarely()
-        try:
-            yield from self._items()
-        finally:
-            often()
+        yield from self._items()
+        gc.freeze()
 
     def _items(self) -> Iterator[pytest.Item]:
         self.config.stash[SUITE].visited.add(self.path.resolve())
@@ -127,11 +115,11 @@ class ClaimItem(pytest.Item):
         """Judge the claim and report its outcome to pytest."""
         suite = self.config.stash[SUITE]
         excuses = not self.config.getoption("runxfail", default=False)
-        context, started = self._context(suite), time.process_time()
-        verdict = judge(self.claim, self.nodeid, context, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
-        if isinstance(context, Noted):
-            seconds = time.process_time() - started
-            self.stash[ASKED] = _first().noted_of(self.claim, context.dependencies, suite.registry, seconds)
+        judged = partial(judge, self.claim, self.nodeid, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
+        if self.config.getoption("--rooflint-store"):
+            verdict, self.stash[ASKED] = _first().noting(judged, self.claim, suite)
+        else:
+            verdict = judged(suite)
         verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
         self.stash[VERDICT] = verdict
         properties: list[tuple[str, object]] = [*verdict.properties()]
@@ -142,15 +130,6 @@ class ClaimItem(pytest.Item):
             pytest.xfail(verdict.reason or "")
         if verdict.outcome != "pass":
             pytest.skip(f"{verdict.outcome}: {verdict.reason}")
-
-    def _context(self, suite: Suite) -> Context:
-        """What the claim is judged on; it notes what is asked for where that is kept."""
-        if not self.config.getoption("--rooflint-store"):
-            return suite
-        try:
-            return noted(suite)
-        except InputError:  # a file name that is not an id
-            return suite
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for bugs of rooflint."""
@@ -351,7 +330,7 @@ class Run:
         report = yield
         if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
             verdict = item.stash[VERDICT]
-            report.rooflint_brief = asdict(verdict.brief())
+            report.rooflint_brief = vars(verdict.brief())
             if verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence"):
                 report.rooflint_verdict = self.results.plain(verdict, call.duration)
             report.rooflint_asked = item.stash.get(ASKED, None)
@@ -419,6 +398,11 @@ class Run:
         self.notes.append({"what": what, "file": None, "line": None})
         if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self) -> None:
+        """Let the garbage collector look at everything again, and pytest at what it finds last."""
+        gc.unfreeze()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print totals that pytest does not have, and annotate on GitHub."""

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation
@@ -101,7 +102,9 @@ def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | 
     if claim.undisclosed:
         return Verdict(claim, "fail", nodeid, obtained, reason="the facts are disclosed now; remove 'undisclosed'")
     verdict = _compared(claim, nodeid, obtained)
-    return _excused(verdict, today or datetime.datetime.now(tz=datetime.UTC).date()) if excuses else verdict
+    if claim.xfail is None or not excuses:
+        return verdict
+    return _excused(verdict, claim.xfail, today or datetime.datetime.now(tz=datetime.UTC).date())
 
 
 def _not_obtained(claim: Claim, nodeid: str, error: UndisclosedError | UnavailableError) -> Verdict:
@@ -169,10 +172,9 @@ def _causes(obtained: Obtained, low: float, high: float, context: Context) -> It
                 yield cause
 
 
-def _excused(verdict: Verdict, today: datetime.date) -> Verdict:
+def _excused(verdict: Verdict, xfail: Xfail, today: datetime.date) -> Verdict:
     """An expected failure must fail by its figure, and not after its date."""
-    xfail = verdict.claim.xfail
-    if xfail is None or verdict.outcome not in ("pass", "fail"):
+    if verdict.outcome not in ("pass", "fail"):
         return verdict
     if reason := _unexcused(verdict, xfail, today):
         return replace(verdict, outcome="fail", corroborated=False, reason=reason)
@@ -248,6 +250,7 @@ def is_second(claim: Claim, facts: Iterable[Fact]) -> bool:
     return not judged and claim.source.grade != "estimate" and _title(claim.source.document) not in own
 
 
+@lru_cache(maxsize=4096)
 def _title(document: str) -> frozenset[str]:
     """The words of a title, so that punctuation and order do not matter."""
     return frozenset(re.findall(r"[a-z0-9]+(?:\.[a-z0-9]+)*", document.casefold()))

@@ -182,12 +182,12 @@ class Verdict:
 
     def properties(self) -> list[tuple[str, str]]:
         """The properties of the test case in JUnit XML."""
-        source = self.claim.source
+        source, expected = self.claim.source, self.expected_display
         pairs = {
-            "expected": self.expected_display,
+            "expected": expected,
             "obtained": self.obtained_display,
             "ratio": "" if self.ratio is None else f"{self.ratio:.6g}",
-            "unit": self.expected_display.partition(" ")[2] if self.claim.expectation else "",
+            "unit": expected.partition(" ")[2] if self.claim.expectation else "",
             "source": str(source) if source else "",
             "corroborated": str(self.corroborated).lower(),
         }
