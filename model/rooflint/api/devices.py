@@ -136,7 +136,7 @@ def _quantity(
 
 
 def device(name: str, at: str = "", *, specs: Specs = None) -> Device:
-    """A device by id, alias, unique part or kind: `h100-sxm5`, `t4`, `gpu`, `agx-orin-64@30w`.
+    """A device by id, name, words that only it has, or kind: `h100-sxm5`, `t4`, `gpu`, `agx-orin-64@30w`.
 
     Args:
         name: as the command line takes it.

@@ -11,6 +11,10 @@ class RooflintError(Exception):
     """Anything that a user can repair; commands print it without a traceback."""
 
 
+class ExpandedNameWarning(UserWarning):
+    """An abbreviation was taken for the one thing that it may mean; the message says which."""
+
+
 LONGEST = 2000
 """Characters of a message."""
 

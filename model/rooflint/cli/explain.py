@@ -25,7 +25,7 @@ def gemm(
     m: Annotated[int, typer.Argument(help="Rows of the result.", min=1)],
     n: Annotated[int, typer.Argument(help="Columns of the result.", min=1)],
     k: Annotated[int, typer.Argument(help="Length of each sum.", min=1)],
-    hardware: Annotated[str, typer.Option("--hardware", "-d", help="Id, alias, or a part of exactly one id.")],
+    hardware: Annotated[str, typer.Option("--hardware", "-d", help="Id, name, or words that exactly one device has.")],
     compute: options.Compute = "bf16",
     batch: Annotated[int, typer.Option("--batch", "-b", help="Products of that shape at once.", min=1)] = 1,
     copies: Annotated[

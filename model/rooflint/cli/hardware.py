@@ -18,6 +18,7 @@ from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs
 from rooflint.hardware.device import KINDS, Hardware, working_peak_ops_per_s, working_units
+from rooflint.hardware.names import listed
 from rooflint.output.answer import write
 from rooflint.output.sections import Table
 
@@ -46,7 +47,7 @@ class Best:
 
 @sheets.command("list")
 def list_devices(
-    pattern: Annotated[str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'.")] = "",
+    pattern: Annotated[str, typer.Argument(help="Words of a name, or a glob such as 'nvidia/*h100*'.")] = "",
     kind: Annotated[str, typer.Option(help=f"Only one kind: {', '.join(KINDS)}.")] = "",
     precision: Annotated[
         str,
@@ -59,7 +60,7 @@ def list_devices(
     """List devices with their highest dense peak (in any or one precision), bandwidth and power."""
     devices = registry(specs)
     wanted = precision_named(precision).name if precision else ""
-    ids = devices.match(pattern) if pattern else devices.ids()
+    ids = listed(devices, pattern) if pattern else devices.ids()
     found = [
         hardware
         for hardware in map(devices.get, ids)
@@ -121,7 +122,7 @@ def _bandwidth(hardware: Hardware) -> float | None:
 
 @sheets.command("show")
 def show(
-    device: Annotated[str, typer.Argument(help="Id, alias, or words of exactly one id.")],
+    device: Annotated[str, typer.Argument(help="Id, name, or words that exactly one device has.")],
     at: Annotated[str, typer.Option(help="Operating point, such as 30w.")] = "",
     form: Format = "text",
     specs: Specs = None,
@@ -177,7 +178,7 @@ def _split(path: str) -> tuple[str, str]:
 
 @app.command("peaks")
 def peaks(
-    device: Annotated[str, typer.Argument(help="Id, alias, or a part of exactly one id.")],
+    device: Annotated[str, typer.Argument(help="Id, name, or words that exactly one device has.")],
     precision: Annotated[str, typer.Option("--precision", "-p", help="Only this precision (case-insensitive).")] = "",
     at: Annotated[str, typer.Option(help="Operating point, such as 30w.")] = "",
     form: Format = "text",

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import rooflint
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import ExpandedNameWarning, RooflintError
 from rooflint.base.text import sanitized
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -116,6 +116,15 @@ class Program(TyperGroup):
         module, help_text = COMMANDS[cmd_name]
         return TyperCommand(cmd_name, help=help_text) if self.listing else load(cmd_name, module, help_text)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of the first word. Raises a usage error with the commands that are spelt like it."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from rooflint.base.suggestions import did_you_mean, nearest  # noqa: PLC0415  # for a mistyped word only
+
+            near = did_you_mean(nearest(args[0], list(COMMANDS), cutoff=0.6))
+            ctx.fail(f"No such command '{args[0]}'{near or '; rooflint --help lists them'}")
+        return super().resolve_command(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands without importing them."""
         self.listing = True
@@ -168,7 +177,8 @@ _show = warnings.showwarning
 def _warn(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
     """A warning to the user as one line; others, for developers, with their place as Python shows them."""
     if issubclass(category, UserWarning):
-        typer.echo(sanitized(f"warning: {message}"), err=True)
+        kind = "note" if issubclass(category, ExpandedNameWarning) else "warning"
+        typer.echo(sanitized(f"{kind}: {message}"), err=True)
     else:
         _show(message, category, *place, **more)
 

@@ -23,10 +23,10 @@ Devices = Annotated[
     typer.Option(
         "--hardware",
         "-d",
-        help="Ids, unique parts, globs or kinds, separated by commas or repeated: t4, 'nvidia/l*', orin@30w.",
+        help="Ids, names, globs or kinds, separated by commas or repeated: t4, 'nvidia/l*', orin@30w.",
     ),
 ]
-DeviceName = Annotated[str, typer.Argument(help="Id, alias, unique part or kind; orin@30w adds an operating point.")]
+DeviceName = Annotated[str, typer.Argument(help="Id, name or kind; orin@30w adds an operating point.")]
 Mode = Annotated[str, typer.Option("--at", help="Operating point of all devices, such as 30w; or write DEVICE@30w.")]
 Batch = Annotated[int, typer.Option("--batch", "-b", help="Batch size.", min=1)]
 Compute = Annotated[str, typer.Option("--precision", "-p", help="Precision of the arithmetic (case-insensitive).")]

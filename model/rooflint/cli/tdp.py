@@ -18,6 +18,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.energy.power import survey
 from rooflint.energy.tdp import Case, Factors, Hold, alus_of, clocks_of, estimate, over
 from rooflint.hardware.device import Hardware
+from rooflint.hardware.names import listed
 from rooflint.output.deliver import deliver
 
 app = typer.Typer(help="Power from physics: can a chip keep its peak?", no_args_is_help=True, add_completion=False)
@@ -73,7 +74,7 @@ def estimate_command(
 @app.command("registry")
 def registry_command(
     pattern: Annotated[
-        str, typer.Argument(help="Part of an id, or a glob such as 'nvidia/*h100*'; all by default.")
+        str, typer.Argument(help="Words of a name, or a glob such as 'nvidia/*h100*'; all by default.")
     ] = "",
     at: Annotated[str, typer.Option("--at", help="Only at this operating point, such as 30w.")] = "",
     modes: Annotated[bool, typer.Option("--modes", help="Also at every operating point.")] = False,
@@ -88,7 +89,7 @@ def registry_command(
         raise RooflintError("--at names one operating point and --modes asks for all; want one of the two")
     wanted = precision_named(precision).name if precision else ""
     known, energies = context(specs)
-    devices = known.matching(pattern or "*")
+    devices = [known.get(device) for device in listed(known, pattern or "*")]
     _check_unit(devices, unit)
     points = list(_points(devices, at, modes))
     found = [one for hardware in points for one in survey(hardware, energies, wanted, unit)]

@@ -27,8 +27,8 @@ from rooflint.diagnosis.figures import (
 )
 from rooflint.diagnosis.labels import ALSO, Asked, of_main_memory, peaks, relation
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.names import required
 from rooflint.hardware.registry import Registry
+from rooflint.hardware.vocabulary import required
 
 MOST = 5
 JOINED = 0.25

@@ -1,27 +1,52 @@
-"""Names of devices: those that people type, and those that tables print.
+"""Names of devices: the one place that says which device a name means.
 
-`select_devices` reads what is typed: an id, an alias, a unique part, a glob or a kind, and `@` an operating point. The
-command line and the Python API both ask here. `Designations` reads what is printed, by whole words and never by parts
-of them: `l4` is not the L40S and `a100` not the A1000. A printed name may say less than an id does (no form factor, no
-memory size); then it means several devices.
+The command line, the Python API, the audit of tables and the messages of the registry all ask here. A name is compared
+by whole words and never by parts of them: `l4` is not the L40S, `a100` not the A1000, `m3` not a V100 SXM3. It may say
+less than an id does (no form factor, no memory size); then it means several devices. What words mean, and which of them
+describe only, is in `vocabulary`.
 """
 
-import re
+import fnmatch
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import ExpandedNameWarning, RooflintError
 from rooflint.base.memo import memoised
+from rooflint.base.suggestions import did_you_mean
+from rooflint.hardware import vocabulary
 from rooflint.hardware.device import KINDS, Hardware
-from rooflint.hardware.registry import Registry
+from rooflint.hardware.registry import Registry, UnknownDeviceError
+from rooflint.hardware.vocabulary import (
+    MODIFIERS,
+    MOST_WORDS,
+    cores,
+    gigabytes,
+    is_form,
+    required,
+    squeezed,
+    tells,
+    words,
+)
 
 EXAMPLES = {name: kind.example for name, kind in KINDS.items() if kind.example}
 """The device that stands for a kind."""
 
 DEFAULTS = [name for name, kind in KINDS.items() if kind.is_default]
 """Kinds that are compared where no device is named."""
+
+SHORTEST = 3
+"""Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
+
+
+FEWEST_DIGITS = 3
+"""Digits of a number that may stand for a product by itself."""
+
+
+class AmbiguousDeviceError(RooflintError):
+    """A name that several devices answer to; the message names them."""
 
 
 def select_devices(registry: Registry, names: Iterable[str] | None, at: str = "") -> list[Hardware]:
@@ -32,11 +57,12 @@ def select_devices(registry: Registry, names: Iterable[str] | None, at: str = ""
         names: `t4`, `nvidia/l*`, `gpu`, `agx-orin-64@30w`; one text may hold several, with commas.
         at: operating point of all devices whose name says none.
 
-    Raises RooflintError for a name that no device has, and for a part that is not unique.
+    Warns ExpandedNameWarning of an abbreviation. Raises RooflintError for a name that no device has, and for one that
+    several have.
     """
-    words = [word.strip() for text in names or () for word in text.split(",") if word.strip()] or DEFAULTS
+    given = [word.strip() for text in names or () for word in text.split(",") if word.strip()] or DEFAULTS
     found: dict[tuple[str, str | None], Hardware] = {}
-    for word in words:
+    for word in given:
         name, _, mode = word.partition("@")
         for hardware in _named(registry, name):
             placed = hardware.at(mode or at) if mode or at else hardware
@@ -45,40 +71,41 @@ def select_devices(registry: Registry, names: Iterable[str] | None, at: str = ""
 
 
 def select_device(registry: Registry, name: str, at: str = "") -> Hardware:
-    """The one device of a name. Raises RooflintError where there is none or several."""
+    """The one device of a name. Warns ExpandedNameWarning; raises RooflintError where there is none or several."""
     found = select_devices(registry, [name], at)
     if len(found) != 1:
         raise RooflintError(f"'{name}' names {len(found)} devices; want one")
     return found[0]
 
 
+def listed(registry: Registry, pattern: str) -> list[str]:
+    """Ids that a glob matches, that are declared by that name, or whose names have all words of a text.
+
+    Raises UnknownDeviceError where there is none.
+    """
+    names = names_of(registry)
+    if is_glob(pattern):
+        found = fnmatch.filter(registry.files, pattern.strip().lower())
+    else:
+        meaning = names.meaning(pattern)
+        found = list(meaning.devices) if meaning.is_declared else names.having(pattern)
+    if not found:
+        raise UnknownDeviceError(f"no device matches '{pattern}'{names.hint(pattern)}")
+    return found
+
+
+def is_glob(name: str) -> bool:
+    """Whether a name is a pattern: `nvidia/l*`."""
+    return any(sign in name for sign in "*?[")
+
+
 def _named(registry: Registry, name: str) -> Iterator[Hardware]:
     if name.lower() in EXAMPLES:
         yield registry.get(EXAMPLES[name.lower()])
-    elif any(sign in name for sign in "*?["):
-        yield from registry.matching(name)
+    elif is_glob(name):
+        yield from map(registry.get, listed(registry, name))
     else:
-        yield registry.find(name)
-
-
-#: Words around a product's name that do not tell two devices apart.
-_NOISE = frozenset(
-    {
-        *("nvidia", "amd", "intel", "google", "apple", "aws", "amazon", "huawei", "qualcomm", "stillwater", "hailo"),
-        *("ampere", "cloud", "tesla", "geforce", "rtx", "gtx", "quadro", "instinct", "radeon", "xeon", "platinum"),
-        *("core", "epyc", "accelerator", "graphics", "card", "module", "board", "tensor", "corporation", "r", "tm"),
-        *("single", "per", "device", "chip"),
-    }
-)
-MOST_WORDS = 40
-"""Words of a name that are read; no product name has more."""
-SHORTEST = 3
-"""Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
-_FORM = re.compile(r"sxm\d*|pcie|nvl|oam")
-_SIZE = re.compile(r"(\d{1,6})(?:gb|gib|g)")
-_TIMES = re.compile(r"x(\d{1,6})|(\d{1,6})x")
-_FOOTNOTE = re.compile(r"\(\d\)|\[\d\]|\*+$")
-_WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?\+?")
+        yield names_of(registry).device(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,55 +117,99 @@ class Meaning:
     part: str | None = None
     """The part of each device that is meant, where the name says one: `gcd`."""
     times: int = 1
-    """How many of them the name speaks of: `x4`."""
+    """How many of them the name speaks of: `x4`, `DGX`."""
     near: tuple[str, ...] = ()
-    """Where no device is meant: ids of what has most words of the name."""
+    """Where no device is meant: ids of what has most words of the name, or is spelt like it."""
+    is_declared: bool = False
+    """Whether it is an id, a name or an alias as a spec declares it."""
+    is_system: bool = False
+    """Whether it is the name of a system such as a DGX, which draws more than its devices."""
+    shortened: tuple[str, ...] = ()
+    """Where no device is meant: ids that have all words of the name, and more that tell products apart."""
 
 
-def words(name: str) -> tuple[str, ...]:
-    """`NVIDIA A100-SXM4-80GB` → nvidia, a100, sxm4, 80gb."""
-    plain = _FOOTNOTE.sub(" ", name.lower().strip())
-    return tuple(_WORD.findall(plain.replace("®", " ").replace("™", " ")))
-
-
-@cache
-def required(device: str) -> tuple[str, ...]:
-    """The words of an id without which a name does not mean it; variants of one product share them."""
-    own = words(device.rpartition("/")[2].replace("plus", "+"))
-    return tuple(word for word in own if _tells(word)) or tuple(own)
-
-
-def squeezed(name: str) -> str:
-    """A name without what spellings differ in: case, spaces, hyphens, brackets."""
-    return re.sub(r"[^a-z0-9+.]", "", _FOOTNOTE.sub(" ", name.lower()))
+@memoised
+def names_of(registry: Registry) -> "Names":
+    """The names of a registry's devices, worked out once."""
+    return Names(registry)
 
 
 @dataclass(frozen=True)
-class Designations:
+class Names:
     """The names of every device of a registry."""
 
     registry: Registry
 
+    def device(self, name: str) -> Hardware:
+        """The one device that a name or an abbreviation means.
+
+        Warns ExpandedNameWarning of an abbreviation. Raises AmbiguousDeviceError or UnknownDeviceError.
+        """
+        meaning = self.meaning(name)
+        found = meaning.devices or meaning.shortened
+        if len(found) > 1:
+            raise AmbiguousDeviceError(f"'{name}' is ambiguous: {', '.join(found)}")
+        if not found:
+            raise UnknownDeviceError(f"unknown device '{name}'{self.hint(name)}")
+        if meaning.times > 1 or meaning.part:
+            what = f"{meaning.times} devices" if meaning.times > 1 else f"a part ({meaning.part})"
+            raise RooflintError(f"'{name}' is {what}; want one device, such as {found[0]}")
+        if not meaning.is_declared and not self._is_spelt_out(name, found[0]):
+            warnings.warn(f"'{name}' is read as {found[0]}", ExpandedNameWarning, stacklevel=2)
+        return self.registry.get(found[0])
+
+    def _is_spelt_out(self, name: str, device: str) -> bool:
+        """Whether a name has the words of the id, the name or an alias of a device, but for makers and series."""
+        hardware = self.registry.get(device)
+        said = set(words(name)) - vocabulary.NOISE
+        return any(said == set(words(one)) - vocabulary.NOISE for one in (device, hardware.name, *hardware.aliases))
+
+    def hint(self, name: str) -> str:
+        """`; did you mean …?` for a name that means no device, or how many are known."""
+        return did_you_mean(self.meaning(name).near) or f" ({len(self.registry.files)} are known)"
+
     @memoised
     def meaning(self, name: str) -> Meaning:
-        """Which devices a name means: its id or a declared alias exactly, else the words of an id."""
-        declared = self._declared.get(squeezed(name), ())
-        if declared:
-            return Meaning(name, declared)
-        given, times = _counted(words(name)[:MOST_WORDS])
+        """Which devices a name means: its id or a declared name exactly, else the words that tell products apart."""
+        plain = squeezed(name)
+        if plain in self._ids:  # no other file is read
+            return Meaning(name, self._ids[plain], is_declared=True)
+        if declared := self._declared.get(plain, ()):
+            return Meaning(name, declared, is_declared=True)
+        said = words(vocabulary.without_remarks(name, self._telling))[:MOST_WORDS]
+        given, times = vocabulary.counted(said)
         by_part: dict[str | None, list[str]] = {}
-        for hardware in self._candidates(given):
-            matched, part = _matches(given, hardware)
+        for place in self._candidates(given):
+            matched, part = self._matches(given, place)
             if matched:
-                by_part.setdefault(part, []).append(hardware.id)
+                by_part.setdefault(part, []).append(self._devices[place].id)
         for part, devices in by_part.items():
-            return Meaning(name, tuple(devices), part, times)
-        return Meaning(name, (), None, times, tuple(self._near(given)))
+            return Meaning(name, tuple(devices), part, times, is_system=vocabulary.is_system(said))
+        short = tuple(self._shortened(given))
+        return Meaning(name, (), None, times, tuple(short or self._near(name, given)), shortened=short)
+
+    def having(self, text: str) -> list[str]:
+        """Ids of the devices in whose id, name or aliases each word of a text stands whole: `jetson orin`, `sxm`."""
+        wanted = words(text)
+        return [
+            hardware.id
+            for hardware, own in zip(self._devices, self._words, strict=True)
+            if wanted and all(word in own or (is_form(word) and _fits(word, hardware)) for word in wanted)
+        ]
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Ids of all devices that can be read."""
         return tuple(hardware.id for hardware in self._devices)
+
+    @cached_property
+    def _ids(self) -> Mapping[str, tuple[str, ...]]:
+        """Ids by their spelling, whole or without the vendor."""
+        found: dict[str, tuple[str, ...]] = {}
+        for device in self.registry.files:
+            for name in dict.fromkeys((squeezed(device), squeezed(device.rpartition("/")[2]))):
+                found[name] = (*found.get(name, ()), device)
+        return found
 
     @cached_property
     def _devices(self) -> tuple[Hardware, ...]:
@@ -148,7 +219,7 @@ class Designations:
     def _declared(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, dict[str, None]] = {}
         for hardware in self._devices:
-            for name in (hardware.id, hardware.id.rpartition("/")[2], hardware.name, *hardware.aliases):
+            for name in (hardware.name, *hardware.aliases):
                 found.setdefault(squeezed(name), {})[hardware.id] = None
             if capability := hardware.compute_capability:
                 for name in (f"compute capability {capability}", f"sm{capability.replace('.', '')}"):
@@ -156,23 +227,48 @@ class Designations:
         return {name: tuple(devices) for name, devices in found.items()}
 
     @cached_property
-    def _required(self) -> tuple[frozenset[str], ...]:
-        """The required words of each device."""
-        return tuple(frozenset(required(hardware.id)) for hardware in self._devices)
+    def _required(self) -> tuple[tuple[tuple[str, ...], int], ...]:
+        """The words without which a device is not meant, each with its place: of its id, its name, each alias."""
+        found: dict[tuple[tuple[str, ...], int], None] = {}
+        for place, hardware in enumerate(self._devices):
+            for name in (hardware.id, hardware.name, *hardware.aliases):
+                own = required(name)
+                if name == hardware.id or all(map(tells, own)):
+                    found[own, place] = None
+        return tuple(found)
+
+    @cached_property
+    def _designations(self) -> tuple[list[tuple[str, ...]], ...]:
+        """The required words of each name, for each device."""
+        found: tuple[list[tuple[str, ...]], ...] = tuple([] for _ in self._devices)
+        for own, place in self._required:
+            found[place].append(own)
+        return found
+
+    @cached_property
+    def _words(self) -> tuple[frozenset[str], ...]:
+        """All words of the id, the name and the aliases, for each device."""
+        named = ((one.id, one.name, *one.aliases) for one in self._devices)
+        return tuple(frozenset(word for name in names for word in words(name)) for names in named)
+
+    @cached_property
+    def _telling(self) -> frozenset[str]:
+        """Every word that tells products apart."""
+        return frozenset(word for own, _ in self._required for word in own)
 
     @cached_property
     def _by_word(self) -> Mapping[str, list[int]]:
-        """Places of the devices that require a word."""
+        """Positions in `_required` by word."""
         found: dict[str, list[int]] = {}
-        for place, own in enumerate(self._required):
-            for word in own:
-                found.setdefault(word, []).append(place)
+        for position, (own, _) in enumerate(self._required):
+            for word in set(own):
+                found.setdefault(word, []).append(position)
         return found
 
     @cached_property
     def _joined(self) -> list[tuple[str, int]]:
-        """The required words of each device in one, with its place, in the order of the words."""
-        return sorted(("".join(required(hardware.id)), place) for place, hardware in enumerate(self._devices))
+        """Required words in one with the place of their device, in the order of the words."""
+        return sorted(("".join(own), place) for own, place in self._required)
 
     @cached_property
     def _by_joined(self) -> Mapping[str, list[int]]:
@@ -184,10 +280,10 @@ class Designations:
 
     @cached_property
     def _longest(self) -> int:
-        return max(map(len, self._required), default=0) + 1
+        return max((len(own) for own, _ in self._required), default=0) + 1
 
-    def _candidates(self, given: tuple[str, ...]) -> list[Hardware]:
-        """Devices whose required words are among the words of a name, apart or joined; the others do not match."""
+    def _candidates(self, given: tuple[str, ...]) -> list[int]:
+        """Places of the devices whose required words are among those of a name, apart or joined; no other matches."""
         known = frozenset(given)
         joined = {
             "".join(given[start:end])
@@ -195,16 +291,40 @@ class Designations:
             for end in range(start + 1, min(len(given), start + self._longest) + 1)
         }
         found = {place for text in joined for place in self._by_joined.get(text, ())}
-        apart = (place for word in known for place in self._by_word.get(word, ()))
-        found.update(place for place in apart if self._required[place] <= known)
-        return [self._devices[place] for place in sorted(found)]
+        apart = (self._required[position] for word in known for position in self._by_word.get(word, ()))
+        found.update(place for own, place in apart if known.issuperset(own))
+        return sorted(found)
 
-    def _near(self, given: Iterable[str]) -> list[str]:
-        telling = [word for word in given if _tells(word)]
+    def _matches(self, given: tuple[str, ...], place: int) -> tuple[bool, str | None]:
+        """Whether the words of a name are those of a device, and the part of it that they mean."""
+        hardware = self._devices[place]
+        for own in self._designations[place]:
+            left = _without(given, own)
+            if len(left) < len(given):
+                part = next((name for name in hardware.parts if name in left), None)
+                if _describe(left, hardware, part):
+                    return True, part
+        return False, None
+
+    def _shortened(self, given: tuple[str, ...]) -> Iterator[str]:
+        """Devices that have all words of a name, of which one tells products apart by itself: `orin`, `gaudi`."""
+        if not any(map(_is_name, given)):
+            return
+        for hardware, own in zip(self._devices, self._words, strict=True):
+            left = tuple(word for word in given if word not in own)
+            described = all(is_form(word) or gigabytes(word) or word in KINDS for word in left)
+            if described and any(word in own and _is_name(word) for word in given) and _describe(left, hardware, None):
+                yield hardware.id
+
+    def _near(self, name: str, given: Iterable[str]) -> list[str]:
+        """Devices that begin like a name, else those that share words with it, else those that are spelt like it."""
+        telling = [word for word in given if tells(word)]
         whole = "".join(telling)
         found = set(self._begun(whole)) if len(whole) >= SHORTEST else set()
-        found = found or {place for word in telling for place in self._by_word.get(word, ())}
-        return [self._devices[place].id for place in sorted(found)]
+        named = filter(_is_name, telling)
+        found = found or {self._required[position][1] for word in named for position in self._by_word.get(word, ())}
+        ids = [self._devices[place].id for place in sorted(found)]
+        return vocabulary.near_ids(name, ids) or ids or vocabulary.near_ids(name, self.registry.files)
 
     def _begun(self, whole: str) -> Iterator[int]:
         """Places of the devices whose required words begin like a text."""
@@ -214,33 +334,11 @@ class Designations:
             yield place
 
 
-def _counted(given: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-    """The words without a multiplier, and the multiplier."""
-    times, left = 1, []
-    for position, word in enumerate(given):
-        match = _TIMES.fullmatch(word)
-        if match and (position in (0, len(given) - 1)):
-            times *= int(match[1] or match[2])
-        else:
-            left.append(word)
-    return tuple(left), times
-
-
-def _tells(word: str) -> bool:
-    """Whether a word tells one product from another: neither form factor nor size nor series."""
-    return not _FORM.fullmatch(word) and not _SIZE.fullmatch(word) and word not in _NOISE and word != "gpu"
-
-
-def _matches(given: tuple[str, ...], hardware: Hardware) -> tuple[bool, str | None]:
-    left = list(_without(given, required(hardware.id)))
-    if len(left) == len(given):
-        return False, None
-    part = next((name for name in hardware.parts if name in left), None)
-    allowed = {part, *_own_words(hardware)}
-    if "cpu" in left and hardware.kind != "cpu":  # the host of a module is another device
-        return False, None
-    allowed |= {*KINDS, "soc"}
-    return all(word in allowed or word in _NOISE or _fits(word, hardware) for word in left), part
+def _is_name(word: str) -> bool:
+    """Whether a word may stand for a product by itself: neither `super` nor `ti` nor a small number."""
+    return (
+        tells(word) and word not in MODIFIERS and len(word) > 1 and not (word.isdigit() and len(word) < FEWEST_DIGITS)
+    )
 
 
 def _without(given: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -255,14 +353,33 @@ def _without(given: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]
     return given
 
 
+def _describe(left: tuple[str, ...], hardware: Hardware, part: str | None) -> bool:
+    """Whether words beside a product's name are all true of a device: its form, its sizes, its memory, plain nouns.
+
+    Where several forms or sizes are named, one of them must fit: `40/80 GB`.
+    """
+    if "cpu" in left and hardware.kind != "cpu":  # the host of a module is another device
+        return False
+    allowed = {part, *_own_words(hardware), *KINDS, *vocabulary.NOISE}
+    rest = [word for word in left if word not in allowed]
+    forms = [word for word in rest if is_form(word)]
+    sizes = [word for word in rest if not is_form(word)]
+    if not all(gigabytes(word) or cores(word) for word in sizes):
+        return False
+    return all(not alike or any(_fits(word, hardware) for word in alike) for alike in (forms, sizes))
+
+
 def _fits(word: str, hardware: Hardware) -> bool:
     own = words(hardware.id)
-    if _FORM.fullmatch(word):
-        having = [form for form in own if _FORM.fullmatch(form)]
-        return not having or any(form.startswith(word) or word == form for form in having)
-    if size := _SIZE.fullmatch(word) or re.fullmatch(r"(\d{1,6})", word):
-        return any(_gigabytes(hardware, name) == int(size[1]) for name in hardware.memories)
-    return False
+    if is_form(word):
+        having = [form for form in own if is_form(form)]
+        return not having or any(form.startswith(word) or word.startswith(form) for form in having)
+    if (size := gigabytes(word)) is not None:
+        declared = (words(name) for name in hardware.aliases)  # GH200 480GB: the memory of its CPU
+        return any(_gigabytes(hardware, name) == size for name in hardware.memories) or any(
+            word in own for own in declared
+        )
+    return any(unit.groups == cores(word) for unit in hardware.units.values() if "groups" in unit.facts)
 
 
 def _gigabytes(hardware: Hardware, memory: str) -> float | None:
@@ -273,4 +390,5 @@ def _gigabytes(hardware: Hardware, memory: str) -> float | None:
 def _own_words(hardware: Hardware) -> set[str]:
     """Words that may stand beside the name: the memory's, the architecture's, the die's."""
     named = (*words(hardware.architecture or ""), *words(hardware.die or ""), *words(hardware.name))
-    return {word for word in (*hardware.memories, *named) if not _FORM.fullmatch(word) and not _SIZE.fullmatch(word)}
+    described = {word for word in named if is_form(word) or (gigabytes(word) and not word.isdigit())}
+    return {*hardware.memories, *named} - described

@@ -4,8 +4,6 @@ A root is a folder with `hardware/`, `architectures/` and `workloads/` below it.
 so that another repository can define its own devices and still use the packaged ones.
 """
 
-import difflib
-import fnmatch
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,9 +17,11 @@ from rooflint.base.files import folders_digest, read_text
 from rooflint.base.memo import known, memoised
 from rooflint.base.parsed import Parsed
 from rooflint.base.strict_yaml import Document
+from rooflint.base.suggestions import did_you_mean
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec
 from rooflint.hardware.spec_files import SECTIONS, empty, flatten, incomplete, read_override, read_spec, sources_of
+from rooflint.hardware.vocabulary import near_ids
 
 PACKAGED = Path(__file__).parents[1] / "specs"
 
@@ -33,10 +33,6 @@ _ID = re.compile(r"[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*")
 
 class UnknownDeviceError(RooflintError):
     """An id that no root has; the message names the nearest ones."""
-
-
-class AmbiguousDeviceError(RooflintError):
-    """A name that several devices answer to; the message names them."""
 
 
 @dataclass(frozen=True)
@@ -198,40 +194,6 @@ class Registry:
         kept = {key: one for key, one in devices if one.file not in other and one.architecture not in changed}
         known(twin, "get").update(kept)
         return twin
-
-    def find(self, name: str) -> Hardware:
-        """The device of an id, an alias, or a part of exactly one id.
-
-        Raises AmbiguousDeviceError or UnknownDeviceError.
-        """
-        matches = self.match(name) if name.strip(" /") else []
-        if len(matches) == 1:
-            return self.get(matches[0])
-        if matches:
-            raise AmbiguousDeviceError(f"'{name}' is ambiguous: {', '.join(matches)}")
-        raise UnknownDeviceError(f"unknown device '{name}'{_nearest(name, self.files)}")
-
-    def match(self, name: str) -> list[str]:
-        """Ids that a name may mean: exactly one id or alias, else a glob, else all with that part or those words."""
-        wanted = name.strip().lower()
-        if wanted in self.files:
-            return [wanted]
-        if any(sign in wanted for sign in "*?["):
-            return fnmatch.filter(self.files, wanted)
-        exact = [device for device in self.files if wanted == device.rpartition("/")[2]]
-        exact = exact or [device for device in self.files if wanted in (a.lower() for a in self._aliases(device))]
-        exact = exact or [device for device in self.files if wanted in device]
-        return exact or _with_words(wanted, self.files)
-
-    def matching(self, name: str) -> list[Hardware]:
-        """Devices that a name may mean. Raises UnknownDeviceError where there is none."""
-        if not (matches := self.match(name)):
-            raise UnknownDeviceError(f"no device matches '{name}' ({len(self.files)} are known)")
-        return [self.get(device) for device in matches]
-
-    def _aliases(self, device: str) -> tuple[str, ...]:
-        hardware = self._readable(device)
-        return (hardware.name, *hardware.aliases) if hardware else ()
 
     @memoised
     def architecture(self, name: str) -> "Architecture":
@@ -438,20 +400,9 @@ def _with(facts: Facts, path: str, other: Fact | None) -> Facts:
     return {name: fact for name, fact in facts.items() if name != path}
 
 
-def _with_words(name: str, names: Iterable[str]) -> list[str]:
-    words = set(re.findall(r"[a-z0-9]+", name.lower()))
-    return [other for other in names if words and words <= set(re.findall(r"[a-z0-9]+", other))]
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean …?`: ids with all the words of a name, else those that are spelt like it."""
-    names = list(known)
-    near = _with_words(name, names)
-    tails = {other.rpartition("/")[2]: other for other in names}
-    near = near or [
-        tails[tail] for tail in difflib.get_close_matches(name.lower().rpartition("/")[2], tails, cutoff=0.5)
-    ]
-    return f"; did you mean {' or '.join(near[:3])}?" if near else f" ({len(names)} are known)"
+def _nearest(name: str, known: Collection[str]) -> str:
+    """`; did you mean …?`, or how many ids there are."""
+    return did_you_mean(near_ids(name, known)) or f" ({len(known)} are known)"
 
 
 S = TypeVar("S", bound=SourcedSpec)

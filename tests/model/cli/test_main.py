@@ -123,7 +123,20 @@ def test_a_broken_spec_is_said_with_file_line_and_wish(run, specs, monkeypatch):
 def test_an_unknown_command_is_a_usage_error(run):
     done = run("nosuch")
     assert done.status == 2
-    assert "No such command 'nosuch'" in done.err
+    assert "No such command 'nosuch'; rooflint --help lists them" in done.err
+
+
+def test_a_mistyped_command_is_told_what_is_near(run):
+    done = run("peak", "t4")
+    assert (done.status, done.out) == (2, "")
+    assert "No such command 'peak'; did you mean peaks?" in done.err
+
+
+@pytest.mark.filterwarnings("default::rooflint.base.errors.ExpandedNameWarning")
+def test_an_abbreviation_is_said_beside_the_output(run):
+    done = run("peaks", "xavier", "-f", "csv")
+    assert (done.status, done.err) == (0, "note: 'xavier' is read as nvidia/jetson-agx-xavier-32gb\n")
+    assert done.out.startswith("subject,")
 
 
 @pytest.mark.parametrize(

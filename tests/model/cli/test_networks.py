@@ -184,7 +184,11 @@ def test_the_listing_is_for_spreadsheets():
     [
         (("compare", "resnet18", "-d", "nosuch"), "unknown device 'nosuch'"),
         (("compare", "resnet18", "-d", "nosuch*"), "no device matches 'nosuch*'"),
-        (("compare", "resnet18", "-d", "rtx-30"), "'rtx-30' is ambiguous"),
+        (
+            ("compare", "resnet18", "-d", "rtx-3080"),
+            "'rtx-3080' is ambiguous: nvidia/rtx-3080-10gb, nvidia/rtx-3080-12gb",
+        ),
+        (("compare", "resnet18", "-d", "rtx-30"), "unknown device 'rtx-30'; did you mean nvidia/rtx-30"),
         (("compare", "resnet18", "-p", "fp7"), "unknown precision 'fp7'"),
         (("compare", "resnet18", "--at", "30w"), "has no operating point '30w'"),
         (("compare", "resnet18", "--sort", "joy"), "--sort: want one of energy"),

@@ -15,7 +15,8 @@ from rooflint.base.parsed import Parsed
 from rooflint.cost.tables import Prices
 from rooflint.hardware import registry as module
 from rooflint.hardware.device import UndisclosedError
-from rooflint.hardware.registry import PACKAGED, AmbiguousDeviceError, Registry, UnknownDeviceError
+from rooflint.hardware.names import names_of
+from rooflint.hardware.registry import PACKAGED, Registry, UnknownDeviceError
 
 
 def test_files_of_a_root_are_its_own(economics):
@@ -103,7 +104,7 @@ def test_every_alias_leads_to_one_device():
     for device in IDS:
         hardware = SHIPPED.get(device)
         for alias in (device, hardware.name, *hardware.aliases, hardware.name.upper()):
-            assert SHIPPED.match(alias) == [device], alias
+            assert names_of(SHIPPED).meaning(alias).devices == (device,), alias
 
 
 @pytest.mark.parametrize("device", IDS)
@@ -117,56 +118,19 @@ def test_no_shipped_device_has_more_groups_than_its_silicon(device):
 # -------------------------------------------------------------------------------------------------------------- finding
 
 
-def test_a_device_is_found_by_id_by_its_last_word_by_alias_and_by_a_part_of_its_id():
-    for name in ("nvidia/h100-sxm5-80gb", "H100-SXM5-80GB", "H100 SXM5", " nvidia h100 80gb hbm3 ", "h100-sxm5"):
-        assert SHIPPED.find(name).id == "nvidia/h100-sxm5-80gb"
-
-
-def test_a_last_word_goes_before_longer_ids_that_contain_it():
-    # t4 is a part of nothing else today; m1 is a part of amd/mi100 only as letters, apple/m1 and apple/m1-max share it
-    assert SHIPPED.find("m1").id == "apple/m1"
-
-
-def test_a_name_of_several_devices_is_ambiguous_and_the_message_names_them():
-    with pytest.raises(AmbiguousDeviceError) as caught:
-        SHIPPED.find("h100")
-    assert str(caught.value) == (
-        "'h100' is ambiguous: nvidia/h100-nvl-94gb, nvidia/h100-pcie-80gb, nvidia/h100-sxm5-80gb"
-    )
-
-
-def test_a_last_word_of_two_vendors_is_ambiguous(specs):
-    specs.write("acme/one", DEVICE)
-    specs.write("other/one", DEVICE)
-    with pytest.raises(AmbiguousDeviceError) as caught:
-        specs.registry().find("one")
-    assert str(caught.value) == "'one' is ambiguous: acme/one, other/one"
-
-
-def test_an_alias_of_two_devices_is_ambiguous(specs):
-    specs.write("acme/one", DEVICE + "aliases: [Turbo]\n")
-    specs.write("acme/two", DEVICE + "aliases: [turbo]\n")
-    with pytest.raises(AmbiguousDeviceError) as caught:
-        specs.registry().find("TURBO")
-    assert str(caught.value) == "'TURBO' is ambiguous: acme/one, acme/two"
-
-
 def test_an_unknown_device_is_refused_with_the_nearest_ids():
     with pytest.raises(UnknownDeviceError) as caught:
-        SHIPPED.find("nvidia/h100-sxm5-81gb")
-    assert str(caught.value).startswith(
-        "unknown device 'nvidia/h100-sxm5-81gb'; did you mean nvidia/h100-sxm5-80gb or "
-    )
+        SHIPPED.get("nvidia/h100-sxm5-81gb")
+    assert str(caught.value).startswith("unknown device 'nvidia/h100-sxm5-81gb'; did you mean nvidia/h100-sxm5-80gb, ")
     with pytest.raises(UnknownDeviceError) as caught:
         SHIPPED.get("nvidia/t5")
     assert str(caught.value).startswith("unknown device 'nvidia/t5'; did you mean nvidia/t4")
 
 
 def test_where_nothing_is_near_the_message_counts():
-    for ask in (SHIPPED.get, SHIPPED.find):
-        with pytest.raises(UnknownDeviceError) as caught:
-            ask("zzzzzzzz")
-        assert str(caught.value) == f"unknown device 'zzzzzzzz' ({len(IDS)} are known)"
+    with pytest.raises(UnknownDeviceError) as caught:
+        SHIPPED.get("zzzzzzzz")
+    assert str(caught.value) == f"unknown device 'zzzzzzzz' ({len(IDS)} are known)"
 
 
 def test_an_id_is_exact_for_get():
@@ -174,47 +138,6 @@ def test_an_id_is_exact_for_get():
         SHIPPED.get("NVIDIA/T4")
     with pytest.raises(UnknownDeviceError):
         SHIPPED.get("t4")
-
-
-def test_globs_match_ids():
-    assert SHIPPED.match("nvidia/h100-*") == ["nvidia/h100-nvl-94gb", "nvidia/h100-pcie-80gb", "nvidia/h100-sxm5-80gb"]
-    assert SHIPPED.match("nvidia/t?") == ["nvidia/t4"]
-    assert SHIPPED.match("*nothing*") == []
-
-
-def test_words_of_an_id_are_found_in_any_order():
-    assert SHIPPED.find("h100 pcie").id == "nvidia/h100-pcie-80gb"
-    assert SHIPPED.find("80gb pcie h100").id == "nvidia/h100-pcie-80gb"
-    # whole words: 'h10' is none
-    assert SHIPPED.match("pcie h10") == []
-
-
-@pytest.mark.parametrize("name", ["", " ", "/"])
-def test_nothing_is_no_name(name):
-    with pytest.raises(UnknownDeviceError):
-        SHIPPED.find(name)
-
-
-@given(st.sampled_from(IDS), st.integers(0, 40), st.integers(1, 40))
-def test_a_part_of_an_id_matches_what_is_called_so_or_else_what_contains_it(device, start, length):
-    part = device[start : start + length]
-    if not part.strip("/"):
-        return
-    called = [other for other in IDS if part in (other, other.rpartition("/")[2])]
-    aliased = [other for other in IDS if part in [alias.lower() for alias in _names(SHIPPED.get(other))]]
-    assert SHIPPED.match(part) == (called or aliased or [other for other in IDS if part in other])
-
-
-def _names(hardware):
-    return (hardware.name, *hardware.aliases)
-
-
-def test_a_broken_neighbour_does_not_keep_others_from_being_found(specs):
-    specs.write("acme/broken", "name: [\n")
-    specs.write("acme/one", DEVICE + "aliases: [Turbo]\n")
-    assert specs.registry().find("turbo").id == "acme/one"
-    with pytest.raises(InputError, match="is not YAML"):
-        specs.registry().find("broken")
 
 
 def test_a_device_is_read_once():

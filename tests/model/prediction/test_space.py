@@ -98,7 +98,7 @@ def test_a_name_that_moves_nothing_is_refused_with_what_does(name, message):
 
 
 def test_an_undisclosed_fact_has_its_reason():
-    hailo = REGISTRY.find("hailo-8")
+    hailo = REGISTRY.get("hailo/hailo-8")
     path = next(iter(hailo.undisclosed))
     with pytest.raises(VaryError, match=f"{path}.clock is undisclosed: "):
         parameter(hailo, f"{path}.clock")

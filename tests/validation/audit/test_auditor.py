@@ -143,7 +143,7 @@ def brief(findings):
         ),
         (
             "device,fp64\nA100,9.7 / 19.5\n",
-            [(2, "fp64 peak", "not checked", "'9.7 / 19.5' has more than one figure; write one per cell")],
+            [(2, "fp64 peak", "not checked", "not read: '9.7 / 19.5' has more than one figure; write one per cell")],
         ),
         (  # a sum of the parts: 191.5 for each die
             "device,bf16_tflops\nMI250X,191.5\nMI250X GCD,191.5\nMI250X,383\n",
@@ -183,8 +183,8 @@ def test_an_unknown_unit_of_a_row_is_said_with_what_was_expected(audited):
     table = "device,peak,precision,u\nH100 SXM5,989,bf16,bananas\nT4,130,int8,GB/s\nA100,312 TFLOP/s,bf16,bananas\n"
     findings = audited(table, u="unit")
     assert [(one.line, one.status, one.note) for one in findings] == [
-        (2, "not checked", "unknown unit 'bananas'; want a unit such as TFLOP/s"),
-        (3, "not checked", "'GB/s' is not a unit of a peak; want a unit such as TOP/s"),
+        (2, "not checked", "not read: '989': unknown unit 'bananas'; want a unit such as TFLOP/s"),
+        (3, "not checked", "not read: '130': 'GB/s' is not a unit of a peak; want a unit such as TOP/s"),
         (4, "right", ""),  # the cell has its own
     ]
 

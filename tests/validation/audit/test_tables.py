@@ -71,7 +71,6 @@ def test_every_sheet_of_a_workbook_is_read(auditor, tmp_path):
         ("t.txt", CSV, "want a table as .csv"),
         ("t.csv", "", "found none"),
         ("t.csv", "device,precision,peak_tflops\n", "found none"),
-        ("t.csv", "device,peak,peak\nH100,1,2\n", "duplicate column 'peak'"),
         ("t.csv", "device,bf16\nH100,1,2,3\n", "want 2 columns, found 4"),
         ("t.csv", 'device,bf16\n"H100,1\n', "invalid CSV"),
         ("t.csv", "chip_code,bf16\nH100,989\n", "no column names a device"),
@@ -87,3 +86,57 @@ def test_a_file_that_is_no_table_is_refused_with_its_place(audited, name, text, 
     with pytest.raises(InputError, match=message) as caught:
         audited(text, name)
     assert all(problem.line >= 1 and problem.file.name == name for problem in caught.value.problems)
+
+
+# ---- headers and rows as spreadsheets write them
+
+
+def test_a_repeated_column_is_not_read_and_said(audited):
+    findings = audited("device,tdp_w,bf16_tflops,bf16_tflops\nH100 SXM5,700,989,1979\n")
+    assert [(one.column, one.status) for one in findings] == [
+        ("tdp_w", "right"),
+        ("bf16_tflops (column 3)", "not checked"),
+        ("bf16_tflops (column 4)", "not checked"),
+    ]
+
+
+def test_a_repeated_column_may_be_mapped(audited):
+    table = "device,bf16_tflops,bf16_tflops\nH100 SXM5,989,1979\n"
+    roles = {"bf16_tflops (column 2)": "peak bf16 TFLOP/s", "bf16_tflops (column 3)": "peak bf16 sparse TFLOP/s"}
+    assert [one.status for one in audited(table, **roles)] == ["right", "right"]
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("t.csv", "GPU,Dense,,Sparse,\n,FP16 (TFLOPS),FP8 (TFLOPS),FP16 (TFLOPS),FP8 (TFLOPS)\n"
+                  "H100 SXM5,989,1979,1979,3958\n"),
+        ("t.md", "| GPU | Dense | Dense | Sparse | Sparse |\n|---|---|---|---|---|\n"
+                 "| | FP16 (TFLOPS) | FP8 (TFLOPS) | FP16 (TFLOPS) | FP8 (TFLOPS) |\n"
+                 "| H100 SXM5 | 989 | 1979 | 1979 | 3958 |\n"),
+    ],
+)  # fmt: skip
+def test_merged_cells_of_a_header_stand_over_several_columns(audited, name, table):
+    findings = audited(table, name)
+    assert [(one.quantity, one.status) for one in findings] == [
+        ("fp16 peak", "right"), ("fp8 peak", "right"), ("sparse fp16 peak", "right"), ("sparse fp8 peak", "right"),
+    ]  # fmt: skip
+
+
+def test_a_header_that_is_repeated_between_rows_is_no_row(audited):
+    for name, table in (
+        ("t.csv", "device,bf16_tflops\nH100 SXM5,989\ndevice,bf16_tflops\nL40S,362\n"),
+        ("t.md", "|device|bf16_tflops|\n|--|--|\n|H100 SXM5|989|\n|device|bf16_tflops|\n|--|--|\n|L40S|362|\n"),
+    ):
+        assert [one.device for one in audited(table, name)] == ["H100 SXM5", "L40S"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
+def test_a_table_is_read_in_the_encodings_of_spreadsheets(tmp_path, auditor, encoding):
+    file = tmp_path / "t.csv"
+    file.write_bytes("Gerät (é),GPU,TDP (W)\nx,A100 PCIe 80GB,300\n".encode(encoding))
+    assert [one.status for one in auditor({}).audit(file)] == ["right"]
+
+
+def test_more_values_than_columns_may_be_empty(audited):
+    assert [one.status for one in audited("device,tdp_w\nL4,72,,\n")] == ["right"]

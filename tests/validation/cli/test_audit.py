@@ -47,10 +47,15 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_findings_of_the_others(aud
 
 @pytest.mark.slow
 def test_what_is_open_fails_only_a_strict_run(audit):
-    for row in ("H100,756,", "Frob,1,", "V100 SXM2,,1", "T4,n/a,"):
+    for row in ("H100,756,", "Frob,1,", "V100 SXM2,,1", "T4,56 / 60,"):
         text = f"device,bf16_tflops,int4_tops\nA100,312,\n{row}\n"
         assert audit(text).exit_code == 0
         assert audit(text, "--strict").exit_code == 1
+
+
+def test_a_cell_without_a_value_fails_no_run(audit):
+    for row in ("T4,n/a,", "T4,—,X", "T4,NaN,"):
+        assert audit(f"device,bf16_tflops,int4_tops\nA100,312,\n{row}\n", "--strict").exit_code == 0
 
 
 def test_all_lists_what_is_right_too(audit):

@@ -4,6 +4,7 @@ import pytest
 
 from pytest_rooflint.suite.dependencies import Changed, NotedRegistry, tracked
 from pytest_rooflint.suite.suite import Suite
+from rooflint.hardware.names import select_device
 from rooflint.hardware.registry import PACKAGED, UnknownDeviceError
 
 
@@ -26,9 +27,9 @@ def test_devices_and_architectures_are_noted_apart(tracking):
     assert noted.names == {("device", "acme/x1"), ("device", "google/tpu-v4"), ("architecture", "google/tpu-v4")}
 
 
-def test_a_name_is_found_without_a_note_of_the_devices_that_do_not_have_it(tracking):
+def test_an_id_is_found_without_a_note_of_other_devices(tracking):
     registry, noted = tracking
-    assert registry.find("Acme X1").id == "acme/x1"
+    assert select_device(registry, "acme/x1").id == "acme/x1"
     assert noted.names == {("device", "acme/x1")}
 
 
@@ -113,7 +114,8 @@ def test_devices_come_as_they_are_with_a_note_of_their_names(small, noting):
 
 
 def test_a_name_may_mean_any_device(noting):
-    assert noting.find("Acme X1").id == "acme/x1"
+    with pytest.raises(UnknownDeviceError):
+        select_device(noting, "nameless")
     assert noting.dependencies.names == {("device", device) for device in noting.ids()}
 
 

@@ -9,62 +9,48 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_rooflint.audit.account import Finding
-from pytest_rooflint.audit.columns import (
+from pytest_rooflint.audit.cells import (
     BASE,
-    Column,
+    LONGEST,
     NumberError,
-    columns,
-    is_about_nothing,
+    commas,
+    has_no_value,
     is_unit_of,
     parts,
     printed,
+)
+from pytest_rooflint.audit.columns import (
+    Column,
+    columns,
+    is_about_nothing,
     remarked,
     said_precision,
     said_sparsity,
 )
+from pytest_rooflint.audit.findings import FigureOfTable, finding_of, unknown, unread
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.rows import Cell, Row
 from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.unlabelled import presumed
 from rooflint.base.errors import refuse
 from rooflint.base.precision import PRECISIONS
-from rooflint.diagnosis.causes import Span, ratio_text
-from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, Figure, Printed, show
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
-from rooflint.hardware.names import Designations, Meaning
+from rooflint.hardware.names import Meaning, Names, names_of
 from rooflint.hardware.registry import Registry
 
-LONGEST_NUMBER = 24
-"""Characters of a cell above which it is taken for prose."""
 MANY = 3
 """Number of wrong figures of one name that are explained together."""
 
 NODES = (4, 8)
 """Devices per board and per node, for which tables often give totals."""
+_TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count"})
+"""Quantities of which a system has as much as its devices together."""
 _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
 """Quantities of which eight times as much may also be a figure in bits."""
 #: Precisions whose rates specs do not give as tables do: address arithmetic, packed integers.
 _UNCHECKED = frozenset({"int32", "int16", "int64"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """One number of a table with its device and quantity."""
-
-    name: str
-    meaning: Meaning
-    asked: Asked
-    number: Printed
-    cell: Cell
-    column: str
-    note: str = ""
-    """What the table does not say and was assumed."""
-
-    @property
-    def key(self) -> tuple[str, Asked, float]:
-        """Identity of a figure that a long table repeats."""
-        return (self.name, self.asked, self.number.value)
 
 
 @dataclass(frozen=True)
@@ -79,10 +65,10 @@ class Auditor:
     def __post_init__(self) -> None:
         known = published(self.golden, self.registry)
         object.__setattr__(self, "identifier", Identifier(self.registry, known.printed, known.refuted))
-        object.__setattr__(self, "designations", Designations(self.registry))
+        object.__setattr__(self, "names", names_of(self.registry))
 
     identifier: Identifier = field(init=False, repr=False)
-    designations: Designations = field(init=False, repr=False)
+    names: Names = field(init=False, repr=False)
 
     def audit(self, file: Path) -> list[Finding]:
         """Findings for every figure of a table, in its order.
@@ -93,21 +79,25 @@ class Auditor:
         names = list(dict.fromkeys(name for row in rows for name in row))
         known = columns(names, self.mapping, self._counted)
         self._refuse_unusable(known, names, file)
+        meant = commas(
+            row[name].text for row in rows for name, one in known.items() if one.role in QUANTITIES and name in row
+        )
+        known = {name: replace(column, commas=meant) for name, column in known.items()}
         known = {name: self._with_precision(column, rows, known) for name, column in known.items()}
         read_off = [one for row in rows for one in self._figures(row, known, file)]
-        once = {one.key: one for one in reversed(read_off) if isinstance(one, _Figure)}
-        unread = [one for one in read_off if isinstance(one, Finding)]
+        once = {one.key: one for one in reversed(read_off) if isinstance(one, FigureOfTable)}
+        others = [one for one in read_off if isinstance(one, Finding)]
         ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
-        findings = [*self._judged(list(once.values()), file), *unread, *ignored]
+        findings = [*self._judged(list(once.values()), file), *others, *ignored]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
 
     def _is_device(self, name: str) -> bool:
-        return bool(self.designations.meaning(name).devices)
+        return bool(self.names.meaning(name).devices)
 
     @property
     def _counted(self) -> set[str]:
         """Names of units, groups and clocks that a column may be about."""
-        figures = [one for device in self.designations.ids for one in self.identifier.of(device)]
+        figures = [one for device in self.names.ids for one in self.identifier.of(device)]
         units = {one.unit for one in figures if one.unit and " + " not in one.unit}
         return units | {one.subject for one in figures if one.quantity in ("count", "clock")}
 
@@ -131,12 +121,12 @@ class Auditor:
             if cell and named and not remarked(_merged(column, context), cell.remark).precision:
                 with suppress(NumberError):
                     number, _ = printed(cell.text, column, context.unit)
-                    figures.append((number, self.designations.meaning(named.text).devices))
+                    figures.append((number, self.names.meaning(named.text).devices))
         return replace(column, presumed=presumed(figures, self.identifier, column.unit or ""))
 
     # ---- from cells to figures
 
-    def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[_Figure | Finding]:
+    def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[FigureOfTable | Finding]:
         named = _named(row, known)
         if named is None:
             return
@@ -144,10 +134,10 @@ class Auditor:
         context = _context(row, known)
         context = context if sparse is None else replace(context, sparse=sparse)
         of_unit = _of_unit(context.unit, row, known)
-        meaning = self.designations.meaning(plain)
+        meaning = self.names.meaning(plain)
         for name, column in known.items():
-            if column.role in QUANTITIES and name in row:
-                for text, sparse in parts(row[name].text):
+            if column.role in QUANTITIES and name in row and not has_no_value(row[name].text):
+                for text, sparse in parts(row[name].text, column):
                     own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
                     own = replace(own, vector=True) if any(other in row for other in own.beside) else own
                     cell, unit = replace(row[name], text=text), context.unit if name in of_unit else None
@@ -155,7 +145,7 @@ class Auditor:
 
     def _figure(
         self, cell: Cell, column: Column, row: Column, unit: str | None, name: str, meaning: Meaning, file: Path
-    ) -> _Figure | Finding:
+    ) -> FigureOfTable | Finding:
         rated = column.role in ("peak", "rate")
         merged = remarked(_merged(column, row), cell.remark) if rated else column
         is_presumed = rated and merged.precision is None and bool(column.presumed)
@@ -167,11 +157,11 @@ class Auditor:
         try:
             number, assumed = printed(cell.text, merged, unit)
         except NumberError as error:
-            return _unread(cell, column, name, asked, str(error), file)
+            return unread(cell, column, name, asked, f"not read: {error}", file)
         if rated and merged.precision is None:
-            return _unread(cell, column, name, asked, "no column gives its precision", file)
+            return unread(cell, column, name, asked, "no column gives its precision", file)
         if merged.precision in _UNCHECKED:
-            return _unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
+            return unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
         if merged.either:
             other = replace(asked, precision=merged.either)
             own = any(self.identifier.agreeing(number, asked, device) for device in meaning.devices)
@@ -180,11 +170,11 @@ class Auditor:
             asked = other if fits or lacks else asked
         notes = [f"no precision given; taken as {asked.precision}"] if is_presumed else []
         notes += [f"no unit given; taken as {assumed}"] if assumed else []
-        return _Figure(name, meaning, asked, number, cell, column.name, "; ".join(notes))
+        return FigureOfTable(name, meaning, asked, number, cell, column.name, "; ".join(notes))
 
     # ---- from figures to findings
 
-    def _judged(self, found: list[_Figure], file: Path) -> Iterator[Finding]:
+    def _judged(self, found: list[FigureOfTable], file: Path) -> Iterator[Finding]:
         """Judge name by name, because the figures of one name together tell which variant it is."""
         exact: dict[str, set[tuple[Asked, float]]] = defaultdict(set)
         for one in found:
@@ -197,9 +187,9 @@ class Auditor:
             left = tuple(one for one in devices if not exact[one] or not exact[one].isdisjoint(given))
             yield from self._of_name(group, left or devices, file)
 
-    def _of_name(self, group: list[_Figure], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
+    def _of_name(self, group: list[FigureOfTable], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
         if not devices:
-            yield from (_unknown(one, file) for one in group)
+            yield from (unknown(one, file) for one in group)
             return
         agreeing = {one: self._agreeing(one, devices) for one in group}
         scores = Counter(device for found in agreeing.values() for device in found)
@@ -215,7 +205,7 @@ class Auditor:
         ]
         yield from _consistent(self._of_node(group, findings, best))
 
-    def _of_node(self, group: Sequence[_Figure], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
+    def _of_node(self, group: Sequence[FigureOfTable], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
         """The findings; where all wrong figures of a name may be totals of several devices, each is explained so."""
         wrong = [index for index, finding in enumerate(findings) if finding.is_wrong]
         several = any(_is_of_several(findings[index].explanations) for index in wrong)
@@ -234,7 +224,7 @@ class Auditor:
                 ]
         return findings
 
-    def _size(self, group: Sequence[_Figure], device: str) -> float:
+    def _size(self, group: Sequence[FigureOfTable], device: str) -> float:
         """Size of a variant: the log of the product of its figures in the table."""
         firsts = [figures[0].value for one in group if (figures := self.identifier.fitting(one.asked, device))]
         return math.fsum(math.log2(value) for value in firsts)
@@ -244,16 +234,24 @@ class Auditor:
         left = [device for device in devices if device not in found]
         return [figures[0] for device in left if (figures := self.identifier.fitting(asked, device))]
 
-    def _agreeing(self, one: _Figure, devices: Iterable[str]) -> dict[str, Figure]:
-        found = {device: self.identifier.agreeing(one.number, one.asked, device) for device in devices}
+    def _agreeing(self, one: FigureOfTable, devices: Iterable[str]) -> dict[str, Figure]:
+        """The figure of each device that the number is; the one of all devices where the name speaks of several."""
+        times = one.meaning.times if one.asked.quantity in _TOTALS else 1
+        numbers = [one.number, *([_share(one.number, times)] if times > 1 else [])]
+        found = {
+            device: next(
+                (figure for number in numbers if (figure := self.identifier.agreeing(number, one.asked, device))), None
+            )
+            for device in devices
+        }
         return {device: figure for device, figure in found.items() if figure}
 
     def _right(
-        self, one: _Figure, found: Mapping[str, Figure], unsettled: Sequence[str], best: Sequence[str], file: Path
+        self, one: FigureOfTable, found: Mapping[str, Figure], unsettled: Sequence[str], best: Sequence[str], file: Path
     ) -> Finding:
         device = next(device for device in best if device in found)
         figure = found[device]
-        finding = _finding(one, file, best, figure)
+        finding = finding_of(one, file, best, figure)
         if figure.dispute:
             return replace(finding, status="disputed", note=f"{figure.printed} prints it: {figure.dispute}")
         if against := self._against(one.asked, figure):
@@ -273,11 +271,14 @@ class Auditor:
         far = [one for one in fitting if one.dispute and abs(one.value / figure.value - 1) > COARSE]
         return far[0] if far and not figure.printed else None
 
-    def _wrong(self, one: _Figure, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:
+    def _wrong(self, one: FigureOfTable, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:
+        if one.meaning.is_system and one.asked.quantity == "tdp":
+            finding = replace(finding_of(one, file, best, None), status="not checked")
+            return replace(finding, note="a system draws more power than its devices")
         fitting = {device: self.identifier.fitting(one.asked, device) for device in best}
         nearest = [_nearest(figures, one.number.value) for figures in fitting.values() if figures]
         expected = max(nearest, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
-        finding = _finding(one, file, best, expected)
+        finding = finding_of(one, file, best, expected)
         if found:  # another variant of the same name has it, but not the variant that the other figures are of
             device, figure = next(iter(found.items()))
             text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
@@ -286,13 +287,13 @@ class Auditor:
         rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
         if rounded:
             note = f"{rounded[0].shown()} rounded to two digits"
-            return replace(_finding(one, file, best, rounded[0]), status="rounded", note=note)
+            return replace(finding_of(one, file, best, rounded[0]), status="rounded", note=note)
         explanations = tuple(self.identifier.explanations(one.number, one.asked, best))
         if expected is None:
             return self._without(finding, one, best, explanations)
         return replace(finding, status="wrong", explanations=explanations)
 
-    def _is_emulated(self, one: _Figure, best: Sequence[str]) -> bool:
+    def _is_emulated(self, one: FigureOfTable, best: Sequence[str]) -> bool:
         """Whether the figure is that of a wider floating-point format, in which a narrower one may run."""
         asked = PRECISIONS.get(str(one.asked.precision))
         wider = [
@@ -304,7 +305,7 @@ class Auditor:
         return any(self.identifier.agreeing(one.number, other, device) for other in alike for device in best)
 
     def _without(
-        self, finding: Finding, one: _Figure, best: Sequence[str], explanations: tuple[Explanation, ...]
+        self, finding: Finding, one: FigureOfTable, best: Sequence[str], explanations: tuple[Explanation, ...]
     ) -> Finding:
         """A finding without an expected figure: an unsupported precision, or a fact that the spec lacks."""
         hardware = self.registry.get(best[0])
@@ -322,20 +323,25 @@ class Auditor:
         return replace(finding, status="wrong" if own else "unsupported", explanations=own, note=note)
 
 
-def _groups(found: Iterable[_Figure]) -> Iterator[list[_Figure]]:
+def _share(number: Printed, times: int) -> Printed:
+    """The share of one of several devices."""
+    return Printed(number.value / times, number.step / times, number.text)
+
+
+def _groups(found: Iterable[FigureOfTable]) -> Iterator[list[FigureOfTable]]:
     """The figures of each name; row by row where rows of a name disagree, because they are variants."""
-    by_name: dict[str, list[_Figure]] = defaultdict(list)
+    by_name: dict[str, list[FigureOfTable]] = defaultdict(list)
     for one in found:
         by_name[one.name].append(one)
     for group in by_name.values():
-        by_row: dict[int, list[_Figure]] = defaultdict(list)
+        by_row: dict[int, list[FigureOfTable]] = defaultdict(list)
         for one in group:
             by_row[one.cell.line].append(one)
         same = len({one.asked for one in group}) == len(group)
         yield from [group] if same else by_row.values()
 
 
-def _are_torn(agreeing: Mapping[_Figure, Mapping[str, Figure]], best: Sequence[str]) -> bool:
+def _are_torn(agreeing: Mapping[FigureOfTable, Mapping[str, Figure]], best: Sequence[str]) -> bool:
     """Whether each figure fits some variant, but no variant fits all figures."""
     named = [set(found) for found in agreeing.values() if found]
     return bool(named) and not any(all(device in found for found in named) for device in best)
@@ -438,7 +444,7 @@ def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[
     """Findings for columns of numbers with an unknown meaning, which were not checked."""
     for name in names:
         cells = [row[name] for row in rows if name in row]
-        numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST_NUMBER]
+        numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST]
         if file.suffix == PYTHON:  # code has numbers of every kind; only those in op/s and B/s look like figures
             numbers = [cell for cell in cells if _is_rate(cell.text)]
         if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
@@ -451,45 +457,3 @@ def _is_rate(text: str) -> bool:
         return float(text) >= BASE
     except ValueError:
         return False
-
-
-def _said(asked: Asked) -> str:
-    """The quantity in words: `sparse bf16 peak`, `count (SM)`, `bandwidth per gcd`."""
-    words = [asked.precision or "", asked.quantity, f"({asked.subject})" if asked.subject else ""]
-    words = ["sparse" if asked.sparse else "", "vector" if asked.vector else "", *words]
-    words += [f"per {asked.part}"] if asked.part else []
-    return " ".join(word for word in words if word)
-
-
-def _finding(one: _Figure, file: Path, devices: Sequence[str], expected: Figure | None) -> Finding:
-    return Finding(
-        file,
-        one.cell.line,
-        one.column,
-        one.name,
-        _said(one.asked),
-        show(one.asked.quantity, one.number.value, one.asked.precision),
-        "right",
-        tuple(devices),
-        expected,
-        one.number.value / expected.value if expected else None,
-        _ratio(one.number, expected) if expected else "",
-        note=one.note,
-    )
-
-
-def _ratio(number: Printed, expected: Figure) -> str:
-    """Printed over expected, as a fraction where the digits of the table or the rounding of clocks allow it."""
-    width = max(number.step / 2, FLOOR / 2 * number.value)
-    span = Span((number.value - width) / expected.value, (number.value + width) / expected.value)
-    return ratio_text(number.value / expected.value, span)
-
-
-def _unknown(one: _Figure, file: Path) -> Finding:
-    near = f"; near: {', '.join(one.meaning.near[:3])}" if one.meaning.near else ""
-    note = f"no spec named '{one.name}'{near}"
-    return replace(_finding(one, file, (), None), status="unknown device", note=note)
-
-
-def _unread(cell: Cell, column: Column, name: str, asked: Asked, why: str, file: Path) -> Finding:
-    return Finding(file, cell.line, column.name, name, _said(asked), cell.text, "not checked", note=why)

@@ -1,15 +1,15 @@
-"""Columns and cells of a table: the meaning of a column from its name or `--map`, and the number in a cell."""
+"""Columns of a table: their meaning, from the name or from `--map`."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.precision import PRECISIONS, rate_unit
-from rooflint.base.units import UnitError, last_digit, parse_unit
-from rooflint.diagnosis.figures import QUANTITIES, Printed
+from rooflint.base.precision import PRECISIONS
+from rooflint.base.units import UnitError, parse_unit
+from rooflint.diagnosis.figures import QUANTITIES
 
 ROLES = ("device", "precision", "sparsity", "unit", "ignore", *QUANTITIES)
 
@@ -87,6 +87,11 @@ _MEASURED = frozenset(
     }
 )
 """Words of what is measured or of a share: figures that specs do not have."""
+_DESCRIBED = frozenset(
+    {"generation", "gen", "version", "revision", "type", "vendor", "manufacturer", "support", "supported"}
+)
+"""Words of what describes a device without a figure: `tensor_cores_generation`, `memory_type`."""
+_REPEATED = re.compile(r" \(column \d+\)$")
 _MARKET = frozenset({"price", "cost", "usd", "year", "date", "release", "launch"})
 _ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
 
@@ -119,6 +124,9 @@ _RULES = (
 )
 
 
+Commas = Literal["thousands", "decimal", "unclear"]
+
+
 class ColumnError(RooflintError):
     """An invalid `--map`; the message says what would be valid."""
 
@@ -140,6 +148,8 @@ class Column:
     sparse: bool | None = None
     presumed: tuple[str, ...] = ()
     """Precisions of a peak where neither the name nor the row gives one."""
+    commas: Commas = "thousands"
+    """What a comma before three digits means in the table."""
     unit: str | None = None
     """As `rooflint.base.units` spells it; None where the name gives no unit."""
 
@@ -210,14 +220,15 @@ def guessed(name: str) -> Column | None:
     words = _words(name)
     title = " ".join(words)
     unit = _unit(name, words)
-    if _MEASURED & set(words):
+    if (_MEASURED | _DESCRIBED) & set(words):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
-    if about_row := _about_row(words, unit):
+    repeated = _REPEATED.search(name)
+    if about_row := _about_row(_words(name[: repeated.start()]) if repeated else words, unit):
         return Column(name, about_row)
     role = _role(words, title, unit)
-    if role is None:
+    if role is None or repeated:  # nobody can tell which of the columns is what
         return None
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
     column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
@@ -287,7 +298,10 @@ _PER_SECOND = re.compile(r"[_ ]per[_ ]s(ec(ond)?)?(?![a-z])", re.IGNORECASE)
 
 def _words(name: str) -> list[str]:
     """Words of a name: `peakBF16_tflops` has peak, bf16, tflops."""
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", name))
+    spelt = re.sub(
+        r"\bw/o\b", "without ", re.sub(r"\bw/(?!o\b)", "with ", name, flags=re.IGNORECASE), flags=re.IGNORECASE
+    )
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", spelt))
     apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
     found = re.findall(r"[a-z0-9]+", apart.lower())
     joined = [f"{one}{two}" for one, two in pairwise(found)]
@@ -334,7 +348,7 @@ def _vector(words: list[str]) -> bool | None:
 
 def _sparse(words: list[str]) -> bool | None:
     if {"sparse", "sparsity"} & set(words):
-        return True
+        return not {"without", "no", "non"} & set(words)
     return False if "dense" in words else None
 
 
@@ -345,134 +359,3 @@ def _unit(name: str, words: list[str]) -> str | None:
             return UNIT_WORDS[text]
     pairs = [f"{one}/{two}" for one, two in pairwise(words)]
     return next((UNIT_WORDS[word] for word in (*pairs, *words[1:]) if word in UNIT_WORDS), None)
-
-
-# ---- numbers in cells: `1,979`, `989.4 TFLOPS`, `312e12`, `1979e12 / 2`
-
-_NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
-_CELL = re.compile(rf"({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)")
-_PAIR = re.compile(rf"({_NUMBER})\s*([A-Za-z/µ]*)\s*[/|(]\s*({_NUMBER})\s*\)?\s*([A-Za-z/µ]*)\s*\)?")
-_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:[,_']\d{3})+)(?!\d)")
-_AROUND = re.compile(
-    r"^(?:[~≈<>]|up to|ca\.?)\s*|[*†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*", re.IGNORECASE
-)
-_REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")
-_SPARSITY = re.compile(r"\(?\b(?:(with(?:out)?|w/o?)\s+)?(sparse|sparsity|dense)\b\)?", re.IGNORECASE)
-TWICE = (1.9, 2.1)
-"""Range of sparse over dense in a cell with both."""
-_BASES = frozenset({"peak", "bandwidth"})
-SMALL = 64
-"""Largest factor or divisor in a cell; a larger number is another figure."""
-BASE = 1e9
-"""A bare number from this on is in op/s or B/s, whatever its column says."""
-
-#: (number, unit) by quantity: a bare number below the first is taken to be in that unit.
-_BARE: dict[str, tuple[tuple[float, str], ...]] = {
-    "peak": ((1e8, "TFLOP/s"), (math.inf, "FLOP/s")),
-    "bandwidth": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
-    "capacity": ((1e5, "GB"), (math.inf, "B")),
-    "tdp": ((math.inf, "W"),),
-    "clock": ((20, "GHz"), (1e5, "MHz"), (math.inf, "Hz")),
-    "bus": ((math.inf, "bit"),),
-    "rate": ((math.inf, "op"),),
-    "count": ((math.inf, ""),),
-}
-
-
-class NumberError(ValueError):
-    """A cell without a number of its column's quantity; the message is one sentence."""
-
-
-def parts(text: str) -> list[tuple[str, bool | None]]:
-    """The numbers of a cell, each with whether it is sparse: `989 / 1979` are dense and sparse."""
-    bare = _AROUND.sub("", _SPARSITY.sub("", _joined(text))).strip()
-    if pair := _PAIR.fullmatch(bare):
-        low, high = sorted((float(pair[1]), float(pair[3])))
-        if low > 0 and TWICE[0] <= high / low <= TWICE[1] and high > SMALL:
-            unit = pair[4] or pair[2]
-            return [(f"{number} {unit}".strip(), float(number) == high) for number in (pair[1], pair[3])]
-    return [_plain(text)]
-
-
-def _joined(text: str) -> str:
-    """Remove thousands separators: `1,979` → 1979; `0,989` has a decimal comma and stays."""
-    return _THOUSANDS.sub(lambda match: match[1] + re.sub(r"\D", "", match[2]), text.strip())
-
-
-def _plain(text: str) -> tuple[str, bool | None]:
-    """A cell without thousands separators, footnote marks and remarks, and whether it states sparsity."""
-    plain = _joined(text)
-    found = _SPARSITY.search(plain)
-    sparse = None
-    if found:
-        without = (found[1] or "").lower() in ("without", "w/o")
-        sparse = found[2].lower() != "dense" and not without
-        plain = _SPARSITY.sub("", plain)
-    return _AROUND.sub("", _REMARK.sub("", plain).strip()).strip(), sparse
-
-
-def is_unit_of(text: str, quantity: str) -> bool:
-    """Whether a text is a unit of a quantity, in any spelling that tables use."""
-    try:
-        return parse_unit(_spelt(text))[1] == QUANTITIES[quantity]
-    except UnitError:
-        return False
-
-
-def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
-    """The number of a cell in base units, and the unit if it had to be assumed.
-
-    `unit` is that of the row, for a cell and a column without one. Raises NumberError.
-    """
-    match = _CELL.fullmatch(_plain(text)[0])
-    if not match:
-        comma = "; write a decimal point" if re.fullmatch(r"\d+,\d+", text.strip()) else ""
-        raise NumberError(f"'{text}' is not a number{comma}")
-    number, more, own = match.groups()
-    value, step = float(number), _step(number)
-    for sign, factor in re.findall(rf"([*/])\s*({_NUMBER})", more):
-        if "e" not in factor.lower() and not (factor.isdigit() and int(factor) <= SMALL):
-            raise NumberError(f"'{text}' has more than one figure; write one per cell")
-        times = float(factor) if sign == "*" else 1 / (float(factor) or math.nan)
-        value, step = value * times, step * times
-    if not (math.isfinite(value) and value > 0):
-        raise NumberError(f"'{text}' is not a positive finite number")
-    stated = own or (None if column.role in _BASES and value >= BASE else column.unit or unit)
-    likely = _likely(column, value)
-    factor = _factor(stated or likely, column.role, likely)
-    is_bare = bool(stated) or column.role == "count" or (column.role in _BASES and value >= BASE)
-    assumed = None if is_bare else likely
-    return Printed(value * factor, step * factor, text), assumed
-
-
-def _likely(column: Column, value: float) -> str:
-    """The unit that a bare number is taken to be in; rates of integers are in OP/s."""
-    likely = next(unit for largest, unit in _BARE[column.role] if value < largest)
-    return likely.replace("FLOP/s", rate_unit(column.precision)) if column.precision in PRECISIONS else likely
-
-
-def _step(number: str) -> float:
-    """One unit of the last digit; `.0` after three digits is from a program and not counted: `989.0`, but `2.0`."""
-    mantissa, exponent_sign, exponent = number.lower().partition("e")
-    whole, _, decimals = mantissa.partition(".")
-    kept = "" if len(whole) > 2 and not decimals.strip("0") else decimals
-    return last_digit(f"{whole}.{kept}{exponent_sign}{exponent}" if kept else f"{whole}{exponent_sign}{exponent}")
-
-
-def _spelt(text: str) -> str:
-    """A unit as `rooflint.base.units` spells it; other texts as they are."""
-    return UNIT_WORDS.get(text.lower(), text)
-
-
-def _factor(unit: str, quantity: str, likely: str) -> float:
-    """Factor of a unit to base units; `likely` is the example of a unit that would be valid. Raises NumberError."""
-    if not unit:
-        return 1.0
-    wish = f"want a unit such as {likely}" if likely else f"a {quantity} has none"
-    try:
-        factor, dimension = parse_unit(_spelt(unit))
-    except UnitError as error:
-        raise NumberError(f"{error}; {wish}") from error
-    if dimension != QUANTITIES[quantity]:
-        raise NumberError(f"'{unit}' is not a unit of a {quantity}; {wish}")
-    return factor

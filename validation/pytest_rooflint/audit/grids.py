@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from pytest_rooflint.audit.columns import guessed
@@ -36,25 +37,52 @@ class Grid:
 def rows(grid: Grid, file: Path, is_device: IsDevice) -> Iterator[Row]:
     """The rows of a grid, one per device or per figure of a device.
 
-    Raises InputError for a column that stands twice, and for a line that is longer than the header.
+    The header may have two lines, where cells of the first are merged, and may be repeated between the rows. Raises
+    InputError for a line that is longer than the header.
     """
     if _is_transposed(grid, is_device):
         yield from _transposed(grid)
         return
-    line, names = grid.header
-    _refuse_twice(names, file, line)
+    _, first = grid.header
+    below = grid.lines[1:]
+    header = first
+    if below and _is_merged(first, below[0][1]):
+        header, below = _under(first, below[0][1]), below[1:]
+    names = _told_apart(header)
     metric, value = _long(names)
-    for number, texts in grid.lines[1:]:
+    for number, line in below:
+        if line in (first, header):
+            continue
+        texts = line[: max((place for place, text in enumerate(line, 1) if text), default=0)]
         if len(texts) > len(names):
             raise refuse(file, number, f"want {len(names)} columns, found {len(texts)}")
         row = {name: Cell(text, number) for name, text in zip(names, texts, strict=False) if text}
         yield _of_metric(row, metric, value) if metric else row
 
 
-def _refuse_twice(names: Sequence[str], file: Path, line: int) -> None:
-    twice = [name for name, times in Counter(names).items() if name and times > 1]
-    if twice:
-        raise refuse(file, line, f"duplicate column '{twice[0]}'; keep one")
+def _is_merged(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether the line below a header goes on with it: gaps or repetitions above, and no number below."""
+    named = [name for name in first if name]
+    has_gaps = "" in first[1:] or len(set(named)) < len(named)
+    filled = [text for text in second if text]
+    return has_gaps and len(filled) > 1 and not any(re.match(r"[~≈$]?\d", text) for text in filled)
+
+
+def _under(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns under merged cells: `Dense` over `FP16` and `FP8` is `Dense FP16`, `Dense FP8`."""
+    names, above = [], ""
+    for name, below in zip_longest(first, second, fillvalue=""):
+        above = name or above
+        names.append(f"{above} {below}".strip() if below and below != above else name or above)
+    return tuple(names)
+
+
+def _told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, each once: a repeated one has its position behind it, so that `--map` can say what it is."""
+    times = Counter(names)
+    return tuple(
+        f"{name} (column {number})" if times[name] > 1 and name else name for number, name in enumerate(names, 1)
+    )
 
 
 # ---- one column per device

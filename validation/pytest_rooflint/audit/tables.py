@@ -1,5 +1,6 @@
 """Read tables: CSV, TSV, Markdown, HTML, Excel, JSON, YAML and Python source become rows of texts with their lines."""
 
+import codecs
 import csv
 import io
 import re
@@ -13,7 +14,7 @@ from pytest_rooflint.audit.records import read_records
 from pytest_rooflint.audit.rows import Row
 from pytest_rooflint.audit.source import read_python
 from rooflint.base.errors import refuse
-from rooflint.base.files import read_bytes, read_text
+from rooflint.base.files import read_bytes
 
 MAX_BYTES = 4 * 1024 * 1024
 PYTHON = ".py"
@@ -41,10 +42,21 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
         raise refuse(file, 1, f"want a table as {known}, found '{file.suffix or file.name}'")
     if suffix == EXCEL:
         return _filled([row for grid in _workbook(file) for row in rows_of(grid, file, is_device)], file)
-    text = read_text(file, MAX_BYTES).removeprefix("\ufeff")
+    text = _decoded(file)
     if suffix in trees:
         return _filled(list(trees[suffix](text, file, is_device)), file)
     return _filled([row for grid in grids[suffix](text, file) for row in rows_of(grid, file, is_device)], file)
+
+
+def _decoded(file: Path) -> str:
+    """The text of a file in UTF-8, in UTF-16 with its mark, or else in the code page of Western spreadsheets."""
+    raw = read_bytes(file, MAX_BYTES)
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return raw.decode("utf-16", "replace")
+    try:
+        return raw.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", "replace")
 
 
 def _filled(rows: list[Row], file: Path) -> list[Row]:
@@ -107,8 +119,9 @@ def _split(line: str) -> list[str]:
 
 
 def _plain(cell: str) -> str:
-    """A cell without emphasis, code marks and link targets."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).replace("*", "").replace("`", "").strip()
+    """A cell without emphasis, code marks, line breaks and link targets; `156*2` stays a product."""
+    text = re.sub(r"<br\s*/?>", " ", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell))
+    return re.sub(r"\*(?!\s*\d)|(?<!\d)\*(?=\d)|`", "", text).strip()
 
 
 # ---- Excel

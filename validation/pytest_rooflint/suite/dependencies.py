@@ -106,11 +106,6 @@ class NotedRegistry(Registry):
         self.dependencies.names.add(("architecture", name))
         return self.origin.architecture(name)
 
-    def match(self, name: str) -> list[str]:
-        """Ids that a person may mean. Any device may be called so, and thus all are noted."""
-        self.dependencies.names |= {("device", device) for device in self.files}
-        return self.origin.match(name)
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrackedRegistry(NotedRegistry):
@@ -128,10 +123,6 @@ class TrackedRegistry(NotedRegistry):
         self.dependencies.names.add(("architecture", name))
         found = self.origin.architecture(name)
         return replace(found, facts=tracked_facts(found.facts, self.dependencies))
-
-    def match(self, name: str) -> list[str]:
-        """Ids that a person may mean. Names are not facts, so this reads none."""
-        return self.origin.match(name)
 
 
 @dataclass(frozen=True)

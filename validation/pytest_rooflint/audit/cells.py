@@ -1,0 +1,240 @@
+"""Numbers in the cells of a table: read as they were meant, or refused with the cell.
+
+`1,979`, `16 896`, `989.4 TFLOPS`, `1979e12 / 2`, `2 x 24 GB` and `3,35` are one number each; `989 / 1979` is a dense
+peak and its sparse one. `56 / 60` and `16/32 GB` are two numbers of which nobody can say which is meant.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+
+from pytest_rooflint.audit.columns import UNIT_WORDS, Column, Commas
+from rooflint.base.precision import PRECISIONS, rate_unit
+from rooflint.base.units import UnitError, last_digit, parse_unit
+from rooflint.diagnosis.figures import QUANTITIES, Printed
+
+_NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
+_CELL = re.compile(rf"({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)")
+_PAIR = re.compile(rf"({_NUMBER})\s*([A-Za-z/µ]*)\s*[/|(]\s*({_NUMBER})\s*\)?\s*([A-Za-z/µ]*)\s*\)?")
+_RANGE = re.compile(rf"{_NUMBER}\s*[A-Za-z/]*\s*(?:-|–|—|\.\.|…|to|bis)\s*{_NUMBER}\s*[A-Za-z/]*", re.IGNORECASE)
+_BLANKS = re.compile(r"\s+")
+_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:[,_'’]\d{3})+)(?![\d,])")
+_SPACED = re.compile(r"(?<![\d.,/*])([1-9]\d{0,2})((?: \d{3})+)(?![\d,])")
+_POINTED = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:\.\d{3})+)(?=,\d|(?<=\.\d{3})(?!\d))")
+_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d+)(?![\d,])")
+_CLEAR_COMMA = re.compile(r"(?<![\d,.])(?:0,\d+|\d{1,3}(?:\.\d{3})+,\d+|\d+,(?:\d{1,2}|\d{4,}))(?![\d,.])")
+_CLEAR_POINT = re.compile(r"(?<![\d,.])(?:0\.\d+|\d+\.(?:\d{1,2}|\d{4,}))(?![\d,.])")
+_POWER = re.compile(r"\s*[*x×·]\s*10\s*(?:\^|\*\*)\s*([-+]?\d+)", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?<=\d)\s*[x×·]\s*(?=\d)", re.IGNORECASE)
+_AROUND = re.compile(
+    r"^(?:[~≈*]+|up to|ca\.?)\s*|\*+(?!\s*[\d*])|[†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")
+_SPARSITY = re.compile(r"\(?\b(?:(with(?:out)?|w/o?)\s+)?(sparse|sparsity|dense)\b\)?", re.IGNORECASE)
+_NO_VALUE = frozenset(
+    {
+        *("", "-", "–", "—", "−", "--", "---", "/", "?", ".", "…", "x", "✗", "✘", "✕", "❌", "×", "✓", "✔", "✅"),
+        *("n/a", "na", "n.a.", "n.a", "#n/a", "nan", "none", "null", "nil", "no", "yes", "tbd", "tba", "tbc"),
+        *("unknown", "undisclosed", "not disclosed", "not available", "not supported", "unsupported", "not applicable"),
+    }
+)
+TWICE = (1.9, 2.1)
+"""Range of sparse over dense in a cell with both."""
+_BASES = frozenset({"peak", "bandwidth"})
+_WHOLE = frozenset({"capacity", "tdp", "count", "bus"})
+"""Quantities whose figures seldom have decimals."""
+_RATED = frozenset({"peak", "bandwidth", "rate"})
+"""Quantities that people halve in a cell: `1979 / 2`."""
+SMALL = 64
+"""Largest factor in a cell; a larger number is another figure."""
+LONGEST = 24
+"""Characters of a cell above which it is taken for prose."""
+DIVISORS = (2, 4, 8)
+"""What a figure is divided by in a cell, to make a sparse one dense or a node's one a device's."""
+BASE = 1e9
+"""A bare number from this on is in op/s or B/s, whatever its column says."""
+
+#: (number, unit) by quantity: a bare number below the first is taken to be in that unit.
+_BARE: dict[str, tuple[tuple[float, str], ...]] = {
+    "peak": ((1e8, "TFLOP/s"), (math.inf, "FLOP/s")),
+    "bandwidth": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
+    "capacity": ((1e5, "GB"), (math.inf, "B")),
+    "tdp": ((math.inf, "W"),),
+    "clock": ((20, "GHz"), (1e5, "MHz"), (math.inf, "Hz")),
+    "bus": ((math.inf, "bit"),),
+    "rate": ((math.inf, "op"),),
+    "count": ((math.inf, ""),),
+}
+
+
+class NumberError(ValueError):
+    """A cell without a number of its column's quantity; the message is one sentence."""
+
+
+def has_no_value(text: str) -> bool:
+    """Whether a cell says that there is no figure: `N/A`, `—`, `NaN`, `X`."""
+    return _BLANKS.sub(" ", text).strip().casefold() in _NO_VALUE
+
+
+def commas(texts: Iterable[str]) -> Commas:
+    """What `1,979` means in a table: its other cells show decimal commas (`3,35`), decimal points, or both."""
+    listed = [text for text in texts if len(text) <= LONGEST]
+    if not any(map(_CLEAR_COMMA.search, listed)):
+        return "thousands"
+    return "unclear" if any(map(_CLEAR_POINT.search, listed)) else "decimal"
+
+
+def parts(text: str, column: Column) -> list[tuple[str, bool | None]]:
+    """The numbers of a cell, each with whether it is sparse: `989 / 1979` are a dense and a sparse peak."""
+    bare = _AROUND.sub("", _SPARSITY.sub("", _joined(text, column))).strip()
+    if column.role == "peak" and (pair := _PAIR.fullmatch(bare)):
+        low, high = sorted((float(pair[1]), float(pair[3])))
+        if low > 0 and TWICE[0] <= high / low <= TWICE[1] and high > SMALL:
+            unit = pair[4] or pair[2]
+            return [(f"{number} {unit}".strip(), float(number) == high) for number in (pair[1], pair[3])]
+    return [(text, _plain(text, column)[1])]
+
+
+def _joined(text: str, column: Column) -> str:
+    """A cell whose numbers have decimal points and no thousands separators: `1,979` → 1979, `3,35` → 3.35."""
+    plain = _BLANKS.sub(" ", text).strip()
+    if column.commas == "decimal":
+        plain = _POINTED.sub(_digits, plain)
+    if column.commas == "thousands":
+        plain = _THOUSANDS.sub(_digits, plain)
+    plain = _SPACED.sub(lambda match: _digits(match) if _is_one_number(match) else match[0], plain)
+    plain = _COMMA.sub(lambda match: f"{match[1]}.{match[2]}" if _is_decimal(match, column) else match[0], plain)
+    return _BETWEEN.sub(" * ", _POWER.sub(r"e\1", plain))
+
+
+def _digits(match: re.Match[str]) -> str:
+    return match[1] + re.sub(r"\D", "", match[2])
+
+
+def _is_one_number(match: re.Match[str]) -> bool:
+    """Whether `16 896` is one number; `80 160`, a size and its double, and `312 624` are two in one cell."""
+    groups = match[2].split()
+    is_double = TWICE[0] <= int(groups[0]) / int(match[1]) <= TWICE[1]
+    return len(groups) > 1 or (not is_double and len(match[1]) < len(groups[0]))
+
+
+def _is_decimal(match: re.Match[str], column: Column) -> bool:
+    """Whether a comma is a decimal one; `40,80` GB are two sizes, and counts and watts have no decimals."""
+    whole, decimals = match.groups()
+    if column.role in _WHOLE and len(whole) > 1 and len(decimals) > 1 and column.commas != "decimal":
+        return False
+    return column.commas == "decimal" or len(decimals) != 3 or whole == "0"
+
+
+def _plain(text: str, column: Column) -> tuple[str, bool | None]:
+    """A cell without thousands separators, footnote marks and remarks, and whether it states sparsity."""
+    plain = _joined(text, column)
+    found = _SPARSITY.search(plain)
+    sparse = None
+    if found:
+        without = (found[1] or "").lower() in ("without", "w/o")
+        sparse = found[2].lower() != "dense" and not without
+        plain = _SPARSITY.sub("", plain)
+    return _AROUND.sub("", _REMARK.sub("", plain).strip()).strip(), sparse
+
+
+def is_unit_of(text: str, quantity: str) -> bool:
+    """Whether a text is a unit of a quantity, in any spelling that tables use."""
+    try:
+        return parse_unit(_spelt(text))[1] == QUANTITIES[quantity]
+    except UnitError:
+        return False
+
+
+def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
+    """The number of a cell in base units, and the unit if it had to be assumed.
+
+    `unit` is that of the row, for a cell and a column without one. Raises NumberError.
+    """
+    plain, _ = _plain(text, column)
+    match = _CELL.fullmatch(plain)
+    if not match:
+        raise NumberError(f"'{text}' is not a number{_why(plain)}")
+    number, more, own = match.groups()
+    value, step = _worked_out(number, more, column.role, text)
+    if not (math.isfinite(value) and value > 0):
+        raise NumberError(f"'{text}' is not a positive finite number")
+    stated = own or (None if column.role in _BASES and value >= BASE else column.unit or unit)
+    likely = _likely(column, value)
+    try:
+        factor = _factor(stated or likely, column.role, likely)
+    except NumberError as error:
+        raise NumberError(f"'{text}': {error}") from error
+    is_bare = bool(stated) or column.role == "count" or (column.role in _BASES and value >= BASE)
+    assumed = None if is_bare else likely
+    return Printed(value * factor, step * factor, plain), assumed
+
+
+def _why(plain: str) -> str:
+    """What keeps a cell from being one number, where it can be told."""
+    if _RANGE.fullmatch(plain):
+        return ", but a range; write one figure per cell"
+    if re.fullmatch(r"\d+,\d{3}", plain):
+        return "; the table has decimal commas and decimal points, so write it without a comma"
+    return "; write one figure per cell" if len(re.findall(_NUMBER, plain)) > 1 else ""
+
+
+def _worked_out(number: str, more: str, role: str, text: str) -> tuple[float, float]:
+    """Value and last digit of a product or quotient, at most one of whose factors is a figure. Raises NumberError."""
+    value, figures = float(number), [] if _is_factor(number) else [number]
+    for sign, factor in re.findall(rf"([*/])\s*({_NUMBER})", more):
+        figures += [] if sign == "/" or _is_factor(factor) else [factor]
+        if len(figures) > 1 or (sign == "/" and not _divides(factor, value, role)):
+            raise NumberError(f"'{text}' has more than one figure; write one per cell")
+        value = value * float(factor) if sign == "*" else value / (float(factor) or math.nan)
+    figure = figures[0] if figures else (re.findall(rf"\*\s*({_NUMBER})", more) or [number])[-1]
+    return value, _step(figure) * (value / float(figure) if float(figure) else 1.0)
+
+
+def _is_factor(number: str) -> bool:
+    """Whether a number in a product is exact: a small count, or a power of ten."""
+    mantissa, _, exponent = number.lower().partition("e")
+    return (number.isdigit() and int(number) <= SMALL) or (bool(exponent) and float(mantissa) == 1)
+
+
+def _divides(factor: str, value: float, role: str) -> bool:
+    """Whether a quotient is meant as one: a rate halved, not two figures such as `56 / 60` and `16/32 GB`."""
+    if "e" in factor.lower():
+        return True
+    if role == "rate" and value == 1:
+        return factor.isdigit() and int(factor) <= SMALL  # 1/32 of a MAC
+    return role in _RATED and factor.isdigit() and int(factor) in DIVISORS and value > SMALL
+
+
+def _likely(column: Column, value: float) -> str:
+    """The unit that a bare number is taken to be in; rates of integers are in OP/s."""
+    likely = next(unit for largest, unit in _BARE[column.role] if value < largest)
+    return likely.replace("FLOP/s", rate_unit(column.precision)) if column.precision in PRECISIONS else likely
+
+
+def _step(number: str) -> float:
+    """One unit of the last digit; `.0` after three digits is from a program and not counted: `989.0`, but `2.0`."""
+    mantissa, exponent_sign, exponent = number.lower().partition("e")
+    whole, _, decimals = mantissa.partition(".")
+    kept = "" if len(whole) > 2 and not decimals.strip("0") else decimals
+    return last_digit(f"{whole}.{kept}{exponent_sign}{exponent}" if kept else f"{whole}{exponent_sign}{exponent}")
+
+
+def _spelt(text: str) -> str:
+    """A unit as `rooflint.base.units` spells it; other texts as they are."""
+    return UNIT_WORDS.get(text.lower(), text)
+
+
+def _factor(unit: str, quantity: str, likely: str) -> float:
+    """Factor of a unit to base units; `likely` is the example of a unit that would be valid. Raises NumberError."""
+    if not unit:
+        return 1.0
+    wish = f"want a unit such as {likely}" if likely else f"a {quantity} has none"
+    try:
+        factor, dimension = parse_unit(_spelt(unit))
+    except UnitError as error:
+        raise NumberError(f"{error}; {wish}") from error
+    if dimension != QUANTITIES[quantity]:
+        raise NumberError(f"'{unit}' is not a unit of a {quantity}; {wish}")
+    return factor
