@@ -59,6 +59,6 @@ def test_a_line_that_is_longer_than_its_header_is_refused(tmp_path):
 
 
 def test_a_repeated_column_has_its_position_behind_its_name(tmp_path):
-    assert list(cells([("gpu", "bf16", "bf16"), ("A100", "1", "2")], tmp_path)[0]) == [
+    assert list(cells([("gpu", "bf16", "bf16"), ("A100", "1", "2")], tmp_path)[0][0]) == [
         "gpu", "bf16 (column 2)", "bf16 (column 3)",
     ]  # fmt: skip
