@@ -79,6 +79,8 @@ class Counts(Record):
     problems: int = 0
     claims: int
     devices: int
+    deselected: int = 0
+    """Claims and checks that a selection left out; a run with any is not a full check."""
 
     def of(self, outcome: str) -> int:
         """Claims with an outcome."""
@@ -357,6 +359,7 @@ def as_json(found: Record) -> str:
 
 def pieces(found: Record) -> Iterator[str]:
     """The same piece by piece: the whole text of a long run takes much memory. Raises ValueError."""
+    type(found).model_rebuild()  # a deferred record has no aliases before it is built
     before = "{\n "
     for name, info in _present(found):
         yield f"{before}{_text(info.serialization_alias or name)}: "

@@ -102,6 +102,7 @@ def headline(evidence: Evidence) -> Headline:
         f"{grouped(counts.xfail)} known to disagree" if counts.xfail else "",
         f"{grouped(counts.undecided)} undecided" if counts.undecided else "",
         f"{grouped(counts.not_validated_here)} not validated here" if counts.not_validated_here else "",
+        f"{grouped(counts.deselected)} deselected, so this is not a full check" if counts.deselected else "",
     ]
     return Headline(
         "Green", "; ".join([f"{grouped(counts.pass_)} of {claims} hold, none fails", *filter(None, rest)]) + "."

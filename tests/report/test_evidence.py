@@ -7,7 +7,7 @@ import pytest
 
 from rooflint.base.errors import RooflintError
 from rooflint_report.evidence import Counts, Each, Evidence, EvidenceError, add, as_json, load_evidence, plain
-from rooflint_report.verdicts import Why
+from rooflint_report.verdicts import Record, Why
 
 
 @pytest.fixture
@@ -31,6 +31,13 @@ def test_a_run_is_read_as_written(tmp_path, evidence):
     file = tmp_path / "evidence.json"
     file.write_text(json.dumps(evidence), encoding="utf-8")
     assert load_evidence(file) == Evidence.model_validate(evidence)
+
+
+def test_a_record_that_was_never_read_is_written_with_the_keys_of_json():
+    class Late(Record):
+        schema_: str
+
+    assert as_json(Late.model_construct(schema_="x/1")) == '{\n "schema": "x/1"\n}\n'
 
 
 def test_what_is_read_is_written_with_the_same_keys(evidence):

@@ -121,6 +121,11 @@ def test_green_names_what_did_not_decide(green):
     )
 
 
+def test_what_was_deselected_is_said(green):
+    green["counts"]["deselected"] = 7
+    assert headline(Evidence.model_validate(green)).sentence.endswith("; 7 deselected, so this is not a full check.")
+
+
 @pytest.mark.parametrize(("status", "word"), [(2, "interrupted"), (3, "internal error"), (4, "wrongly")])
 def test_a_run_that_broke_off_is_never_green(green, status, word):
     green["run"]["exit_status"] = status

@@ -452,7 +452,7 @@ def test_an_entry_needs_a_key_to_stand_before():
         line_of_key(SPEC, ("claims", 0))
 
 
-WORDS = st.text("abc é×½🙂", min_size=1, max_size=6).map(str.strip).filter(bool)
+WORDS = st.text("abc é×½🙂", min_size=1, max_size=6).filter(lambda text: text == text.strip())
 
 
 @given(st.lists(WORDS, min_size=1, max_size=5), st.data())

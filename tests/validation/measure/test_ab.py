@@ -20,6 +20,7 @@ from rooflint_measure.compare.ab import (
 )
 from rooflint_measure.compare.blocks import BLOCKS, Outcome
 from rooflint_measure.sensors.host import Disturbance
+from rooflint_measure.stopwatches import timing
 
 PAIRS = 4
 
@@ -72,7 +73,8 @@ def test_every_raw_value_is_kept_in_the_order_in_which_it_came():
     assert block.head.seconds == (5.0, 6.0, 7.0, 8.0)
 
 
-def test_what_disturbed_a_sample_stands_beside_it():
+def test_what_disturbed_a_sample_stands_beside_it(monkeypatch):
+    monkeypatch.setattr(timing, "involuntary_switches", lambda: 0)  # what this machine does is another matter
     listed = steady()
     watch = Watching([Disturbance(0.0), Disturbance(0.5), Disturbance(0.0, reasons=("hw_thermal",)), Disturbance(0.0)])
     (block,) = take_blocks(listed.base, listed.head, count=1, pairs=2, watch=watch)  # A B B A

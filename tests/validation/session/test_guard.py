@@ -168,8 +168,57 @@ def test_a_run_that_stops_at_the_first_failure_is_not_told_of_the_others(halved)
 
 
 def test_failures_alone_may_be_run_again(halved):
+    # 4 of 8 claims fail; they are run again, the 4 others and the closed world are not
     halved.run()
-    assert "not judged" not in halved.run("--lf").stdout.str()
+    printed = halved.run("--lf").stdout.str()
+    assert "not judged" not in printed
+    assert "deselected: 5 of 9 items of the golden suite; this is not a full check" in printed
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_a_selection_is_counted_and_is_not_a_full_check(tiny, workers):
+    # 8 claims and the closed world; 2 claims name fp16
+    result = tiny.run("-k", "fp16", *workers)
+    assert "deselected: 7 of 9 items of the golden suite; this is not a full check" in result.stdout.str()
+    assert tiny.evidence("-k", "fp16", *workers)["counts"]["deselected"] == 7
+    assert tiny.evidence(*workers)["counts"]["deselected"] == 0
+
+
+def test_what_a_plugin_announces_as_left_out_is_a_selection(tiny, monkeypatch):
+    monkeypatch.syspath_prepend(tiny.root)
+    tiny.write("deselects.py", DESELECTS)
+    result = tiny.run("-p", "deselects")
+    assert result.ret == pytest.ExitCode.OK
+    assert "deselected: 5 of 9 items of the golden suite; this is not a full check" in result.stdout.str()
+
+
+def test_a_plugin_that_drops_claims_and_says_nothing_fails_the_run(tiny, monkeypatch):
+    monkeypatch.syspath_prepend(tiny.root)
+    tiny.write("drops.py", DROPS)
+    result = tiny.run("-p", "drops")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert SAYS in result.stdout.str()
+
+
+def test_a_conftest_cannot_drop_claims_beside_a_selection_of_the_user(tiny):
+    tiny.write("conftest.py", DROPS)
+    result = tiny.run("-k", "int8 or fp16")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert SAYS in result.stdout.str()
+
+
+TESTMON = """
+def pytest_addoption(parser):
+    parser.addoption("--testmon", action="store_true")
+"""
+
+
+def test_claims_are_not_selected_by_the_python_files_that_changed(tiny, monkeypatch):
+    monkeypatch.syspath_prepend(tiny.root)
+    tiny.write("follows.py", TESTMON)
+    result = tiny.run("-p", "follows", "--testmon")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "pytest-testmon follows Python files only" in result.stderr.str()
 
 
 def test_a_claim_that_is_selected_and_then_not_run_is_noticed_too(tiny):

@@ -81,6 +81,7 @@ def build(
     duration_s: float,
     command: str,
     exit_status: int,
+    deselected: int = 0,
 ) -> Evidence:
     """The document; its devices and verdicts are made when they are asked for."""
     hardware = list(suite.reported())
@@ -104,7 +105,7 @@ def build(
         schema_=SCHEMA,
         run=_run(started, duration_s, command, exit_status),
         machine=fingerprint(),
-        counts=_counts(briefs, problems, hardware),
+        counts=_counts(briefs, problems, hardware, deselected),
         problems=[Problem(**problem) for problem in problems],
         places=places(kept),
         verdicts=Each(len(briefs), lambda number: verdicts[briefs[number].position]),
@@ -133,7 +134,9 @@ def _run(started: datetime.datetime, duration_s: float, command: str, exit_statu
     )
 
 
-def _counts(briefs: Sequence[_Brief], problems: Sequence[object], hardware: Sequence[Hardware]) -> Counts:
+def _counts(
+    briefs: Sequence[_Brief], problems: Sequence[object], hardware: Sequence[Hardware], deselected: int
+) -> Counts:
     outcomes = Counter(one.outcome for one in briefs)
     return Counts(
         pass_=outcomes["pass"],
@@ -148,6 +151,7 @@ def _counts(briefs: Sequence[_Brief], problems: Sequence[object], hardware: Sequ
         problems=len(problems),
         claims=len(briefs),
         devices=len(hardware),
+        deselected=deselected,
     )
 
 

@@ -1,5 +1,7 @@
 """Guard against false passes: claims that are skipped, excused, hidden or dropped from outside, and ignored folders."""
 
+import inspect
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +14,7 @@ from pytest_rooflint.suite.verdict import Brief
 from rooflint.base.errors import shown
 from rooflint.base.text import counted, some
 
-SHARED = ("folders", "expected")
+SHARED = ("folders", "expected", "deselected")
 """What a worker of xdist notes for the controller."""
 
 
@@ -27,6 +29,14 @@ class Attempt:
     """Whether pytest did not count its failure."""
 
 
+def _caller() -> Path:
+    """The file that called the hook which is running, below the frames of pluggy and of this package."""
+    frames = (frame for frame, _ in traceback.walk_stack(inspect.currentframe()))
+    between = ("pluggy", __name__.partition(".")[0])
+    caller = next(one for one in frames if one.f_globals.get("__name__", "").partition(".")[0] not in between)
+    return Path(caller.f_code.co_filename)
+
+
 @dataclass
 class Guard:
     """Collects reasons why a run might pass without judging every claim."""
@@ -34,7 +44,9 @@ class Guard:
     suite: Suite
     folders: set[str] = field(default_factory=set)
     expected: set[str] = field(default_factory=set)
-    """Ids of the claims and checks that were collected and that the user did not deselect."""
+    """Ids of the claims and checks that were collected."""
+    deselected: set[str] = field(default_factory=set)
+    """Those that pytest or a plugin left out, as the user asked, and said so."""
     attempts: dict[str, Attempt] = field(default_factory=dict)
     """By id, those of which something was reported."""
 
@@ -47,8 +59,13 @@ class Guard:
             self.folders |= {shown(root) for root in self.suite.golden_roots if root.is_relative_to(there)}
 
     def expect(self, items: Iterable[pytest.Item]) -> None:
-        """Note items that must be judged in this run."""
+        """Note items that were collected."""
         self.expected |= {item.nodeid for item in items}
+
+    def deselect(self, items: Iterable[pytest.Item]) -> None:
+        """Note items that are announced as left out; a conftest.py cannot excuse claims in this way."""
+        if _caller().name != "conftest.py":
+            self.deselected |= {item.nodeid for item in items}
 
     # ---- between the processes of a run
 
@@ -89,6 +106,11 @@ class Guard:
         """Problems of files and of the closed world, as rows of the evidence."""
         return [problem for one in self.attempts.values() for problem in one.problems]
 
+    @property
+    def left_out(self) -> int:
+        """How many claims and checks a selection left out; a run with any is not a full check."""
+        return len(self.expected & self.deselected)
+
     def sentences(self, *, ended: bool = True) -> Iterator[str]:
         """Problems of the run as a whole; a run that was stopped has not `ended`, and need not have judged all."""
         for folder in sorted(self.folders):
@@ -102,6 +124,6 @@ class Guard:
         if hidden := sum(one.hidden for one in self.attempts.values()):
             what = "1 failure was" if hidden == 1 else f"{hidden} failures were"
             yield f"{what} hidden by a mark or a hook (of a conftest?); remove it"
-        if dropped := sorted(self.expected - set(self.attempts)) if ended else []:
+        if dropped := sorted(self.expected - self.deselected - set(self.attempts)) if ended else []:
             what = f"{counted(len(dropped), 'item')} of the golden suite {'was' if len(dropped) == 1 else 'were'}"
             yield f"{what} collected and not judged (dropped by a hook of a conftest or a plugin?): {some(dropped)}"

@@ -69,6 +69,7 @@ class Results:
         started: datetime.datetime,
         duration_s: float,
         exit_status: int,
+        deselected: int,
     ) -> None:
         """Write the evidence. Raises OSError with a sentence."""
         from pytest_rooflint.evidence import build  # noqa: PLC0415  # much, and only where it is written
@@ -82,6 +83,7 @@ class Results:
                 duration_s=duration_s,
                 command=" ".join(("pytest", *map(str, self.config.invocation_params.args))),
                 exit_status=exit_status,
+                deselected=deselected,
             )
             build.write(Path(self.config.invocation_params.dir, target), found)
         except OSError as error:

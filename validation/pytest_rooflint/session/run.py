@@ -26,7 +26,7 @@ from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError, Problem, listed, shown
 from rooflint.base.parsed import Parsed
-from rooflint.base.text import sanitized
+from rooflint.base.text import counted, sanitized
 
 if TYPE_CHECKING:
     from pytest_rooflint.session.results import Results
@@ -209,16 +209,8 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
         report.rooflint_problems = [{"what": what, "file": shown(item.claim.file), "line": item.claim.line}]
 
 
-_DESELECTING = ("keyword", "markexpr", "lf", "deselect", "stepwise", "collectonly")
-"""Options of pytest with which the user leaves out some of the claims that are collected."""
-
-_SELECTING = (*_DESELECTING, "ignore", "ignore_glob")
+_SELECTING = ("keyword", "markexpr", "lf", "deselect", "stepwise", "collectonly", "ignore", "ignore_glob")
 """Options of pytest with which a run does not judge every claim."""
-
-
-def _is_deselected(config: pytest.Config) -> bool:
-    """Whether the user left out some of the claims that are collected."""
-    return any(config.getoption(option, default=None) for option in _DESELECTING)
 
 
 def _is_selected(config: pytest.Config) -> bool:
@@ -303,19 +295,26 @@ class Run:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Any:
-        """Note the claims that must be judged: all that were collected, but for those that the user deselects."""
+        """Note the claims that were collected; those that are not deselected must be judged."""
         ours = [item for item in items if isinstance(item, ClaimItem | ProblemItem)]
         collected = self.config.stash[COLLECTED]
         if not any("::" in argument for argument in self.config.args):  # with ids named, not even all of a file
             ours += collected
+        if self.config.getoption("lf", default=False):  # what did not fail is left out while files are collected
+            self.guard.deselect({*collected} - {*items})
         collected.clear()
-        result = yield
-        if _is_deselected(self.config):
-            kept = set(items)
-            ours = [item for item in ours if item in kept]
+        if ours and self.config.getoption("testmon", default=None):
+            raise pytest.UsageError(
+                "pytest-testmon follows Python files only and would skip claims whose YAML changed; "
+                "run the golden suite without --testmon"
+            )
         if not self.config.getoption("collectonly"):
             self.guard.expect(ours)
-        return result
+        return (yield)
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Note what -k, --lf or a plugin leaves out."""
+        self.guard.deselect(items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -379,6 +378,7 @@ class Run:
                     started=self.started,
                     duration_s=time.monotonic() - self.clock,
                     exit_status=int(session.exitstatus),
+                    deselected=self.guard.left_out,
                 )
         except OSError as error:
             self._note(str(error), session)
@@ -389,6 +389,7 @@ class Run:
             and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)  # and not interrupted
             and _has_ended(session)
             and not _is_selected(self.config)
+            and not self.guard.left_out
         ):
             with suppress(OSError):  # the next run has nothing to judge first
                 self.first.keep()
@@ -409,6 +410,11 @@ class Run:
         briefs, problems = self.guard.briefs, self.problems
         if not briefs and not problems:
             return
+        if left_out := self.guard.left_out:
+            items = counted(len(self.guard.expected), "item")
+            terminalreporter.write_line(
+                f"deselected: {left_out} of {items} of the golden suite; this is not a full check"
+            )
         if count := sum(one.uncorroborated for one in briefs):
             terminalreporter.write_line(
                 f"{count} of {len(briefs)} claims are uncorroborated: no second document backs them"
