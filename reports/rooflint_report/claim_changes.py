@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from rooflint_report.differences import Compared
+from rooflint_report.differences import Compared, Delta
 from rooflint_report.verdicts import Outcome, Record
 
 ClaimChangeName = Literal["new", "removed", "loosened", "newly excused", "newly failing", "fixed", "still failing"]
@@ -100,3 +100,9 @@ class ClaimChanges(Record):
     """Losses without a stated reason, newly failing claims and unreadable files: more than 0 fails a check."""
     text: str
     """The whole in a sentence."""
+
+
+class Differences(Delta):
+    """Predictions and claims of two states, as `rooflint diff --claims --format json` writes them."""
+
+    claim_changes: ClaimChanges

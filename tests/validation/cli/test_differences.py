@@ -184,6 +184,9 @@ def test_claims_are_compared_after_the_predictions_and_decide_the_status(acme):
     found = json.loads(evidence.read_text(encoding="utf-8"))
     assert list(found) == ["delta", "claim_changes"]
     assert found["claim_changes"]["schema"] == "rooflint-claims/1"
+    whole = acme.root / "differences.json"
+    run("HEAD", "--claims", f"--output={whole}", status=1)
+    assert json.loads(whole.read_text(encoding="utf-8")) == found["delta"] | {"claim_changes": found["claim_changes"]}
     assert run("HEAD").startswith("nothing moved")  # status 0: without --claims, claims are not counted
     acme.edit("golden/x1.yaml", "claims:\n", "removed: {count-core: misprinted}\nclaims:\n")
     assert "stated: misprinted" in run("HEAD", "--claims")

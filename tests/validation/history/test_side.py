@@ -13,6 +13,7 @@ from pytest_rooflint.history.side import opened
 from rooflint.base.errors import RooflintError
 from rooflint.base.git import RevisionError
 from rooflint.base.shards import ClusterError, Workers
+from rooflint.hardware import registry
 from rooflint.prediction.ledger import as_bytes, write_ledger
 
 X1 = "specs/hardware/acme/x1.yaml"
@@ -46,6 +47,17 @@ def test_two_revisions_are_compared_whatever_the_working_tree_says(acme, git, di
     assert found["new"] == {"label": f"revision HEAD ({head[:12]})", "commit": head}
     assert acme.read(X1) == "broken: ["
     assert git(acme.root, "status", "--porcelain") == f"M {X1}"
+
+
+def test_packaged_specs_of_the_same_repository_are_those_of_the_revision(acme, git, monkeypatch):
+    file = acme.write("model/specs/launches.yaml", "then\n")
+    git(acme.root, "add", "-A")
+    git(acme.root, "commit", "-q", "-m", "A package")
+    file.write_text("now\n", encoding="utf-8")
+    monkeypatch.setattr(registry, "PACKAGED", file.parent)
+    with opened("HEAD", [(acme.root / "specs").resolve()], acme.root) as before:
+        texts = [(root / "launches.yaml").read_text(encoding="utf-8") for root in before.registry.roots[1:]]
+    assert texts == ["then\n"]
 
 
 def test_sides_share_op_tables_with_the_same_text_and_no_others(acme, git, write_layer):

@@ -23,7 +23,7 @@ from rooflint.base.shards import Workers
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
-from rooflint_report.claim_changes import ClaimChanges
+from rooflint_report.claim_changes import ClaimChanges, Differences
 from rooflint_report.differences import Delta
 from rooflint_report.evidence import add, as_json
 
@@ -80,7 +80,8 @@ def diff(
     if evidence and counted:
         add(evidence, "claim_changes", counted)
     form, most = form or _form(output), None if everything else moved.MOST
-    text = as_json(found) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
+    whole = Differences.model_construct(**dict(found), claim_changes=counted) if counted else found
+    text = as_json(whole) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
     if output:
         try:
             write_atomically(output, text)

@@ -1,10 +1,5 @@
-"""What became of the claims, recordings and guarded facts of a base, and the reason that is stated for each loss.
+"""What became of the claims, recordings and guarded facts of a base, and the reason that is stated for each loss."""
 
-A reason counts where it stands in a golden file now and did not stand there in the base: `removed:` for what is gone,
-`why:` for a claim that is looser or not validated any more, `xfail: {reason: …}` for one that is expected to fail.
-"""
-
-import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +7,8 @@ from functools import cached_property
 from typing import Literal
 
 from pytest_rooflint.history.changes import Change
-from pytest_rooflint.history.claim_matches import Pair, looser, pairs, renames
+from pytest_rooflint.history.claim_matches import Pair, looser, pairs
+from pytest_rooflint.history.claim_reasons import Reasons
 from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
@@ -25,7 +21,6 @@ from rooflint_report.differences import Compared
 EXCUSED = ("xfail", "not validated here", "undecided")
 LOST: tuple[ClaimChangeName, ...] = ("removed", "loosened", "newly excused")
 """Changes that want a reason."""
-_FILES = (".yaml", ".yml", ".json")
 
 FactKey = tuple[str, str, str]
 """File below its root, path and operating point of a fact: what both sides call it."""
@@ -34,87 +29,8 @@ FactKey = tuple[str, str, str]
 def claim_changes(before: ClaimSide, after: ClaimSide, changes: Iterable[Change]) -> records.ClaimChanges:
     """The claims of two sides compared; `changes` are the facts that differ between their specs."""
     old, new = judged(before, after)
-    found = _Found(before, after, old, new, _Reasons(before, after, old, new), tuple(changes))
+    found = _Found(before, after, old, new, Reasons(before, after, old, new), tuple(changes))
     return found.record()
-
-
-# ---- reasons
-
-
-@dataclass(frozen=True, eq=False)
-class _Reasons:
-    """Reasons of removals that golden files state now and did not state in the base."""
-
-    before: ClaimSide
-    after: ClaimSide
-    old: Sequence[Judged]
-    new: Sequence[Judged]
-
-    @cached_property
-    def stated(self) -> Mapping[str, str]:
-        """Reasons by what they are about: `golden/x1.yaml::count-core`, `golden/x1.yaml`, `golden/measured/`."""
-        then = _stated(self.before)
-        return {key: reason for key, reason in _stated(self.after).items() if then.get(key) != reason}
-
-    @cached_property
-    def renamed(self) -> Mapping[str, str]:
-        """Golden files with another name now."""
-        here, there = {one.id for one in self.new}, {one.id for one in self.old}
-        gone = (one for one in self.old if one.id not in here)
-        fresh = (one for one in self.new if one.id not in there)
-        return renames(gone, fresh, set(self.before.files), set(self.after.files))
-
-    def of_claim(self, one: Judged) -> str | None:
-        """Why a claim is gone."""
-        file = self.home(one.file)
-        return self.stated.get(f"{file}::{one.claim.id}") if file else self.of_file(one.file)
-
-    def home(self, file: str) -> str | None:
-        """The golden file of the base as it is called now; None where it is gone."""
-        found = self.renamed.get(file, file)
-        return found if found in self.after.files else None
-
-    def of_file(self, name: str) -> str | None:
-        """Why a file is gone or another one: stated for itself, or for a folder that is gone."""
-        if name in self.stated:
-            return self.stated[name]
-        folder = posixpath.dirname(name)
-        while folder and not (self.after.top / folder).exists():
-            if found := self.stated.get(f"{folder}/"):
-                return found
-            folder = posixpath.dirname(folder)
-        return None
-
-    def write_file(self, name: str) -> str:
-        """What to write where a file is gone: in the nearest golden file that is left."""
-        files = sorted(self.after.files, key=lambda file: (-len(posixpath.commonpath([file, name])), file))
-        if not files:
-            return "keep a golden file, and state a reason there"
-        key = posixpath.relpath(name, posixpath.dirname(files[0]) or ".")
-        return f"{self.place(files[0])}: removed: {{{key}: REASON}}"
-
-    def place(self, name: str) -> str:
-        """A file of now as a reader in the working directory calls it."""
-        return shown(self.after.top / name)
-
-
-def _stated(side: ClaimSide) -> dict[str, str]:
-    return {
-        _about(side.name(golden.file), key): reason
-        for golden in side.suite.goldens()
-        for key, reason in golden.spec.removed.items()
-    }
-
-
-def _about(file: str, key: str) -> str:
-    """What a key of `removed` names: a file or a folder from the folder of the golden file, or one of its claims."""
-    if not key.endswith((*_FILES, "/")):
-        return f"{file}::{key}"
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), key))
-    return f"{path}/" if key.endswith("/") else path
-
-
-# ---- losses
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +39,7 @@ class _Found:
     after: ClaimSide
     old: Sequence[Judged]
     new: Sequence[Judged]
-    reasons: _Reasons
+    reasons: Reasons
     facts: tuple[Change, ...]
 
     def record(self) -> records.ClaimChanges:
