@@ -202,9 +202,9 @@ class _FactTrial:
 
     def _with(self, wrong: Fact | None) -> Registry:
         registry = self.baseline.suite.registry
-        if self.subject.table == "coefficients":
-            return tables.registry_with(self.fact, wrong, registry) or registry
-        return registry if self.subject.table else registry.with_fact(self.fact, wrong, self.holders)
+        if self.subject.table:
+            return tables.registry_with(self.fact, wrong, registry, self.subject.table) or registry
+        return registry.with_fact(self.fact, wrong, self.holders)
 
     @staticmethod
     def _category(trial: "_Trial", claims: Sequence[JudgedClaim]) -> tuple[Category, JudgedClaim | None]:

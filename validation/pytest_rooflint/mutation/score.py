@@ -220,7 +220,12 @@ def missing_claim_about(subject: Subject, fact: Fact) -> str:
 
 
 def _of_table(subject: Subject, fact: Fact) -> str | None:
-    return f"energies: {fact.path}" if subject.table == "coefficients" else None
+    if subject.table == "coefficients":
+        return f"energies: {fact.path}"
+    where, kind, _, _ = fact.path.rsplit(".", 3)
+    section, name = where.split(".", 1)
+    claim = {"devices": "price", "places": "grid"}.get(section)
+    return f"{claim}: {name} {kind}" if claim else None
 
 
 def _claim(subject: Subject, fact: Fact) -> str | None:

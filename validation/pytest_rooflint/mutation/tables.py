@@ -17,6 +17,7 @@ from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact
 from rooflint.base.units import DIMENSIONLESS, JOULES_PER_BYTE
 from rooflint.coefficients.library import Coefficients, shape_of
+from rooflint.cost.rows import Rows
 from rooflint.cost.schema import GridSpec, PricesSpec
 from rooflint.cost.tables import Grid, Prices
 from rooflint.hardware.device import Facts
@@ -103,15 +104,23 @@ def _refused(wrong: Fact, registry: Registry) -> bool:
     return Coefficients.of(registry).refuses(wrong.file, {wrong.path: wrong})
 
 
-def registry_with(fact: Fact, other: Fact | None, registry: Registry) -> Registry | None:
-    """The same registry with another coefficient, or without it; None where its file is refused then."""
+def registry_with(
+    fact: Fact, other: Fact | None, registry: Registry, section: Section = "coefficients"
+) -> Registry | None:
+    """The same registry with another fact of a file, or without it; None where a coefficient's file is refused then."""
+    if section != "coefficients":
+        return _registry(fact, other, registry, "rows", Rows.of(registry).with_fact(fact, other))
     own = Coefficients.of(registry)
     try:
         found = own.with_facts(fact.file, {fact.path: other}) if other else own.without(fact.file, fact.path)
     except InputError:
         return None
+    return _registry(fact, other, registry, "coefficients", found)
+
+
+def _registry(fact: Fact, other: Fact | None, registry: Registry, name: str, found: object) -> Registry:
     twin = registry.with_fact(fact, other, ())
-    twin.__dict__.update(others={"coefficients": found})
+    twin.__dict__.update(others={name: found})  # what was worked out from the others rests on the fact
     return twin
 
 

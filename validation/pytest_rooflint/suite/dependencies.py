@@ -16,6 +16,7 @@ from pytest_rooflint.suite.suite import Suite
 from rooflint.base.facts import Fact, Place
 from rooflint.base.memo import memoised
 from rooflint.coefficients.library import Coefficients, TrackedCoefficients
+from rooflint.cost.rows import Rows
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.lookups import TrackedFacts, TrackedHardware
 from rooflint.hardware.registry import Architecture, Registry
@@ -175,7 +176,8 @@ def tracked(suite: Suite) -> Noted:
     registry = TrackedRegistry.over(suite.registry)
     read, origin = registry.dependencies, Coefficients.of(suite.registry)
     tracked = TrackedCoefficients(origin.registry, origin=origin, note=read.looked_up, there=read.asked_for)
-    registry.__dict__.update(others={"coefficients": tracked})
+    rows = Rows.of(suite.registry).tracked(read.looked_up)
+    registry.__dict__.update(others={"coefficients": tracked, "rows": rows})
     return _on(suite, registry)
 
 

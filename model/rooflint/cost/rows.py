@@ -1,0 +1,89 @@
+"""One row of the files of prices and places: the fact that it states, for those who ask for that row alone.
+
+    Rows.of(registry).price("nvidia/rtx-5090", "purchase", date="2025-01-06").display    # 1999 USD
+    Rows.of(registry).reading("deu", "carbon", year=2023).display                        # 380.9 g/kWh
+
+Prices age, so that no row stands for another one: `tables.py` takes the newest, and this module the one that is named.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.facts import Fact
+from rooflint.cost.schema import GridSpec, PricesSpec
+from rooflint.cost.tables import Grid, Prices
+from rooflint.hardware.registry import FactFile, LayeredFiles, Registry, same_place
+
+PRICES = {"rent": "price", "purchase": "price", "embodied": "carbon"}
+"""Kinds of rows of a device, with the key of their fact."""
+READINGS = {"carbon": "intensity", "electricity": "price", "pue": "factor"}
+"""Kinds of rows of a place, with the key of their fact."""
+
+
+class NoRowError(RooflintError):
+    """No row is the one that is asked for, or several are; the message says which there are."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a registry's files."""
+
+    prices: LayeredFiles[PricesSpec]
+    places: LayeredFiles[GridSpec]
+    note: Callable[[Fact], None] = lambda _: None
+    """Told of each fact that is looked up."""
+    changed: tuple[Fact, Fact | None] | None = None
+    """A fact that says something else here, or is missing."""
+
+    @classmethod
+    def of(cls, registry: Registry) -> "Rows":
+        """Those of a registry, read once; a registry may hold others than its files say."""
+        if "rows" not in registry.others:
+            registry.others["rows"] = cls(Prices(registry.source).layered, Grid(registry.source).layered)
+        found: Rows = registry.others["rows"]
+        return found
+
+    def tracked(self, note: Callable[[Fact], None]) -> "Rows":
+        """The same rows, which tell of each fact that is looked up."""
+        return replace(self, note=note)
+
+    def with_fact(self, fact: Fact, other: Fact | None) -> "Rows":
+        """The same rows with another fact in one of them, or without it."""
+        return replace(self, changed=(fact, other))
+
+    def price(self, device: str, kind: str, **wanted: Any) -> Fact:
+        """A rent, a purchase price or the embodied carbon of a device. Raises NoRowError or InputError."""
+        files = (file for layer in self.prices.layers() for file in layer)
+        return self._one(files, "devices", device, kind, wanted)
+
+    def reading(self, place: str, kind: str, **wanted: Any) -> Fact:
+        """Carbon intensity, price of electricity or PUE of the place itself. Raises NoRowError or InputError."""
+        files = (file for layer in self.places.layers() for file in layer)
+        return self._one(files, "places", place, kind, wanted)
+
+    def _one(
+        self, files: Iterator[FactFile[Any]], section: str, name: str, kind: str, wanted: Mapping[str, Any]
+    ) -> Fact:
+        found: list[Fact] = []
+        others: list[Fact] = []
+        key = {**PRICES, **READINGS}[kind]
+        for file in files:
+            spec = getattr(file.spec, section).get(name)
+            for position, row in enumerate(getattr(spec, kind) if spec else ()):
+                is_it = all(str(getattr(row, part)) == str(value) for part, value in wanted.items())
+                (found if is_it else others).append(file.facts[f"{section}.{name}.{kind}.{position}.{key}"])
+        asked = ", ".join((f"{name} {kind}", *(f"{part} {value}" for part, value in wanted.items())))
+        if len(found) != 1:
+            which = ", ".join(fact.where for fact in found or others) or "none"
+            raise NoRowError(f"want one row of {asked}; found {len(found)} (rows: {which})")
+        return self._as_it_is(found[0], asked)
+
+    def _as_it_is(self, fact: Fact, asked: str) -> Fact:
+        self.note(fact)
+        if self.changed and same_place(fact, self.changed[0]):
+            if self.changed[1] is None:
+                raise NoRowError(f"{asked} is not known")
+            return self.changed[1]
+        return fact
