@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,9 @@ def test_the_files_that_tox_names_are_there():
     named = re.findall(r"\b(?:tests|golden|validation|docs)/[\w/.]+", (ROOT / "tox.ini").read_text(encoding="utf-8"))
     assert len(named) > 5
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_readme_has_the_number_of_figures_that_may_be_unguarded():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    row = f"see which figures no claim guards ({settings['rooflint_unguarded_ceiling']} without a reason)"
+    assert row in (ROOT / "README.md").read_text(encoding="utf-8")

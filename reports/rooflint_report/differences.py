@@ -82,9 +82,42 @@ class MutatedPlace(Record):
 class MutatedFact(MutantCounts, MutatedPlace):
     """Mutants of one fact."""
 
+    kind: str
+    """What it states, such as `clock`."""
     unseen_classes: list[str]
     would_kill: str | None
     """The claim that would notice."""
+    reason: str | None
+    """Why no second document guards it, where a golden file says so."""
+
+
+class GuardCounts(Record):
+    """Figures by whether claims guard them."""
+
+    figures: int
+    """Facts with which something is computed."""
+    unguarded: int
+    """Of which no mutant is killed."""
+    reasoned: int
+    """Of these, those for which a golden file states the reason."""
+    repeated: int
+    """Of which mutants are killed, and none by an independent source."""
+
+
+class GuardedPart(GuardCounts):
+    """Figures of one kind of fact, or of one file."""
+
+    name: str
+
+
+class Guards(GuardCounts):
+    """All figures."""
+
+    ceiling: int | None
+    """How many may be unguarded without a reason."""
+    kinds: list[GuardedPart]
+    """Those with most unguarded figures first; the others are left out, here and in files."""
+    files: list[GuardedPart]
 
 
 class Survivor(MutatedPlace):
@@ -117,7 +150,8 @@ class Mutation(Record):
     independent_floor: float | None
     """The least share killed by an independent source that it asks for."""
     holds: bool | None
-    """Whether both are on their floors and no gross mutant survives; null without a floor."""
+    """Whether both are on their floors, no gross mutant survives and no more figures are unguarded than may be; null
+    without any of these."""
     definitions: dict[str, str]
     counts: AllMutants
     gross: Gross
@@ -128,6 +162,7 @@ class Mutation(Record):
     classes: list[MutantClass]
     subjects: list[MutatedSubject]
     """Those with most unseen mutants first."""
+    guards: Guards
     facts: list[MutatedFact]
     survivors: list[Survivor]
     """Farthest off first."""

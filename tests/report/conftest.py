@@ -515,11 +515,20 @@ def _mutation() -> Record:
             _mutants(12, 5, 4, 2, 4, 1, 3)
             | {"id": "nvidia/t4", "architecture": False, "file": file, "score": 7 / 11, "independent": 4 / 11}
         ],
+        "guards": {"figures": 2, "unguarded": 1, "reasoned": 1, "repeated": 0, "ceiling": 5}
+        | {
+            part: [{"name": name, "figures": 1, "unguarded": 1, "reasoned": 1, "repeated": 0}]
+            for part, name in (("kinds", "power"), ("files", file))
+        },
         "facts": [
             bus
             | place
-            | {"display": "256 bit", "unseen_classes": ["digit"], "would_kill": "bandwidth: gddr6, printed"},
-            tdp | power | {"unseen_classes": ["factor-2"], "would_kill": "tdp: rated at low, from elsewhere"},
+            | {"display": "256 bit", "unseen_classes": ["digit"], "would_kill": "bandwidth: gddr6, printed"}
+            | {"kind": "bandwidth", "reason": None},
+            tdp
+            | power
+            | {"unseen_classes": ["factor-2"], "would_kill": "tdp: rated at low, from elsewhere"}
+            | {"kind": "power", "reason": "one document says it"},
         ],
         "survivors": [place | slip | {"display": "256 bit", "would_kill": wish}],
     }

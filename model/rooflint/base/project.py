@@ -112,6 +112,20 @@ def share(option: str, file: Path | None = None) -> float | None:
     return percent / 100
 
 
+def limit(option: str, file: Path | None = None) -> int | None:
+    """A whole number such as `rooflint_unguarded_ceiling = 20`; None where it is not set.
+
+    Raises InputError for a project file that cannot be read and for what is no whole number from 0 on.
+    """
+    file = file or project()
+    written, line = _setting(option, file)
+    if written is None:
+        return None
+    if isinstance(written, bool) or not str(written).isdecimal():
+        raise refuse(file, line, f"{option}: want a whole number, found '{written}'")
+    return int(str(written))
+
+
 def _setting(option: str, file: Path) -> tuple[Any, int]:
     """An option among pytest's settings and its line; None where there is no project or it does not set the option."""
     settings = _settings(file) if file.is_file() else None

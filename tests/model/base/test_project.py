@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rooflint.base.errors import InputError, Problem
-from rooflint.base.project import configured, golden_folders, named, share
+from rooflint.base.project import configured, golden_folders, limit, named, share
 from rooflint.base.project import project as project_of
 
 
@@ -205,3 +205,22 @@ def test_folders_below_those_of_the_project_are_a_part_and_others_stand_in_their
 
 def test_without_a_project_given_folders_are_the_whole():
     assert golden_folders([Path("/b/x")], []) == ((Path("/b/x"),), ())
+
+
+# ---- a whole number
+
+
+def test_a_limit_is_a_whole_number_or_none(project):
+    assert limit("rooflint_unguarded_ceiling", project(f"{HEAD}rooflint_unguarded_ceiling = 20\n")) == 20
+    assert limit("rooflint_unguarded_ceiling", project(f"{HEAD}rooflint_unguarded_ceiling = 0\n")) == 0
+    assert limit("rooflint_unguarded_ceiling", project(HEAD)) is None
+
+
+@pytest.mark.parametrize(("value", "found"), [("-1", "-1"), ("1.5", "1.5"), ("true", "True"), ("'many'", "many")])
+def test_what_is_no_limit_is_refused_with_its_line(project, value, found):
+    file = project(f"{HEAD}rooflint_unguarded_ceiling = {value}\n")
+    with pytest.raises(InputError) as caught:
+        limit("rooflint_unguarded_ceiling", file)
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (file, 3)
+    assert problem.message == f"rooflint_unguarded_ceiling: want a whole number, found '{found}'"

@@ -48,6 +48,13 @@ def test_a_score_below_its_floor_is_said_loudly(mutated):
     assert "✗ below the floor" in render_summary(mutated)
 
 
+def test_unguarded_figures_are_counted_by_kind(mutated):
+    words, _ = section(mutated)
+    assert "Unguarded figures 1 No error in 1 of 2 figures turns a claim red" in words
+    assert "golden files state the reason for 1 of them (without a reason at most 5)" in words
+    assert "kind of fact figures unguarded repeated power 1 1" in words
+
+
 def test_without_a_floor_none_is_named(mutated):
     mutated["mutation"] |= {"holds": None, "floor": None, "independent_floor": None}
     assert "floor" not in section(mutated)[0]

@@ -199,6 +199,23 @@ def test_a_suite_without_independent_sources_misses_their_floor(small, mutate):
     assert mutate("--floor=1")[0] == 0  # another floor is asked for alone
 
 
+def test_figures_without_a_claim_need_a_reason_or_room_below_the_ceiling(small, mutate):
+    _, found = document(mutate)
+    guards = found["guards"]
+    assert guards["unguarded"] == sum(one["unguarded"] for one in guards["kinds"]) > guards["reasoned"] == 1
+    specs = 'rooflint_specs = ["specs"]'
+    small.edit("pyproject.toml", specs, f"{specs}\nrooflint_unguarded_ceiling = {guards['unguarded'] - 2}")
+    status, text = mutate()
+    assert status == 1
+    assert text.endswith("add a claim, or state the reason under 'unguarded:'\n")
+    figures = (one for one in found["facts"] if one["mutants"] > one["equivalent"])
+    silent = next(one for one in figures if not one["killed"] and not one["reason"])
+    name = f"{silent['path']} at {silent['at']}" if silent["at"] else silent["path"]
+    small.edit(GOLDEN, "unguarded: {", f"unguarded: {{{name}: nobody prints it, ")
+    assert mutate()[0] == 0
+    assert mutate("--floor=1")[0] == 0  # which is asked for alone
+
+
 # ---- what is asked for
 
 

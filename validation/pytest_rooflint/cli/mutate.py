@@ -17,10 +17,11 @@ from pytest_rooflint.mutation import score as scored
 from pytest_rooflint.mutation.operators import OPERATORS
 from pytest_rooflint.mutation.outcome import Group, groups
 from pytest_rooflint.mutation.store import FOLDER, PARSED, Store
+from pytest_rooflint.mutation.unguarded import reasons_of, too_many
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.parsed import Parsed
-from rooflint.base.project import project_root, share
+from rooflint.base.project import limit, project_root, share
 from rooflint.base.shards import Workers
 from rooflint.base.text import counted
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
@@ -29,6 +30,7 @@ from rooflint_report.evidence import add, as_json
 
 FLOOR = "rooflint_mutation_floor"
 INDEPENDENT_FLOOR = "rooflint_mutation_independent_floor"
+CEILING = "rooflint_unguarded_ceiling"
 
 COLLECT_AFTER = 50_000
 """Objects between two searches for cycles: claims and mutants stay, and searching them is a quarter of a run."""
@@ -109,7 +111,8 @@ def _found(
     result = scored.Result.of(all_groups, outcomes, baseline, only_class or None)
     whole = only == "*" and not only_class
     independent = share(INDEPENDENT_FLOOR) if whole and floor is None else None
-    return scored.summary(result, baseline, _floor(floor, whole=whole), independent)
+    ceiling = limit(CEILING) if whole and floor is None else None
+    return scored.summary(result, baseline, _floor(floor, whole=whole), independent, ceiling, reasons_of(suite))
 
 
 def _wanted(all_groups: Sequence[Group], only: str, only_class: str) -> list[int]:
@@ -160,10 +163,16 @@ def _remark(found: Mutation) -> str:
         ("share killed by an independent source,", found.independent, found.independent_floor, INDEPENDENT_FLOOR),
     )
     asked = [(name, score, floor, option) for name, score, floor, option in floors if floor is not None]
+    without = found.guards.unguarded - found.guards.reasoned
+    if too_many(found.guards):
+        more = f"{without} figures are unguarded without a reason, and {found.guards.ceiling} may be ({CEILING})"
+        return f"failed: {more}; add a claim, or state the reason under 'unguarded:'"
     for name, score, floor, _ in asked:
         if score is None or score < floor:
             return f"failed: the {name} {score_percent(score)} is below the floor of {score_percent(floor)}"
     for _, score, floor, option in asked:
         if score_percent(score) != score_percent(floor):
             return f"the floor can be raised to {score_percent(score).removesuffix(' %')} ({option})"
+    if found.guards.ceiling is not None and without < found.guards.ceiling:
+        return f"the ceiling can be lowered to {without} ({CEILING})"
     return ""

@@ -145,7 +145,8 @@ class GoldenSpec(Strict):
     sources: dict[Word, SourceSpec] = Field(default_factory=dict)
     why: Text | None = None
     unguarded: dict[Text, Text] = Field(default_factory=dict)
-    """Facts of the device, by path, that no claim from a second document guards; each with the reason."""
+    """Facts of the device, by path (`tdp at 30w`), that no claim from a second document guards; each with the reason.
+    Without a device at the top of the file, the name of the fact's file comes first: `events/cpu events.retired`."""
     given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
     removed: dict[str, Text] = Field(
         default_factory=dict,

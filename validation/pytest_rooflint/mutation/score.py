@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from pytest_rooflint.mutation import unguarded
 from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.operators import OPERATORS
 from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
+from pytest_rooflint.mutation.unguarded import Name, kind_of, name_of
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, Place
 from rooflint.output.answer import as_markdown
@@ -149,42 +151,7 @@ def _of_all(number: int, counts: records.MutantCounts) -> float | None:
     return number / total if total else None
 
 
-# ---- Kinds of facts, and why a mutant is equivalent
-
-_KINDS = {
-    "tdp": "power",
-    "powers": "power",
-    "caches": "capacity",
-    "clocks": "clock",
-    "process": "process node",
-    "launched": "year of launch",
-    "launch_overhead": "launch overhead",
-    "idle": "share of idle power",
-}
-_OF_UNITS = {"clock": "clock", "clock_of": "clock", "macs_per_clock": "rate", "sparsity": "sparsity"}
-_TABLES = {
-    "process": "energy at a node",
-    "memory": "energy of a memory",
-    "events": "energy of an event",
-    "circuits": "factor of circuits",
-    "launches": "launch overhead",
-    "prices": "price",
-    "grid": "grid and PUE",
-}
-
-
-def kind_of(subject: Subject, fact: Fact) -> str:
-    """What a fact states: `clock`, `power`, `energy of an event`."""
-    first, *rest = fact.path.split(".")
-    if first in _KINDS and not (subject.table and first == "process"):
-        return _KINDS[first]
-    if subject.table:
-        return _TABLES[subject.id.partition("/")[0]]
-    if first == "units":
-        return _OF_UNITS.get(rest[1], "count")
-    if first == "memories":
-        return "capacity" if rest[1] == "capacity" else "bandwidth"
-    return "count"
+# ---- Why a mutant is equivalent
 
 
 def _why_equivalent(row: Row) -> str:
@@ -276,21 +243,30 @@ DEFINITIONS = {
     "unseen": "changes a figure, and no claim fails",
     "gross": "a factor of two or more on a fact that a corroborated peak or bandwidth rests on",
     "refused": "rejected by the schema; not counted as a mutant",
+    "unguarded": "a figure of which no mutant is killed; a golden file may state why",
+    "repeated": "a figure of which mutants are killed, and none by an independent source",
 }
 
 
 def summary(
-    result: Result, baseline: Baseline, floor: float | None = None, independent_floor: float | None = None
+    result: Result,
+    baseline: Baseline,
+    floor: float | None = None,
+    independent_floor: float | None = None,
+    ceiling: int | None = None,
+    reasons: Mapping[Name, str] | None = None,
 ) -> records.Mutation:
-    """The score with all counts. Scores and floors are shares, 1 is all."""
+    """The score with all counts. Scores and floors are shares, 1 is all; the ceiling is one of unguarded figures."""
     missed = result.gross_survivors
+    facts = [_fact(rows, reasons or {}) for rows in result.by(lambda row: id(row.mutant.fact)).values()]
+    guards = unguarded.guards(facts, ceiling)
     survivors = [*(row for row in missed if not row.survived), *result.survivors]
     return records.Mutation(
         score=result.score,
         independent=result.independent,
         floor=floor,
         independent_floor=independent_floor,
-        holds=holds(result, floor, independent_floor),
+        holds=False if unguarded.too_many(guards) else holds(result, floor, independent_floor),
         definitions=DEFINITIONS,
         counts=records.AllMutants(refused=sum(result.refused.values()), **dict(result.counts)),
         gross=records.Gross(mutants=len(result.gross), killed=len(result.gross) - len(missed)),
@@ -298,7 +274,8 @@ def summary(
         kinds=list(_kinds(result)),
         classes=list(_classes(result)),
         subjects=list(_subjects(result)),
-        facts=[_fact(rows) for rows in result.by(lambda row: id(row.mutant.fact)).values()],
+        guards=guards,
+        facts=facts,
         survivors=[_survivor(row, baseline) for row in survivors],
     )
 
@@ -344,11 +321,13 @@ def _subjects(result: Result) -> Iterator[records.MutatedSubject]:
         )
 
 
-def _fact(rows: Sequence[Row]) -> records.MutatedFact:
-    unseen = [row for row in rows if row.unseen]
+def _fact(rows: Sequence[Row], reasons: Mapping[Name, str]) -> records.MutatedFact:
+    unseen, subject, fact = [row for row in rows if row.unseen], rows[0].subject, rows[0].mutant.fact
     return records.MutatedFact(
         unseen_classes=list(dict.fromkeys(row.mutant.mutation.operator for row in unseen)),
-        would_kill=missing_claim_about(rows[0].subject, rows[0].mutant.fact) if unseen else None,
+        would_kill=missing_claim_about(subject, fact) if unseen else None,
+        kind=kind_of(subject, fact),
+        reason=reasons.get(name_of(subject, fact)),
         **_place(rows[0]),
         **dict(tally(rows)),
     )
@@ -380,9 +359,6 @@ def _survivor(row: Row, baseline: Baseline) -> records.Survivor:
 
 # ---- The record for a terminal of 80 columns, and for a page of Markdown
 
-WIDTH = 80
-WORST = 5
-"""Files that are named."""
 
 #: Heading and key of the columns of counts.
 _COLUMNS = {
@@ -398,9 +374,9 @@ _NARROW = {"equivalent": "equiv.", "independently": "independ."}
 
 def as_text(summary: records.Mutation, most: int | None = 10) -> str:
     """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
-    sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, WIDTH)]
+    sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, unguarded.WIDTH)]
     lines = [*sentences, "", *_grid("kind of fact", _kind_rows(summary)), ""]
-    lines += [*_grid("operator", _rows(summary)), "", *_worst(summary)]
+    lines += [*_grid("operator", _rows(summary)), "", *unguarded.as_lines(summary.guards), "", *_worst(summary)]
     lines += [*_section(list(_survivors(summary)), most), *_section(list(_unseen(summary)), most, by="fact")]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -444,7 +420,7 @@ def _kind_rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
 
 
 def _worst(summary: records.Mutation) -> Iterator[str]:
-    found = [one for one in summary.subjects if one.unseen][:WORST]
+    found = [one for one in summary.subjects if one.unseen][: unguarded.WORST]
     if found:
         yield "most mutants not caught"
     for one in found:
@@ -479,7 +455,12 @@ def _entry(kind: str, one: records.Survivor | records.MutatedFact, text: str) ->
 
 def _wrapped(text: str) -> Iterable[str]:
     return textwrap.wrap(
-        text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 10, break_long_words=False, break_on_hyphens=False
+        text,
+        unguarded.WIDTH,
+        initial_indent=" " * 10,
+        subsequent_indent=" " * 10,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -490,7 +471,10 @@ def as_md(summary: records.Mutation, most: int | None = 10) -> str:
         "\n".join(f"- {line}" for line in _sentences(summary)),
         as_markdown(Table(("kind of fact", *_COLUMNS), tuple(_kind_rows(summary)))),
         as_markdown(Table(("operator", *_COLUMNS), tuple(_rows(summary)))),
+        unguarded.sentence(summary.guards),
     ]
+    if summary.guards.kinds:
+        parts.append(as_markdown(unguarded.as_table(summary.guards)))
     if survivors := summary.survivors[:most]:
         columns = ("survivor", "fact", "from", "to", "operator", "would be killed by")
         rows = (
