@@ -233,7 +233,7 @@ class Printed:
         step = self.step * (1 + 1e-9)
         if off <= floor * target or off <= min(step / 2, COARSEST * target):
             return True
-        if 0 <= target - self.value < step and off <= COARSE * target:  # cut
+        if 0 <= target - self.value < self.step * (1 - 1e-9) and off <= COARSE * target:  # cut
             return True
         if off > THREE_DIGITS * target:
             return False

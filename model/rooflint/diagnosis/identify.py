@@ -168,6 +168,8 @@ class Identifier:
                 loose = _loosely(figure) if distortion.name == "several devices" else None
                 if loose:
                     yield Explanation(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
+        if first and asked.quantity in ("bandwidth", "capacity"):
+            yield from _of_rounded(figure)
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Explanation]:
         for figure in self.refuted.get(device, ()):
@@ -349,6 +351,14 @@ def _distance(own: Hardware, other: Hardware) -> float:
     elif own.id.partition("/")[0] == other.id.partition("/")[0]:
         cost = 1.6
     return cost - (0.2 if required(other.id) == ("a100",) else 0.0)
+
+
+def _of_rounded(figure: Figure) -> Iterator[Explanation]:
+    """The figure in two digits, times 1024 for a thousand: 2 TB/s of 2.039 given as 2048 GB/s."""
+    rounded = float(f"{figure.value:.1e}")
+    if rounded != figure.value:
+        text = f"is {figure.shown(rounded)}, which is {figure.shown()} rounded, times 1024 instead of 1000"
+        yield Explanation("tebi for tera", text, rounded * 1.024, 1.45, figure)
 
 
 def _foreign_explanation(error: str, figure: Figure, cost: float) -> Explanation:

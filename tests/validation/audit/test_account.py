@@ -61,8 +61,8 @@ def test_a_strict_run_also_fails_on_what_could_not_be_settled():
 def test_a_finding_is_told_by_its_place_its_headline_and_its_likeliest_cause():
     assert (WRONG.place, WRONG.headline) == ("gpus.csv:2", "H100: bf16 peak 1979 TFLOP/s")
     assert WRONG.cause == "is the sparse peak"
-    assert replace(WRONG, explanations=(), note="off by a clock").cause == "off by a clock"
-    assert replace(WRONG, explanations=()).cause == "unexplained by any known figure or convention"
+    assert replace(WRONG, explanations=(), note="off by a clock").cause == "no known cause"
+    assert replace(WRONG, explanations=()).cause == "no known cause"
     assert RIGHT.cause == ""
 
 

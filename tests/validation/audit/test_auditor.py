@@ -347,3 +347,14 @@ def test_a_table_without_a_column_of_devices_is_refused(audited):
         InputError, match=r"no column names a device; name it with --map COLUMN=device \(columns: bf16,"
     ):
         audited("bf16,H100 SXM5\n989,312\n")
+
+
+def test_a_capacity_that_a_driver_reports_is_disputed_and_a_round_one_is_wrong(audited):
+    table = "device,memory (GiB),memory_gb\nA100 SXM4 80GB,79.25,\nRTX 4090,,23.65\nH100 SXM5,,79\n"
+    assert [(one.line, one.status) for one in audited(table)] == [(2, "disputed"), (3, "disputed"), (4, "wrong")]
+
+
+def test_a_rounded_bandwidth_times_1024_is_told(audited):
+    [finding] = audited("device,mem_bw_gbps\nA100 SXM4 80GB,2048\n")
+    assert finding.explanations[0].error == "tebi for tera"
+    assert "rounded, times 1024 instead of 1000" in finding.cause

@@ -83,10 +83,10 @@ class Finding:
 
     @property
     def cause(self) -> str:
-        """The likeliest explanation in words, or the note."""
+        """The likeliest explanation in words, or that there is none; the note of a figure that is not wrong."""
         if self.explanations:
             return self.explanations[0].text
-        return self.note or ("unexplained by any known figure or convention" if self.is_wrong else "")
+        return "no known cause" if self.is_wrong else self.note
 
 
 # ---- counts
@@ -194,7 +194,7 @@ def _cells(finding: Finding) -> tuple[str, ...]:
         finding.ratio_text,
         finding.status,
         finding.explanations[0].error if finding.explanations else "",
-        finding.cause,
+        "; ".join(dict.fromkeys(filter(None, (finding.cause, finding.note)))),
     )
 
 

@@ -43,6 +43,8 @@ from rooflint.hardware.registry import Registry
 MANY = 3
 """Number of wrong figures of one name that are explained together."""
 
+DRIVER_LEAVES = 0.96
+"""Share of the installed memory that drivers leave at least."""
 NODES = (4, 8)
 """Devices per board and per node, for which tables often give totals."""
 _TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count"})
@@ -284,11 +286,19 @@ class Auditor:
             text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
             explanation = Explanation("another device", text, figure.value, 1.0, figure)
             return replace(finding, status="wrong", explanations=(explanation,))
+        if installed := _less_the_drivers_share(one, fitting.values()):
+            note = f"{installed.shown()} are installed; a driver reports what it leaves to programs"
+            return replace(finding_of(one, file, best, installed), status="disputed", note=note)
         rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
         if rounded:
             note = f"{rounded[0].shown()} rounded to two digits"
             return replace(finding_of(one, file, best, rounded[0]), status="rounded", note=note)
-        explanations = tuple(self.identifier.explanations(one.number, one.asked, best))
+        right = expected.value if expected else 0.0
+        explanations = tuple(
+            explanation
+            for explanation in self.identifier.explanations(one.number, one.asked, best)
+            if abs(explanation.target - right) > FLOOR * right or explanation.error == "digits"
+        )
         if expected is None:
             return self._without(finding, one, best, explanations)
         return replace(finding, status="wrong", explanations=explanations)
@@ -381,6 +391,18 @@ def _is_of_several(explanations: Iterable[Explanation]) -> bool:
 
 def _parts(explanation: Explanation) -> set[str]:
     return set(explanation.error.split(" + "))
+
+
+def _less_the_drivers_share(one: _Figure, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
+    """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, as runtimes print it."""
+    digits = one.number.text.partition(".")[2][:1]
+    if one.asked.quantity != "capacity" or not digits.isdigit():
+        return None
+    for figure in (figure for figures in fitting for figure in figures):
+        nominal = (figure.value, figure.value * 2**30 / 1e9)
+        if any(DRIVER_LEAVES <= one.number.value / installed < 1 for installed in nominal):
+            return figure
+    return None
 
 
 def _nearest(figures: Sequence[Figure], value: float) -> Figure:
