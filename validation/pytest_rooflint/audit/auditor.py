@@ -393,7 +393,7 @@ def _parts(explanation: Explanation) -> set[str]:
     return set(explanation.error.split(" + "))
 
 
-def _less_the_drivers_share(one: _Figure, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
+def _less_the_drivers_share(one: FigureOfTable, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
     """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, as runtimes print it."""
     digits = one.number.text.partition(".")[2][:1]
     if one.asked.quantity != "capacity" or not digits.isdigit():
