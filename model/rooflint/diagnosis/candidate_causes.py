@@ -277,7 +277,14 @@ def _listed(known: list[tuple[float, str, str]], cost: float) -> str:
     for price, name, precision in known:
         if price == cost:
             by_precision.setdefault(precision, []).append(name)
-    return " or the ".join(f"{precision.upper()} rate of {some(names)}" for precision, names in by_precision.items())
+    told = {precision: some(_generation_by_generation(names)) for precision, names in by_precision.items()}
+    return " or the ".join(f"{precision.upper()} rate of {names}" for precision, names in told.items())
+
+
+def _generation_by_generation(names: list[str]) -> list[str]:
+    """The first die of each generation, and then the others: three names of one would hide the next."""
+    firsts = {name.partition("-")[0]: name for name in reversed(names)}
+    return sorted(names, key=lambda name: firsts[name.partition("-")[0]] != name)
 
 
 def _needed_rate(case: Case, fact: Fact, span: Span) -> float | None:
