@@ -27,7 +27,7 @@ def caveats(contenders: Iterable[Contender]) -> tuple[str, ...]:
 
 def _of(one: Contender) -> Iterator[str]:
     if one.found is None:
-        yield one.refused
+        yield one.refused + (f"; try -p {one.instead}" if one.instead else "")
         return
     for reason in dict.fromkeys(one.found.reasons.values()):
         yield reason if one.hardware.id in reason else f"{one.short}: {reason}"
@@ -67,8 +67,8 @@ def _uneven(found: Comparison) -> Iterator[str]:
     without = [one.short for one in found.able if one.prediction.launch is None and not one.prediction.silicon]
     if without and len(without) < len(found.able):
         yield (
-            f"{', '.join(without)}: launch overhead is not known and not counted, unlike that of the other devices; "
-            "--launch free ignores it for all"
+            f"{', '.join(without)}: launch overhead is not known and not counted, so it does not compete in latency "
+            "and energy with devices that pay theirs; --launch free ignores it for all"
         )
 
 

@@ -3,6 +3,7 @@
 A new number format is one row of PRECISIONS: schemas, options and messages read the table.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,16 @@ def precision(name: str) -> Precision:
         return PRECISIONS[name.lower()]
     except KeyError:
         raise UnknownPrecisionError(f"unknown precision '{name}' (known: {', '.join(PRECISIONS)})") from None
+
+
+def nearest(name: str, having: Iterable[str]) -> str | None:
+    """The precision that comes nearest: floating like it if there is one, then by its bits, the usual one first."""
+    wanted = precision(name)
+
+    def distance(one: Precision) -> tuple[bool, int, bool]:
+        return one.floating != wanted.floating, abs(one.bits - wanted.bits), one.accumulate is not None
+
+    return min(having, key=lambda one: distance(precision(one)), default=None)
 
 
 def bytes_per_element(name: str) -> float:

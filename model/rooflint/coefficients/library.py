@@ -358,7 +358,8 @@ class Coefficients:
         files = self._section(section)
         if name not in files:
             thing = "kind of processor" if section == "events" else section
-            raise UnknownCoefficientError(f"unknown {thing} '{name}'{_near(name, files)}")
+            where = f"; its energies go into specs/{section}/{name}.yaml" if section == "memory" else ""
+            raise UnknownCoefficientError(f"unknown {thing} '{name}'{_near(name, files)}{where}")
         return files[name]
 
     @memoised

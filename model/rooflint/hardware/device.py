@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Factor, Ladder, Source, sort_value
+from rooflint.base.precision import nearest
 from rooflint.base.units import OPS_PER_MAC
 
 
@@ -52,6 +53,15 @@ Facts = Mapping[str, Fact]
 
 class UnsupportedError(RooflintError):
     """A unit, memory, precision or operating point that this device does not have; the message says which it has."""
+
+
+class UnsupportedPrecisionError(UnsupportedError):
+    """A precision in which this device does not compute."""
+
+    def __init__(self, message: str, instead: str | None) -> None:
+        super().__init__(message)
+        self.instead = instead
+        """The nearest precision that it has; None where it has none."""
 
 
 class UndisclosedError(RooflintError):
@@ -366,7 +376,7 @@ def _fastest(units: Collection[ComputeUnit], precision: str, problem: str) -> Co
     for unit in units:
         unit.refuse_undisclosed(f"macs_per_clock.{precision}")
     having = sorted({name for unit in units for name in unit.precisions})
-    raise UnsupportedError(f"{problem} (has: {', '.join(having) or 'none'})")
+    raise UnsupportedPrecisionError(f"{problem} (has: {', '.join(having) or 'none'})", nearest(precision, having))
 
 
 def _pick(things: Mapping[str, T], name: str, problem: str) -> T:

@@ -17,7 +17,13 @@ from rooflint.base.facts import weakest
 from rooflint.base.text import UNKNOWN
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
-from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError, working_units
+from rooflint.hardware.device import (
+    Hardware,
+    UndisclosedError,
+    UnsupportedError,
+    UnsupportedPrecisionError,
+    working_units,
+)
 from rooflint.prediction.predict import ROOFLINE, NotKnownError, Prediction, Setting, predict
 from rooflint.workloads.workload import Workload
 
@@ -147,6 +153,10 @@ OF_ENERGY = ("energy", "power", BALANCE)
 """Criteria that need a complete energy: a device would win by a term that is not counted."""
 
 
+OF_TIME = ("energy", "latency", "throughput", "power", BALANCE)
+"""Criteria that rest on the latency, and so on launches."""
+
+
 @dataclass(frozen=True)
 class Contender:
     """A device with its prediction of the network, or the reason why there is none."""
@@ -155,6 +165,8 @@ class Contender:
     found: Prediction | None
     refused: str = ""
     """Why there is no prediction."""
+    instead: str | None = None
+    """A precision that the device has, where it lacks the one that was asked for."""
 
     @property
     def label(self) -> str:
@@ -177,6 +189,11 @@ class Contender:
         if self.found is None:
             raise RooflintError(self.refused)
         return self.found
+
+    @property
+    def pays(self) -> bool:
+        """Whether its launches are counted."""
+        return self.prediction.launch is not None or self.prediction.silicon is not None
 
     @property
     def estimated(self) -> bool:
@@ -206,8 +223,13 @@ class Comparison:
         return tuple(one for one in self.contenders if one.found)
 
     def leaders(self, by: str) -> tuple[Contender, ...]:
-        """The best by a criterion or by balance, and all that equal it; none where it is known of no device."""
-        return tuple(least((score_of(one.prediction, by), one) for one in self.able))
+        """The best by a criterion or by balance, and all that equal it; none where it is known of no device.
+
+        A device whose launch overhead is not known does not compete with devices that pay theirs.
+        """
+        paying = tuple(one for one in self.able if one.pays)
+        competing = self.able if by not in OF_TIME or not paying else paying
+        return tuple(least((score_of(one.prediction, by), one) for one in competing))
 
     def winner(self, by: str) -> Contender | None:
         """The one that leads alone; None in a tie, and where it is known of no device."""
@@ -261,7 +283,8 @@ def contend(device: Hardware, work: Workload, energies: Energies, setting: Setti
         return Contender(device, predict(device, work, energies, setting))
     except (UnsupportedError, UndisclosedError) as error:
         reason = str(error)
-        return Contender(device, None, reason if device.id in reason else f"{device.id}: {reason}")
+        instead = error.instead if isinstance(error, UnsupportedPrecisionError) else None
+        return Contender(device, None, reason if device.id in reason else f"{device.id}: {reason}", instead)
 
 
 def score_of(prediction: Prediction, by: str) -> float | None:

@@ -181,6 +181,8 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
         return _kept(committed, shapes, folder, fresh, captured)
     except MissingTorchError as error:
         having = [committed.rpartition("/")[2] for committed in workload_ids()]
+        if name in having:
+            raise MissingTorchError(f"{name}: to capture it anew, or for another input, {error}") from error
         near = difflib.get_close_matches(name.lower(), having, n=1)
         meant = f"{name}: did you mean {near[0]}? It" if near else name
         known = ", ".join(having)

@@ -10,6 +10,7 @@ from rooflint.base.precision import (
     Precision,
     UnknownPrecisionError,
     bytes_per_element,
+    nearest,
     precision,
     rate_unit,
     tensor_bytes,
@@ -96,3 +97,18 @@ def test_every_precision_of_the_shipped_specs_is_known():
     devices = map(Registry().get, Registry().ids())
     used = {name for device in devices for unit in device.units.values() for name in unit.precisions}
     assert {"fp16", "int8"} <= used <= set(PRECISIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "having", "found"),
+    [
+        ("bf16", ["fp16", "fp32", "fp64", "int4", "int8"], "fp16"),
+        ("fp8", ["int8", "fp64", "fp16"], "fp16"),
+        ("bf16", ["int8", "int4"], "int8"),
+        ("int4", ["fp4", "int32", "int8"], "int8"),
+        ("fp16", ["fp16_acc16", "bf16"], "bf16"),
+        ("bf16", [], None),
+    ],
+)
+def test_the_nearest_precision_is_of_the_same_sort_and_of_nearly_as_many_bits(name, having, found):
+    assert nearest(name, having) == found

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from rooflint.answers.compare import Question, answer
-from rooflint.answers.insights import insights
+from rooflint.answers.insights import caveats, insights
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import FREE, Coefficients
 from rooflint.energy.model import Energies
@@ -44,6 +44,27 @@ def test_a_winner_has_the_least_of_all():
         least = min(score_of(one.prediction, by) for one in found.able)
         assert found.leaders(by)
         assert all(score_of(one.prediction, by) == least for one in found.leaders(by))
+
+
+def test_a_device_whose_launches_are_not_counted_does_not_beat_those_that_pay_theirs():
+    # the KPU would take 24 us and 0.8 mJ with its launches for nothing, and the H100 pays 160 us and 28 mJ
+    found = comparison("nvidia/h100-sxm5-80gb", "intel/xeon-8490h", "stillwater/kpu-t768")
+    h100, xeon, kpu = found.able
+    assert (h100.pays, xeon.pays, kpu.pays) == (True, False, False)
+    assert kpu.prediction.latency_s < h100.prediction.latency_s
+    assert found.winner("latency") is found.winner("throughput") is found.winner("balance") is h100
+    assert found.leaders("memory") == found.able
+    free = comparison("nvidia/h100-sxm5-80gb", "stillwater/kpu-t768", launch=FREE)
+    assert free.winner("latency") is min(free.able, key=lambda one: one.prediction.latency_s)
+    unpaid = comparison("intel/xeon-8490h", "stillwater/kpu-t768")
+    assert unpaid.winner("latency") is unpaid.able[1]
+
+
+def test_a_precision_that_a_device_lacks_comes_with_the_nearest_one():
+    (t4,) = comparison("nvidia/t4").contenders
+    assert (t4.found, t4.instead) == (None, "fp16")
+    says = "nvidia/t4 does not support bf16 (has: fp16, fp32, fp64, int4, int8); try -p fp16"
+    assert caveats([t4]) == (says,)
 
 
 def test_most_throughput_wins():

@@ -252,3 +252,16 @@ def test_a_repository_around_the_home_is_no_project(tmp_path, monkeypatch):
     assert load._project(tmp_path / "home" / "work") == tmp_path / "home" / "work"
     (tmp_path / "home" / "work" / "deep").mkdir()
     assert load._project(tmp_path / "home" / "work" / "deep") == tmp_path / "home" / "work"
+
+
+def test_a_known_network_for_another_input_is_not_asked_about(tmp_path, monkeypatch):
+    def absent():
+        raise load.MissingTorchError("capturing a network needs torch: install rooflint[torch]")
+
+    monkeypatch.setattr(load, "libraries", absent)
+    with pytest.raises(load.MissingTorchError) as error:
+        network("resnet18", [(1, 3, 160, 160)], folder=tmp_path)
+    says = (
+        "resnet18: to capture it anew, or for another input, capturing a network needs torch: install rooflint[torch]"
+    )
+    assert str(error.value) == says

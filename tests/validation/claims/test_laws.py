@@ -116,6 +116,19 @@ def test_an_excused_device_may_break_it_and_must(acme, monotone):
     assert (excused.outcome, excused.obtained_display) == ("pass", "holds on 1 device, 1 of them excused")
 
 
+def test_a_class_is_excused_as_a_whole_and_a_broken_law_says_how(acme, monotone):
+    acme.edit("specs/architectures/acme/a1.yaml", "kind: npu", 'kind: npu\ncompute_capability: "6.1"')
+    claim = "monotone: peak width, except: {compute capability 6.1: built so}"
+    assert "compute capability 6.1  was not tested; remove it from 'except'" in monotone(claim, head="").text()
+    acme.edit("specs/architectures/acme/a1.yaml", *SLOW_INT8)
+    how = "excuse it in the claim: 'except: {acme/k1: reason}' or 'except: {compute capability 6.1: reason}'"
+    assert how in monotone("monotone: peak width", head="").text()
+    excused = monotone(claim, head="")
+    assert (excused.outcome, excused.obtained_display) == ("pass", "holds on 1 device, 1 of them excused")
+    other = monotone(claim.replace("6.1", "6.0"), head="")
+    assert (other.outcome, "compute capability 6.0  was not tested" in other.text()) == ("fail", True)
+
+
 def test_an_excuse_for_nobody_is_red(monotone):
     verdict = monotone("monotone: peak width, except: {acme/k9: gone}", head="")
     assert "acme/k9  was not tested; remove it from 'except'" in verdict.text()

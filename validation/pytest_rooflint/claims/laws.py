@@ -43,7 +43,7 @@ DEVICES: dict[str, dict[str, Any]] = {
     "except": {
         "type": "object",
         "additionalProperties": {"type": "string"},
-        "description": "devices that are known to break it, each with the reason",
+        "description": "devices that are known to break it, or a class: 'compute capability 6.1'; with the reason",
     },
 }
 
@@ -66,8 +66,9 @@ def tested(
     claim: Claim, matching: list[Hardware], broken: Mapping[str, list[str]], untested: str, promise: str
 ) -> Obtained:
     """The number of breaches, by those of each tested device; excused devices must break the law. [1]"""
-    excused = claim.option("except", {})
+    excused = by_device(claim.option("except", {}), matching, broken)
     wrong = [*wrong_devices(broken, excused)]
+    advice = excuses_for(matching, [device for device, _ in wrong if broken.get(device)])
     return Obtained(
         value=float(len(wrong)),
         dimension=DIMENSIONLESS,
@@ -76,8 +77,29 @@ def tested(
         holds=bool(broken) and not wrong,
         expected=promise,
         precision=claim.option("compute"),
-        details="\n".join(shown_lines(wrong)),
+        details="\n".join([*shown_lines(wrong), *advice]),
     )
+
+
+CLASS = "compute capability "
+"""Begins the name of a class of devices that are built alike."""
+
+
+def by_device(excuses: Mapping[str, str], matching: list[Hardware], broken: Mapping[str, list[str]]) -> dict[str, str]:
+    """The reason for each device, also of the devices in a class that break the law; a class without any stays."""
+    found: dict[str, str] = {}
+    for name, why in excuses.items():
+        members = [one.id for one in matching if name == f"{CLASS}{one.compute_capability}" and broken.get(one.id)]
+        found |= dict.fromkeys(members or [name], why)
+    return found
+
+
+def excuses_for(matching: list[Hardware], devices: list[str]) -> Iterator[str]:
+    """How to excuse the first of some devices that break a law; nothing where there is none."""
+    for one in [one for one in matching if one.id in devices][:1]:
+        names = [one.id, *([f"{CLASS}{one.compute_capability}"] if one.compute_capability else [])]
+        how = " or ".join(f"'except: {{{name}: reason}}'" for name in names)
+        yield f"            if it is built so, excuse it in the claim: {how}"
 
 
 def wrong_devices(broken: Mapping[str, list[str]], excused: Mapping[str, str]) -> Iterator[tuple[str, str]]:
