@@ -22,13 +22,16 @@ READINGS = {"carbon": "intensity", "electricity": "price", "pue": "factor"}
 """Kinds of rows of a place, with the key of their fact."""
 
 
+KEYS = {**PRICES, **READINGS}
+
+
 class NoRowError(RooflintError):
     """No row is the one that is asked for, or several are; the message says which there are."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a registry's files."""
+    """The rows of a registry's files; of each device or place, the first root that has any of a kind wins."""
 
     prices: LayeredFiles[PricesSpec]
     places: LayeredFiles[GridSpec]
@@ -55,25 +58,20 @@ class Rows:
 
     def price(self, device: str, kind: str, **wanted: Any) -> Fact:
         """A rent, a purchase price or the embodied carbon of a device. Raises NoRowError or InputError."""
-        files = (file for layer in self.prices.layers() for file in layer)
-        return self._one(files, "devices", device, kind, wanted)
+        return self._one(self.prices.layers(), "devices", device, kind, wanted)
 
     def reading(self, place: str, kind: str, **wanted: Any) -> Fact:
         """Carbon intensity, price of electricity or PUE of the place itself. Raises NoRowError or InputError."""
-        files = (file for layer in self.places.layers() for file in layer)
-        return self._one(files, "places", place, kind, wanted)
+        return self._one(self.places.layers(), "places", place, kind, wanted)
 
     def _one(
-        self, files: Iterator[FactFile[Any]], section: str, name: str, kind: str, wanted: Mapping[str, Any]
+        self, layers: Iterator[list[FactFile[Any]]], section: str, name: str, kind: str, wanted: Mapping[str, Any]
     ) -> Fact:
-        found: list[Fact] = []
-        others: list[Fact] = []
-        key = {**PRICES, **READINGS}[kind]
-        for file in files:
-            spec = getattr(file.spec, section).get(name)
-            for position, row in enumerate(getattr(spec, kind) if spec else ()):
-                is_it = all(str(getattr(row, part)) == str(value) for part, value in wanted.items())
-                (found if is_it else others).append(file.facts[f"{section}.{name}.{kind}.{position}.{key}"])
+        rows = next(filter(None, (list(_rows(files, section, name, kind)) for files in layers)), [])
+        others = [fact for _, fact in rows]
+        found = [
+            fact for row, fact in rows if all(str(getattr(row, part)) == str(value) for part, value in wanted.items())
+        ]
         asked = ", ".join((f"{name} {kind}", *(f"{part} {value}" for part, value in wanted.items())))
         if len(found) != 1:
             which = ", ".join(fact.where for fact in found or others) or "none"
@@ -87,3 +85,11 @@ class Rows:
                 raise NoRowError(f"{asked} is not known")
             return self.changed[1]
         return fact
+
+
+def _rows(files: list[FactFile[Any]], section: str, name: str, kind: str) -> Iterator[tuple[Any, Fact]]:
+    """The rows of that kind of a device or place in some files, each with its fact."""
+    for file in files:
+        spec = getattr(file.spec, section).get(name)
+        for position, row in enumerate(getattr(spec, kind) if spec else ()):
+            yield row, file.facts[f"{section}.{name}.{kind}.{position}.{KEYS[kind]}"]

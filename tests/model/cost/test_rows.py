@@ -17,6 +17,19 @@ def test_no_place_takes_the_figure_of_the_one_around_it():
         Rows.of(Registry()).reading("usa/iowa", "carbon", year=2023)
 
 
+def test_rows_of_the_first_root_that_has_any_stand_for_those_of_the_others(tmp_path):
+    file = tmp_path / "grid/own.yaml"
+    file.parent.mkdir()
+    file.write_text(
+        "name: Own\nsources: {own: {document: A meter, grade: read}}\nplaces:\n  deu:\n    name: Germany\n"
+        "    carbon:\n      - {intensity: [300 g/kWh, own, row 1], year: 2023}\n",
+        encoding="utf-8",
+    )
+    rows = Rows.of(Registry.of([tmp_path]))
+    assert rows.reading("deu", "carbon", year=2023).display == "300 g/kWh"
+    assert rows.reading("fra", "carbon", year=2023).display == "56.0 g/kWh"
+
+
 def test_every_lookup_is_told_once():
     told = []
     rows = Rows.of(Registry()).tracked(told.append)
