@@ -25,6 +25,14 @@ SHALLOW = "import numpy, pydantic, typer, rich.console, rich.table"
 """What this benchmark took for the libraries until 2026-11-21."""
 HELP = "import typer.rich_utils"
 """What Typer imports to print a help."""
+TYPER = """
+import typer
+program = typer.Typer(no_args_is_help=True)
+for number in range(20):
+    program.command(f"command{number}", help="Derive the peaks and bandwidths of a device.")(lambda: None)
+program()
+"""
+"""A program with about as many commands, and nothing in them."""
 PROGRAM = ("-m", "rooflint")
 PYTEST = ("-m", "pytest", "--collect-only", "-q")
 NO_XDIST = ("-p", "no:xdist", "-p", "no:xdist.looponfail")
@@ -48,6 +56,7 @@ def sides(empty: Path, before: Path | None) -> dict[str, Side]:
         "imports of the libraries": Side(("-c", LIBRARIES)),
         "the same, no model built": Side(("-c", SHALLOW)),
         "imports of a help": Side(("-c", HELP)),
+        "help of a bare program": Side(("-c", TYPER, "--help"), "imports of a help"),
         "pytest, neither plugin": Side((*PYTEST, "-p", "no:rooflint", *NO_XDIST), folder=empty),
         "pytest, xdist inactive": Side((*PYTEST, "-p", "no:rooflint"), "pytest, neither plugin", empty),
         "pytest, rooflint inactive": Side((*PYTEST, *NO_XDIST), "pytest, neither plugin", empty),

@@ -38,7 +38,7 @@ from rooflint.base.units import OPS_PER_MAC
 class Frozen(BaseModel):
     """Immutable, and without keys that it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Unavailable(Frozen):

@@ -1,6 +1,5 @@
 """`rooflint mutate`: what it prints and writes, and which status it gives."""
 
-import gc
 import json
 import math
 import re
@@ -48,16 +47,6 @@ def test_a_tight_suite_has_no_survivor_and_a_score_of_what_it_speaks_of(mutate):
     killed, every = map(int, re.match(r"mutation score [\d.]+ %: (\d+) of (\d+) mutants killed\n", text).groups())
     assert 0 < killed < every  # no claim speaks of the capacity
     assert "survivor" not in text.replace("survivors", "")
-
-
-def test_cycles_are_searched_for_as_often_afterwards_also_after_an_error(mutate, loose):
-    before = gc.get_threshold()
-    mutate()
-    assert gc.get_threshold() == before
-    loose.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5")
-    with pytest.raises(RooflintError, match="a failing suite"):
-        mutate("--no-cache")
-    assert gc.get_threshold() == before
 
 
 def test_counts_add_up_by_class_by_file_and_by_fact(mutate):

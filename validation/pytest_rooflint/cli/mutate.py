@@ -1,9 +1,7 @@
 """`rooflint mutate`: which errors in the specs the claims would catch."""
 
 import fnmatch
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -31,9 +29,6 @@ from rooflint_report.evidence import add, as_json
 FLOOR = "rooflint_mutation_floor"
 INDEPENDENT_FLOOR = "rooflint_mutation_independent_floor"
 CEILING = "rooflint_unguarded_ceiling"
-
-COLLECT_AFTER = 50_000
-"""Objects between two searches for cycles: claims and mutants stay, and searching them is a quarter of a run."""
 
 app = typer.Typer(add_completion=False)
 
@@ -68,24 +63,12 @@ def mutate(
 ) -> None:
     """Mutation-test the specs: inject common errors and count which claims catch them. Status 1 below the floor."""
     most, workers = _most(survivors), Workers(jobs, dask, ray)
-    with _collecting_seldom():
-        found = _found(golden, specs, only, only_class, floor, no_cache, workers)
+    found = _found(golden, specs, only, only_class, floor, no_cache, workers)
     if evidence:
         add(evidence, "mutation", found)
     typer.echo(_written(found, form, most), nl=False)
     if found.holds is False:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _collecting_seldom() -> Iterator[None]:
-    """Search for cycles less often, and afterwards as before."""
-    before = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _found(

@@ -28,6 +28,7 @@ from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Place
 from rooflint.base.files import digest_of, file_digest
+from rooflint.base.memo import memoised
 from rooflint.base.units import Quantity
 
 T = TypeVar("T")
@@ -87,14 +88,19 @@ class Store:
     def _claim_key(self, judged: JudgedClaim) -> str:
         """What the verdict on a claim rests on."""
         claim, read = judged.claim, judged.dependencies
-        files = {claim.file, *read.goldens, *(file for name in read.names for file in self._files_of(name))}
-        if read.any_golden(claim):
-            files |= set(self.suite.files)
         overdue = bool(claim.xfail and claim.xfail.until < self._today)
-        asked = sorted(" ".join(name) for name in read.names)
-        return digest_of(
-            [self._code[claim.kind], self._common, f"{claim.id} {overdue}", *asked, *self._contents(files)]
-        )
+        files = self._goldens if read.any_golden(claim) else [*self._contents({claim.file, *read.goldens})]
+        asked = map(self._stated, sorted(read.names))
+        return digest_of([self._code[claim.kind], self._common, f"{claim.id} {overdue}", *files, *asked])
+
+    @cached_property
+    def _goldens(self) -> Sequence[str]:
+        return [*self._contents(self.suite.files)]
+
+    @memoised
+    def _stated(self, name: Name) -> str:
+        """A device or an architecture, with the digests of its files."""
+        return "\n".join([" ".join(name), *self._contents(self._files_of(name))])
 
     @cached_property
     def _today(self) -> datetime.date:
