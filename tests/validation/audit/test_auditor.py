@@ -229,9 +229,14 @@ def test_a_format_that_a_wider_one_may_emulate_is_unsupported_rather_than_wrong(
     findings = audited("device,precision,peak_tflops\nV100 SXM2 16GB,fp8,125\nV100 SXM2 16GB,int8,125\n")
     assert brief(findings)[0][2:] == (
         "unsupported",
-        "the spec of nvidia/v100-sxm2-16gb has no fp8 rate (has: fp16, fp32, fp64)",
+        "the spec of nvidia/v100-sxm2-16gb has no fp8 rate (has: fp16, fp32, fp64, int8)",
     )
     assert brief(findings)[1][2:] == ("wrong", "another precision")
+
+
+def test_int8_of_a_v100_is_dp4a_on_its_cuda_cores(audited):
+    # 80 SM × 64 × 4 MAC × 2 × 1530 MHz = 62.7 TOP/s
+    assert only(audited("device,int8_tops\nV100 SXM2 16GB,62.7\n")).status == "right"
 
 
 def test_a_vendors_rounding_to_two_digits_goes_before_its_explanations(audited):
