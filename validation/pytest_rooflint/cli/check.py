@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -62,10 +63,7 @@ def check(
         )
     if watch:
         others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
-        given = [name for name, value in others.items() if value] + context.args
-        given += ["--evidence"] if evidence else []
-        if given:
-            raise RooflintError(f"--watch judges all claims and writes nothing; remove {', '.join(given)}")
+        _refuse_beside_watch({**others, "--evidence": evidence}, context.args)
         raise typer.Exit(_watch(golden, specs))
     home = project_root()
     evidence = evidence or home / EVIDENCE
@@ -75,14 +73,10 @@ def check(
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     _clear(evidence)
     status = _run("pytest", *arguments)
-    if mutate and status:
-        typer.echo("mutation testing skipped: the suite has failures")
-    elif mutate and not (specs or configured("rooflint_specs")):
-        typer.echo("mutation testing skipped: the project has no specs of its own")
-    elif mutate:
+    if mutate:
         options = [f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders)]
         options += [f"{name}={value}" for name, value in shards.items() if value]
-        status = _run("rooflint", "mutate", *options)
+        status = _mutated(status, options, has_specs=bool(specs or configured("rooflint_specs")))
     if against and evidence.is_file():
         options = ["--claims", f"--evidence={evidence}", *(f"--{folder}" for folder in folders)]
         status = _run("rooflint", "diff", against, *options) or status
@@ -90,6 +84,21 @@ def check(
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered
     raise typer.Exit(status)
+
+
+def _refuse_beside_watch(options: Mapping[str, object], arguments: list[str]) -> None:
+    given = [*(name for name, value in options.items() if value), *arguments]
+    if given:
+        raise RooflintError(f"--watch judges all claims and writes nothing; remove {', '.join(given)}")
+
+
+def _mutated(status: int, options: list[str], *, has_specs: bool) -> int:
+    """Exit status of mutation testing, or that of the suite where it is skipped."""
+    if status:
+        typer.echo("mutation testing skipped: the suite has failures")
+    elif not has_specs:
+        typer.echo("mutation testing skipped: the project has no specs of its own")
+    return status if status or not has_specs else _run("rooflint", "mutate", *options)
 
 
 def _clear(evidence: Path) -> None:
