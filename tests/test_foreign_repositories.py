@@ -12,6 +12,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 
+# the environment around has rooflint too, as our working tree; without --ignore-installed pip would be content with it
+FROM_WHEEL = ("--no-deps", "--no-index", "--ignore-installed", "--no-warn-script-location")
 OWN_TEST = "def test_own():\n    assert True\n"
 NPU = """\
 name: Acme NPU-1
@@ -93,7 +95,7 @@ def python(tmp_path_factory) -> Path:
     # a plain line in a .pth file adds the folder, and not what its own .pth files add, such as our working tree
     (there / "around.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
     (wheel,) = (home / "dist").glob("*.whl")
-    installed = run(found, home, "pip", "install", "--no-deps", "--no-index", "--no-warn-script-location", str(wheel))
+    installed = run(found, home, "pip", "install", *FROM_WHEEL, str(wheel))
     assert installed.returncode == 0, installed.stderr
     return found
 

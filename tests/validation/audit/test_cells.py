@@ -177,3 +177,14 @@ def test_any_cell_is_read_or_refused(text):
     for column in (PEAK, MEMORY, COUNT):
         read = [value(part, column) for part, _ in parts(text, column)]
         assert all(one is None or one > 0 for one in read)
+
+
+def test_a_column_of_flops_gives_small_numbers_no_prefix(audited):
+    [finding] = audited("device,bf16_peak_flops\nH100 SXM5,989.4\n")
+    assert (finding.status, finding.note) == ("right", "no unit given; taken as TFLOP/s")
+
+
+def test_megabytes_in_whole_gibibytes_are_mebibytes(audited):
+    assert [one.status for one in audited("device,memory (MB)\nT4,16384\nA100 SXM4 80GB,81920\nT4,15360\n")] == [
+        "right", "right", "wrong",
+    ]  # fmt: skip

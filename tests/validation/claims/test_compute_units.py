@@ -189,8 +189,9 @@ def test_the_number_of_warps_is_that_of_the_spec(one, paths):
         assert verdict.obtained.formula == "64 warps"
 
 
-def test_a_wrong_number_of_warps_names_the_repair(one):
-    verdict = one("resident_warps: SM, expect: 32", head="hardware: nvidia/h100-sxm5-80gb\n")
+def test_a_wrong_number_of_warps_names_the_repair(acme, one):
+    acme.edit("specs/hardware/acme/k1.yaml", "tdp: [20 W", "resident_warps: {tile: [64, brief, p. 2]}\ntdp: [20 W")
+    verdict = one("resident_warps: tile, expect: 32")
     assert (verdict.outcome, verdict.ratio_text) == ("fail", "2")
     assert [cause.repair for cause in verdict.causes if cause.fact] == ["32"]
 

@@ -160,7 +160,7 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
     value, step = _worked_out(number, more, column.role, text)
     if not (math.isfinite(value) and value > 0):
         raise NumberError(f"'{text}' is not a positive finite number")
-    stated = own or (None if column.role in _BASES and value >= BASE else column.unit or unit)
+    stated = own or _stated(column, unit, value)
     likely = _likely(column, value)
     try:
         factor = _factor(stated or likely, column.role, likely)
@@ -169,6 +169,18 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
     is_bare = bool(stated) or column.role == "count" or (column.role in _BASES and value >= BASE)
     assumed = None if is_bare else likely
     return Printed(value * factor, step * factor, plain), assumed
+
+
+def _stated(column: Column, unit: str | None, value: float) -> str | None:
+    """The unit that the column or the row states, as it is meant for a number."""
+    stated = column.unit or unit
+    if column.role in _BASES and value >= BASE:
+        return None
+    if stated == "FLOP/s" and value < _BARE["peak"][0][0]:  # `peak_flops: 989.5` says what is counted, and no prefix
+        return None
+    if column.role == "capacity" and stated == "MB" and value % 1024 == 0:  # 32768 is 32 GiB
+        return "MiB"
+    return stated
 
 
 def _why(plain: str) -> str:
