@@ -31,7 +31,8 @@ from .generator import TINY, Run, Target, inputs, run
 SPECS = Path(record.__file__).parents[2] / "model/rooflint/specs"
 NAMES = (
     "hardware", "architectures", "process", "memory", "events", "launches", "prices", "grid", "workloads", "goldens",
-    "recordings", "evidence", "audit csv", "audit md", "audit json", "audit yaml", "ledgers", "expectations",
+    "recordings", "evidence", "audit csv", "audit md", "audit html", "audit py", "audit json", "audit yaml",
+    "ledgers", "expectations",
 )  # fmt: skip
 
 
@@ -87,6 +88,11 @@ def targets(folder: Path) -> dict[str, Target]:
     prices = [text.replace("amd/mi300x", "acme/x1").split("  amd/")[0] for text in texts(SPECS, "prices/amd.yaml")]
     devices = Registry((TINY / "specs", root))
     marks = ["| device | int8 TOP/s | TDP (W) |\n|---|---|---|\n| **acme/x1** | 32.8 | [15](x) |\n"]
+    markup = ["<table><tr><th>device<th colspan=2>int8 TOP/s<tr><td rowspan=2>acme/x1<td>32.8<td>16.4</table>"]
+    source = [
+        "TOPS = 1e12\nPEAK = {'acme/x1': {'int8': 32.8 * TOPS, 'tdp': 15}, (9, 0): 1e12}\n",
+        "def peak(name):\n    if 'acme' in name and 'x1' in name:  # int8\n        return 2 * 16.4e12\n    return 0\n",
+    ]
     auditor = Auditor(suite.registry, (TINY / "golden",), {})
     return {
         "hardware": Target(".yaml", hardware, of_spec("hardware/acme/x1.yaml", lambda r, _: r.get("acme/x1"))),
@@ -109,6 +115,8 @@ def targets(folder: Path) -> dict[str, Target]:
         "evidence": Target(".json", [evidence(folder)], in_file(folder, ".json", load_evidence)),
         "audit csv": Target(".csv", comma, in_file(folder, ".csv", auditor.audit), is_data=False),
         "audit md": Target(".md", marks, in_file(folder, ".md", auditor.audit), is_data=False),
+        "audit html": Target(".html", markup, in_file(folder, ".html", auditor.audit), is_data=False),
+        "audit py": Target(".py", source, in_file(folder, ".py", auditor.audit), is_data=False),
         "audit json": Target(".json", nested, in_file(folder, ".json", auditor.audit)),
         "audit yaml": Target(".yaml", nested, in_file(folder, ".yaml", auditor.audit)),
         "ledgers": Target(".csv", [ledger()], in_file(folder, ".csv.gz", packed), is_data=False),

@@ -51,7 +51,7 @@ def test_a_score_below_its_floor_is_said_loudly(mutated):
 def test_unguarded_figures_are_counted_by_kind(mutated):
     words, _ = section(mutated)
     assert "Unguarded figures 1 No error in 1 of 2 figures turns a claim red" in words
-    assert "golden files state the reason for 1 of them (without a reason at most 5)" in words
+    assert "Golden files state why for 1 of them. At most 5 may lack a reason." in words
     assert "kind of fact figures unguarded repeated power 1 1" in words
 
 

@@ -111,14 +111,14 @@ def test_a_repair_beyond_the_physical_window_is_refused(tiny, refused):
 
 
 @pytest.mark.slow
-def test_a_fact_of_an_installed_package_is_not_patched(tiny, refused):
+def test_a_shipped_fact_is_given_so_that_the_golden_file_is_to_be_mended(tiny, refused):
     tiny.write(
         "golden/t4.yaml",
         "hardware: nvidia/t4\nsource: {document: A blog, where: p. 1, grade: read}\n"
         "claims:\n  - {bandwidth: gddr6, expect: 160.0 GB/s}\n",
     )
     message = refused("golden/t4.yaml")
-    assert "is not a file of this project" in message
+    assert "quote 160.0 GB/s with what makes it comparable" in message
 
 
 def test_a_repair_that_two_documents_forbid_is_not_proposed(tiny):

@@ -14,7 +14,8 @@ from pytest_rooflint.suite.suite import Suite
 
 pytestmark = pytest.mark.slow
 
-SUITE = Suite.of([Path(__file__).parents[3] / "golden"], [])
+ROOT = Path(__file__).parents[3]
+SUITE = Suite.of([ROOT / "golden"], [ROOT / "model/rooflint/specs"])
 REGISTRY = SUITE.registry
 EACH = 3
 """Errors that are planted in each device."""
