@@ -88,7 +88,9 @@ def targets(folder: Path) -> dict[str, Target]:
     prices = [text.replace("amd/mi300x", "acme/x1").split("  amd/")[0] for text in texts(SPECS, "prices/amd.yaml")]
     devices = Registry((TINY / "specs", root))
     marks = ["| device | int8 TOP/s | TDP (W) |\n|---|---|---|\n| **acme/x1** | 32.8 | [15](x) |\n"]
-    markup = ["<table><tr><th>device<th colspan=2>int8 TOP/s<tr><td rowspan=2>acme/x1<td>32.8<td>16.4</table>"]
+    markup = [
+        "<table><tr><th>device<th>int8 TOP/s<th>TDP (W)<tr><td rowspan=2>acme/x1<td>32.8<td>15<tr><td>16.4<td>7</table>"
+    ]
     source = [
         "TOPS = 1e12\nPEAK = {'acme/x1': {'int8': 32.8 * TOPS, 'tdp': 15}, (9, 0): 1e12}\n",
         "def peak(name):\n    if 'acme' in name and 'x1' in name:  # int8\n        return 2 * 16.4e12\n    return 0\n",
