@@ -31,6 +31,7 @@ def worked_out(text, **known):
         ("312 * TERA", "3.12e+14"),
         ("989 * TFLOPS", "989 TFLOPS"),
         ("80 * units.GB", "80 GB"),
+        ("0x10", "16"),
     ],
 )
 def test_a_constant_expression_is_worked_out(text, written):
@@ -52,6 +53,8 @@ def test_a_constant_expression_is_worked_out(text, written):
         "2 ** 100000",
         "(-8) ** 0.5",
         "TFLOPS / GB",
+        "flops",
+        "cfg.tflops",
         "len([1])",
     ],
 )

@@ -62,3 +62,10 @@ def test_a_repeated_column_has_its_position_behind_its_name(tmp_path):
     assert list(cells([("gpu", "bf16", "bf16"), ("A100", "1", "2")], tmp_path)[0][0]) == [
         "gpu", "bf16 (column 2)", "bf16 (column 3)",
     ]  # fmt: skip
+
+
+def test_rows_of_one_name_in_a_transposed_table_are_told_apart(tmp_path):
+    grid = [("", "A100", "H100"), ("FP8", "9999", "1"), ("FP8", "1979", "2"), ("TDP", "400", "")]
+    [(first, _), (second, _)] = cells(grid, tmp_path)
+    assert first == {"device": "A100", "FP8 (column 1)": "9999", "FP8 (column 2)": "1979", "TDP": "400"}
+    assert second == {"device": "H100", "FP8 (column 1)": "1", "FP8 (column 2)": "2"}

@@ -9,7 +9,7 @@ def grids(text):
 
 def test_a_table_is_read_with_the_lines_of_its_rows():
     page = "<p>x</p>\n<table>\n<tr><th>GPU<th>BF16 <sup>1</sup></tr>\n<tr><td>A&amp;B</td>\n<td>312<br>TFLOPS</table>"
-    assert grids(page) == [((3, ("GPU", "BF16 1")), (4, ("A&B", "312 TFLOPS")))]
+    assert grids(page) == [((3, ("GPU", "BF16")), (4, ("A&B", "312 TFLOPS")))]
 
 
 def test_end_tags_may_be_missing():
@@ -35,6 +35,16 @@ def test_spans_are_bounded():
 def test_a_table_inside_another_and_one_without_rows():
     page = "<table><tr><td>a<table><tr><td>b<tr><td>c</table></table><table></table>"
     assert [[texts for _, texts in lines] for lines in grids(page)] == [[("b",), ("c",)]]
+
+
+def test_a_table_in_a_cell_leaves_the_others_of_its_row_where_they_are():
+    page = "<table><tr><th>GPU<th>note<th>bf16<tr><td>x<td>see <table><tr><td>y</table><td>989</table>"
+    assert grids(page)[-1] == ((1, ("GPU", "note", "bf16")), (1, ("x", "see", "989")))
+
+
+def test_blocks_in_a_cell_are_apart_and_footnotes_are_no_digits():
+    page = "<table><tr><th>a<th>b<tr><td>989<sup>1</sup><td><p>1979</p><p>3958</p></table>"
+    assert grids(page)[0][1][1] == ("989", "1979 3958")
 
 
 def test_html_inside_markdown_is_audited(audited):

@@ -142,3 +142,24 @@ def test_the_table_of_a_counter_is_audited_with_line_and_cause(audited):
     assert [(one.line, one.status) for one in findings] == [(4, "wrong"), (6, "right"), (8, "right")]
     assert findings[0].explanations[0].error == "another device"
     assert findings[0].quantity == "bf16 peak"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def peak(name, flops):\n    if 'h100' in name:\n        return Result(peak_flops=flops)",
+        "PEAK = {'h100': cfg.flops_of}\nflops_of = 312e12",
+        "PEAK = {'h100': max(989e12, 312e12)}",
+        "# MFU relative to A100\npeak_flops = 989e12",
+        "peak_flops = 989e12  # 3.2x faster than A100",
+        "peak_flops = 989e12  # see 4090",
+        "def peak(name):\n    'The peak of an A100 by default.'\n    if name == foo():\n        return 989e12",
+    ],
+)
+def test_no_figure_is_given_to_a_device_that_is_only_mentioned(source, tmp_path):
+    assert figures(source, tmp_path) == []
+
+
+def test_a_dictionary_may_be_looked_up_where_it_stands(tmp_path):
+    assert figures("peak_flops = {'h100': 989e12}.get(name, 0)", tmp_path) == [(1, "h100", "peak_flops", "989e12")]
+    assert figures("peak_flops = {'h100': 989e12}[name]  # noqa", tmp_path) == [(1, "h100", "peak_flops", "989e12")]

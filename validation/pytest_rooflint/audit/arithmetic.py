@@ -3,7 +3,7 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_rooflint.audit.columns import UNIT_WORDS
@@ -52,22 +52,37 @@ class Arithmetic:
     """The source in UTF-8, which is what the columns of syntax trees count in."""
     known: dict[str, Number] = field(default_factory=dict)
     """Constants that the file defines, by name."""
+    bound: Collection[str] = ()
+    """Names that the file binds: variables, arguments."""
 
     def number(self, node: ast.expr) -> Number | None:
         """The number that an expression is; None where it has variables or anything else that only a run could tell."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return _literal(value, self.segment(node))
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                return self.known.get(name) or _unit(name)
+            case ast.Name(id=name):
+                return self.known.get(name)
             case ast.UnaryOp(op=ast.UAdd(), operand=inner):
                 return self.number(inner)
             case ast.Call(func=ast.Name(id=name), args=[inner, *_], keywords=[]) if name in _CONVERSIONS:
                 return self.number(inner) or _quoted(inner)
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
                 one, other = self.number(left), self.number(right)
+                if isinstance(sign, ast.Mult) and (one or other):
+                    one, other = one or self._unit(left), other or self._unit(right)
                 return _combined(one, sign, other) if one and other else None
         return None
+
+    def _unit(self, node: ast.expr) -> Number | None:
+        """A factor that is a unit and that the file does not bind itself: `TFLOPS`, `units.GB`."""
+        match node:
+            case ast.Name(id=name) if name not in self.bound:
+                pass
+            case ast.Attribute(attr=name):
+                pass
+            case _:
+                return None
+        return Number(1.0, 0, "1", name) if name.lower() in UNIT_WORDS and len(name) > 1 else None
 
     def segment(self, node: ast.expr) -> str:
         """An expression as it is written, on one line."""
@@ -83,6 +98,8 @@ def _literal(value: float, text: str) -> Number | None:
         return None
     mantissa = text.lower().partition("e")[0].replace("_", "")
     whole, _, decimals = mantissa.partition(".")
+    if text[:2].lower() in ("0x", "0o", "0b"):
+        text = whole = str(value)
     digits = (whole + decimals.rstrip("0")).lstrip("0")
     is_exact = (float(value).is_integer() and abs(value) <= EXACT) or digits.rstrip("0") in ("", "1")
     return Number(float(value), 0 if is_exact else len(digits), text.replace("_", ""))
@@ -96,11 +113,6 @@ def _quoted(node: ast.expr) -> Number | None:
         except ValueError:
             return None
     return None
-
-
-def _unit(name: str) -> Number | None:
-    """A name that the source takes from elsewhere and that is a unit: `TFLOPS`, `GB`."""
-    return Number(1.0, 0, "1", name) if name.lower() in UNIT_WORDS and len(name) > 1 else None
 
 
 def _combined(one: Number, sign: ast.operator, other: Number) -> Number | None:

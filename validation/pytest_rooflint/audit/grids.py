@@ -99,15 +99,19 @@ def _is_transposed(grid: Grid, is_device: IsDevice) -> bool:
 def _transposed(grid: Grid) -> Iterator[Row]:
     line, names = grid.header
     units = next((place for place, name in enumerate(names) if name.strip().lower() in ("unit", "units")), 0)
+    lines = [(number, texts) for number, texts in grid.lines[1:] if texts]
+    labels = _told_apart(
+        [_with_unit(texts[0], texts[units] if 0 < units < len(texts) else "") if texts[0] else "" for _, texts in lines]
+    )
     for place, device in enumerate(names[1:], 1):
-        if not device or place == units:
-            continue
-        cells = {NAME: Cell(device, line)}
-        for number, texts in grid.lines[1:]:
-            if len(texts) > place and texts[0] and texts[place]:
-                unit = texts[units] if units and len(texts) > units else ""
-                cells[_with_unit(texts[0], unit)] = Cell(texts[place], number)
-        yield cells
+        if device and place != units:
+            held = zip(labels, lines, strict=True)
+            cells = {
+                label: Cell(texts[place], number)
+                for label, (number, texts) in held
+                if label and texts[place:][:1] > ("",)
+            }
+            yield {NAME: Cell(device, line), **cells}
 
 
 # ---- one row per figure

@@ -1,5 +1,6 @@
 """Tables of HTML, also those inside Markdown."""
 
+from collections import deque
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
@@ -8,6 +9,10 @@ from pytest_rooflint.audit.grids import Grid
 MOST_SPANNED = 32
 """Largest `colspan` or `rowspan` that is followed."""
 _CELLS = frozenset({"td", "th"})
+_INLINE = frozenset({"a", "abbr", "b", "code", "em", "font", "i", "span", "strong", "sub", "tt", "u", "wbr"})
+"""Tags that do not part what stands before them from what stands after."""
+_UNREAD = frozenset({"sup", "style", "script"})
+"""Tags whose text is no part of a cell: footnotes, and what a browser does not show."""
 
 
 def html_tables(text: str) -> Iterator[Grid]:
@@ -27,10 +32,14 @@ class _Tables(HTMLParser):
         self._open: list[list[tuple[int, list[tuple[str, int, int]]]]] = []
         self._text: list[str] | None = None
         self._spans = (1, 1)
+        self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a table, a row or a cell; an end tag may be missing."""
+        if tag not in _INLINE and self._text is not None:
+            self._text.append(" ")
         if tag == "table":
+            self._end_cell()  # what stands in a cell before a table inside it
             self._open.append([])
         elif tag == "tr" and self._open:
             self._end_cell()
@@ -40,11 +49,15 @@ class _Tables(HTMLParser):
             self._text = []
             given = dict(attrs)
             self._spans = (_span(given.get("colspan")), _span(given.get("rowspan")))
-        elif tag == "br" and self._text is not None:
-            self._text.append(" ")
+        elif tag in _UNREAD:
+            self._hidden += 1
 
     def handle_endtag(self, tag: str) -> None:
         """Close what a tag closes."""
+        if tag in _UNREAD and self._hidden:
+            self._hidden -= 1
+        if tag not in _INLINE and self._text is not None:
+            self._text.append(" ")
         if tag in _CELLS or tag in ("tr", "table"):
             self._end_cell()
         if tag == "table" and self._open:
@@ -52,7 +65,7 @@ class _Tables(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Keep the text of a cell."""
-        if self._text is not None:
+        if self._text is not None and not self._hidden:
             self._text.append(data)
 
     def close(self) -> None:
@@ -78,7 +91,7 @@ def _grid(lines: list[tuple[int, list[tuple[str, int, int]]]]) -> Grid:
     found = []
     for line, cells in lines:
         texts: list[str] = []
-        left = list(cells)
+        left = deque(cells)
         while left or len(texts) in hanging:
             if (place := len(texts)) in hanging:
                 text, rows = hanging.pop(place)
@@ -86,7 +99,7 @@ def _grid(lines: list[tuple[int, list[tuple[str, int, int]]]]) -> Grid:
                 if rows > 1:
                     hanging[place] = (text, rows - 1)
                 continue
-            text, columns, rows = left.pop(0)
+            text, columns, rows = left.popleft()
             for _ in range(columns):
                 if rows > 1:
                     hanging[len(texts)] = (text, rows - 1)

@@ -27,6 +27,9 @@ LONGEST_TEXT = 40
 """Characters of a text that is taken for a cell; a longer one is prose."""
 _WORD = re.compile(r"[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"\W{0,2}\d")
+_FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
+_COMPARED = frozenset({"than", "vs", "versus", "relative", "issue", "like"})
+"""Words of comments that name a device beside the one that the figure is of."""
 _VARIANTS = frozenset({"laptop", "mobile", "maxq", "max", "super", "ti", "lite", "pro", "ultra", "mini"})
 """Words beside the name of a device that make it another product."""
 _OTHERS = frozenset({"default", "unknown", "other", "others", "none", "fallback", "any", "*", ""})
@@ -46,6 +49,8 @@ class _Place:
     """Names between the device and the figure."""
     remark: str = ""
     """A comment on the whole statement."""
+    is_conditional: bool = False
+    """Whether a condition or a key of its own tells what the figure is of, so that `remark` does not."""
 
     def named(self, label: str) -> "_Place":
         """The place below a further name."""
@@ -85,7 +90,8 @@ class _Reader:
 
     def statement(self, node: ast.stmt, place: _Place) -> None:
         """Read one statement and what is in it."""
-        place = replace(place, remark=self._remark(node) or place.remark)
+        own = self._remark(node)
+        place = replace(place, remark=own or place.remark, is_conditional=place.is_conditional and not own)
         match node:
             case ast.Assign(targets=[target, *_], value=value):
                 self.assigned(target, value, place)
@@ -104,6 +110,7 @@ class _Reader:
         """Read the blocks of a statement; a condition or a pattern may name the device of its block."""
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
+                place = replace(place, is_conditional=True)
                 for one in self.conditions(test, place):
                     self.statements(body, one)
                 self.statements(orelse, place)
@@ -174,6 +181,15 @@ class _Reader:
             case ast.Dict(keys=keys, values=values):
                 items = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
                 self.record([(" ".join(_texts(key)), value) for key, value in items], place)
+            case ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[]):
+                self.value(inner, place)
+            case (
+                ast.Call(func=ast.Attribute(attr="get", value=ast.Dict() as table))
+                | ast.Subscript(value=ast.Dict() as table)
+            ):
+                self.value(table, place)
+            case ast.Call(func=ast.Name(id="min" | "max")):
+                pass  # which of them it is only a run could tell
             case ast.Call(func=func, args=args, keywords=keywords):
                 named = [(word.arg, word.value) for word in keywords if word.arg]
                 names = self.fields.get(_called(func), [])
@@ -185,8 +201,6 @@ class _Reader:
                 for one in self.conditions(test, place):
                     self.value(body, one)
                 self.value(orelse, place)
-            case ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[]):
-                self.value(inner, place)
             case ast.BinOp() if place.device and (column := guessed(place.column)) and column.role == "peak":
                 text = self.arithmetic.segment(node).replace("**", "^").replace("*", "×")
                 self.figure(text, node.lineno, place)
@@ -202,6 +216,8 @@ class _Reader:
                 continue
             below = self.labelled(key, value.lineno, place)
             text = key or _leading(value)
+            if text and text.lower() in _OTHERS:
+                below = replace(below, is_conditional=True)
             if is_table and below.device == place.device and text.lower() not in _OTHERS and not guessed(text):
                 below = self._of_device(text, value.lineno, place)  # stands among devices and is none that we know
             self.value(value, below)
@@ -220,8 +236,8 @@ class _Reader:
     def figure(self, text: str, line: int, place: _Place) -> None:
         """Add a cell to the row of its record; a device that only the comment on its line names is taken from there."""
         remark = self.comments.get(line, "")
-        if not place.device:
-            place = self._mentioned(remark or place.remark, line, place)
+        if not place.device and (guessed(place.column) or _NUMBER.match(text) is None):
+            place = self._mentioned(remark or ("" if place.is_conditional else place.remark), line, place)
         if not place.device:
             return
         row = self.rows.setdefault(place.record, {NAME: Cell(place.device, place.line)})
@@ -303,7 +319,7 @@ class _Reader:
         other, _ = self._within(rest) if device else ("", "")
         if not device or (other and other.lower() != device.lower()):
             return place
-        if _VARIANTS & {word.lower() for word in _words(rest)}:
+        if (_VARIANTS | _COMPARED) & {word.lower() for word in _words(rest)} or device.isdigit():
             return place
         return self._of_device(device, line, place)
 
@@ -328,7 +344,9 @@ def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
     except (RecursionError, MemoryError) as error:
         raise refuse(file, 1, "is nested too deeply") from error
     reader = _Reader(file, is_device, Arithmetic(text.encode().splitlines()), comments)
-    reader.arithmetic.known.update(_constants(tree, reader.arithmetic))
+    bound = _bound(tree)
+    reader.arithmetic = Arithmetic(reader.arithmetic.lines, bound=bound)
+    reader.arithmetic.known.update(_constants(tree, reader.arithmetic, bound))
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     reader.fields = {node.name: [*_fields(node)] for node in classes}
     try:
@@ -341,17 +359,19 @@ def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
 def _comments(text: str) -> Iterator[tuple[int, str]]:
     """Comments by line; those that have a line of their own by its negative."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
+        if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
             alone = not token.line[: token.start[1]].strip()
             yield (-token.start[0] if alone else token.start[0]), token.string.lstrip("#: ")
 
 
-def _constants(tree: ast.Module, arithmetic: Arithmetic) -> Iterator[tuple[str, Number]]:
+def _bound(tree: ast.Module) -> Counter[str]:
+    """How often the file binds each name, as a variable or an argument."""
+    stored = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return Counter(stored) + Counter(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+
+
+def _constants(tree: ast.Module, arithmetic: Arithmetic, bound: Counter[str]) -> Iterator[tuple[str, Number]]:
     """Names that the file binds once, and to a number."""
-    bound = Counter(
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
-    bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
