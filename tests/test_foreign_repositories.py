@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 # the environment around has rooflint too, as our working tree; without --ignore-installed pip would be content with it
 FROM_WHEEL = ("--no-deps", "--no-index", "--ignore-installed", "--no-warn-script-location")
-OWN_TEST = "def test_own():\n    assert True\n"
+OWN_TEST = "def test_own(tmp_path):\n    assert not list(tmp_path.iterdir())\n"
 NPU = """\
 name: Acme NPU-1
 kind: npu

@@ -88,7 +88,7 @@ class MutatedFact(MutantCounts, MutatedPlace):
     would_kill: str | None
     """The claim that would notice."""
     reason: str | None
-    """Why no second document guards it, where a golden file says so."""
+    """Why no second document guards it, if a golden file states it."""
 
 
 class GuardCounts(Record):

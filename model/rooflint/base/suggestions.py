@@ -1,4 +1,4 @@
-"""Suggestions for a name that is not known: what is spelt like it, and how a message says so."""
+"""Suggestions for a name that is not known: what is spelt like it, and the end of the message."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence

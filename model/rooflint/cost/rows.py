@@ -21,8 +21,7 @@ PRICES = {"rent": "price", "purchase": "price", "embodied": "carbon"}
 READINGS = {"carbon": "intensity", "electricity": "price", "pue": "factor"}
 """Kinds of rows of a place, with the key of their fact."""
 
-
-KEYS = {**PRICES, **READINGS}
+_KEYS = {**PRICES, **READINGS}
 
 
 class NoRowError(RooflintError):
@@ -92,4 +91,4 @@ def _rows(files: list[FactFile[Any]], section: str, name: str, kind: str) -> Ite
     for file in files:
         spec = getattr(file.spec, section).get(name)
         for position, row in enumerate(getattr(spec, kind) if spec else ()):
-            yield row, file.facts[f"{section}.{name}.{kind}.{position}.{KEYS[kind]}"]
+            yield row, file.facts[f"{section}.{name}.{kind}.{position}.{_KEYS[kind]}"]

@@ -11,8 +11,8 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 
 _ROUND = 1e-9
-EXPECTATION = "the expectation "
-"""How a cause begins that is not in a fact."""
+UNKNOWN = "no known cause"
+"""What is said of a ratio that nothing explains."""
 AS_SPARSE = "add 'sparse: true'"
 
 
@@ -63,6 +63,8 @@ class Cause:
     carried: bool = False
     """Whether the convention was broken in the fact of the rate, so that another rate repairs it."""
 
+    of_claim: bool = False
+    """Whether it is the expectation that is wrong, and not a fact."""
     remedy: str = ""
     """What to write in the claim, where it is the claim that is wrong and that is known."""
 
@@ -72,11 +74,6 @@ class Cause:
     """Failed claims that the repair makes pass, where it was tried."""
     breaks: int | None = None
     """Passing claims that it makes fail."""
-
-    @property
-    def is_of_claim(self) -> bool:
-        """Whether it is the expectation that is wrong, and not a fact."""
-        return self.fact is None and self.text.startswith(EXPECTATION)
 
     @property
     def repair(self) -> str | None:
@@ -160,10 +157,10 @@ def _sparsities(case: Case) -> Iterator[Cause]:
     if fact is None:
         return
     if case.sparse:
-        yield Cause("the expectation is a dense figure taken for a sparse one", fact.value, 1.1)
+        yield Cause("the expectation is a dense figure taken for a sparse one", fact.value, 1.1, of_claim=True)
     else:
         text = "the expectation is a figure with structured sparsity, the peak is dense"
-        yield Cause(text, 1 / fact.value, 1.1, remedy=AS_SPARSE)
+        yield Cause(text, 1 / fact.value, 1.1, of_claim=True, remedy=AS_SPARSE)
         yield Cause("structured sparsity is in the rate already", fact.value, 1.1, carried=True)
 
 
@@ -173,8 +170,9 @@ def _byte_conventions(size: float, *, double_rate: bool) -> Iterator[Cause]:
     binary, decimal = ("KiB", "MiB", "GiB", "TiB")[power - 1], ("kB", "MB", "GB", "TB")[power - 1]
     factor = 10 ** (3 * power) / 2 ** (10 * power)
     why = f"10^{3 * power} / 2^{10 * power}"
-    yield Cause(f"the expectation counts in {binary}, the figure is in {decimal} ({why})", factor, 1.0)
-    yield Cause(f"the expectation counts in {decimal}, the figure is in {binary} (1 / ({why}))", 1 / factor, 1.0)
+    text = "the expectation counts in {}, the figure is in {} ({})"
+    yield Cause(text.format(binary, decimal, why), factor, 1.0, of_claim=True)
+    yield Cause(text.format(decimal, binary, f"1 / ({why})"), 1 / factor, 1.0, of_claim=True)
     yield Cause("bits are taken for bytes", 8, 1.0)
     yield Cause("bytes are taken for bits", 1 / 8, 1.0)
     yield Cause(PREFIX, 1e3, 2.0)

@@ -24,7 +24,6 @@ from rooflint.diagnosis.candidate_causes import (
 )
 from rooflint.diagnosis.causes import (
     AS_SPARSE,
-    EXPECTATION,
     PREFIX,
     Case,
     Cause,
@@ -181,8 +180,8 @@ def _identities(case: Case) -> Iterator[Cause]:
         if within and (given or explanation.error in _IDENTITIES):
             cost = explanation.cost + (0.0 if given else DOUBT)
             sparse = explanation.error == "sparse for dense"
-            text = f"{EXPECTATION}{explanation.text}{', which is with structured sparsity' if sparse else ''}"
-            yield Cause(text, case.span.factor, cost, remedy=AS_SPARSE if sparse else "")
+            text = f"the expectation {explanation.text}{', which is with structured sparsity' if sparse else ''}"
+            yield Cause(text, case.span.factor, cost, of_claim=True, remedy=AS_SPARSE if sparse else "")
 
 
 def _rests_on_given(case: Case) -> bool:

@@ -430,7 +430,7 @@ def test_a_sparse_figure_is_a_cause_in_the_claim_where_the_facts_are_given():
     (cause,) = diagnose(given(peak(H100, "tensor_core", "fp8", 3958e12, 0.5e12)))
     assert cause.text.startswith("the expectation is the sparse FP8 peak")
     assert cause.text.endswith("with structured sparsity")
-    assert (cause.is_of_claim, cause.fact, cause.remedy) == (True, None, "add 'sparse: true'")
+    assert (cause.of_claim, cause.fact, cause.remedy) == (True, None, "add 'sparse: true'")
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ def test_a_sparse_figure_is_a_cause_in_the_claim_where_the_facts_are_given():
 def test_errors_of_the_claim_are_told_as_an_audit_tells_them(expected, text):
     causes = diagnose(given(peak(H100, "tensor_core", "bf16", expected, expected * 1e-3)))
     assert causes[0].text.startswith(text)
-    assert all(cause.is_of_claim and cause.fact is None for cause in causes)
+    assert all(cause.of_claim and cause.fact is None for cause in causes)
 
 
 def test_a_given_fact_is_not_made_up_anew():

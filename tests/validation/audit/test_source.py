@@ -150,6 +150,7 @@ def test_the_table_of_a_counter_is_audited_with_line_and_cause(audited):
         "def peak(name, flops):\n    if 'h100' in name:\n        return Result(peak_flops=flops)",
         "PEAK = {'h100': cfg.flops_of}\nflops_of = 312e12",
         "PEAK = {'h100': max(989e12, 312e12)}",
+        "PEAK = {'h100': scaled(989e12, 8)}",
         "# MFU relative to A100\npeak_flops = 989e12",
         "peak_flops = 989e12  # 3.2x faster than A100",
         "peak_flops = 989e12  # see 4090",

@@ -200,7 +200,7 @@ def test_figures_without_a_claim_need_a_reason_or_room_below_the_ceiling(small, 
     figures = (one for one in found["facts"] if one["mutants"] > one["equivalent"])
     silent = next(one for one in figures if not one["killed"] and not one["reason"])
     name = f"{silent['path']} at {silent['at']}" if silent["at"] else silent["path"]
-    small.edit(GOLDEN, "unguarded: {", f"unguarded: {{{name}: nobody prints it, ")
+    small.edit(GOLDEN, "unguarded: {", f"unguarded: {{{name}: one document prints it, ")
     assert mutate()[0] == 0
     assert mutate("--floor=1")[0] == 0  # which is asked for alone
 

@@ -47,10 +47,10 @@ def test_figures_without_a_reason_may_not_exceed_the_ceiling(ceiling, over):
 
 
 def test_the_text_has_the_counts_the_kinds_and_the_files():
-    assert list(as_lines(guards(FACTS, 2))) == [
-        "3 of 5 figures are unguarded, 1 of them with a reason (without a reason at most",
-        "2): no error in them turns a claim red; 1 more are held only by claims without",
-        "an independent source",
+    assert list(as_lines(guards(FACTS, 2), 80, 5)) == [
+        "3 of 5 figures are unguarded, 1 of them with a reason (at most 2 may lack one):",
+        "no error in them turns a claim red; 1 more are held only by claims without an",
+        "independent source",
         "",
         "unguarded figures     figures  unguarded  repeated",
         "power                       4          2         1",
@@ -61,7 +61,7 @@ def test_the_text_has_the_counts_the_kinds_and_the_files():
 
 
 def test_nothing_is_said_where_every_figure_is_guarded():
-    assert list(as_lines(guards([fact(3, 1)]))) == []
+    assert list(as_lines(guards([fact(3, 1)]), 80, 5)) == []
     assert sentence(guards([fact(3, 1)])).startswith("0 of 1 figures are unguarded: ")
 
 

@@ -224,7 +224,7 @@ T4 = HEAD.replace("acme/x1", "nvidia/t4") + "  - {peak: tensor_core int8, expect
 def test_a_packaged_device_needs_neither_a_claim_of_its_power_nor_a_reason(tiny, wrong):
     tiny.write("golden/t4.yaml", T4)
     assert wrong() == []
-    tiny.write("golden/t4.yaml", T4.replace("claims:", "unguarded: {tdp: nobody asks}\nclaims:"))
+    tiny.write("golden/t4.yaml", T4.replace("claims:", "unguarded: {tdp: not rated}\nclaims:"))
     assert wrong() == []
 
 

@@ -13,6 +13,7 @@ from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted, terminal_width
 from rooflint.base.text import row as line_of
+from rooflint.diagnosis.causes import UNKNOWN
 from rooflint.diagnosis.figures import ERRORS, Explanation, Figure
 from rooflint.output.sections import Table
 
@@ -86,7 +87,7 @@ class Finding:
         """The likeliest explanation in words, or that there is none; the note of a figure that is not wrong."""
         if self.explanations:
             return self.explanations[0].text
-        return "no known cause" if self.is_wrong else self.note
+        return UNKNOWN if self.is_wrong else self.note
 
 
 # ---- counts

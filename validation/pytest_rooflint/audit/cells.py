@@ -1,7 +1,7 @@
 """Numbers in the cells of a table: read as they were meant, or refused with the cell.
 
 `1,979`, `16 896`, `989.4 TFLOPS`, `1979e12 / 2`, `2 x 24 GB` and `3,35` are one number each; `989 / 1979` is a dense
-peak and its sparse one. `56 / 60` and `16/32 GB` are two numbers of which nobody can say which is meant.
+peak and its sparse one. `56 / 60` and `16/32 GB` are two numbers, either of which may be meant.
 """
 
 import math
@@ -73,7 +73,7 @@ class NumberError(ValueError):
 
 
 def has_no_value(text: str) -> bool:
-    """Whether a cell says that there is no figure: `N/A`, `—`, `NaN`, `X`."""
+    """Whether a cell states that a figure is missing: `N/A`, `—`, `NaN`, `X`."""
     return _BLANKS.sub(" ", text).strip().casefold() in _NO_VALUE
 
 

@@ -6,16 +6,14 @@ a row per figure, with a column that names it and one with its value.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 from pytest_rooflint.audit.columns import guessed
-from pytest_rooflint.audit.rows import NAME, Cell, Row
+from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base.errors import refuse
-
-IsDevice = Callable[[str], bool]
 
 _METRICS = frozenset({"metric", "quantity", "property", "attribute", "parameter", "spec", "specification", "field"})
 _VALUES = frozenset({"value", "figure", "number"})

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rooflint.audit.columns import guessed, is_device_word
-from pytest_rooflint.audit.grids import IsDevice
-from pytest_rooflint.audit.rows import NAME, Cell, Row
+from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base import strict_json, strict_yaml
 from rooflint.base.errors import refuse
 

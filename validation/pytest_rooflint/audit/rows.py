@@ -1,6 +1,6 @@
 """Rows of a table: texts by column, each with its line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 NAME = "device"
@@ -19,3 +19,5 @@ class Cell:
 
 #: One row: cells by column name.
 Row = Mapping[str, Cell]
+#: Whether a text names a device.
+IsDevice = Callable[[str], bool]

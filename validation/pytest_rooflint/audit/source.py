@@ -10,17 +10,16 @@ import re
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
 from pytest_rooflint.audit.arithmetic import Arithmetic, Number
 from pytest_rooflint.audit.columns import guessed, is_device_word, is_mere_precision
-from pytest_rooflint.audit.rows import NAME, Cell, Row
+from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base.errors import refuse
 
-IsDevice = Callable[[str], bool]
 LONGEST_NAME = 6
 """Words of a name within an identifier or a comment."""
 LONGEST_TEXT = 40
@@ -188,12 +187,12 @@ class _Reader:
                 | ast.Subscript(value=ast.Dict() as table)
             ):
                 self.value(table, place)
-            case ast.Call(func=ast.Name(id="min" | "max")):
-                pass  # which of them it is only a run could tell
             case ast.Call(func=func, args=args, keywords=keywords):
                 named = [(word.arg, word.value) for word in keywords if word.arg]
                 names = self.fields.get(_called(func), [])
                 held = [(names[position] if position < len(names) else "", one) for position, one in enumerate(args)]
+                if not _called(func)[:1].isupper() and not self._naming(held):
+                    held = []  # what a function makes of its arguments only a run could tell
                 self.record([*held, *named], place)
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
                 self.record([("", one) for one in items], place)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pytest_rooflint.audit.grids import Grid, IsDevice
+from pytest_rooflint.audit.grids import Grid
 from pytest_rooflint.audit.grids import rows as rows_of
 from pytest_rooflint.audit.markup import html_tables
 from pytest_rooflint.audit.records import read_records
-from pytest_rooflint.audit.rows import Row
+from pytest_rooflint.audit.rows import IsDevice, Row
 from pytest_rooflint.audit.source import read_python
 from rooflint.base.errors import refuse
 from rooflint.base.files import read_bytes

@@ -256,3 +256,41 @@ class _Trial:
         if key not in self.judged:
             self.judged[key] = caught(claim.claim, "", lambda: brief(claim.claim, self.suite))
         return self.judged[key]
+
+
+# ---- What a fact states
+
+_KINDS = {
+    "tdp": "power",
+    "powers": "power",
+    "caches": "capacity",
+    "clocks": "clock",
+    "process": "process node",
+    "launched": "year of launch",
+    "launch_overhead": "launch overhead",
+    "idle": "share of idle power",
+}
+_OF_UNITS = {"clock": "clock", "clock_of": "clock", "macs_per_clock": "rate", "sparsity": "sparsity"}
+_TABLES = {
+    "process": "energy at a node",
+    "memory": "energy of a memory",
+    "events": "energy of an event",
+    "circuits": "factor of circuits",
+    "launches": "launch overhead",
+    "prices": "price",
+    "grid": "grid and PUE",
+}
+
+
+def kind_of(subject: Subject, fact: Fact) -> str:
+    """What a fact states: `clock`, `power`, `energy of an event`."""
+    first, *rest = fact.path.split(".")
+    if first in _KINDS and not (subject.table and first == "process"):
+        return _KINDS[first]
+    if subject.table:
+        return _TABLES[subject.id.partition("/")[0]]
+    if first == "units":
+        return _OF_UNITS.get(rest[1], "count")
+    if first == "memories":
+        return "capacity" if rest[1] == "capacity" else "bandwidth"
+    return "count"

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pytest_rooflint.mutation import unguarded
 from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.operators import OPERATORS
-from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
-from pytest_rooflint.mutation.unguarded import Name, kind_of, name_of
+from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject, kind_of
+from pytest_rooflint.mutation.unguarded import Name, name_of
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, Place
 from rooflint.output.answer import as_markdown
@@ -360,6 +360,10 @@ def _survivor(row: Row, baseline: Baseline) -> records.Survivor:
 # ---- The record for a terminal of 80 columns, and for a page of Markdown
 
 
+WIDTH = 80
+WORST = 5
+"""Files that are named."""
+
 #: Heading and key of the columns of counts.
 _COLUMNS = {
     "mutants": "mutants",
@@ -374,9 +378,15 @@ _NARROW = {"equivalent": "equiv.", "independently": "independ."}
 
 def as_text(summary: records.Mutation, most: int | None = 10) -> str:
     """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
-    sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, unguarded.WIDTH)]
+    sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, WIDTH)]
     lines = [*sentences, "", *_grid("kind of fact", _kind_rows(summary)), ""]
-    lines += [*_grid("operator", _rows(summary)), "", *unguarded.as_lines(summary.guards), "", *_worst(summary)]
+    lines += [
+        *_grid("operator", _rows(summary)),
+        "",
+        *unguarded.as_lines(summary.guards, WIDTH, WORST),
+        "",
+        *_worst(summary),
+    ]
     lines += [*_section(list(_survivors(summary)), most), *_section(list(_unseen(summary)), most, by="fact")]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -420,7 +430,7 @@ def _kind_rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
 
 
 def _worst(summary: records.Mutation) -> Iterator[str]:
-    found = [one for one in summary.subjects if one.unseen][: unguarded.WORST]
+    found = [one for one in summary.subjects if one.unseen][:WORST]
     if found:
         yield "most mutants not caught"
     for one in found:
@@ -456,7 +466,7 @@ def _entry(kind: str, one: records.Survivor | records.MutatedFact, text: str) ->
 def _wrapped(text: str) -> Iterable[str]:
     return textwrap.wrap(
         text,
-        unguarded.WIDTH,
+        WIDTH,
         initial_indent=" " * 10,
         subsequent_indent=" " * 10,
         break_long_words=False,

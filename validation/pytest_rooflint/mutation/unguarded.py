@@ -15,50 +15,8 @@ from rooflint.base.facts import Fact
 from rooflint.output.sections import Table
 from rooflint_report import differences as records
 
-WIDTH = 80
-WORST = 5
-"""Files that are named."""
-
 #: Subject and path of a fact, with its operating point: `nvidia/t4`, `tdp at 30w`.
 Name = tuple[str, str]
-
-# ---- What a fact states
-
-_KINDS = {
-    "tdp": "power",
-    "powers": "power",
-    "caches": "capacity",
-    "clocks": "clock",
-    "process": "process node",
-    "launched": "year of launch",
-    "launch_overhead": "launch overhead",
-    "idle": "share of idle power",
-}
-_OF_UNITS = {"clock": "clock", "clock_of": "clock", "macs_per_clock": "rate", "sparsity": "sparsity"}
-_TABLES = {
-    "process": "energy at a node",
-    "memory": "energy of a memory",
-    "events": "energy of an event",
-    "circuits": "factor of circuits",
-    "launches": "launch overhead",
-    "prices": "price",
-    "grid": "grid and PUE",
-}
-
-
-def kind_of(subject: Subject, fact: Fact) -> str:
-    """What a fact states: `clock`, `power`, `energy of an event`."""
-    first, *rest = fact.path.split(".")
-    if first in _KINDS and not (subject.table and first == "process"):
-        return _KINDS[first]
-    if subject.table:
-        return _TABLES[subject.id.partition("/")[0]]
-    if first == "units":
-        return _OF_UNITS.get(rest[1], "count")
-    if first == "memories":
-        return "capacity" if rest[1] == "capacity" else "bandwidth"
-    return "count"
-
 
 # ---- Reasons, and the counts
 
@@ -127,28 +85,28 @@ def _parts(
 def sentence(found: records.Guards) -> str:
     """How many figures are unguarded, and how many are held by repetitions only."""
     reasons = f", {found.reasoned} of them with a reason" if found.reasoned else ""
-    ceiling = "" if found.ceiling is None else f" (without a reason at most {found.ceiling})"
+    ceiling = "" if found.ceiling is None else f" (at most {found.ceiling} may lack one)"
     return (
         f"{found.unguarded} of {found.figures} figures are unguarded{reasons}{ceiling}: no error in them turns a claim "
         f"red; {found.repeated} more are held only by claims without an independent source"
     )
 
 
-def as_lines(found: records.Guards) -> Iterator[str]:
-    """The sentence, the kinds of facts, and the files with most; nothing where claims guard every figure."""
+def as_lines(found: records.Guards, width: int, files: int) -> Iterator[str]:
+    """The sentence, the kinds of facts, and the first files; nothing where claims guard every figure."""
     if not (found.unguarded or found.repeated):
         return
-    yield from textwrap.wrap(sentence(found), WIDTH)
+    yield from textwrap.wrap(sentence(found), width)
     if found.unguarded:
         yield ""
-        yield from _grid(found)
+        yield from _grid(found, files)
 
 
-def _grid(found: records.Guards) -> Iterator[str]:
+def _grid(found: records.Guards, files: int) -> Iterator[str]:
     yield f"{'unguarded figures':<20}  figures  unguarded  repeated"
     for one in found.kinds:
         yield f"{one.name:<20}{one.figures:>9}{one.unguarded:>11}{one.repeated:>10}"
-    for one in found.files[:WORST]:
+    for one in found.files[:files]:
         name = "/".join(PurePath(one.name).with_suffix("").parts[-2:])
         yield f"  {name:<40} {one.unguarded:>4} of {one.figures:>4} figures"
 

@@ -19,6 +19,7 @@ from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, shown
 from rooflint.base.files import is_replaceable, write_atomically
 from rooflint.base.strict_yaml import PlaceError
+from rooflint.diagnosis.causes import UNKNOWN
 from rooflint_report import verdicts
 
 
@@ -138,7 +139,7 @@ def _remarks(claim: Claim, verdict: Verdict) -> Iterator[str]:
 
 def _because(verdict: Verdict) -> str:
     if not verdict.causes:
-        return "unexplained by any known convention or fact"
+        return UNKNOWN
     first = verdict.causes[0]
     breaks = f", which would turn {first.breaks} green {'claim' if first.breaks == 1 else 'claims'} red"
     return first.text + (breaks if first.breaks else "")

@@ -15,7 +15,7 @@ from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
-from rooflint.diagnosis.causes import Cause
+from rooflint.diagnosis.causes import UNKNOWN, Cause
 
 Outcome = Literal["pass", "fail", "xfail", "undecided", "not validated here"]
 
@@ -149,7 +149,7 @@ class Verdict:
     def _ratio_lines(self) -> list[str]:
         if not self.causes:
             explained = self._agrees or (self.obtained and self.obtained.details)
-            text = "" if explained else "unexplained by any known convention or fact"
+            text = "" if explained else UNKNOWN
             return [line_of("ratio", str(self.ratio_text), text)]
         if self._agrees:
             return self._cause_lines("repair")
@@ -161,7 +161,7 @@ class Verdict:
         lines: list[str] = []
         for cause in self.causes:
             said = line_of("or" if lines else label, ratio or cause.factor_text, cause.text)
-            lines += [said, *(self._of_claim(cause) if cause.is_of_claim else _repair(cause))]
+            lines += [said, *(self._of_claim(cause) if cause.of_claim else _repair(cause))]
             ratio = None
         return lines
 
