@@ -58,9 +58,7 @@ def check(
     """
     shards = {"--jobs": jobs, "--dask": dask, "--ray": ray}
     if not (mutate or watch) and (given := [name for name, value in shards.items() if value]):
-        raise RooflintError(
-            f"{given[0]} needs --mutate; the suite itself runs on several processes with -n (pytest-xdist)"
-        )
+        raise RooflintError(f"{given[0]} needs --mutate; for the suite itself use -n (pytest-xdist)")
     if watch:
         others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
         _refuse_beside_watch({**others, "--evidence": evidence}, context.args)
