@@ -96,10 +96,7 @@ def test_the_score_is_asked_for_where_shards_are_to_run(tiny, check):
 @pytest.mark.parametrize("option", ["--jobs", "--dask", "--ray"])
 def test_shards_without_a_score_are_refused(check, option):
     _, calls, result = check(f"{option}=2")
-    assert (
-        str(result.exception)
-        == f"{option} needs --mutate; the suite itself runs on several processes with -n (pytest-xdist)"
-    )
+    assert str(result.exception) == f"{option} needs --mutate; for the suite itself use -n (pytest-xdist)"
     assert calls == []
 
 
