@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from rooflint.base.text import counted
 from rooflint_report.differences import Compared, Delta
 from rooflint_report.verdicts import Outcome, Record
 
@@ -83,6 +84,67 @@ class ClaimCounts(Record):
     still_failing: int
 
 
+class Cause(Record):
+    """A changed fact, or a changed value of a golden file, and the claims that fail because of it."""
+
+    file: str | None
+    line: int | None
+    path: str
+    """Path of the fact, id of the claim, or key at the head of a golden file."""
+    at: str | None
+    """The operating point; null for the device's own."""
+    base: str | None
+    """Its value in the base; null where the base does not state it."""
+    head: str | None
+    claims: list[str]
+    """Ids of the claims that fail because of it; none for a change that is no cause."""
+    fixes: list[str]
+    """Claims that pass again where it alone is reverted."""
+    breaks: list[str]
+    """Claims that pass now and fail where it alone is reverted."""
+
+    @property
+    def change(self) -> str:
+        """`tdp at 30w 40 W → 4 W`."""
+        at = f" at {self.at}" if self.at else ""
+        return f"{self.path}{at} {self.base or 'nothing'} → {self.head or 'nothing'}"
+
+
+class Reverted(Record):
+    """Several changes reverted together."""
+
+    changes: list[int]
+    """Their positions among the causes."""
+    fixes: list[str]
+    breaks: list[str]
+
+
+def effect(one: Cause | Reverted) -> str:
+    """`2 claims pass again, none fails`."""
+    fixes, breaks = len(one.fixes), len(one.breaks)
+    again = f"{counted(fixes, 'claim')} {'passes' if fixes == 1 else 'pass'} again" if fixes else "none passes again"
+    fail = f"{breaks} {'fails' if breaks == 1 else 'fail'}" if breaks else "none fails"
+    return f"{again}, {fail}"
+
+
+class Causes(Record):
+    """Why claims fail that did not in the base: each change of a fact or a claim reverted alone, then several."""
+
+    failing: list[str]
+    """Ids of the claims."""
+    changes: list[Cause]
+    """Changes that these claims depend on; the cause of most failures first, what causes none last."""
+    all_: Reverted
+    pairs: list[Reverted]
+    """Of up to six changes; what neither of a pair fixes or breaks alone."""
+    unexplained: list[str]
+    """Claims that fail with all of them reverted, too."""
+    untried: int
+    """Further changes, which were not reverted."""
+    text: str
+    """The outcome in a sentence."""
+
+
 class ClaimChanges(Record):
     """Claims of the present state counted against those of a base; both judged by the installed model."""
 
@@ -94,6 +156,8 @@ class ClaimChanges(Record):
     """In the order of the golden files; losses without a reason first."""
     recordings: list[RecordingChange]
     facts: list[UnguardedFact]
+    causes: Causes | None = None
+    """Null where no claim fails that did not in the base."""
     unreadable: list[str]
     """Problems of golden files that cannot be read now; their claims are not compared. Of the base, the first each."""
     unstated: int

@@ -280,6 +280,17 @@ class Coefficients:
         self._refuse(spec, document, facts)
         return self._with(file, spec, facts)
 
+    def taking(self, path: str, other: "Coefficients", there: Path, file: Path) -> "Coefficients":
+        """These coefficients with the fact at a path of a file, or its absence, taken from `there` in others.
+
+        Raises InputError.
+        """
+        spec, own = self._read(file, shape_of(file))
+        shape, facts = other._read(there, shape_of(there))
+        taken = {key: fact for key, fact in own.items() if key != path or path in facts}
+        taken |= {path: facts[path]} if path in facts else {}
+        return self._with(file, shape if taken.keys() == facts.keys() else spec, taken)
+
     def refuses(self, file: Path, facts: Facts) -> bool:
         """Whether a file is refused with other facts at some paths."""
         document, spec = read_spec(file, shape_of(file), self.registry.texts.get(file))

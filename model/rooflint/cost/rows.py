@@ -7,14 +7,14 @@ Prices age, so that no row stands for another one: `tables.py` takes the newest,
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Place
 from rooflint.cost.schema import GridSpec, PricesSpec
 from rooflint.cost.tables import Grid, Prices
-from rooflint.hardware.registry import FactFile, LayeredFiles, Registry, same_place
+from rooflint.hardware.registry import FactFile, LayeredFiles, Registry
 
 PRICES = {"rent": "price", "purchase": "price", "embodied": "carbon"}
 """Kinds of rows of a device, with the key of their fact."""
@@ -36,8 +36,8 @@ class Rows:
     places: LayeredFiles[GridSpec]
     note: Callable[[Fact], None] = lambda _: None
     """Told of each fact that is looked up."""
-    changed: tuple[Fact, Fact | None] | None = None
-    """A fact that says something else here, or is missing."""
+    changed: Mapping[Place, Fact | None] = field(default_factory=dict)
+    """Facts that say something else here, or are missing, by where they are stated."""
 
     @classmethod
     def of(cls, registry: Registry) -> "Rows":
@@ -53,7 +53,7 @@ class Rows:
 
     def with_fact(self, fact: Fact, other: Fact | None) -> "Rows":
         """The same rows with another fact in one of them, or without it."""
-        return replace(self, changed=(fact, other))
+        return replace(self, changed={**self.changed, fact.place: other})
 
     def price(self, device: str, kind: str, **wanted: Any) -> Fact:
         """A rent, a purchase price or the embodied carbon of a device. Raises NoRowError or InputError."""
@@ -79,11 +79,10 @@ class Rows:
 
     def _as_it_is(self, fact: Fact, asked: str) -> Fact:
         self.note(fact)
-        if self.changed and same_place(fact, self.changed[0]):
-            if self.changed[1] is None:
-                raise NoRowError(f"{asked} is not known")
-            return self.changed[1]
-        return fact
+        found = self.changed.get(fact.place, fact)
+        if found is None:
+            raise NoRowError(f"{asked} is not known")
+        return found
 
 
 def _rows(files: list[FactFile[Any]], section: str, name: str, kind: str) -> Iterator[tuple[Any, Fact]]:

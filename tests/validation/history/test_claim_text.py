@@ -47,3 +47,19 @@ def test_a_stated_reason_is_shown_and_many_losses_are_cut(guarded, against):
     for number in range(MOST + 2):
         guarded.write(f"golden/bad{number}.yaml", "claims: nothing\n")
     assert len(as_text(against(guarded)).splitlines()) < 15
+
+
+def test_the_changes_that_make_claims_fail_are_named_with_what_reverting_them_does(guarded, against):
+    rate = guarded.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    *_, blamed, effect, told, _, _ = as_text(against(guarded)).splitlines()
+    # two bandwidths and the breakpoint
+    assert blamed == f"{X1}:{rate}  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s: 3 claims fail because of it"
+    assert (effect, told) == ("  reverted alone: 3 claims pass again, none fails", "1 changed line makes 3 claims fail")
+
+
+def test_two_changes_have_a_line_each_and_one_for_both(guarded, against):
+    guarded.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5")
+    guarded.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    lines = as_text(against(guarded)).splitlines()
+    assert "  reverted alone: 1 claim passes again, none fails" in lines
+    assert lines[-4:-2] == ["reverted together: 4 claims pass again, none fails", "2 changed lines make 4 claims fail"]

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pytest_rooflint.history.side import Specs
 from rooflint.base import strict_yaml
+from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact
 from rooflint.coefficients.library import SECTIONS, SINGLES, Coefficients
 from rooflint.energy.model import Energies
@@ -66,6 +67,19 @@ def changes(old: Specs, new: Specs) -> dict[Change, tuple[str, ...]]:
     for name in sorted(set(old.devices) & set(new.devices)):
         for change in _of_device(old, new, old.devices[name], new.devices[name]):
             found.setdefault(change, []).append(name)
+    return {change: tuple(names) for change, names in found.items()}
+
+
+def architecture_changes(old: Specs, new: Specs) -> dict[Change, tuple[str, ...]]:
+    """Differences in architectures that both sides have and can read, with the architectures."""
+    found: dict[Change, list[str]] = {}
+    for name in new.registry.architecture_files:
+        if name not in old.registry.architecture_files:
+            continue
+        with suppress(InputError):
+            one, other = (side.registry.architecture(name).as_hardware() for side in (old, new))
+            for change in _of_device(old, new, one, other):
+                found.setdefault(change, []).append(name)
     return {change: tuple(names) for change, names in found.items()}
 
 

@@ -10,6 +10,7 @@ from pytest_rooflint.history.changes import Change
 from pytest_rooflint.history.claim_matches import Pair, looser, pairs
 from pytest_rooflint.history.claim_reasons import Reasons
 from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
+from pytest_rooflint.history.culprits import causes
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.files import file_digest
@@ -65,6 +66,7 @@ class _Found:
             changes=changes,
             recordings=recordings,
             facts=facts,
+            causes=causes(self.before, self.after, self.pairs),
             unreadable=unreadable,
             unstated=unstated,
             text=_sentence(len(self.old), len(self.new), self.before.specs.label, unstated),

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from rooflint.base.text import NAMED, sanitized, some
-from rooflint_report.claim_changes import ClaimChange, ClaimChanges, Loss
+from rooflint.base.text import NAMED, counted, sanitized, some
+from rooflint_report.claim_changes import Causes, ClaimChange, ClaimChanges, Loss, effect
 
 MOST = 5
 """Losses that are printed in full."""
@@ -14,6 +14,7 @@ def as_text(found: ClaimChanges) -> str:
     red = [*_losses(found)]
     lines = [*found.unreadable[:MOST], *(line for block in red[:MOST] for line in block)]
     lines += [f"… and {len(red) - MOST} more (in the evidence)"] if len(red) > MOST else []
+    lines += _causes(found.causes) if found.causes else []
     lines += _counted(found)
     verdict = f"failed: {found.text}" if found.unstated else found.text
     return "\n".join(map(sanitized, (*lines, verdict))) + "\n"
@@ -62,6 +63,17 @@ def _because(one: ClaimChange) -> str:
         f"{fact.path} {fact.base or 'nothing'} → {fact.head or 'nothing'} ({fact.file}:{fact.line})"
         for fact in one.facts
     )
+
+
+def _causes(found: Causes) -> Iterator[str]:
+    """The changes that make claims fail, each with what reverting it does."""
+    blamed = [one for one in found.changes if one.claims]
+    for one in blamed[:NAMED]:
+        yield f"{one.file}:{one.line}  {one.change}: {counted(len(one.claims), 'claim')} fail because of it"
+        yield f"  reverted alone: {effect(one)}"
+    more = [f"… and {len(blamed) - NAMED} more changes"] if len(blamed) > NAMED else []
+    more += [f"reverted together: {effect(found.all_)}"] if len(blamed) > 1 else []
+    yield from (*more, found.text)
 
 
 def _counted(found: ClaimChanges) -> Iterable[str]:
