@@ -222,6 +222,46 @@ def test_nothing_is_kept_where_that_is_not_wanted(small, mutate):
     assert (small.root / ".rooflint/mutation/device/acme/x1.json").is_file()
 
 
+def test_a_kept_score_is_that_of_the_files_as_they_are(small, mutate):
+    def same():
+        assert document(mutate) == document(mutate, "--no-cache")
+
+    same()
+    same()  # now from what is kept
+    assert len(document(mutate, "--class=memory-clock")[1]["classes"]) == 1  # not kept as the score of all
+    same()
+    small.edit(SPEC, "name:", "# a line more\nname:")
+    same()
+    small.edit(GOLDEN, BREAKPOINT, "")
+    same()
+    small.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 102.4 GB/s ± 4 %, why: measured}")
+    same()
+    assert document(mutate)[1]["survivors"]
+
+
+def test_a_kept_score_is_not_worked_out_again(small, mutate, monkeypatch):
+    first = mutate()
+
+    def refused(*_):
+        raise AssertionError("a mutant was made")
+
+    for name in ("group_of", "_mutant"):
+        monkeypatch.setattr(f"pytest_rooflint.mutation.store.{name}", refused)
+    assert mutate() == first
+    small.edit(SPEC, "name:", "# a line more\nname:")
+    with pytest.raises(AssertionError, match="a mutant was made"):
+        mutate()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1]", "[[1]]", "{", '[["device", "acme/x1"]]', '[["device", "acme/x1", "", null]]']
+)
+def test_broken_kept_scores_are_worked_out_again(small, mutate, text):
+    first = mutate()
+    small.write(".rooflint/mutation/scores.json", text)
+    assert mutate() == first
+
+
 def test_the_score_is_added_to_evidence_and_nothing_else_changes(small, mutate):
     small.write("e.json", '{"schema": "rooflint-evidence/3", "run": {"started": "×"}}')
     found = document(mutate, "--evidence=e.json")[1]

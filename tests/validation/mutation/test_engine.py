@@ -42,7 +42,7 @@ def found(three):
     def ask(folder=".rooflint", **options):
         store = Store(three.root / folder, three.suite())
         baseline = baseline_of(store.suite, store)
-        all_groups = list(store.groups())
+        all_groups = [store.group(subject) for subject in store.subjects]
         assert all_groups == list(groups(three.suite()))
         new = {group.subject.id for group in all_groups if None in store.known(group, baseline)}
         result = run(baseline, all_groups, range(len(all_groups)), store=store, **options)
@@ -195,7 +195,7 @@ def test_of_a_changed_sibling_only_the_new_mutants_are_found_out(found, three):
     three.edit(SPEC.format(2), "tdp: [15 W", "tdp: [16 W")
     store = Store(three.root / ".rooflint", three.suite())
     baseline = baseline_of(store.suite, store)
-    (group,) = [group for group in store.groups() if group.subject.id == "acme/x3"]
+    (group,) = [store.group(subject) for subject in store.subjects if subject.id == "acme/x3"]
     new = [mutant for mutant, one in zip(group.mutants, store.known(group, baseline), strict=True) if one is None]
     assert {mutant.fact.path for mutant in new} == {"tdp"}
     assert 0 < len(new) < len(group.mutants) / 10

@@ -1,5 +1,6 @@
 """The mutation score: counts, missing claims, and the record as text and Markdown; all from outcomes set by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,8 @@ import pytest
 from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.mutation.operators import Mutation
 from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject
-from pytest_rooflint.mutation.score import Result, as_md, as_text, holds, missing_claim, summary, tally
+from pytest_rooflint.mutation.printed import as_md, as_text
+from pytest_rooflint.mutation.score import Result, missing_claim, score_of, tally, total
 
 BODY = """\
     tdp: [20 W, wp, p. 1]
@@ -66,7 +68,7 @@ def result(subject, mutant):
     power = [mutant(TDP, 2), mutant(TDP, 1.1, "digit"), mutant(TDP, 0.9, "digit")]
     group = Group(subject, (*clock, *power), ("prefix", "digit", "prefix"))
     outcomes = (KILLED, KILLED, SURVIVED, DIGITS, BESIDE, UNSEEN, SAME)
-    return lambda only=None: Result.of([group], {0: outcomes}, backing(clock[0].fact.place), only)
+    return lambda only=None: Result.of(group, outcomes, backing(clock[0].fact.place), only)
 
 
 @pytest.fixture
@@ -95,16 +97,14 @@ def test_mutants_are_counted_by_outcome(result):
         "within_digits": 1,
         "uncorroborated": 2,
     }
-    assert (result().score, result().independent) == (3 / 6, 2 / 6)
-    assert Result((), {}, backing()).score is None
 
 
 def test_gross_mutants_are_a_factor_of_two_on_a_backed_fact(result, subject, mutant):
     assert [row.mutant.ratio for row in result().gross] == [2, 0.5]
-    assert result().gross_survivors == []
+    assert [row.mutant.ratio for row in result().survivors] == [1.5]  # no gross one
     group = Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 1.9)), ())
-    missed = Result.of([group], {0: (UNSEEN, SURVIVED)}, backing(group.mutants[0].fact.place))
-    assert [row.mutant.ratio for row in missed.gross_survivors] == [2]
+    missed = Result.of(group, (UNSEEN, SURVIVED), backing(group.mutants[0].fact.place))
+    assert [row.mutant.ratio for row in missed.survivors] == [2, 1.9]
 
 
 def test_one_operator_is_scored_alone(result):
@@ -113,31 +113,29 @@ def test_one_operator_is_scored_alone(result):
     assert result().refused == {"prefix": 2, "digit": 1}
 
 
-def test_survivors_are_listed_farthest_off_first(subject, mutant):
-    mutants = [mutant(CLOCK, 1.1), mutant(TDP, 1.1), mutant(CLOCK, 0.25), mutant(CLOCK, 3)]
-    found = Result.of([Group(subject, tuple(mutants), ())], {0: (SURVIVED,) * 4}, backing())
-    # 1/0.25 is 4; the TDP stands above the clock in the file
-    expected = [(CLOCK, 0.25), (CLOCK, 3), (TDP, 1.1), (CLOCK, 1.1)]
-    assert [(row.mutant.fact.path, pytest.approx(row.mutant.ratio)) for row in found.survivors] == expected
+@pytest.fixture
+def held(baseline):
+    """`held(result, floor, independent_floor)`: whether the score of one file holds."""
+    return lambda result, *floors: total([score_of(result, baseline)], *floors).holds
 
 
-@pytest.mark.parametrize(("floor", "held"), [(None, None), (0.4, True), (0.5, True), (0.51, False)])
-def test_a_score_holds_on_its_floor(result, floor, held):
-    assert holds(result(), floor) is held
+@pytest.mark.parametrize(("floor", "expected"), [(None, None), (0.4, True), (0.5, True), (0.51, False)])
+def test_a_score_holds_on_its_floor(result, held, floor, expected):
+    assert held(result(), floor) is expected
 
 
-@pytest.mark.parametrize(("floor", "held"), [(0.3, True), (2 / 6, True), (0.34, False)])
-def test_the_share_of_independent_sources_holds_on_its_own_floor(result, floor, held):
-    assert holds(result(), 0.5, floor) is held
-    assert holds(result(), None, floor) is held
+@pytest.mark.parametrize(("floor", "expected"), [(0.3, True), (2 / 6, True), (0.34, False)])
+def test_the_share_of_independent_sources_holds_on_its_own_floor(result, held, floor, expected):
+    assert held(result(), 0.5, floor) is expected
+    assert held(result(), None, floor) is expected
 
 
-def test_no_floor_holds_with_a_gross_survivor_or_without_a_score(subject, mutant):
+def test_no_floor_holds_with_a_gross_survivor_or_without_a_score(subject, mutant, held):
     twice = mutant(CLOCK, 2)
     group = Group(subject, (mutant(CLOCK, 1.5), twice), ())
-    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, backing(twice.fact.place)), 0.5) is False
-    assert holds(Result.of([group], {0: (KILLED, UNSEEN)}, backing()), 0.5) is True
-    assert holds(Result.of([group], {0: (SAME, SAME)}, backing()), 0.0) is False
+    assert held(Result.of(group, (KILLED, UNSEEN), backing(twice.fact.place)), 0.5) is False
+    assert held(Result.of(group, (KILLED, UNSEEN), backing()), 0.5) is True
+    assert held(Result.of(group, (SAME, SAME), backing()), 0.0) is False
 
 
 # ---- missing claims
@@ -162,10 +160,10 @@ def test_no_floor_holds_with_a_gross_survivor_or_without_a_score(subject, mutant
     ],
 )
 def test_a_mutant_that_no_claim_is_about_asks_for_one_about_its_figure(subject, mutant, result, baseline, path, claim):
-    row = Result.of([Group(subject, (mutant(path, 2),), ())], {0: (UNSEEN,)}, backing()).rows[0]
+    row = Result.of(Group(subject, (mutant(path, 2),), ()), (UNSEEN,), backing()).rows[0]
     assert missing_claim(row, baseline) == f"{claim}, from a document other than 'White paper'"
     whole = Subject(subject.hardware, is_architecture=True)
-    row = Result.of([Group(whole, (mutant(path, 2),), ())], {0: (DIGITS,)}, backing()).rows[0]
+    row = Result.of(Group(whole, (mutant(path, 2),), ()), (DIGITS,), backing()).rows[0]
     whose = "acme/one" if claim.startswith("sparsity") else "a device with acme/one"
     about = claim.replace("acme/one", whose)
     assert (
@@ -183,11 +181,8 @@ def test_a_survivor_asks_for_the_printed_digits_of_its_witness(result, baseline)
 
 def test_a_fact_of_an_operating_point_names_it(subject, mutant, baseline):
     low = subject.hardware.operating_points["low"]["tdp"]
-    row = Result.of(
-        [Group(subject, (Mutant(low, Mutation("factor-2", "twice", low.with_value(20.0))),), ())],
-        {0: (UNSEEN,)},
-        backing(),
-    ).rows[0]
+    group = Group(subject, (Mutant(low, Mutation("factor-2", "twice", low.with_value(20.0))),), ())
+    row = Result.of(group, (UNSEEN,), backing()).rows[0]
     assert missing_claim(row, baseline).startswith("tdp: rated at low of acme/one, from")
 
 
@@ -195,7 +190,7 @@ def test_a_fact_of_an_operating_point_names_it(subject, mutant, baseline):
 
 
 def test_the_record_counts_by_operator_file_and_fact(result, baseline, subject):
-    found = summary(result(), baseline, 0.9)
+    found = total([score_of(result(), baseline)], 0.9)
     assert (found.score, found.floor, found.holds, found.counts.refused) == (3 / 6, 0.9, False, 3)
     assert (found.gross.mutants, found.gross.killed) == (2, 2)
     classes = {one.name: (one.mutants, one.killed, one.unseen, one.refused) for one in found.classes}
@@ -213,22 +208,60 @@ def test_the_record_counts_by_operator_file_and_fact(result, baseline, subject):
     assert (survivor.class_, survivor.mutated, survivor.ratio, survivor.at) == ("digit", "1800 MHz", 1.5, None)
 
 
+def test_the_score_of_all_files_is_the_sum_of_theirs(result, baseline, subject, mutant):
+    every, digits = score_of(result(), baseline), score_of(result("digit"), baseline)
+    found = total([every, digits], 0.3)
+    # 7 and 4 mutants, of which 3 and 0 are killed; one equivalent in each
+    assert (found.counts.mutants, found.counts.killed, found.counts.equivalent, found.counts.refused) == (11, 3, 2, 4)
+    assert (found.score, found.holds) == (3 / 9, True)
+    assert (found.gross.mutants, found.gross.killed) == (2, 2)
+    assert [(one.name, one.mutants, one.refused) for one in found.classes] == [
+        ("prefix", 0, 2),
+        ("factor-2", 3, 0),
+        ("digit", 8, 2),
+    ]
+    assert {one.name: one.mutants for one in found.kinds} == {"power": 5, "clock": 6}
+    assert found.equivalents == {"what the fact gives way to is the same": 2}
+    assert found.facts == [*every.facts, *digits.facts]
+    assert total([]).score is None
+
+
+def test_a_reason_is_that_of_its_fact(result, baseline):
+    found = total([score_of(result(), baseline)], reasons={("acme/one", TDP): "one document", ("acme/two", CLOCK): "x"})
+    assert [fact.reason for fact in found.facts] == [None, "one document"]
+
+
+def test_survivors_are_listed_farthest_off_first(subject, mutant, baseline):
+    mutants = [mutant(CLOCK, 1.1), mutant(TDP, 1.1), mutant(CLOCK, 0.25), mutant(CLOCK, 3)]
+    found = total(
+        [score_of(Result.of(Group(subject, (one,), ()), (SURVIVED,), backing()), baseline) for one in mutants]
+    )
+    # 1/0.25 is 4; the TDP stands above the clock in the file
+    expected = [(CLOCK, 0.25), (CLOCK, 3), (TDP, 1.1), (CLOCK, 1.1)]
+    assert [(one.path, pytest.approx(one.ratio)) for one in found.survivors] == expected
+
+
 def test_files_in_which_most_goes_unseen_come_first(subject, mutant, baseline):
-    rest = Subject(SimpleNamespace(id="acme/two", file=Path("two.yaml"), operating_points={}), is_architecture=True)
+    rest = Subject(replace(subject.hardware, id="acme/two", file=Path("two.yaml")), is_architecture=True)
     groups = [Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 3)), ()), Group(rest, (mutant(CLOCK, 2),), ())]
-    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (SAME,)}, backing()), baseline)
-    assert [(one.id, one.architecture, one.unseen, one.mutants) for one in found.subjects] == [
+
+    def scored(*outcomes):
+        pairs = zip(groups, outcomes, strict=True)
+        return total([score_of(Result.of(group, some, backing()), baseline) for group, some in pairs])
+
+    assert [
+        (one.id, one.architecture, one.unseen, one.mutants) for one in scored((KILLED, UNSEEN), (SAME,)).subjects
+    ] == [
         ("acme/one", False, 1, 2),
         ("acme/two", True, 0, 1),
     ]
-    found = summary(Result.of(groups, {0: (KILLED, UNSEEN), 1: (UNSEEN,)}, backing()), baseline)
-    assert [one.id for one in found.subjects] == ["acme/two", "acme/one"]
+    assert [one.id for one in scored((KILLED, UNSEEN), (UNSEEN,)).subjects] == ["acme/two", "acme/one"]
 
 
-def test_a_gross_mutant_that_is_missed_is_listed_before_the_survivors(subject, mutant, baseline):
+def test_a_gross_mutant_that_is_missed_is_listed_with_the_survivors(subject, mutant, baseline):
     twice, more = mutant(CLOCK, 2), mutant(CLOCK, 1.5)
-    group = Group(subject, (twice, more), ())
-    found = summary(Result.of([group], {0: (UNSEEN, SURVIVED)}, backing(twice.fact.place)), baseline)
+    group = Group(subject, (more, twice), ())
+    found = total([score_of(Result.of(group, (SURVIVED, UNSEEN), backing(twice.fact.place)), baseline)])
     assert [one.ratio for one in found.survivors] == [2, 1.5]
     assert (found.gross.mutants, found.gross.killed) == (1, 0)
 
@@ -238,7 +271,7 @@ def test_a_gross_mutant_that_is_missed_is_listed_before_the_survivors(subject, m
 
 def test_the_text_has_the_score_the_counts_and_what_is_missed(result, baseline, specs):
     file = specs.root / "hardware/acme/one.yaml"
-    found = summary(result(), baseline, 0.9)
+    found = total([score_of(result(), baseline)], 0.9)
     place = found.survivors[0].file
     lines = as_text(found).replace(place, "one.yaml").splitlines()
     assert place.endswith(file.name)
@@ -288,14 +321,14 @@ def test_the_text_has_the_score_the_counts_and_what_is_missed(result, baseline, 
 
 
 def test_lists_are_cut_to_as_many_as_asked_for(result, baseline):
-    found = summary(result(), baseline)
+    found = total([score_of(result(), baseline)])
     assert "… and 1 more survivors (--survivors all)\n\n… and 2 more facts (--survivors all)\n" in as_text(found, 0)
     assert "… and 1 more facts (--survivors all)" in as_text(found, 1)
     assert "more" not in as_text(found, None).partition("survivor ")[2]
 
 
 def test_nothing_is_said_of_what_is_all_caught(subject, mutant, baseline):
-    found = summary(Result.of([Group(subject, (mutant(CLOCK, 2),), ())], {0: (KILLED,)}, backing()), baseline)
+    found = total([score_of(Result.of(Group(subject, (mutant(CLOCK, 2),), ()), (KILLED,), backing()), baseline)])
     text = as_text(found)
     assert text.startswith("mutation score 100 %: 1 of 1 mutants killed\n")
     assert "most mutants" not in text
@@ -303,7 +336,7 @@ def test_nothing_is_said_of_what_is_all_caught(subject, mutant, baseline):
 
 
 def test_markdown_has_the_same_as_tables(result, baseline):
-    found = summary(result(), baseline)
+    found = total([score_of(result(), baseline)])
     place = found.survivors[0].file
     assert as_md(found).replace(place, "one.yaml").split("\n\n") == [
         "## Mutation score",

@@ -12,8 +12,11 @@ from pytest_rooflint.cli import progress
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.mutation import engine
 from pytest_rooflint.mutation import score as scored
+from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.operators import OPERATORS
-from pytest_rooflint.mutation.outcome import Group, groups
+from pytest_rooflint.mutation.outcome import Subject, group_of, subjects
+from pytest_rooflint.mutation.printed import as_md, as_text
+from pytest_rooflint.mutation.score import FileScore, Result
 from pytest_rooflint.mutation.store import FOLDER, PARSED, Store
 from pytest_rooflint.mutation.unguarded import reasons_of, too_many
 from pytest_rooflint.suite.suite import Suite
@@ -87,24 +90,38 @@ def _found(
         raise RooflintError("no specs of your own to mutate: set rooflint_specs in pyproject.toml, or pass --specs DIR")
     store = None if no_cache else Store(home / FOLDER, suite)
     baseline = engine.baseline_of(suite, store)
-    all_groups = list(store.groups() if store else groups(suite))
-    wanted = _wanted(all_groups, only, only_class)
-    with progress.bar("mutants", sum(len(all_groups[position].mutants) for position in wanted)) as advance:
-        outcomes = engine.run(baseline, all_groups, wanted, workers=workers, store=store, progress=advance)
-    result = scored.Result.of(all_groups, outcomes, baseline, only_class or None)
+    wanted = _wanted(store.subjects if store else tuple(subjects(suite)), only, only_class)
+    found = _scores(wanted, only_class, baseline, store, workers)
     whole = only == "*" and not only_class
     independent = share(INDEPENDENT_FLOOR) if whole and floor is None else None
     ceiling = limit(CEILING) if whole and floor is None else None
-    return scored.summary(result, baseline, _floor(floor, whole=whole), independent, ceiling, reasons_of(suite))
+    return scored.total(found, _floor(floor, whole=whole), independent, ceiling, reasons_of(suite))
 
 
-def _wanted(all_groups: Sequence[Group], only: str, only_class: str) -> list[int]:
-    """Positions of the groups that match. Raises RooflintError where none does."""
+def _scores(
+    wanted: Sequence[Subject], only_class: str, baseline: Baseline, store: Store | None, workers: Workers
+) -> list[FileScore]:
+    """The score of each file; those of all classes are kept."""
+    kept = store.scores(baseline) if store else {}
+    known = {} if only_class else kept
+    missing = [subject for subject in wanted if subject.key not in known]
+    groups = [store.group(subject) if store else group_of(subject, baseline.suite) for subject in missing]
+    with progress.bar("mutants", sum(len(group.mutants) for group in groups)) as advance:
+        outcomes = engine.run(baseline, groups, range(len(groups)), workers=workers, store=store, progress=advance)
+    new = {
+        group.subject.key: scored.score_of(Result.of(group, outcomes[position], baseline, only_class or None), baseline)
+        for position, group in enumerate(groups)
+    }
+    if store and new and not only_class:
+        store.put_scores({**kept, **new}, baseline)
+    return [{**known, **new}[subject.key] for subject in wanted]
+
+
+def _wanted(every: Sequence[Subject], only: str, only_class: str) -> list[Subject]:
+    """Files that match. Raises RooflintError where none does."""
     if only_class and only_class not in OPERATORS:
         raise RooflintError(f"--class: unknown '{only_class}' (known: {', '.join(OPERATORS)})")
-    found = [
-        position for position, group in enumerate(all_groups) if fnmatch.fnmatchcase(group.subject.id, only.lower())
-    ]
+    found = [subject for subject in every if fnmatch.fnmatchcase(subject.id, only.lower())]
     if not found:
         raise RooflintError(f"--only: no device or architecture matches '{only}'")
     return found
@@ -129,7 +146,7 @@ def _written(found: Mutation, form: Form, most: int | None) -> str:
     """The score in a format, with a remark on the floor at the end."""
     if form == Form.JSON:
         return as_json(found)
-    text = (scored.as_md if form == Form.MD else scored.as_text)(found, most)
+    text = (as_md if form == Form.MD else as_text)(found, most)
     remark = _remark(found)
     return f"{text}\n{remark}\n" if remark else text
 

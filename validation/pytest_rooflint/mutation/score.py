@@ -1,7 +1,6 @@
 """The mutation score: which mutants are caught, counted by operator, file and fact, as a record, text and Markdown."""
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +11,15 @@ from pytest_rooflint.mutation import unguarded
 from pytest_rooflint.mutation.baseline import Baseline
 from pytest_rooflint.mutation.operators import OPERATORS
 from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject, kind_of
-from pytest_rooflint.mutation.unguarded import Name, name_of
+from pytest_rooflint.mutation.unguarded import Name
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, Place
-from rooflint.output.answer import as_markdown
-from rooflint.output.sections import Table
 from rooflint_report import differences as records
+from rooflint_report.verdicts import Record
 
 T = TypeVar("T")
+K = TypeVar("K")
+C = TypeVar("C", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,10 @@ class Row:
         """Whether it changes a figure and no claim fails."""
         return self.outcome.category != "equivalent" and self.outcome.killed_by is None
 
-    @property
-    def order(self) -> tuple[float, str, int, str]:
-        """Sort key: farthest off first, then by place."""
-        ratio, fact = self.mutant.ratio, self.mutant.fact
-        return -max(ratio, 1 / ratio) if ratio else -math.inf, str(fact.file), fact.line, fact.path
-
 
 @dataclass(frozen=True)
 class Result:
-    """Every mutant of a run."""
+    """Every mutant of a file."""
 
     rows: tuple[Row, ...]
     refused: Mapping[str, int]
@@ -61,38 +55,16 @@ class Result:
 
     @classmethod
     def of(
-        cls,
-        groups: Sequence[Group],
-        outcomes: Mapping[int, Sequence[Outcome]],
-        baseline: Baseline,
-        only_class: str | None = None,
+        cls, group: Group, outcomes: Iterable[Outcome], baseline: Baseline, only_class: str | None = None
     ) -> "Result":
-        """The mutants of some groups by position, or those of one class."""
-        refused = Counter(
-            name for position in outcomes for name in groups[position].refused if only_class in (None, name)
-        )
+        """The mutants of a group, or those of one class."""
+        refused = Counter(name for name in group.refused if only_class in (None, name))
         rows = tuple(
-            Row(groups[position].subject, mutant, outcome, outcome.killed_by in baseline.independent)
-            for position, found in outcomes.items()
-            for mutant, outcome in zip(groups[position].mutants, found, strict=True)
+            Row(group.subject, mutant, outcome, outcome.killed_by in baseline.independent)
+            for mutant, outcome in zip(group.mutants, outcomes, strict=True)
             if only_class in (None, mutant.mutation.operator)
         )
         return cls(rows, refused, baseline.backed)
-
-    @cached_property
-    def counts(self) -> records.MutantCounts:
-        """Counts of all mutants of the run."""
-        return tally(self.rows)
-
-    @property
-    def score(self) -> float | None:
-        """Killed over all that are not equivalent; None without any. [1]"""
-        return score(self.counts)
-
-    @property
-    def independent(self) -> float | None:
-        """Killed by an independent source, over all that are not equivalent; None without any. [1]"""
-        return independent(self.counts)
 
     @cached_property
     def gross(self) -> tuple[Row, ...]:
@@ -100,21 +72,10 @@ class Result:
         return tuple(row for row in self.rows if row.mutant.is_gross and row.mutant.fact.place in self.backed)
 
     @property
-    def gross_survivors(self) -> list[Row]:
-        """Gross mutants that no claim catches; there should be none."""
-        return [row for row in self.gross if row.outcome.killed_by is None]
-
-    @property
     def survivors(self) -> list[Row]:
-        """Killable mutants that no claim catches, farthest off first."""
-        return sorted((row for row in self.rows if row.survived), key=lambda row: row.order)
-
-    def by(self, key: Callable[[Row], T]) -> dict[T, list[Row]]:
-        """Parts of the rows, in their order, by what tells the parts apart."""
-        parts: dict[T, list[Row]] = {}
-        for row in self.rows:
-            parts.setdefault(key(row), []).append(row)
-        return parts
+        """Mutants that no claim catches and one should: killable ones, and gross ones on backed facts."""
+        gross = {id(row) for row in self.gross}
+        return [row for row in self.rows if row.survived or (id(row) in gross and row.outcome.killed_by is None)]
 
 
 def tally(rows: Sequence[Row]) -> records.MutantCounts:
@@ -248,86 +209,147 @@ DEFINITIONS = {
 }
 
 
-def summary(
-    result: Result,
-    baseline: Baseline,
+class FileScore(Record):
+    """The score of one spec file, without reasons."""
+
+    subject: records.MutatedSubject | None
+    """None without mutants."""
+    gross: records.Gross
+    equivalents: dict[str, int]
+    classes: list[records.MutantClass]
+    facts: list[records.MutatedFact]
+    survivors: list[records.Survivor]
+
+
+def score_of(result: Result, baseline: Baseline) -> FileScore:
+    """The score of the mutants of one file."""
+    killed = sum(row.outcome.killed_by is not None for row in result.gross)
+    same = (_why_equivalent(row) for row in result.rows if row.outcome.category == "equivalent")
+    return FileScore(
+        subject=_subject(result.rows) if result.rows else None,
+        gross=records.Gross(mutants=len(result.gross), killed=killed),
+        equivalents=dict(Counter(same)),
+        classes=list(_classes(result)),
+        facts=[_fact(rows) for rows in _grouped(result.rows, lambda row: row.mutant.fact.place).values()],
+        survivors=[_survivor(row, baseline) for row in result.survivors],
+    )
+
+
+def total(
+    files: Sequence[FileScore],
     floor: float | None = None,
     independent_floor: float | None = None,
     ceiling: int | None = None,
     reasons: Mapping[Name, str] | None = None,
 ) -> records.Mutation:
-    """The score with all counts. Scores and floors are shares, 1 is all; the ceiling is one of unguarded figures."""
-    missed = result.gross_survivors
-    facts = [_fact(rows, reasons or {}) for rows in result.by(lambda row: id(row.mutant.fact)).values()]
+    """The score of all files. Scores and floors are shares, 1 is all; the ceiling is one of unguarded figures."""
+    facts = [_with_reason(fact, reasons or {}) for file in files for fact in file.facts]
+    classes = _all_classes([one for file in files for one in file.classes])
+    subjects = [file.subject for file in files if file.subject]
+    counts = _sum(records.MutantCounts, subjects)
+    gross = _sum(records.Gross, [file.gross for file in files])
     guards = unguarded.guards(facts, ceiling)
-    survivors = [*(row for row in missed if not row.survived), *result.survivors]
+    killed, independently = score(counts), independent(counts)
+    held = holds(((killed, floor), (independently, independent_floor)), gross)
     return records.Mutation(
-        score=result.score,
-        independent=result.independent,
+        score=killed,
+        independent=independently,
         floor=floor,
         independent_floor=independent_floor,
-        holds=False if unguarded.too_many(guards) else holds(result, floor, independent_floor),
+        holds=False if unguarded.too_many(guards) else held,
         definitions=DEFINITIONS,
-        counts=records.AllMutants(refused=sum(result.refused.values()), **dict(result.counts)),
-        gross=records.Gross(mutants=len(result.gross), killed=len(result.gross) - len(missed)),
-        equivalents=dict(Counter(_why_equivalent(row) for row in result.rows if row.outcome.category == "equivalent")),
-        kinds=list(_kinds(result)),
-        classes=list(_classes(result)),
-        subjects=list(_subjects(result)),
+        counts=records.AllMutants(refused=sum(one.refused for one in classes), **dict(counts)),
+        gross=gross,
+        equivalents=dict(sum((Counter(file.equivalents) for file in files), Counter[str]())),
+        kinds=_kinds(facts),
+        classes=classes,
+        subjects=sorted(subjects, key=lambda one: (-one.unseen / one.mutants, one.file)),
         guards=guards,
         facts=facts,
-        survivors=[_survivor(row, baseline) for row in survivors],
+        survivors=sorted((one for file in files for one in file.survivors), key=_farthest_first),
     )
 
 
-def holds(result: Result, floor: float | None, independent_floor: float | None = None) -> bool | None:
-    """Whether both shares are on their floors and no gross mutant survives; None without a floor."""
-    floors = ((result.score, floor), (result.independent, independent_floor))
-    asked = [(found, least) for found, least in floors if least is not None]
+def holds(shares: Iterable[tuple[float | None, float | None]], gross: records.Gross) -> bool | None:
+    """Whether each share is on its floor and no gross mutant survives; None without a floor."""
+    asked = [(found, least) for found, least in shares if least is not None]
     if not asked:
         return None
-    return all(found is not None and found >= least for found, least in asked) and not result.gross_survivors
+    return all(found is not None and found >= least for found, least in asked) and gross.killed == gross.mutants
 
 
-def _kinds(result: Result) -> Iterator[records.MutatedKind]:
+def _sum(kind: type[C], parts: Sequence[Record], **names: str) -> C:
+    """The sum of the counts of a kind, field by field."""
+    fields = kind.model_fields.keys() - names
+    return kind(**names, **{name: sum(getattr(part, name) for part in parts) for name in fields})
+
+
+def _kinds(facts: Sequence[records.MutatedFact]) -> list[records.MutatedKind]:
     """Kinds of facts, those first of which the smallest share is killed by an independent source."""
-    found = result.by(lambda row: kind_of(row.subject, row.mutant.fact))
-    counted = {name: tally(rows) for name, rows in found.items()}
-    for name, counts in sorted(counted.items(), key=lambda item: (independent(item[1]) or 0, item[0])):
-        yield records.MutatedKind(name=name, score=score(counts), independent=independent(counts), **dict(counts))
+    found = []
+    for name, some in _grouped(facts, lambda one: one.kind).items():
+        counts = _sum(records.MutantCounts, some)
+        found.append(
+            records.MutatedKind(name=name, score=score(counts), independent=independent(counts), **dict(counts))
+        )
+    return sorted(found, key=lambda one: (one.independent or 0, one.name))
 
 
 def _classes(result: Result) -> Iterator[records.MutantClass]:
-    found = result.by(lambda row: row.mutant.mutation.operator)
+    """Operators with a mutant or a refusal."""
+    found = _grouped(result.rows, lambda row: row.mutant.mutation.operator)
     for name, says in OPERATORS.items():
         rows, refused = found.get(name, []), result.refused.get(name, 0)
         if rows or refused:
             yield records.MutantClass(name=name, says=says, refused=refused, **dict(tally(rows)))
 
 
-def _subjects(result: Result) -> Iterator[records.MutatedSubject]:
-    """Files, those first in which most goes unseen."""
-    found = {shown(file): rows for file, rows in result.by(lambda row: row.subject.hardware.file).items()}
-    counted = {file: tally(rows) for file, rows in found.items()}
-    for file, counts in sorted(counted.items(), key=lambda item: (-item[1].unseen / item[1].mutants, item[0])):
-        subject = found[file][-1].subject
-        yield records.MutatedSubject(
-            id=subject.id,
-            architecture=subject.is_architecture,
-            file=file,
-            score=score(counts),
-            independent=independent(counts),
-            **dict(counts),
-        )
+def _all_classes(found: Sequence[records.MutantClass]) -> list[records.MutantClass]:
+    """Operators of all files, in the order in which they are defined."""
+    parts = _grouped(found, lambda one: one.name)
+    return [
+        _sum(records.MutantClass, parts[name], name=name, says=says)
+        for name, says in OPERATORS.items()
+        if name in parts
+    ]
 
 
-def _fact(rows: Sequence[Row], reasons: Mapping[Name, str]) -> records.MutatedFact:
+def _grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Parts, in their order, by what tells them apart."""
+    parts: dict[K, list[T]] = {}
+    for one in found:
+        parts.setdefault(key(one), []).append(one)
+    return parts
+
+
+def _subject(rows: Sequence[Row]) -> records.MutatedSubject:
+    subject, counts = rows[0].subject, tally(rows)
+    return records.MutatedSubject(
+        id=subject.id,
+        architecture=subject.is_architecture,
+        file=shown(subject.hardware.file),
+        score=score(counts),
+        independent=independent(counts),
+        **dict(counts),
+    )
+
+
+def _with_reason(fact: records.MutatedFact, reasons: Mapping[Name, str]) -> records.MutatedFact:
+    reason = reasons.get(unguarded.name_of(fact))
+    return fact.model_copy(update={"reason": reason}) if reason else fact
+
+
+def _farthest_first(one: records.Survivor) -> tuple[float, str, int, str]:
+    return -max(one.ratio, 1 / one.ratio) if one.ratio else -math.inf, one.file, one.line, one.path
+
+
+def _fact(rows: Sequence[Row]) -> records.MutatedFact:
     unseen, subject, fact = [row for row in rows if row.unseen], rows[0].subject, rows[0].mutant.fact
     return records.MutatedFact(
         unseen_classes=list(dict.fromkeys(row.mutant.mutation.operator for row in unseen)),
         would_kill=missing_claim_about(subject, fact) if unseen else None,
         kind=kind_of(subject, fact),
-        reason=reasons.get(name_of(subject, fact)),
+        reason=None,
         **_place(rows[0]),
         **dict(tally(rows)),
     )
@@ -355,141 +377,3 @@ def _survivor(row: Row, baseline: Baseline) -> records.Survivor:
         would_kill=missing_claim(row, baseline),
         **_place(row),
     )
-
-
-# ---- The record for a terminal of 80 columns, and for a page of Markdown
-
-
-WIDTH = 80
-WORST = 5
-"""Files that are named."""
-
-#: Heading and key of the columns of counts.
-_COLUMNS = {
-    "mutants": "mutants",
-    "equivalent": "equivalent",
-    "killed": "killed",
-    "independently": "killed_independently",
-    "unseen": "unseen",
-    "survived": "survived",
-}
-_NARROW = {"equivalent": "equiv.", "independently": "independ."}
-
-
-def as_text(summary: records.Mutation, most: int | None = 10) -> str:
-    """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
-    sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, WIDTH)]
-    lines = [*sentences, "", *_grid("kind of fact", _kind_rows(summary)), ""]
-    lines += [
-        *_grid("operator", _rows(summary)),
-        "",
-        *unguarded.as_lines(summary.guards, WIDTH, WORST),
-        "",
-        *_worst(summary),
-    ]
-    lines += [*_section(list(_survivors(summary)), most), *_section(list(_unseen(summary)), most, by="fact")]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _sentences(summary: records.Mutation) -> Iterator[str]:
-    counts, gross = summary.counts, summary.gross
-    every = counts.mutants - counts.equivalent
-    floor, other = (
-        "" if least is None else f" (floor {records.score_percent(least)})"
-        for least in (summary.floor, summary.independent_floor)
-    )
-    yield f"mutation score {records.score_percent(summary.score)}{floor}: {counts.killed} of {every} mutants killed"
-    share_of = f"{records.score_percent(summary.independent)}{other}"
-    yield f"killed by an independent source {share_of}: {counts.killed_independently} of {every}"
-    yield f"×2 and more on corroborated peaks and bandwidths: {gross.killed} of {gross.mutants} killed"
-    total = counts.mutants or 1
-    share = {key: f"{number / total:.1%}".replace("%", " %") for key, number in counts}
-    yield (
-        f"of {counts.mutants} mutants {share['killable']} are killable, {share['within_digits']} within the printed "
-        f"digits, {share['uncorroborated']} uncorroborated, {share['equivalent']} equivalent; "
-        f"{share['unseen']} are not caught; {counts.refused} more mutations are refused by the schema"
-    )
-
-
-def _grid(heading: str, rows: Iterable[tuple[str | int, ...]]) -> Iterator[str]:
-    names = [_NARROW.get(name, name) for name in _COLUMNS]
-    yield f"{heading:<20}" + "".join(f"{name:>{len(name) + 2}}" for name in names)
-    for title, *numbers in rows:
-        cells = zip(names, numbers, strict=True)
-        yield f"{title:<20}" + "".join(f"{number:>{len(name) + 2}}" for name, number in cells)
-
-
-def _rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
-    for title, counts in (*((one.name, one) for one in summary.classes), ("all", summary.counts)):
-        yield title, *(getattr(counts, key) for key in _COLUMNS.values())
-
-
-def _kind_rows(summary: records.Mutation) -> Iterator[tuple[str | int, ...]]:
-    for one in summary.kinds:
-        yield one.name, *(getattr(one, key) for key in _COLUMNS.values())
-
-
-def _worst(summary: records.Mutation) -> Iterator[str]:
-    found = [one for one in summary.subjects if one.unseen][:WORST]
-    if found:
-        yield "most mutants not caught"
-    for one in found:
-        yield f"  {one.id:<40} {one.unseen:>4} of {one.mutants:>4} mutants, {one.survived} survivors"
-
-
-def _section(entries: Sequence[Sequence[str]], most: int | None, by: str = "survivor") -> Iterator[str]:
-    shown = entries if most is None else entries[:most]
-    for entry in shown:
-        yield from ("", *entry)
-    if len(entries) > len(shown):
-        yield from ("", f"… and {len(entries) - len(shown)} more {by}s (--survivors all)")
-
-
-def _survivors(summary: records.Mutation) -> Iterator[list[str]]:
-    for one in summary.survivors:
-        yield _entry("survivor", one, f"{one.display} → {one.mutated} ({one.class_}: {one.text})")
-
-
-def _unseen(summary: records.Mutation) -> Iterator[list[str]]:
-    """Facts with mutants that are not caught, besides survivors."""
-    facts = [one for one in summary.facts if one.unseen > one.survived]
-    for one in sorted(facts, key=lambda one: (-one.unseen, one.file, one.line)):
-        yield _entry("unseen", one, f"{one.display}, {one.unseen} of {one.mutants} mutants not caught")
-
-
-def _entry(kind: str, one: records.Survivor | records.MutatedFact, text: str) -> list[str]:
-    at = f" at {one.at}" if one.at else ""
-    sentences = (f"{one.path}{at}: {text}", f"would be killed by: {one.would_kill}")
-    return [f"{kind:<10}{one.file}:{one.line}", *(line for sentence in sentences for line in _wrapped(sentence))]
-
-
-def _wrapped(text: str) -> Iterable[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=" " * 10,
-        subsequent_indent=" " * 10,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def as_md(summary: records.Mutation, most: int | None = 10) -> str:
-    """A heading with the score, the tables of kinds and operators, the survivors."""
-    parts = [
-        "## Mutation score",
-        "\n".join(f"- {line}" for line in _sentences(summary)),
-        as_markdown(Table(("kind of fact", *_COLUMNS), tuple(_kind_rows(summary)))),
-        as_markdown(Table(("operator", *_COLUMNS), tuple(_rows(summary)))),
-        unguarded.sentence(summary.guards),
-    ]
-    if summary.guards.kinds:
-        parts.append(as_markdown(unguarded.as_table(summary.guards)))
-    if survivors := summary.survivors[:most]:
-        columns = ("survivor", "fact", "from", "to", "operator", "would be killed by")
-        rows = (
-            (f"{one.file}:{one.line}", one.path, one.display, one.mutated, one.class_, one.would_kill)
-            for one in survivors
-        )
-        parts.append(as_markdown(Table(columns, tuple(rows))))
-    return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""What mutation testing keeps: the verdict on each claim, the mutants of each file, and their outcomes.
+"""What mutation testing keeps: the verdict on each claim, the mutants of each file, their outcomes and their score.
 
 Each is kept with a key over everything that it was worked out from. A verdict rests on the modules that the kind of
 claim may import, on its golden file, on the files of the devices that it asked for, and on all files that are neither
@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim
-from pytest_rooflint.mutation import baseline, operators, outcome
+from pytest_rooflint.mutation import baseline, operators, outcome, score
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim, checking, id_of
 from pytest_rooflint.mutation.operators import Mutation
 from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject, group_of, subjects
+from pytest_rooflint.mutation.score import FileScore
 from pytest_rooflint.suite import dependencies, judge, store
 from pytest_rooflint.suite.dependencies import Dependencies, Name
 from pytest_rooflint.suite.modules import Modules
@@ -34,7 +35,7 @@ from rooflint.base.units import Quantity
 T = TypeVar("T")
 
 FOLDER = store.FOLDER / "mutation"
-CLAIMS, MODULES = "claims.json", "modules.json"
+CLAIMS, MODULES, SCORES = "claims.json", "modules.json", "scores.json"
 PARSED = FOLDER / "parsed"
 """Where golden files and devices are kept as they were read."""
 
@@ -53,6 +54,8 @@ class Store:
     """What the files of groups hold, by subject."""
     _keys: dict[str, str] = field(default_factory=dict, repr=False)
     """Keys of the verdicts of the baseline, by the ids of claims."""
+    _made_keys: dict[Name, str] = field(default_factory=dict, repr=False)
+    """Keys of the mutants of each file, by subject."""
     _judged_keys: dict[Name, list[str]] = field(default_factory=dict, repr=False)
     """Keys of the outcomes of each fact's mutants, by subject."""
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
@@ -151,19 +154,19 @@ class Store:
 
     # ---- mutants and their outcomes
 
-    def groups(self) -> Iterator[Group]:
-        """All mutants of the configured specs; made only where they were not kept."""
-        for subject in self.subjects:
-            found = self._row(subject)
-            group = _group(subject, found) if found.get("made") == self._made_keys[subject.key] else None
-            yield group or group_of(subject, self.suite)
-
-    @cached_property
-    def _made_keys(self) -> Mapping[Name, str]:
-        """What the mutants of each file rest on."""
-        return {subject.key: self._made_key(subject) for subject in self.subjects}
+    def group(self, subject: Subject) -> Group:
+        """The mutants of a file; made only where they were not kept."""
+        found = self._row(subject)
+        group = _group(subject, found) if found.get("made") == self._made_key(subject) else None
+        return group or group_of(subject, self.suite)
 
     def _made_key(self, subject: Subject) -> str:
+        """What the mutants of a file rest on."""
+        if subject.key not in self._made_keys:
+            self._made_keys[subject.key] = self._digest_of_made(subject)
+        return self._made_keys[subject.key]
+
+    def _digest_of_made(self, subject: Subject) -> str:
         own, registry = subject.hardware, self.suite.registry
         files = {own.file, *self._files_of(subject.key), *(one.file for one in registry.siblings(own))}
         rates = {fact.path for fact in subject.facts if operators.is_compared(fact)}
@@ -191,7 +194,7 @@ class Store:
         """Keep the outcomes of all mutants of a file. Raises StoreError where the folder cannot be written."""
         subject, pairs = group.subject, zip(group.mutants, outcomes, strict=True)
         content = {
-            "made": self._made_keys[subject.key],
+            "made": self._made_key(subject),
             "judged": self._judged_keys_of(subject, baseline),
             "refused": list(group.refused),
             "mutants": [_as_row(subject, mutant, one) for mutant, one in pairs],
@@ -201,8 +204,39 @@ class Store:
     def is_kept(self, group: Group, baseline: Baseline) -> bool:
         """Whether a group is kept as it is now made and judged."""
         found = self._row(group.subject)
-        now = (self._made_keys[group.subject.key], self._judged_keys_of(group.subject, baseline))
+        now = (self._made_key(group.subject), self._judged_keys_of(group.subject, baseline))
         return (found.get("made"), found.get("judged")) == now
+
+    # ---- scores
+
+    def scores(self, baseline: Baseline) -> dict[Name, FileScore]:
+        """The kept scores of files by their subjects; only those that hold for the mutants and verdicts of now."""
+        try:
+            rows = json.loads(store.kept(self.folder / SCORES))
+            kept = {(section, name): (key, row) for section, name, key, row in rows}
+        except (ValueError, TypeError, RecursionError):
+            return {}
+        found = {}
+        for subject in self.subjects:
+            key, row = kept.get(subject.key, ("", None))
+            if key == self._score_key(subject, baseline):
+                with suppress(ValueError):
+                    found[subject.key] = FileScore.model_validate(row)
+        return found
+
+    def put_scores(self, scores: Mapping[Name, FileScore], baseline: Baseline) -> None:
+        """Keep the scores of files. Raises StoreError where the folder cannot be written."""
+        rows = [
+            [*subject.key, self._score_key(subject, baseline), scores[subject.key].model_dump(by_alias=True)]
+            for subject in self.subjects
+            if subject.key in scores
+        ]
+        self._keep(SCORES, json.dumps(rows, ensure_ascii=False, separators=(",", ":")))
+
+    def _score_key(self, subject: Subject, baseline: Baseline) -> str:
+        code = self.modules.digest(score.__name__, __name__)
+        judged = self._judged_keys_of(subject, baseline)
+        return digest_of([code, str(Path.cwd()), self._made_key(subject), *judged])  # files are named from the folder
 
     def _judged_keys_of(self, subject: Subject, baseline: Baseline) -> list[str]:
         """What the outcomes of the mutants of each fact of a file rest on."""

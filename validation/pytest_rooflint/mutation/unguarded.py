@@ -9,9 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from pytest_rooflint.mutation.outcome import Subject
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.facts import Fact
 from rooflint.output.sections import Table
 from rooflint_report import differences as records
 
@@ -35,9 +33,9 @@ def reasons_of(suite: Suite) -> Mapping[Name, str]:
     return found
 
 
-def name_of(subject: Subject, fact: Fact) -> Name:
+def name_of(fact: records.MutatedFact) -> Name:
     """The name under which a reason for a fact is stated."""
-    return subject.id, f"{fact.path} at {fact.at}" if fact.at else fact.path
+    return fact.subject, f"{fact.path} at {fact.at}" if fact.at else fact.path
 
 
 def guards(facts: Sequence[records.MutatedFact], ceiling: int | None = None) -> records.Guards:
