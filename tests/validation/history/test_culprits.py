@@ -1,4 +1,24 @@
-"""Causes of failures against a base: changes of facts and of claims planted in a tiny repository."""
+"""Causes of failures against a base: changes of facts and of claims planted in a tiny repository.
+
+The last test draws pull requests on the shipped specs and golden files.
+"""
+
+import random
+import re
+from contextlib import suppress
+
+import pytest
+
+from pytest_rooflint.history.claim_sides import ClaimSide
+from pytest_rooflint.history.culprits import causes
+from pytest_rooflint.history.side import Specs
+from pytest_rooflint.mutation import tables
+from pytest_rooflint.mutation.baseline import checking
+from pytest_rooflint.mutation.outcome import group_of, subjects
+from pytest_rooflint.repair.spec_repair import place_of
+from rooflint.base import strict_yaml
+from rooflint.base.errors import InputError, shown
+from rooflint.base.strict_yaml import PlaceError
 
 GOLDEN = "golden/x1.yaml"
 MORE = "golden/more.yaml"
@@ -107,3 +127,108 @@ def test_reverting_a_right_fact_that_its_claims_follow_breaks_them(guarded, agai
     found = against(guarded)
     assert lines(found) == [(X1, line)]
     assert [one.path for one in found.causes.changes if one.breaks]  # the cores
+
+
+# ---- random pull requests on the shipped specs, with the mutation operators
+
+REQUESTS = 60
+FACTORS = (0.25, 0.5, 0.9, 1.25, 2, 16, 1000)
+
+
+class PullRequests:
+    """Draws changes of spec and golden files, each of which makes a claim fail alone, other than a law."""
+
+    def __init__(self, suite, seed):
+        self.suite, self.draw = suite, random.Random(seed)
+        self.before = self.side(suite)
+        self.judged = [self.before.judge(claim) for claim in checking(suite)]
+        self.subjects = list(subjects(suite))
+        self.quoting = [one for one in self.judged if one.outcome == "pass" and one.claim.expectation]
+
+    def side(self, suite):
+        top = suite.golden_roots[0].parent
+        return ClaimSide(suite, Specs("specs", suite.spec_roots, suite.registry), top, top)
+
+    def of(self, number):
+        """Text of each changed file by path, and the changed lines; about half of them concern one device."""
+        texts, lines, device = {}, [], None
+        while len(lines) < number:
+            near = device if self.draw.random() < 0.6 else None
+            with suppress(PlaceError, InputError, LookupError, ValueError):
+                file, line, change, name = self.golden(near) if self.draw.random() < 0.35 else self.spec(near)
+                changed = change(texts.get(file, self.suite.text(file)))
+                if (file, line) not in lines and self.fails({file: change(self.suite.text(file))}):
+                    texts[file], device = changed, device or name
+                    lines.append((file, line))
+        return texts, lines
+
+    def spec(self, device):
+        subject = self.draw.choice([one for one in self.subjects if device in (None, one.id)])
+        mutant = self.draw.choice(group_of(subject, self.suite).mutants)
+        fact, wrong = mutant.fact, mutant.mutation.fact
+
+        def change(text):
+            path = place_of(text, fact)
+            if wrong:
+                return strict_yaml.with_value(text, path, wrong.display)
+            rows = text.splitlines(keepends=True)
+            key = re.escape(str(path[-2]))
+            rows[fact.line - 1] = re.sub(rf"\b{key}: \[[^]\n]*\](, )?", "", rows[fact.line - 1], count=1)
+            return "".join(rows)
+
+        return fact.file, fact.line, change, subject.id
+
+    def golden(self, device):
+        one = self.draw.choice([one for one in self.quoting if device in (None, one.claim.hardware)])
+        golden = self.suite.read(one.claim.file)
+        path = ("claims", golden.claims.index(one.claim), "expect")
+        factor = self.draw.choice(FACTORS)
+
+        def change(text):
+            old = strict_yaml.value_at(text, path)
+            number = re.match(r"[0-9.]+", old)[0]
+            return strict_yaml.with_value(text, path, f"{float(number) * factor:.10g}{old[len(number) :]}")
+
+        return golden.file, golden.document.line(path), change, one.claim.hardware
+
+    def head(self, texts):
+        """The sides of a request with the pairs of its claims; a claim that reads nothing of it is not judged again."""
+        suite = self.suite
+        for file, text in texts.items():
+            suite = suite.with_text(file, text)
+        after, found = self.side(suite), []
+        names = {one.key for one in self.subjects if one.hardware.file in texts}
+        names |= {
+            ("device", one.id) for one in suite.registry.readable() if ("architecture", one.architecture) in names
+        }
+        for old, claim in zip(self.judged, checking(suite), strict=True):
+            read = old.read
+            touched = {claim.file, *read.goldens, *(place[0] for place in read.places)} & texts.keys()
+            goldens = any(map(suite.owns, texts)) and read.any_golden(claim)
+            found.append((old, after.judge(claim) if touched or goldens or names & read.names else old))
+        return after, found
+
+    def fails(self, texts):
+        after, found = self.head(texts)
+        for file in filter(after.suite.owns, texts):  # each raises where a file cannot be read
+            after.suite.read(file)
+        for one in self.subjects:
+            if one.table and one.hardware.file in texts:
+                tables.facts_of(one.table, one.hardware.file, after.suite.registry)
+        if set(self.suite.devices()) != {one.id for one in after.suite.readable()}:
+            return False
+        return any(new.outcome == "fail" and old.outcome != "fail" for old, new in found)
+
+
+@pytest.mark.slow
+def test_of_random_pull_requests_exactly_the_changed_lines_are_named(shipped_suite):
+    requests, right, strangers = PullRequests(shipped_suite, 18), 0, []
+    for number in range(REQUESTS):
+        texts, lines = requests.of(1 + number % 3)
+        changed = {(shown(file), line) for file, line in lines}
+        found = causes(requests.before, *requests.head(texts))
+        named = {(one.file, one.line) for one in found.changes if one.claims} if found else set()
+        right += named == changed
+        strangers += [one for one in (found.changes if found else ()) if (one.file, one.line) not in changed]
+    assert strangers == []  # so that an unchanged line never is the first
+    assert right >= 0.98 * REQUESTS

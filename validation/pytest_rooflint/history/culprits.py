@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, Golden
 from pytest_rooflint.history.changes import Change, architecture_changes, changes
 from pytest_rooflint.history.claim_matches import Pair
@@ -365,8 +366,9 @@ class _Trials:
 
     @cached_property
     def judged(self) -> list[Judged]:
-        """Claims that rest on any of the changes."""
-        return [new for _, new in self.found if new and self.relevant.get(new.id)]
+        """Claims that rest on any of the changes; of those that pass, no laws and no audits of all devices."""
+        some = (new for _, new in self.found if new and self.relevant.get(new.id))
+        return [one for one in some if one.outcome == "fail" or not kinds.kind(one.claim.kind).foreign]
 
     def record(self) -> records.Causes:
         """All trials, the cause of most failures first."""
