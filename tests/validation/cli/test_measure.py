@@ -293,6 +293,7 @@ def versions(repository):
 def unwatched(monkeypatch):
     """Comparisons see nothing of the machine: what else runs on it would leave a verdict undecided."""
     monkeypatch.setattr("rooflint_measure.sensors.observer.CpuObserver.watch", lambda observer: Watch())
+    monkeypatch.setattr("rooflint_measure.stopwatches.timing.involuntary_switches", lambda: None)
 
 
 def compare(*arguments: str, status: int = 0) -> str:
