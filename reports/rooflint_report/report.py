@@ -20,6 +20,7 @@ from markupsafe import Markup
 from rooflint.base.files import write_atomically
 from rooflint.base.project import project_root
 from rooflint.base.text import visible
+from rooflint_report import comment as comments
 from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
@@ -28,6 +29,8 @@ from rooflint_report.sections.section import Page, counted, grouped
 app = typer.Typer(add_completion=False)
 
 EVIDENCE = Path("reports/out/evidence.json")
+COMMENT = "comment.md"
+"""Beside the evidence of a run that was compared with a base; empty where nothing changed."""
 
 
 @app.command()
@@ -62,6 +65,11 @@ def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
     """Write both, and return each with its size in bytes."""
     content = load_evidence(evidence)
     texts = {html: render_html(content), summary: render_summary(content)}
+    comment = evidence.parent / COMMENT
+    if content.claim_changes:
+        texts[comment] = render_comment(content)
+    elif comment.is_file() and comments.MARK in comment.read_text(encoding="utf-8", errors="replace"):
+        comment.unlink()  # of an earlier run
     for path, text in texts.items():
         write_atomically(path, text)
     return [(path, len(text.encode())) for path, text in texts.items()]
@@ -192,15 +200,32 @@ LONGEST_TEXT = 300
 
 
 def render_summary(evidence: Evidence | Mapping[str, Any]) -> str:
-    """Markdown below 60 kB; the farthest failures first, as many as fit."""
+    """Markdown below 60 kB: the comment of a run with a base, then the farthest failures first, as many as fit."""
     page = Page.of(Evidence.model_validate(evidence))
+    begun = render_comment(page.evidence)
     first, *others = [(one, one.view(page)) for one in SECTIONS]
     sections = [pair for pair in (*others, first) if pair[1] is not None]
     for shown in (40, 20, 10, 5, 2, 0):
         text = _render(_markdown(), "summary.md.j2", page, sections=sections, shown=shown)
+        text = f"{begun}\n{text}" if begun else text
         if len(text.encode()) < LIMIT_BYTES:
             break
     return text
+
+
+def render_comment(evidence: Evidence | Mapping[str, Any]) -> str:
+    """The comment for a pull request in Markdown; empty without a base, and where nothing changed."""
+    content = Evidence.model_validate(evidence)
+    found = comments.comment(content)
+    if found is None:
+        return ""
+    sizes = {
+        "mark": Markup(comments.MARK),
+        "culprits": comments.CULPRITS,
+        "losses": comments.LOSSES,
+        "folded": comments.FOLDED,
+    }
+    return _markdown().get_template("comment.md.j2").render(comment=found, **sizes)
 
 
 @cache
@@ -217,6 +242,7 @@ def escaped(value: object) -> Markup:
         return value
     text = re.sub(r"([\\`*_{}\[\]()#+|~$-])", r"\\\1", _line(value))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = re.sub(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)", "\u200b", text)  # an address would become a link
     return Markup(re.sub(r"@(?=\w)", "@\u200b", text))
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from rooflint_report.evidence import Problem
-from rooflint_report.sections.section import Page, counted
+from rooflint_report.sections.section import Page, counted, is_unchanged
 from rooflint_report.verdicts import Place, Verdict
 
 RULER_WIDTH = 240
@@ -49,7 +49,8 @@ def view(page: Page) -> Failures | None:
     evidence = page.evidence
     if not page.fails and not evidence.problems:
         return None
-    places = [(place, witnesses(place, page.fails)) for place in evidence.places]
+    changed_first = sorted(evidence.places, key=lambda place: is_unchanged(place, evidence))
+    places = [(place, witnesses(place, page.fails)) for place in changed_first]
     return Failures(places, evidence.problems, page.fails)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rooflint_report.evidence import Evidence
-from rooflint_report.verdicts import Verdict
+from rooflint_report.verdicts import Cause, Place, Verdict
 
 MARKS = {"pass": "✓", "fail": "✗", "xfail": "≠", "undecided": "?", "not validated here": "–", "none": "○"}
 SHORT = {"pass": "ok", "fail": "no", "xfail": "xf", "undecided": "un", "not validated here": "nv", "none": "bl"}
@@ -48,7 +48,8 @@ class Page:
     def of(cls, evidence: Evidence) -> "Page":
         """The page of a run."""
         anchors = Anchors()
-        fails = worst_first(verdict for verdict in evidence.verdicts if verdict.outcome == "fail")
+        found = (_changed_first(one, evidence) for one in evidence.verdicts if one.outcome == "fail")
+        fails = worst_first(found)
         return cls(
             evidence,
             anchors,
@@ -83,6 +84,17 @@ def tally(verdicts: Iterable[Verdict]) -> list[tuple[str, int]]:
     """(outcome, how many), worst first, without the outcomes that do not occur."""
     count: Counter[str] = Counter(v.outcome for v in verdicts)
     return [(outcome, count[outcome]) for outcome in WORST_FIRST if count[outcome]]
+
+
+def is_unchanged(place: Cause | Place, evidence: Evidence) -> bool:
+    """Whether a possible cause is a line that did not change since the base; False without a base."""
+    causes = evidence.claim_changes.causes if evidence.claim_changes else None
+    return causes is not None and all((one.file, one.line) != (place.file, place.line) for one in causes.changes)
+
+
+def _changed_first(verdict: Verdict, evidence: Evidence) -> Verdict:
+    causes = sorted(verdict.causes, key=lambda one: is_unchanged(one, evidence))
+    return verdict.model_copy(update={"causes": causes}) if causes != verdict.causes else verdict
 
 
 def claimed(verdict: Verdict) -> str:

@@ -9,6 +9,7 @@ from html import unescape
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.findings import SiliconBins, SiliconDensity, SiliconScore
@@ -454,3 +455,16 @@ def test_the_evidence_is_read_strictly(tmp_path, green):
         file.write_text(json.dumps(broken), encoding="utf-8")
         with pytest.raises(EvidenceError, match=re.escape(message)):
             load_evidence(file)
+
+
+def test_the_tables_of_the_summary_are_tables_to_a_renderer(green):
+    families = [score(family="A"), score(family="B"), score(regime="> 20 GFLOP", error=0.073)]
+    told = [published(), published("b", error=0.05), published("c", device="acme|x1")]
+    found = silicon_evidence(published=told) | {"scores": families}
+    tokens = MarkdownIt("gfm-like").parse(render_summary(green | {"silicon": found}))
+    sizes, rows = [], 0
+    for one in tokens:
+        rows = 0 if one.type == "table_open" else rows + (one.type == "tr_open")
+        sizes += [rows] if one.type == "table_close" else []
+    # the counts of the run, the families of one kind of op, the tables of others: each with its head
+    assert sizes == [2, 1 + 3, 1 + 3]

@@ -1,0 +1,117 @@
+"""The comment for a pull request: what broke, why, where, what moved and what to run, in fifteen lines."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from rooflint.base.units import UnitError, parse_quantity
+from rooflint_report.claim_changes import Cause, effect
+from rooflint_report.evidence import Evidence
+from rooflint_report.sections.section import counted
+from rooflint_report.verdicts import Verdict
+
+MARK = "<!-- rooflint -->"
+"""By which the one comment of a pull request is found again."""
+CULPRITS = 3
+"""Changed lines that are in sight."""
+LOSSES = 2
+FOLDED = 8
+"""Causes in the folded list, and claims of each."""
+
+EVEN = 1e-3
+"""A factor nearer to a whole one than this share is written as the whole one."""
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A changed line that makes claims fail."""
+
+    cause: Cause
+    verdicts: list[Verdict]
+    """Those claims, as the run judged them."""
+
+    @property
+    def place(self) -> str:
+        """`specs/hardware/acme/x1.yaml:15`."""
+        return f"{self.cause.file}:{self.cause.line}" if self.cause.line else str(self.cause.file)
+
+    @property
+    def factor(self) -> str:
+        """Head over base: `×2`, `1/16`; empty where they are not quantities of one dimension."""
+        try:
+            base, head = (parse_quantity(text or "") for text in (self.cause.base, self.cause.head))
+        except UnitError:
+            return ""
+        if base.dimension != head.dimension or base.value <= 0 or head.value <= 0:
+            return ""
+        ratio = head.value / base.value
+        inverse = round(1 / ratio)
+        return f"1/{inverse}" if inverse > 1 and abs(ratio * inverse - 1) < EVEN else f"×{ratio:.3g}"
+
+    @property
+    def words(self) -> str:
+        """What the diagnosis of most of these claims says about the line; empty for none."""
+        place = self.cause.file, self.cause.line
+        causes = (one for verdict in self.verdicts for one in verdict.causes)
+        said = Counter(one.text for one in causes if (one.file, one.line) == place)
+        return said.most_common(1)[0][0] if said else ""
+
+    @property
+    def effect(self) -> str:
+        """What reverting it does."""
+        return effect(self.cause)
+
+
+@dataclass(frozen=True)
+class Comment:
+    """What the template shows."""
+
+    is_red: bool
+    title: str
+    culprits: list[Culprit]
+    losses: list[str]
+    moved: str
+    rerun: str
+    other_failures: list[Verdict]
+    """Failing claims that no changed line explains."""
+    base: str
+    head: str
+
+
+def comment(evidence: Evidence) -> Comment | None:
+    """The comment on a run that was compared with a base; None for another, and where nothing changed."""
+    found = evidence.claim_changes
+    if found is None:
+        return None
+    fails = {f"{one.file}::{one.id}": one for one in evidence.verdicts if one.outcome == "fail"}
+    blamed = [one for one in found.causes.changes if one.claims] if found.causes else []
+    culprits = [Culprit(one, [fails[name] for name in one.claims if name in fails]) for one in blamed]
+    explained = {name for one in blamed for name in one.claims}
+    others = [verdict for name, verdict in fails.items() if name not in explained]
+    lost = [*found.changes, *found.recordings, *found.facts]
+    losses = [f"{getattr(one, 'headline', one.file)} {one.text}: write in {one.write}" for one in lost if one.write]
+    moved = evidence.delta.text if evidence.delta and evidence.delta.moved.predictions else ""
+    first = next((verdict for one in culprits for verdict in one.verdicts), next(iter(others), None))
+    if not (culprits or others or losses or moved or evidence.problems or found.unstated):
+        return None
+    return Comment(
+        is_red=bool(fails or found.unstated or evidence.problems),
+        title=_title(evidence, culprits),
+        culprits=culprits,
+        losses=losses,
+        moved=moved,
+        rerun=first.rerun if first else "",
+        other_failures=others,
+        base=found.base.label,
+        head=evidence.run.git.commit[:12] if evidence.run.git else found.head.label,
+    )
+
+
+def _title(evidence: Evidence, culprits: list[Culprit]) -> str:
+    found, fails = evidence.claim_changes, evidence.counts.fail
+    if found and found.causes and culprits:
+        return f"{found.causes.text}; in the base none of them fails"
+    if fails or evidence.problems:
+        problems = counted(len(evidence.problems), "problem") + " in the files" if evidence.problems else ""
+        failing = f"{counted(fails, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else ""
+        return " and ".join(filter(None, (failing, problems)))
+    return found.text if found and found.unstated else "Every claim holds as in the base"

@@ -1,0 +1,176 @@
+"""The comment on a pull request: the culprit first, fifteen lines, and all of it text, as a real renderer sees it."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+from markdown_it import MarkdownIt
+
+from rooflint_report.claim_changes import Cause
+from rooflint_report.comment import Culprit
+from rooflint_report.evidence import Evidence
+from rooflint_report.report import LONGEST_TEXT, render, render_comment, render_summary
+from rooflint_report.sections.failures import view
+from rooflint_report.sections.section import Page
+
+NASTY = (
+    "<script>alert(1)</script> | `a` *b* [c](javascript:d) @someone https://evil.example www.evil.example\n::error::x"
+)
+SPEC = "model/rooflint/specs/architectures/nvidia/ampere-ga10b.yaml"
+CLAIM = "golden/peaks/nvidia/jetson-agx-orin-64gb.yaml::peak-tensor_core-int8"
+
+
+def drawn(text):
+    """Tokens of GitHub's Markdown, with those inside paragraphs."""
+    return [one for block in MarkdownIt("gfm-like").parse(text) for one in (block, *(block.children or ()))]
+
+
+def cause(claims, line=23, **other):
+    found = {"file": SPEC, "line": line, "path": "units.tensor_core.macs_per_clock.int8", "at": None}
+    return found | {"base": "512 MAC", "head": "64 MAC", "claims": claims, "fixes": claims, "breaks": []} | other
+
+
+def claim_changes(causes=(), **other):
+    """What became of the claims of a base, with causes."""
+    names = ("new", "removed", "loosened", "newly_excused", "newly_failing", "fixed", "still_failing")
+    claims = sorted({name for one in causes for name in one["claims"]})
+    found = {
+        **{"failing": claims, "changes": list(causes), "pairs": [], "unexplained": [], "untried": 0},
+        "all": {"changes": [*range(len(causes))], "fixes": claims, "breaks": []},
+        "text": "changed lines make claims fail",
+    }
+    return {
+        **{"schema": "rooflint-claims/1", "base": {"label": "main (0123456789ab)", "commit": None}},
+        **{"head": {"label": "the working tree", "commit": None}, "changes": [], "recordings": [], "facts": []},
+        "counts": {"base": 10, "head": 10, "unchanged": 10} | dict.fromkeys(names, 0),
+        **{"unreadable": [], "unstated": len(claims), "text": "10 claims in main, 10 now"},
+        "causes": found if causes else None,
+    } | other
+
+
+def shown(text):
+    """Lines that are not folded."""
+    return re.sub(r"(?s)(</summary>).*?(?=</details>)", r"\1", text).splitlines()
+
+
+def test_without_a_base_there_is_no_comment_and_the_summary_is_as_it_was(evidence, green):
+    assert render_comment(evidence) == render_comment(green) == ""
+    assert render_summary(evidence).startswith("## Red")
+
+
+def test_nothing_changed_is_no_comment(green):
+    record = green | {"claim_changes": claim_changes()}
+    assert render_comment(record) == ""
+    assert render_summary(record).startswith("## Green")
+
+
+def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evidence):
+    record = evidence | {"claim_changes": claim_changes([cause([CLAIM])])}
+    text = render_comment(record)
+    assert f"\n- **`{SPEC}:23`** " in text
+    text = text.replace("\\", "")
+    title, _, culprit, rerun, *_ = text.splitlines()
+    assert title == "### ✗ changed lines make claims fail; in the base none of them fails"
+    assert culprit.startswith(f"- **`{SPEC}:23`** units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC (**1/8**): ")
+    assert "1 claim fails because of it. Likely: macs_per_clock 64 is 1/8 of 512; it is volta's FP16 rate." in culprit
+    assert culprit.endswith("Reverting it alone: 1 claim passes again, none fails.")
+    assert rerun.startswith("- `") and CLAIM in rerun
+    assert text.splitlines()[-1].startswith("Base main (0123456789ab) → head ")
+    assert render_summary(record).startswith(render_comment(record))
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "factor"),
+    [
+        *[("512 MAC", "32 MAC", "1/16"), ("6.4 Gbit/s", "12.8 Gbit/s", "×2"), ("4", "5", "×1.25"), ("5 W", "5 GB", "")],
+        *[(None, "5 W", ""), ("memory", "compute", ""), ("1000 MHz", "1 GHz", "×1"), ("10 W", "3 W", "×0.3")],
+    ],
+)
+def test_the_factor_is_head_over_base(base, head, factor):
+    assert Culprit(Cause.model_validate(cause([], base=base, head=head)), []).factor == factor
+
+
+def test_predictions_that_moved_in_a_green_run_are_a_short_comment(green):
+    found = Evidence.model_validate(green | {"claim_changes": claim_changes()})
+    for predictions in (0, 330):
+        delta = SimpleNamespace(text="330 of 18720 predictions moved", moved=SimpleNamespace(predictions=predictions))
+        text = render_comment(found.model_copy(update={"delta": delta}))
+        assert bool(text) == bool(predictions)
+    title, _, moved, _, last = text.splitlines()
+    assert (title, moved) == ("### ✓ Every claim holds as in the base", "- 330 of 18720 predictions moved")
+    assert last.endswith("<!-- rooflint -->")
+
+
+def test_a_loss_without_a_reason_is_told_with_what_to_write(green):
+    lost = claim_changes(unstated=1, text="10 claims in main, 9 now: 1 loss without a stated reason")
+    lost["recordings"] = [
+        {"file": "golden/r.json", "line": None, "text": "is removed", "reason": None, "change": "removed"}
+        | {"write": "golden/x1.yaml: removed: {r.json: REASON}"}
+    ]
+    text = render_comment(green | {"claim_changes": lost}).replace("\\", "")
+    assert text.startswith("### ✗ 10 claims in main, 9 now: 1 loss without a stated reason\n")
+    assert "- golden/r.json is removed: write in golden/x1.yaml: removed: {r.json: REASON}\n" in text
+
+
+def test_forty_culprits_and_losses_are_fifteen_lines(evidence):
+    claims = [f"golden/x{number}.yaml::count-{number}" for number in range(40)]
+    found = claim_changes([cause([name], line) for line, name in enumerate(claims)])
+    text = render_comment(evidence | {"claim_changes": found})
+    assert len(shown(text)) <= 15
+    assert "- and 37 more, listed below\n" in text
+    assert max(map(len, text.splitlines())) < 6 * LONGEST_TEXT
+    assert len(text.encode()) < 60_000
+
+
+def test_hostile_text_is_text(make_evidence):
+    record = make_evidence(nasty=True)
+    (fail, *_) = [one for one in record["verdicts"] if one["outcome"] == "fail"]
+    bad = cause([f"{fail['file']}::{fail['id']}"], file=NASTY, path=NASTY, at=NASTY, base=NASTY, head=NASTY)
+    found = claim_changes([bad], text=NASTY) | {"base": {"label": NASTY, "commit": None}}
+    found["causes"]["text"] = NASTY
+    found["recordings"] = [
+        {"file": NASTY, "line": None, "text": NASTY, "reason": None, "change": "removed", "write": NASTY}
+    ]
+    tokens = drawn(text := render_comment(record | {"claim_changes": json.loads(json.dumps(found))}))
+    assert not [one for one in tokens if one.type in ("link_open", "image", "table_open", "fence", "code_block")]
+    html = [one.content.strip() for one in tokens if one.type in ("html_block", "html_inline")]
+    assert html == ["<details><summary>Failing claims, by cause</summary>", "</details>", "<!-- rooflint -->"]
+    said = "".join(one.content for one in tokens if one.type == "text")
+    assert "@someone" not in said
+    assert not re.search(r"(?m)^::", text)
+
+
+def test_the_comment_is_one_heading_and_a_list(evidence):
+    tokens = drawn(render_comment(evidence | {"claim_changes": claim_changes([cause([CLAIM]), cause([], 24)])}))
+    assert [one.tag for one in tokens if one.type == "heading_open"] == ["h3"]
+    assert sum(one.type == "list_item_open" for one in tokens if one.level == 1) == 2 + 1 + 1
+
+
+def test_a_line_that_did_not_change_ranks_below_one_that_did(evidence):
+    (fail, *_) = [one for one in evidence["verdicts"] if f"{one['file']}::{one['id']}" == CLAIM]
+    fail["causes"].insert(0, fail["causes"][0] | {"line": 77, "text": "the clock is a quarter"})
+    place = {"path": "a", "from": "1", "to": "2", "fixes": 1, "breaks": 0, "failing": 1, "ids": [fail["nodeid"]]}
+    evidence["places"] = [place | {"file": SPEC, "line": line} for line in (77, 23)]
+    for changes, first in ((None, 77), ([cause([CLAIM])], 23)):
+        found = Evidence.model_validate(evidence | {"claim_changes": claim_changes(changes) if changes else None})
+        page = Page.of(found)
+        (verdict,) = [one for _, one in page.fails if one.id == fail["id"] and one.file == fail["file"]]
+        assert verdict.causes[0].line == first
+        assert view(page).places[0][0].line == first
+
+
+def test_the_comment_is_a_third_file_and_goes_where_a_later_run_has_no_base(tmp_path, evidence):
+    file, there = tmp_path / "evidence.json", tmp_path / "comment.md"
+
+    def written(record):
+        file.write_text(json.dumps(record), encoding="utf-8")
+        return [path.name for path, _ in render(file, tmp_path / "report.html", tmp_path / "summary.md")]
+
+    there.write_text("not ours", encoding="utf-8")
+    assert written(evidence) == ["report.html", "summary.md"]
+    assert there.read_text(encoding="utf-8") == "not ours"
+    assert written(evidence | {"claim_changes": claim_changes([cause([CLAIM])])})[2:] == ["comment.md"]
+    assert there.read_text(encoding="utf-8").startswith("### ✗ changed lines make claims fail")
+    written(evidence)
+    assert not there.exists()
