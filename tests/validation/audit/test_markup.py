@@ -25,6 +25,18 @@ def test_a_cell_that_spans_others_stands_in_each():
     ]
 
 
+def test_a_subtitle_that_spans_more_than_the_table_ends_with_it(audited):
+    header = "<table><tr><th>GPU<th>bf16 (TFLOPS)<th>tdp (W)"
+    page = f"{header}<tr><td colspan=9>NVIDIA<tr><td>H100 SXM5<td>989<td>700<tr><td colspan=2>none<td>1</table>"
+    assert [texts for _, texts in grids(page)[0]][1:] == [
+        ("NVIDIA", "NVIDIA", "NVIDIA"),
+        ("H100 SXM5", "989", "700"),
+        ("none", "none", "1"),
+    ]
+    findings = [one for one in audited(page, "page.html") if one.device == "H100 SXM5"]
+    assert [one.status for one in findings] == ["right", "right"]
+
+
 def test_spans_are_bounded():
     [[(_, texts), _]] = grids("<table><tr><td colspan=1000000000>a<tr><td>b</table>")
     assert len(texts) == 1  # nine digits and more are no span

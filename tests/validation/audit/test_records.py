@@ -29,6 +29,9 @@ DEVICES = {"a100", "h100", "h100 sxm", "h100 pcie"}
         ("h100: 989\na100: 312", [{"device": "h100", "value": "989"}, {"device": "a100", "value": "312"}]),
         ("bf16_tflops: {h100: 989}", [{"device": "h100", "bf16_tflops": "989"}]),
         ("h100: {name: H100 SXM, bf16: 989}", [{"name": "H100 SXM", "bf16": "989"}]),
+        ("h100: [{precision: bf16, tflops: 9}]", [{"device": "h100", "precision": "bf16", "tflops": "9"}]),
+        ("h100: {bf16: 989, more: [{tdp: 7}]}", [*H100, {"device": "h100", "tdp": "7"}]),
+        ("{name: H100, peaks: {dense: [{bf16: 9}, 3]}}", [{"name": "H100"}, {"name": "H100", "bf16": "9"}]),
         ("other: {bf16: 1}", [{"device": "other", "bf16": "1"}]),
     ],
 )  # fmt: skip

@@ -97,6 +97,42 @@ def test_a_constant_that_is_bound_once_is_worked_out_and_another_is_not(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        # the name of the figure is nearer to it than that of the function
+        ("def compare_h100(a100_peak=312): pass", [("a100", "peak", "312")]),
+        ("class H100:\n    a100_bf16_tflops = 312", [("a100", "bf16 tflops", "312")]),
+        ("def h100_peaks():\n    peak_a100 = 312", [("a100", "peak", "312")]),
+        ("class H100:\n    peak_vs_a100 = 3.2", [("H100", "peak_vs_a100", "3.2")]),  # of both, and a figure of neither
+        ("class H100:\n    a100_days = 312", [("H100", "a100_days", "312")]),
+        # pairs
+        ("h100_peak, a100_peak = 989, 312", [("h100", "peak", "989"), ("a100", "peak", "312")]),
+        ("h100_peak, (a100_peak, v100_peak) = 989, (312, 125)", [
+            ("h100", "peak", "989"), ("a100", "peak", "312"), ("v100", "peak", "125"),
+        ]),
+        ("h100_peak, *a100_peak = 989, 312", []),
+        ("h100_peak, a100_peak = 989, 312, 125", []),
+    ],
+)  # fmt: skip
+def test_a_figure_is_of_the_device_that_is_named_nearest_to_it(source, wanted, tmp_path):
+    assert [found[1:] for found in figures(source, tmp_path)] == wanted
+
+
+def test_conditions_within_each_other_are_read_for_few_combinations_only(tmp_path):
+    def nested(depth):
+        tests = [f"{'    ' * level}if name in ('a100', 'h100', 'v100', 'mi300x'):\n" for level in range(depth)]
+        return "".join(tests) + "    " * depth + "peak = 312"
+
+    assert len(figures(nested(4), tmp_path)) == 4**4  # as many as are read
+    assert figures(nested(5), tmp_path) == []
+    assert figures(nested(40), tmp_path) == []
+    joined = " and ".join(["name in ('a100', 'h100', 'v100', 'mi300x')"] * 5)
+    assert figures(f"if {joined}:\n    peak = 312\nelse:\n    h100_peak = 989", tmp_path)[0][1:] == (
+        *("h100", "peak", "989"),
+    )
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "rtx_4090_laptop_tflops = 33",  # another product

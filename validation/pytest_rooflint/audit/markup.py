@@ -86,7 +86,11 @@ def _span(text: str | None) -> int:
 
 
 def _grid(lines: list[tuple[int, list[tuple[str, int, int]]]]) -> Grid:
-    """The texts by row and column, with cells that span several repeated in each."""
+    """The texts by row and column, with cells that span several repeated in each.
+
+    A cell below the header that spans more than the table is wide, such as that of a subtitle, ends with the table.
+    """
+    width = max([sum(columns for _, columns, _ in lines[0][1]), *(len(cells) for _, cells in lines)]) if lines else 0
     hanging: dict[int, tuple[str, int]] = {}
     found = []
     for line, cells in lines:
@@ -100,7 +104,7 @@ def _grid(lines: list[tuple[int, list[tuple[str, int, int]]]]) -> Grid:
                     hanging[place] = (text, rows - 1)
                 continue
             text, columns, rows = left.popleft()
-            for _ in range(columns):
+            for _ in range(max(1, min(columns, width - place - len(left)))):
                 if rows > 1:
                     hanging[len(texts)] = (text, rows - 1)
                 texts.append(text)

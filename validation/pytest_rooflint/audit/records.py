@@ -72,7 +72,9 @@ class _Reader:
         line = self.document.line(path)
         if not isinstance(node, dict):
             label = str(path[-2]) if len(path) > 1 and guessed(str(path[-2])) else "value"
-            if not isinstance(node, list) and name is not None:
+            if name is not None and isinstance(node, list):
+                yield from ({NAME: Cell(name, line), **row} for row in self._listed({name: node}, path[:-1]))
+            elif name is not None:
                 yield {NAME: Cell(name, line), label: self._cell(path, node)}
             return
         variants = {key for key, child in node.items() if name and isinstance(child, dict) and self._is_of(name, key)}
@@ -80,8 +82,22 @@ class _Reader:
             yield from self._record(f"{name} {key}", node[key], (*path, key))
         own = {key: child for key, child in node.items() if key not in variants}
         cells = dict(self._flat(own, path))
-        if cells or not variants:
-            yield ({NAME: Cell(name, line), **cells} if name is not None and not self._is_named(node) else cells)
+        cells = {NAME: Cell(name, line), **cells} if name is not None and not self._is_named(node) else cells
+        listed = list(self._listed(own, path))
+        if not variants or len(cells) > (NAME in cells):
+            yield cells
+        named = {key: cell for key, cell in cells.items() if key == NAME or is_device_word(key)}
+        yield from ({**named, **row} for row in listed)
+
+    def _listed(self, record: Mapping[Any, Any], path: strict_yaml.Path) -> Iterator[Row]:
+        """Rows of the lists of records within a record: `{h100: {peaks: [{precision: bf16, tflops: 989}]}}`."""
+        for key, child in record.items():
+            here = (*path, key)
+            if isinstance(child, dict):
+                yield from self._listed(child, here)
+            for position, one in enumerate(child if isinstance(child, list) else ()):
+                if isinstance(one, dict):
+                    yield dict(self._flat(one, (*here, position)))
 
     def _is_of(self, name: str, key: Any) -> bool:
         return self.is_device(name) and self.is_device(f"{name} {key}") and not guessed(str(key))

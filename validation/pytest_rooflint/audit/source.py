@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 from pytest_rooflint.audit.arithmetic import Arithmetic, Number
@@ -24,6 +24,10 @@ LONGEST_NAME = 6
 """Words of a name within an identifier or a comment."""
 LONGEST_TEXT = 40
 """Characters of a text that is taken for a cell; a longer one is prose."""
+MOST_READINGS = 256
+"""Combinations of devices for which a block below nested conditions is read; with more, its figures are of none."""
+SHORTEST_NAME = 3
+"""Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
 _WORD = re.compile(r"[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"\W{0,2}\d")
 _FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
@@ -50,6 +54,8 @@ class _Place:
     """A comment on the whole statement."""
     is_conditional: bool = False
     """Whether a condition or a key of its own tells what the figure is of, so that `remark` does not."""
+    readings: int = 1
+    """How often the block around it is read, once for each combination that its conditions name."""
 
     def named(self, label: str) -> "_Place":
         """The place below a further name."""
@@ -110,12 +116,12 @@ class _Reader:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 place = replace(place, is_conditional=True)
-                for one in self.conditions(test, place):
+                for one in self.readings(test, place):
                     self.statements(body, one)
                 self.statements(orelse, place)
             case ast.Match(cases=cases):
                 for case in cases:
-                    for one in self._alternatives(_texts(case.pattern), case.pattern.lineno, place):
+                    for one in self._few(self._alternatives(_texts(case.pattern), case.pattern.lineno, place), place):
                         self.statements(case.body, one)
             case _:
                 for inner in ("body", "orelse", "finalbody"):
@@ -124,8 +130,13 @@ class _Reader:
                     self.statements(handler.body, place)
 
     def assigned(self, target: ast.expr, value: ast.expr, place: _Place) -> None:
-        """Read `name = value`, `self.name = value` and `table["h100"]["bf16"] = value`."""
+        """Read `name = value`, `self.name = value`, `table["h100"]["bf16"] = value`, and pairs of them in tuples."""
         match target:
+            case ast.Tuple(elts=names) | ast.List(elts=names):
+                values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+                if len(values) == len(names) and not any(isinstance(one, ast.Starred) for one in [*names, *values]):
+                    for name, one in zip(names, values, strict=True):
+                        self.assigned(name, one, place)
             case ast.Name(id=name):
                 self.value(value, self.identified(name, target.lineno, place))
             case ast.Attribute(attr=name):
@@ -197,7 +208,7 @@ class _Reader:
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
                 self.record([("", one) for one in items], place)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                for one in self.conditions(test, place):
+                for one in self.readings(test, place):
                     self.value(body, one)
                 self.value(orelse, place)
             case ast.BinOp() if place.device and (column := guessed(place.column)) and column.role == "peak":
@@ -260,11 +271,26 @@ class _Reader:
         return place.named(text)
 
     def identified(self, name: str, line: int, place: _Place) -> _Place:
-        """The place below an identifier: of the device that some of its words name."""
+        """The place below an identifier: of the device that some of its words name, also within that of another."""
         device, rest = self._within(name)
-        if not device or place.device or _VARIANTS & {word.lower() for word in _words(rest)}:
+        if not device or (_VARIANTS | _COMPARED) & {word.lower() for word in _words(rest)}:
+            return place.named(name)
+        is_telling = bool(guessed(rest)) or is_mere_precision(rest) or (not rest and len(device) >= SHORTEST_NAME)
+        if place.device and not is_telling:
             return place.named(name)
         return self._of_device(device, line, place).named(rest)
+
+    def readings(self, test: ast.expr, place: _Place) -> list[_Place]:
+        """The places below a condition, or one without a device where they are too many."""
+        return self._few(self.conditions(test, place), place)
+
+    @staticmethod
+    def _few(found: Iterable[_Place], place: _Place) -> list[_Place]:
+        left = MOST_READINGS // place.readings
+        kept = list(islice(found, left + 1))
+        if len(kept) > left:
+            return [replace(place, device="", is_conditional=True, readings=MOST_READINGS + 1)]
+        return [replace(one, readings=place.readings * max(len(kept), 1)) for one in kept]
 
     def conditions(self, test: ast.expr, place: _Place) -> Iterator[_Place]:
         """The places below a condition: one for each alternative that it names, such as `"a100" in name`."""
@@ -275,7 +301,8 @@ class _Reader:
             case ast.BoolOp(op=ast.And(), values=values):
                 found = [place]
                 for one in values:
-                    found = [inner for outer in found for inner in self.conditions(one, outer)]
+                    each = (inner for outer in found for inner in self.conditions(one, outer))
+                    found = list(islice(each, MOST_READINGS + 1))
                 yield from found
             case ast.Compare(left=left, ops=[ast.In() | ast.Eq()], comparators=[right]):
                 yield from self._alternatives(_texts(left) or _texts(right), test.lineno, place)
