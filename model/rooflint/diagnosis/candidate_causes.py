@@ -22,6 +22,7 @@ FASTER = 1.25  # a clock that is needed is not much above those that the device 
 FEWEST_PEERS = 4
 
 _LANE_BITS = 32  # buses come in multiples of that
+_WIDE_BITS, _STACK_BITS, _WIDEST_BITS = 1024, 512, 16384  # wider ones in halves of a stack of HBM, sixteen at most
 _COUNTS = frozenset({"groups", "per_group", "parts", "full_die"})
 
 _NARROW = frozenset(name for name, one in PRECISIONS.items() if one.bits <= (16 if one.floating else 8))
@@ -116,7 +117,7 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     needed = fact.with_value(wanted)
     inherited = _inherited(case, fact)
     if inherited and math.isclose(inherited.value, wanted, rel_tol=1e-6):
-        text = f"{short(fact)} {fact.display} is {_times(span.factor)} the {inherited.display} of {_stem(inherited)}"
+        text = f"{short(fact)} {fact.display} is {times(span.factor)} the {inherited.display} of {_stem(inherited)}"
         yield Cause(text, span.factor, 0.8, fact, inherited)
         return
     text = f"{short(fact)} {fact.display} would have to be {needed.display}"
@@ -169,9 +170,9 @@ def _is_clock(fact: Fact) -> bool:
 
 
 def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
-    """Clocks are confused with one another, not with something of another size; a bus is a multiple of 32 bit."""
+    """Clocks are confused with one another, not with something of another size; a bus is of a width that is built."""
     if fact.path.endswith(".bus"):
-        return wanted * 8 % _LANE_BITS == 0
+        return _is_bus(wanted * 8) or any(other.value == wanted for other in _like(case, fact))
     if not _is_clock(fact) or case.hardware is None:
         return True
     if is_outlier(case, fact, fact.value):
@@ -181,6 +182,13 @@ def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
     taken = any(math.isclose(other.value, fact.value) for other in slow)  # a slow clock stands for a fast one
     fastest = 3 * fact.value if taken else FASTER * max(other.value for other in others)
     return fact.value / 3 <= wanted <= fastest
+
+
+def _is_bus(bits: float) -> bool:
+    """Whether buses of that width are built: of channels up to 1024 bit, of stacks beyond."""
+    if bits <= _WIDE_BITS:
+        return bits % _LANE_BITS == 0
+    return bits <= _WIDEST_BITS and bits % _STACK_BITS == 0
 
 
 def _round_value(fact: Fact, span: Span) -> float | None:
@@ -255,7 +263,7 @@ def rates(case: Case, span: Span, convention: float) -> list[Cause]:
         return []
     share = taken / needed
     what = f"macs_per_clock {format_number(taken)}" if convention == 1.0 else f"{format_number(taken)} MAC/clock"
-    text = f"{what} is {_times(share)} {_whose(case, fact, needed)}"
+    text = f"{what} is {times(share)} {_whose(case, fact, needed)}"
     known = _known_rates(case, taken)
     nearest = min((cost for cost, _, _ in known), default=2.2)
     message = f"{text}{REASON}{_listed(known, nearest)}" if known else text
@@ -267,7 +275,8 @@ def rates(case: Case, span: Span, convention: float) -> list[Cause]:
     return [Cause(message, share, nearest, fact, fact.with_value(needed))]
 
 
-def _times(share: float) -> str:
+def times(share: float) -> str:
+    """`1/2 of` below one, `2 ×` above."""
     return f"{ratio_text(share)} of" if share < 1 else f"{ratio_text(share)} ×"
 
 

@@ -21,6 +21,7 @@ from rooflint.diagnosis.candidate_causes import (
     other_precisions,
     rates,
     short,
+    times,
 )
 from rooflint.diagnosis.causes import (
     AS_SPARSE,
@@ -128,7 +129,7 @@ def _repaired(case: Case, cause: Cause) -> Cause:
     repaired = carrier.fact.with_value(carrier.fact.value / factor)
     text = cause.text
     if carrier.name == "macs_per_clock":
-        text = f"{short(carrier.fact)} {carrier.fact.display} is {ratio_text(factor)} of {repaired.display}: {text}"
+        text = f"{short(carrier.fact)} {carrier.fact.display} is {times(factor)} {repaired.display}: {text}"
     return replace(cause, text=text, fact=carrier.fact, repaired=repaired)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import parse_quantity
+from rooflint.diagnosis.candidate_causes import _is_bus
 from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.diagnosis.diagnose import CANDIDATES, MAX_CAUSES, candidates, diagnose, shortlist
 from rooflint.hardware.registry import Registry
@@ -462,3 +463,27 @@ def test_a_given_fact_beside_own_ones_is_doubted_last_and_not_repaired():
     causes = diagnose(mixed)
     assert causes[0].fact.path == "units.tensor_core.clock"
     assert all(cause.repaired is None for cause in causes if cause.fact.path != "units.tensor_core.clock")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_sparse_rate_in_an_architecture_is_called_sparse_for_dense(sparse):
+    # 2048 MAC stand where 1024 are dense: 3958 TFLOP/s instead of 1979, and 7916 instead of 3958 with sparsity
+    rate = "units.tensor_core.macs_per_clock.fp8"
+    wrong = H100.with_facts({rate: H100.facts[rate].with_value(2048)})
+    cause = diagnose(peak(wrong, "tensor_core", "fp8", 3958e12 if sparse else 1979e12, 0.5e12, sparse=sparse))[0]
+    assert "sparse for dense: structured sparsity is in the rate already" in cause.text
+    assert (cause.fact.file.stem, cause.repair) == ("hopper-gh100", "1024 MAC")
+
+
+@pytest.mark.parametrize(
+    ("bits", "is_built"),
+    [(64, True), (352, True), (1008, False), (1024, True), (1056, False), (7680, True), (16384, True), (16320, False)],
+)
+def test_a_bus_is_of_channels_up_to_1024_bit_and_of_stacks_beyond(bits, is_built):
+    assert _is_bus(bits) is is_built
+
+
+def test_no_bus_is_proposed_that_nobody_builds():
+    # 3352 GB/s of 5120 bit; 10.68 TB/s would need 16 320 bit
+    causes = diagnose(bandwidth(H100, "hbm3", 10.68e12, 0.005e12))
+    assert not any(cause.fact and cause.fact.path.endswith(".bus") for cause in causes)

@@ -306,7 +306,7 @@ def message(tiny):
     """Text of each red claim of a run by its id, spaces made one, and the whole output."""
 
     def run(*arguments):
-        text = tiny.run(*arguments).stdout.str()
+        text = tiny.run("-v", *arguments).stdout.str()
         blocks = re.findall(r"^(golden/\S+?:\d+  .*?)^  rerun +pytest \S+::(\S+)$", text, re.MULTILINE | re.DOTALL)
         return {id: " ".join(block.split()) for block, id in blocks}, text
 

@@ -40,7 +40,7 @@ def verdicts(shipped):
     """Red items of a run with the text of each, spaces and line breaks made one."""
 
     def run(*arguments):
-        text = shipped.run("-q", *arguments).stdout.str()
+        text = shipped.run("-v", *arguments).stdout.str()
         red = set(re.findall(r"^FAILED (\S+)", text, re.MULTILINE))
         pattern = r"^(golden/\S+?:\d+  .*?)^  rerun +pytest (\S+)$"
         blocks = re.findall(pattern, text, re.MULTILINE | re.DOTALL)

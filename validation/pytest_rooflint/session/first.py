@@ -21,7 +21,7 @@ from pytest_rooflint.suite import store
 from pytest_rooflint.suite.dependencies import Changed, Dependencies, noted
 from pytest_rooflint.suite.judge import caught, judge
 from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.verdict import Verdict, tally
+from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.text import counted, some
 from rooflint.hardware.registry import Registry
@@ -32,7 +32,7 @@ LIMIT_S = 0.7
 QUICK_S = 0.01
 """CPU time of a claim that counts as quick. [s]"""
 MOST = 10
-"""Failures that are printed in full."""
+"""Causes of failures that are printed in full."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,7 @@ class First:
         verdicts.sort(key=lambda one: (one.claim.file, one.claim.line))
         yield f"changed since the last run: {some(changed)}"
         yield from problems
-        failing = [one for one in verdicts if one.outcome == "fail"]
-        yield from (f"\n{one.text()}\n" for one in failing[:MOST])
+        yield from in_blocks((one for one in verdicts if one.outcome == "fail"), MOST)
         slower = len(wanted) - len(verdicts)
         rest = f"; {counted(slower, 'more claim')} with the rest" if slower else ""
         yield f"what depends on it, judged first: {tally(verdicts)}{rest}"

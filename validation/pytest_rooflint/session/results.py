@@ -5,15 +5,16 @@ A run without failures or evidence imports none of this.
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_rooflint.evidence.verdicts import record, sentences
+from pytest_rooflint.evidence.verdicts import places, record, sentences
 from pytest_rooflint.repair import plan
+from pytest_rooflint.session.fold import Repair
 from pytest_rooflint.suite import verdict as judged
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.text import visible
@@ -46,6 +47,10 @@ class Results:
     def plain(verdict: judged.Verdict, duration_s: float) -> str:
         """A verdict as JSON, which xdist can send and which takes a tenth of the memory of the record."""
         return record(verdict, round(duration_s, 6)).model_dump_json()
+
+    def alike(self, fixed: Mapping[Repair, Iterable[str]]) -> list[list[str]]:
+        """Ids of failures with one cause, the one to print first."""
+        return [*_alike(self.failures, fixed)]
 
     def repairs(self) -> list[str]:
         """Repairs that several failing claims ask for."""
@@ -94,6 +99,24 @@ class Results:
         found = [(math.inf, _command(one["file"], one["line"], "rooflint", one["what"])) for one in problems]
         found += [(_distance(one.ratio), _claim(one)) for one in self.failures]
         yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
+
+
+def _alike(failures: Sequence[Verdict], fixed: Mapping[Repair, Iterable[str]]) -> Iterator[list[str]]:
+    """Ids of failures that one repair fixes, for each repair that fixes several and breaks nothing; each id once.
+
+    `fixed` has the claims that a repair was seen to fix, also those that do not name it as a cause.
+    """
+    left = {one.nodeid: one for one in failures}
+    for place in places(failures):
+        if place.breaks or place.fixes < 2:
+            continue
+        names = set(fixed.get((str(place.file), place.line or 0, str(place.path), str(place.to)), ()))
+        group = [one for one in left.values() if one.nodeid in place.ids or f"{one.file}::{one.id}" in names]
+        if len(group) > 1:
+            group.sort(key=lambda one: one.nodeid not in place.ids)  # the block must name the cause
+            yield [one.nodeid for one in group]
+        for one in group:
+            del left[one.nodeid]
 
 
 # ---- annotations on GitHub

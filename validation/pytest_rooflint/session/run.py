@@ -7,7 +7,7 @@ import datetime
 import gc
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -19,6 +19,8 @@ import pytest
 
 from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim
+from pytest_rooflint.session import fold
+from pytest_rooflint.session.fold import Fold, Repair
 from pytest_rooflint.session.guard import Guard
 from pytest_rooflint.session.spool import Spool
 from pytest_rooflint.suite.judge import Trial, judge
@@ -36,6 +38,8 @@ TRIAL = pytest.StashKey[Trial]()
 VERDICT = pytest.StashKey[Verdict]()
 COLLECTED = pytest.StashKey[list["ClaimItem | ProblemItem"]]()
 """Claims of the golden files that pytest collects, until all are collected."""
+UNREAD = pytest.StashKey[dict[tuple[Problem, ...], str]]()
+"""Problems of files that cannot be read, with the claim that fails for them."""
 ASKED = pytest.StashKey[dict[str, Any]]()
 
 
@@ -121,6 +125,7 @@ class ClaimItem(pytest.Item):
         else:
             verdict = judged(suite)
         verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
+        verdict = self._once(verdict)
         self.stash[VERDICT] = verdict
         properties: list[tuple[str, object]] = [*verdict.properties()]
         self.user_properties = [one for one in self.user_properties if one not in properties] + properties  # once
@@ -130,6 +135,14 @@ class ClaimItem(pytest.Item):
             pytest.xfail(verdict.reason or "")
         if verdict.outcome != "pass":
             pytest.skip(f"{verdict.outcome}: {verdict.reason}")
+
+    def _once(self, verdict: Verdict) -> Verdict:
+        """The verdict; a claim that waits for a file which failed another one is not a failure of its own."""
+        first = self.config.stash[UNREAD].setdefault(verdict.unread, self.nodeid) if verdict.unread else self.nodeid
+        if first == self.nodeid:
+            return verdict
+        reason = f"{shown(verdict.unread[0].file)} cannot be read, see {first}"
+        return replace(verdict, outcome="not validated here", reason=reason)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for bugs of rooflint."""
@@ -185,7 +198,8 @@ class ClosedWorldItem(ProblemItem):
         from pytest_rooflint.suite import world  # noqa: PLC0415  # NumPy, which most single files do without
 
         suite = self.config.stash[SUITE]
-        self.problems = world.problems(suite)
+        said = {one for several in self.config.stash[UNREAD] for one in several}
+        self.problems = [one for one in world.problems(suite) if one not in said]
         if not self.config.getoption("lf", default=False):  # it skips what did not fail
             self.problems += world.unvisited(suite, self.path)
         super().runtest()
@@ -253,6 +267,9 @@ class Run:
         self.notes: list[dict[str, Any]] = []
         """Problems of the run itself."""
         self.proposed: list[str] = []
+        self.fold = Fold(self._alike, self._last)
+        config.pluginmanager.register(self.fold, "rooflint-fold")
+        self.told = set[Repair]()
         self.guard = Guard(self.suite)
         store = None if part or hasattr(config, "workerinput") else config.getoption("--rooflint-store")
         there = Path(config.invocation_params.dir, store or "")
@@ -262,6 +279,7 @@ class Run:
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
         config.stash[COLLECTED] = []
+        config.stash[UNREAD] = {}
         config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
 
     # ---- collection
@@ -332,6 +350,9 @@ class Run:
             report.rooflint_brief = vars(verdict.brief())
             if verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence"):
                 report.rooflint_verdict = self.results.plain(verdict, call.duration)
+            report.rooflint_fixed = self._fixed(verdict)
+            if report.skipped and not hasattr(report, "wasxfail"):
+                report.longrepr = (shown(item.path), None, f"{verdict.outcome}: {verdict.reason}")
             report.rooflint_asked = item.stash.get(ASKED, None)
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
@@ -350,7 +371,19 @@ class Run:
             self.found.put(report.nodeid, found)
         if self.first and (asked := report.__dict__.pop("rooflint_asked", None)):
             self.first.asked.append(asked)
+        self.fold.fixed |= dict(report.__dict__.pop("rooflint_fixed", ()))
         self.guard.gather(report)
+
+    def _fixed(self, verdict: Verdict) -> list[tuple[Repair, list[str]]]:
+        """What the repair of the first cause fixes, told once in each process."""
+        cause = verdict.causes[0] if verdict.outcome == "fail" and verdict.causes else None
+        if cause is None or cause.fact is None or cause.repair is None or not cause.fixes:
+            return []
+        key = (shown(cause.fact.file), cause.fact.line, cause.fact.path, cause.repair)
+        if key in self.told:
+            return []
+        self.told.add(key)
+        return [(key, self.config.stash[TRIAL].fixed(cause))]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -405,8 +438,10 @@ class Run:
         """Let the garbage collector look at everything again, and pytest at what it finds last."""
         gc.unfreeze()
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print totals that pytest does not have, and annotate on GitHub."""
+        self.fold.restore(terminalreporter)
         briefs, problems = self.guard.briefs, self.problems
         if not briefs and not problems:
             return
@@ -421,8 +456,8 @@ class Run:
             )
         if summary := expect.loose_summary(sum(one.loose for one in briefs), sum(one.stale for one in briefs)):
             terminalreporter.write_line(summary)
-        for line in self.results.repairs() if self.found else ():
-            terminalreporter.write_line(sanitized(line), bold=True)
+        for line in fold.reasons(terminalreporter):
+            terminalreporter.write_line(sanitized(line))
         for line in self.proposed:
             terminalreporter.write_line(sanitized(line))
         for problem in self.notes:
@@ -430,6 +465,14 @@ class Run:
         if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or problems):
             for line in self.results.annotations(problems):
                 terminalreporter.write_line(line)
+
+    def _alike(self, fixed: Mapping[Repair, list[str]]) -> list[list[str]]:
+        """Ids of failures with one cause; none with `-v`, which prints each in full."""
+        return [] if self.config.get_verbosity() > 0 else self.results.alike(fixed)
+
+    def _last(self) -> list[str]:
+        """The repairs that settle the failures."""
+        return self.results.repairs() if self.found else []
 
     @property
     def problems(self) -> list[dict[str, Any]]:

@@ -22,13 +22,13 @@ from pytest_rooflint.suite.dependencies import Changed, Name, noted
 from pytest_rooflint.suite.judge import Trial, brief, caught, judge
 from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.verdict import Verdict, tally
+from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.base.text import counted, some
 from rooflint.hardware.registry import Registry
 
 MOST = 10
-"""Diagnoses that are printed after one change; further failing claims take one line each."""
+"""Causes that are printed in full after one change; further failing claims take one line each."""
 POLL_MS = 2000
 """How often the times of files are compared although no change was reported, as on some network drives. [ms]"""
 Stamp = tuple[int, int, int]
@@ -207,13 +207,11 @@ def _green(before: State, now: State) -> list[str]:
 
 
 def _diagnoses(failing: list[Judged], suite: Suite) -> Iterator[str]:
-    """The verdicts as pytest prints them, one after the other; each of the last ones in one line."""
+    """The verdicts as pytest prints them, one block a cause; further claims in one line each."""
     ranked = Trial(suite).ranked
-    for one in failing[:MOST]:
-        claim = one.verdict.claim
-        verdict = caught(claim, _id(claim), partial(judge, claim, _id(claim), suite, ranking=ranked))
-        yield f"\n{replace(verdict, options=suite.options).text()}\n"
-    yield from (f"also fails: {_line(one.verdict)}" for one in failing[MOST:])
+    claims = [one.verdict.claim for one in failing]
+    found = [caught(one, _id(one), partial(judge, one, _id(one), suite, ranking=ranked)) for one in claims]
+    yield from in_blocks((replace(one, options=suite.options) for one in found), MOST)
 
 
 def _line(verdict: Verdict) -> str:

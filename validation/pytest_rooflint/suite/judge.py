@@ -22,7 +22,7 @@ from pytest_rooflint.golden.kinds import (
 )
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome, Verdict
-from rooflint.base.errors import RooflintError, shown
+from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.units import measure
 from rooflint.diagnosis.causes import Cause, Span, ratio_text
@@ -98,7 +98,8 @@ def _judged(claim: Claim, nodeid: str, context: Context, today: datetime.date | 
     except ContradictionError as error:
         return Verdict(claim, "fail", nodeid, reason=str(error), causes=error.causes)
     except (RooflintError, ClaimError) as error:
-        return Verdict(claim, "fail", nodeid, reason=str(error))
+        unread = error.problems if isinstance(error, InputError) else ()
+        return Verdict(claim, "fail", nodeid, reason=str(error), unread=tuple(unread))
     if claim.undisclosed:
         return Verdict(claim, "fail", nodeid, obtained, reason="the facts are disclosed now; remove 'undisclosed'")
     verdict = _compared(claim, nodeid, obtained)
@@ -270,7 +271,7 @@ class Trial:
     excuses: bool = True
     """Whether known disagreements are excused."""
     _outcomes: dict[str, bool] = field(default_factory=dict, repr=False)
-    _effects: dict[tuple[Fact, float], tuple[int, int]] = field(default_factory=dict, repr=False)
+    _effects: dict[tuple[Fact, float], tuple[list[str], int]] = field(default_factory=dict, repr=False)
 
     def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
         """The causes worth showing; first those whose repair fixes most claims and breaks none."""
@@ -285,18 +286,23 @@ class Trial:
                 return cause
             self._effects[key] = self._effect(cause.fact, cause.repaired)
         fixes, breaks = self._effects[key]
-        return replace(cause, fixes=fixes, breaks=breaks)
+        return replace(cause, fixes=len(fixes), breaks=breaks)
 
-    def _effect(self, fact: Fact, repaired: Fact) -> tuple[int, int]:
-        """Number of claims that the repair fixes, and number that it breaks."""
+    def fixed(self, cause: Cause) -> list[str]:
+        """The claims that the repair of a cause fixes, as `golden/x.yaml::id`; none where it was not tried."""
+        key = (cause.fact, cause.repaired.value) if cause.fact and cause.repaired else None
+        return self._effects[key][0] if key in self._effects else []
+
+    def _effect(self, fact: Fact, repaired: Fact) -> tuple[list[str], int]:
+        """The claims that the repair fixes, and number that it breaks."""
         held = set(self.suite.registry.holders(fact))
         changed = replace(self.suite, registry=self.suite.registry.with_fact(fact, repaired))
-        fixes = breaks = 0
+        fixes, breaks = list[str](), 0
         for claim in self.suite.claims():
             if claim.is_replay or not _concerns(claim, held, self.suite, fact):
                 continue
             before, after = self._failed(claim), self._fails(claim, changed)
-            fixes += before and not after
+            fixes += [f"{shown(claim.file)}::{claim.id}"] if before and not after else []
             breaks += after and not before
         return fixes, breaks
 

@@ -4,14 +4,14 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pytest_rooflint.golden.expect import Stale, is_loose, stale
 from pytest_rooflint.golden.kinds import Claim, Obtained, kind
-from rooflint.base.errors import shown
+from rooflint.base.errors import Problem, shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
@@ -38,6 +38,8 @@ class Verdict:
     """The folder where the run was started; None for the root of its ids."""
     reason: str | None = None
     """Why it failed without a figure, is expected to fail, or is not validated here."""
+    unread: tuple[Problem, ...] = ()
+    """What is wrong with the files that cannot be read, where it failed for that."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -220,6 +222,20 @@ class Brief:
     def uncorroborated(self) -> bool:
         """Whether it passes, no second document agrees, and it is not a replay."""
         return self.outcome == "pass" and not self.corroborated and not self.replay
+
+
+def in_blocks(verdicts: Iterable[Verdict], most: int) -> Iterator[str]:
+    """Failures as they are printed: a block for each of the first causes, and a line for each further claim."""
+    seen, lines = set[object](), list[str]()
+    for one in verdicts:
+        first = one.causes[0] if one.causes else None
+        cause = (first.fact, first.repair) if first and first.fact else one.unread or one.nodeid
+        if cause in seen or len(seen) == most:
+            lines.append(f"also fails: {shown(one.claim.file)}:{one.claim.line}  {one.headline}")
+        else:
+            seen.add(cause)
+            yield f"\n{one.text()}\n"
+    yield from lines
 
 
 def tally(verdicts: Iterable[Verdict]) -> str:

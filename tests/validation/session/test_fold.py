@@ -1,0 +1,106 @@
+"""A red run prints one block a cause, one line a claim, and the decisive line last."""
+
+import re
+
+import pytest
+
+SPEC = "specs/hardware/acme/x1.yaml"
+REPAIR = "A single change fixes 4 of 4 failures and breaks nothing: write 4096 MAC instead of 2048 MAC at "
+
+
+def blocks(text: str) -> int:
+    """Verdicts that are printed in full."""
+    return len(re.findall(r"^  rerun ", text, re.MULTILINE))
+
+
+@pytest.fixture
+def halved(tiny):
+    """The tiny repository with half the INT8 rate, on which four claims rest."""
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    return tiny
+
+
+@pytest.mark.parametrize("options", [(), ("-q",), ("-n", "2"), ("-p", "no:cacheprovider")])
+def test_one_wrong_fact_is_one_block_and_a_line_for_each_claim_and_the_repair_comes_last(halved, red, options):
+    result = halved.run(*options)
+    result.assert_outcomes(passed=5, failed=4)
+    text = result.stdout.str()
+    assert (blocks(text), len(red(result))) == (1, 4)
+    assert "  and       3 more claims for the same cause, listed below (-v shows all)" in text
+    assert text.rstrip().splitlines()[-1].startswith(REPAIR)
+
+
+def test_verbose_shows_every_block(halved):
+    text = halved.run("-v").stdout.str()
+    assert (blocks(text), "for the same cause" in text) == (4, False)
+    assert text.rstrip().splitlines()[-1].startswith(REPAIR)
+
+
+def test_other_causes_keep_their_blocks(halved, red):
+    halved.edit("golden/x1.yaml", "{count: core, expect: 4}", "{count: core, expect: 5}")
+    result = halved.run()
+    result.assert_outcomes(passed=4, failed=5)
+    assert (blocks(result.stdout.str()), len(red(result))) == (2, 5)
+
+
+def test_other_tests_fail_as_they_do_without_us(halved):
+    halved.write("tests/test_own.py", "def test_own():\n    assert 1 == 2\n")
+    result = halved.run("tests", "golden")
+    result.assert_outcomes(passed=5, failed=5)
+    assert "assert 1 == 2" in result.stdout.str()
+
+
+def test_without_failures_no_line_is_the_last_one(tiny):
+    assert "A single change" not in tiny.run().stdout.str()
+
+
+# ---- a file that cannot be read
+
+
+@pytest.mark.parametrize("options", [(), ("--reruns", "1")])
+def test_a_broken_spec_is_one_failure_and_the_claims_that_wait_for_it_say_so(tiny, options):
+    tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
+    result = tiny.run("-rs", *options)
+    counts = result.parseoutcomes()
+    assert counts["failed"] == 1
+    assert counts["skipped"] == 7
+    assert f"{SPEC} cannot be read, see golden/x1.yaml::peak-mac_array-int8" in result.stdout.str()
+    text = " ".join(result.stdout.str().split())
+    assert f"{SPEC}:7 tdp: want [value, source, where], found '15 W'" in text
+
+
+def test_each_claim_fails_alone_for_a_broken_spec(tiny):
+    tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
+    for name in ("bandwidth-lpddr5", "peak-mac_array-fp16"):
+        tiny.run(f"golden/x1.yaml::{name}").assert_outcomes(failed=1)
+    tiny.run("-k", "closed-world").assert_outcomes(failed=1, deselected=8)
+
+
+def test_a_broken_golden_file_is_one_failure(tiny):
+    tiny.write("golden/x1.yaml", tiny.read("golden/x1.yaml") + "  - {peak: [\n")
+    head = "hardware: acme/x1\nsource: {document: D, where: p. 1, grade: read}\nclaims:\n"
+    tiny.write("golden/x2.yaml", f"{head}  - {{capacity: lpddr5, expect: 8.00 GB}}\n")
+    result = tiny.run()
+    result.assert_outcomes(failed=1, passed=2)
+    assert "FAILED golden/x1.yaml::readable" in result.stdout.str()
+
+
+# ---- skips and expected failures
+
+
+def test_skips_and_expected_failures_are_explained_in_one_line_each(tiny):
+    tiny.edit(
+        "golden/x1.yaml",
+        "{count: core, expect: 4}",
+        "{count: core, expect: 8, xfail: {ratio: 1/2, reason: r, until: 2999-01-01}}",
+    )
+    tiny.write(SPEC, f"{tiny.read(SPEC)}undisclosed: {{units.mac_array.macs_per_clock.int4: secret}}\n")
+    undisclosed = "  - {peak: mac_array int4, expect: 1.00 TOP/s, undisclosed: true}\n"
+    tiny.write("golden/x1.yaml", tiny.read("golden/x1.yaml").rstrip() + "\n" + undisclosed)
+    text = tiny.run("-rsx").stdout.str()
+    assert "1 claim expected to fail, for the reason in the golden file; -rx lists them" in text
+    assert "XFAIL golden/x1.yaml::count-core - r" in text
+    assert (
+        "SKIPPED [1] golden/x1.yaml: not validated here: mac_array.macs_per_clock.int4 is undisclosed: secret" in text
+    )
+    assert "1 claim not validated here: mac_array.macs_per_clock.int4 is undisclosed: secret" in text

@@ -1,0 +1,79 @@
+"""What a red run prints: one block for each cause, one line for each claim, and the decisive line last.
+
+A wrong fact makes many claims fail. Those that one repair fixes are one failure to a reader: the first is printed in
+full, the others in pytest's own list, one line each. With `-v` all are printed in full.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from textwrap import shorten
+from typing import Any
+
+import pytest
+
+from rooflint.base.text import counted, sanitized, terminal_width
+
+Repair = tuple[str, int, str, str]
+"""File, line and path of a fact, and the value that it should have."""
+
+
+@dataclass
+class Fold:
+    """Keeps the blocks of further claims out of the failures that pytest prints."""
+
+    alike: Callable[[Mapping[Repair, list[str]]], list[list[str]]]
+    """Gives the ids of failures with one cause, from what repairs were seen to fix; the one to print first."""
+    last: Callable[[], list[str]]
+    """Gives the lines that decide, once all else is printed."""
+    fixed: dict[Repair, list[str]] = field(default_factory=dict)
+    aside: list[pytest.TestReport] | None = None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Any:
+        """Before pytest prints the failures."""
+        failed: list[pytest.TestReport] = terminalreporter.stats.get("failed", [])
+        groups = self.alike(self.fixed) if len(failed) > 1 else []
+        first = {group[0]: len(group) - 1 for group in groups}
+        further = {name for group in groups for name in group[1:]}
+        if further:
+            for report in failed:
+                if report.nodeid in first:
+                    more = counted(first[report.nodeid], "more claim")
+                    report.longrepr = (
+                        f"{report.longrepr}\n  and       {more} for the same cause, listed below (-v shows all)"
+                    )
+            self.aside = failed
+            terminalreporter.stats["failed"] = [one for one in failed if one.nodeid not in further]
+        return (yield)
+
+    def restore(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """After they are printed: all count, and all are listed."""
+        if self.aside is not None:
+            terminalreporter.stats["failed"], self.aside = self.aside, None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Any:
+        """After pytest has printed everything."""
+        result = yield
+        terminal = session.config.pluginmanager.getplugin("terminalreporter")
+        for line in self.last() if terminal else ():
+            terminal.write_line(sanitized(line), bold=True)
+        return result
+
+
+def reasons(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
+    """Why claims were not validated, one line a reason; that others are expected to fail, in one line."""
+    skipped = [one.longrepr for one in terminalreporter.stats.get("skipped", []) if hasattr(one, "rooflint_brief")]
+    why = Counter(longrepr[2] for longrepr in skipped if isinstance(longrepr, tuple))
+    for reason, count in why.most_common(MOST):
+        text = f"{counted(count, 'claim')} {reason.removeprefix('Skipped: ')}"
+        yield shorten(text, terminal_width(), placeholder=" …")
+    if rest := len(skipped) - sum(count for _, count in why.most_common(MOST)):
+        yield f"{counted(rest, 'more claim')} skipped; -rs lists them"
+    if expected := [one for one in terminalreporter.stats.get("xfailed", []) if hasattr(one, "rooflint_brief")]:
+        yield f"{counted(len(expected), 'claim')} expected to fail, for the reason in the golden file; -rx lists them"
+
+
+MOST = 5
+"""Reasons that are printed; there is one for each missing library, and one for each undisclosed fact."""
