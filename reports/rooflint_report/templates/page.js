@@ -1,4 +1,4 @@
-// Conveniences only: the page is complete without them.
+// Sheets of devices are drawn when they are opened; all else is there without this.
 (() => {
   "use strict";
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -20,6 +20,10 @@
     const found = document.getElementById("found");
     const devices = all("details.device");
     const rows = all(".matrix tbody tr");
+    for (const sheet of all("details > .body > template")) {
+      const folded = sheet.closest("details");
+      folded.addEventListener("toggle", () => { if (folded.open) sheet.replaceWith(sheet.content); });
+    }
     const words = new Map();
     for (const device of devices) words.set(device, device.querySelector("summary").textContent.toLowerCase());
     for (const row of rows) {
@@ -91,7 +95,7 @@
 
     let closed = [];
     window.addEventListener("beforeprint", () => {
-      closed = all("details:not([open])");
+      closed = all("details:not([open], .device, .homeless)");  // sheets that were not opened are not printed
       for (const element of closed) element.open = true;
     });
     window.addEventListener("afterprint", () => { for (const element of closed) element.open = false; });
