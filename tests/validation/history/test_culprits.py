@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from pytest_rooflint.history import culprits
 from pytest_rooflint.history.claim_sides import ClaimSide
 from pytest_rooflint.history.culprits import causes
 from pytest_rooflint.history.side import Specs
@@ -127,6 +128,20 @@ def test_reverting_a_right_fact_that_its_claims_follow_breaks_them(guarded, agai
     found = against(guarded)
     assert lines(found) == [(X1, line)]
     assert [one.path for one in found.causes.changes if one.breaks]  # the cores
+
+
+def test_laws_that_too_many_changes_concern_are_judged_without_all_of_them_only(guarded, against, monkeypatch):
+    source = 'source: {document: "A book of laws", where: p. 1, grade: read}\n'
+    guarded.write("golden/laws.yaml", f"{source}claims:\n  - {{monotone: peak width}}\n")
+    guarded.edit(X1, "int8: [4096 MAC", "int8: [512 MAC")  # below the 1024 MAC of fp16
+    law = "golden/laws.yaml::monotone-peak-width"
+    for most, is_tried in ((2, True), (1, False)):
+        monkeypatch.setattr(culprits, "OF_LAWS", most)
+        found = against(guarded).causes
+        (change,) = (one for one in found.changes if one.path.endswith("int8"))
+        assert law in change.claims
+        assert law in found.all_.fixes
+        assert (law in change.fixes) == is_tried
 
 
 # ---- random pull requests on the shipped specs, with the mutation operators

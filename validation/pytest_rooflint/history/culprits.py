@@ -31,6 +31,8 @@ PAIRED = 6
 """Changes up to which they are also reverted two by two."""
 MOST = 60
 """Changes that are tried."""
+OF_LAWS = 100
+"""Trials of laws and audits of all devices up to which each change is reverted alone."""
 
 _UNJUDGED = frozenset({"note", "why", "source", "where", "title", "removed", "unguarded", "sources", "claims"})
 """Keys of a golden file and of its claims that decide no verdict."""
@@ -319,12 +321,24 @@ class _Trials:
     def fails(self, one: Judged, without: Iterable[Candidate]) -> bool:
         """Whether a claim fails with some changes reverted. One that is new since the base passes where it is gone."""
         rest = frozenset(change for change in self.relevant[one.id] if change in without)
-        if not rest:
+        if not rest or (self.is_broad(one) and len(rest) < len(self.relevant[one.id])):
             return one.outcome == "fail"
         key = one.id, rest
         if key not in self.verdicts:
             self.verdicts[key] = self._judge(one, rest)
         return self.verdicts[key]
+
+    def is_broad(self, one: Judged) -> bool:
+        """Whether a claim is a law or an audit of all devices, and too many of these concern too many changes.
+
+        It is then judged without all of them, and without none: it takes up to a second, others take milliseconds.
+        """
+        return kinds.kind(one.claim.kind).foreign and self._of_laws > OF_LAWS
+
+    @cached_property
+    def _of_laws(self) -> int:
+        """Trials of failing laws and audits, one change at a time."""
+        return sum(len(self.relevant[one.id]) for one in self.failing if kinds.kind(one.claim.kind).foreign)
 
     def _judge(self, one: Judged, without: frozenset[Candidate]) -> bool:
         if without not in self.suites:
@@ -373,6 +387,9 @@ class _Trials:
     def record(self) -> records.Causes:
         """All trials, the cause of most failures first."""
         blamed = {one.id: self.blamed(one) for one in self.failing}
+        told = {change for one in self.failing if not self.is_broad(one) for change in blamed[one.id]}
+        for one in filter(self.is_broad, self.failing):
+            blamed[one.id] = tuple(change for change in blamed[one.id] if change in told) or blamed[one.id]
         claims = {change: [name for name, found in blamed.items() if change in found] for change in self.tried}
         alone = {change: self.effect(change) for change in self.tried}
         ranked = sorted(self.tried, key=lambda one: (-len(claims[one]), -len(alone[one][0]), len(alone[one][1])))
