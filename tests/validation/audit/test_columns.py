@@ -184,9 +184,20 @@ def test_a_name_of_any_length_ends_in_a_finding(audited):
 
 
 def test_what_a_vendor_does_not_disclose_is_said(audited):
-    (finding,) = audited("device,bf16_tflops\nH20,148\n")
+    (finding,) = audited("device,fp64_tflops\nH20,1\n")  # no document prints FP64 of the H20
     assert finding.status == "not checked"
     assert "148 TFLOP/s" in finding.note
+
+
+def test_figures_that_cannot_be_derived_are_compared_with_those_in_print(audited):
+    # an H20 has 148 TFLOP/s in BF16 and 296 TOP/s in INT8; a TPU v7 2307 TFLOP/s in BF16, 4614 are its FP8
+    right = audited("device,bf16_tflops,int8_tops\nH20,148,296\nTrainium 1,190,380\nTPU v7,2307,\n")
+    assert statuses(right) == ["right"] * 5
+    swapped = audited("device,bf16_tflops,int8_tops\nH20,296,148\n")
+    assert statuses(swapped) == ["wrong", "wrong"]
+    (fp8,) = audited("device,bf16_tflops\nTPU v7,4614\n")
+    assert fp8.status == "wrong"
+    assert fp8.explanations[0].error == "another precision"
 
 
 # ---- variants

@@ -73,7 +73,7 @@ def _figures(claim: Claim, registry: Registry) -> Iterator[Figure]:
     except RooflintError:
         return
     assert claim.expectation is not None
-    if claim.expectation.dimension != QUANTITIES[claim.kind] or claim.undisclosed:
+    if claim.expectation.dimension != QUANTITIES[claim.kind]:
         return
     units = terms(claim.subject) if claim.kind == "peak" else []
     yield Figure(
