@@ -23,6 +23,10 @@ FEWEST_PEERS = 4
 
 _LANE_BITS = 32  # buses come in multiples of that
 _WIDE_BITS, _STACK_BITS, _WIDEST_BITS = 1024, 512, 16384  # wider ones in halves of a stack of HBM, sixteen at most
+_CLOCKS_HZ = (50e6, 10e9)  # slower or faster, a prefix is wrong rather than a figure
+_PIN_BYTES_PER_S = (100e6 / 8, 64e9 / 8)  # from SDRAM to what is announced
+_RATES_MACS = (2**-8, 2**20)  # a clock: from FP16 of gaming cards to the whole array of an engine, and to spare
+_MOST_COUNTED = 2**16
 _COUNTS = frozenset({"groups", "per_group", "parts", "full_die"})
 
 _NARROW = frozenset(name for name, one in PRECISIONS.items() if one.bits <= (16 if one.floating else 8))
@@ -170,9 +174,7 @@ def _is_clock(fact: Fact) -> bool:
 
 
 def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
-    """Clocks are confused with one another, not with something of another size; a bus is of a width that is built."""
-    if fact.path.endswith(".bus"):
-        return _is_bus(wanted * 8) or any(other.value == wanted for other in _like(case, fact))
+    """Clocks are confused with one another, not with something of another size."""
     if not _is_clock(fact) or case.hardware is None:
         return True
     if is_outlier(case, fact, fact.value):
@@ -182,6 +184,32 @@ def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
     taken = any(math.isclose(other.value, fact.value) for other in slow)  # a slow clock stands for a fast one
     fastest = 3 * fact.value if taken else FASTER * max(other.value for other in others)
     return fact.value / 3 <= wanted <= fastest
+
+
+def can_have(case: Case, fact: Fact, value: float) -> bool:
+    """Whether a fact can have a value: one that is built, or that it has in other devices or architectures."""
+    if fact.path.endswith(".groups") and case.hardware:
+        whole = case.hardware.full_groups(case.hardware.unit_groups.get(fact.path.split(".")[1], ""))
+        if whole and value > whole.result:
+            return False
+    return is_built(fact, value) or any(other.value == value for other in _like(case, fact))
+
+
+def is_built(fact: Fact, value: float) -> bool:
+    """Whether chips are built with such a value: widths of buses, counts, clocks, transfer rates, MAC a clock."""
+    last = fact.path.split(".")[-1]
+    if _is_clock(fact):
+        low, high = _CLOCKS_HZ
+    elif last == "pin_rate":
+        low, high = _PIN_BYTES_PER_S
+    elif ".macs_per_clock." in fact.path:
+        low, high = _RATES_MACS
+        return low <= value <= high and math.frexp(value)[0] in (0.5, 0.75)  # 2ⁿ or 3 × 2ⁿ
+    elif last in _COUNTS:
+        return 1 <= value <= _MOST_COUNTED and value == int(value)
+    else:
+        return last != "bus" or _is_bus(value * 8)
+    return low <= value <= high
 
 
 def _is_bus(bits: float) -> bool:

@@ -15,7 +15,9 @@ from rooflint.base.facts import Fact
 from rooflint.base.units import UnitError, parse_quantity
 from rooflint.diagnosis.candidate_causes import (
     REASON,
+    can_have,
     candidate_causes,
+    is_built,
     is_outlier,
     other_clocks,
     other_precisions,
@@ -46,8 +48,6 @@ DOUBT = 0.7
 """Additional cost of doubting an expectation, which was read in a document, rather than a fact."""
 GIVEN = 1.5
 """Additional cost of doubting a fact that is given."""
-SLOWEST, FASTEST = 50e6, 10e9
-"""Clocks beyond which a prefix is wrong rather than a figure. [Hz]"""
 _SIZES = frozenset({"capacity", "bandwidth", "pin_rate"})
 
 MAX_CAUSES = 3
@@ -73,7 +73,8 @@ def candidates(case: Case) -> list[Cause]:
     pairs += _identities(case)
     for atom in conventions(case):
         pairs += [_pair(rate, atom) for rate in rates(case, case.span, atom.factor)]
-    found = _distinct(_weighed(case, _repaired(case, cause)) for cause in (*singles, *pairs))
+    weighed = (_weighed(case, _repaired(case, cause)) for cause in (*singles, *pairs))
+    found = _distinct(cause for cause in weighed if _can_be(case, cause))
     return sorted(found, key=lambda cause: cause.cost)[:CANDIDATES]
 
 
@@ -97,6 +98,11 @@ def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0
     return [cause for cause in alike if not (settled if cause.fixes is None else 2 * cause.fixes < best.fixes)][:most]
 
 
+def _can_be(case: Case, cause: Cause) -> bool:
+    """Whether a cause asks for no value that its fact cannot have."""
+    return cause.fact is None or cause.repaired is None or can_have(case, cause.fact, cause.repaired.value)
+
+
 def _weighed(case: Case, cause: Cause) -> Cause:
     """A repair to an outlier among devices costs more; a fact that is an outlier now costs less.
 
@@ -118,7 +124,12 @@ def _weighed(case: Case, cause: Cause) -> Cause:
 def _repaired(case: Case, cause: Cause) -> Cause:
     """A convention is repaired in the fact that carries it: the rate in MAC, the rate per pin, a clock in kHz."""
     impossible = next(
-        (one.fact for one in case.ladder.factors if one.name == "clock" and one.fact and _is_impossible(one.fact)), None
+        (
+            one.fact
+            for one in case.ladder.factors
+            if one.name == "clock" and one.fact and not is_built(one.fact, one.fact.value)
+        ),
+        None,
     )
     if cause.text == PREFIX and impossible:
         return replace(cause, fact=impossible, repaired=impossible.with_value(impossible.value / cause.factor))
@@ -131,11 +142,6 @@ def _repaired(case: Case, cause: Cause) -> Cause:
     if carrier.name == "macs_per_clock":
         text = f"{short(carrier.fact)} {carrier.fact.display} is {times(factor)} {repaired.display}: {text}"
     return replace(cause, text=text, fact=carrier.fact, repaired=repaired)
-
-
-def _is_impossible(fact: Fact) -> bool:
-    """Whether no chip has such a clock: a prefix is wrong rather than a figure."""
-    return not SLOWEST <= fact.value <= FASTEST
 
 
 def _other_prefixes(case: Case) -> Iterator[Cause]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import parse_quantity
-from rooflint.diagnosis.candidate_causes import _is_bus
+from rooflint.diagnosis.candidate_causes import _is_bus, can_have, is_built
 from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.diagnosis.diagnose import CANDIDATES, MAX_CAUSES, candidates, diagnose, shortlist
 from rooflint.hardware.registry import Registry
@@ -487,3 +487,41 @@ def test_no_bus_is_proposed_that_nobody_builds():
     # 3352 GB/s of 5120 bit; 10.68 TB/s would need 16 320 bit
     causes = diagnose(bandwidth(H100, "hbm3", 10.68e12, 0.005e12))
     assert not any(cause.fact and cause.fact.path.endswith(".bus") for cause in causes)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "built"),
+    [
+        ("units.tensor_core.groups", 132, True),
+        ("units.tensor_core.groups", 0, False),
+        ("units.tensor_core.groups", 17.5, False),
+        ("units.tensor_core.clock", 50e6, True),
+        ("units.tensor_core.clock", 49e6, False),
+        ("units.tensor_core.clock", 10e9, True),
+        ("units.tensor_core.clock", 11e9, False),
+        ("memories.hbm3.pin_rate", 9.2e9 / 8, True),
+        ("memories.hbm3.pin_rate", 64e9 / 8, True),
+        ("memories.hbm3.pin_rate", 65e9 / 8, False),
+        ("units.tensor_core.macs_per_clock.fp8", 1536, True),  # 3 × 2⁹
+        ("units.tensor_core.macs_per_clock.fp8", 1 / 64, True),  # of gaming cards in FP16
+        ("units.tensor_core.macs_per_clock.fp8", 1024 / 132, False),
+        ("units.tensor_core.macs_per_clock.fp8", 2**21, False),
+    ],
+)
+def test_a_fact_is_proposed_only_a_value_that_is_built(path, value, built):
+    assert is_built(H100.facts[path], value) is built
+
+
+def test_no_more_groups_are_proposed_than_the_die_has():
+    # GH100 has 144 SMs, 132 of which an H100 SXM5 enables
+    fact = H100.facts["units.tensor_core.groups"]
+    case = peak(H100, "tensor_core", "fp8", 1979e12, 0.5e12)
+    assert can_have(case, fact, 144) and not can_have(case, fact, 145)
+
+
+def test_a_width_that_another_device_has_is_proposed_although_it_is_odd():
+    # 6016 bit: the H100 NVL with 94 GB, as its driver prints it
+    bus = H100.facts["memories.hbm3.bus"]
+    case = bandwidth(H100, "hbm3", 3.35e12, 0.005e12)
+    assert can_have(case, bus, 6016 / 8) and not is_built(bus, 6016 / 8)
+    assert not can_have(case, bus, 6048 / 8)
