@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 from rooflint.base.memo import memoised
+from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.diagnosis.candidate_causes import substitutions
 from rooflint.diagnosis.figures import (
@@ -159,7 +160,7 @@ class Identifier:
         )
 
     def _distortions_of(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Explanation]:
-        own = (*_of_parts(figure, asked), *self._accumulation(figure, asked))
+        own = (*_of_parts(figure, asked), *self._accumulation(figure, asked), *self._halved_again(figure, asked))
         for distortion in (*_distortions(asked), *own):
             if first or distortion.name not in WILD:
                 cost = distortion.cost + (0.0 if first else SECOND)
@@ -189,6 +190,16 @@ class Identifier:
             yield from self._counts(device)
         if asked.quantity == "peak" and asked.precision == "fp64":
             yield from self._half_of_fp32(device)
+        if asked.quantity == "bandwidth":
+            yield from self._peaks_of(device)
+
+    def _peaks_of(self, device: str) -> Iterator[Explanation]:
+        """The peaks of a device as bandwidths: 989 TFLOP/s in a column in TB/s or in GB/s."""
+        for figure in self.of(device):
+            if figure.quantity == "peak" and not (figure.part or figure.mode or figure.printed):
+                text = f"has the digits of the {figure.says}, {figure.shown()}"
+                for factor in (1.0, 1e-3):
+                    yield Explanation("peak for bandwidth", text, figure.value * factor, 1.65, figure)
 
     def _counts(self, device: str) -> Iterator[Explanation]:
         """The number of SMs or CUs, taken for what one of them does."""
@@ -245,6 +256,14 @@ class Identifier:
         for position, figure in enumerate(fitting):
             for one in substitutions(self.registry, figure):
                 yield replace(one, cost=one.cost + SECOND) if position else one
+
+    def _halved_again(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
+        """Half of a dense peak that is given with sparsity too; of integers, a count of MACs is as likely."""
+        alike = (figure.quantity, figure.precision, figure.unit, figure.part)
+        others = self.of(figure.hardware.id) if asked.quantity == "peak" and not asked.sparse else ()
+        if any(one.sparse and (one.quantity, one.precision, one.unit, one.part) == alike for one in others):
+            cost = 1.25 if PRECISIONS[str(figure.precision)].floating else 1.35
+            yield Distortion("halved twice", "is half the dense peak, as if that were the sparse one", 0.5, cost)
 
     def _accumulation(self, figure: Figure, asked: Asked) -> Iterator[Distortion]:
         """GeForce boards halve what accumulates in FP32; the rule is carried over to boards that do not."""
@@ -410,6 +429,9 @@ def _hits(printed: Printed, explanation: Explanation, near: float) -> bool:
     if explanation.error.startswith("another device") and explanation.cost > NEAR:
         coarse = printed.step / printed.value
         return printed.off_by(explanation.target) <= (coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS))
+    if explanation.error == "peak for bandwidth":  # devices have many peaks
+        coarse = printed.step / printed.value
+        return coarse <= FEW and printed.off_by(explanation.target) <= max(coarse / 2, SAME_DIGITS)
     exact = explanation.error in ("known error", "count for rate")
     return printed.is_near(explanation.target, FLOOR if exact else near)
 
@@ -417,14 +439,22 @@ def _hits(printed: Printed, explanation: Explanation, near: float) -> bool:
 def _reach(printed: Printed, one: Explanation, near: float) -> float:
     """How far an error of known factor reaches.
 
-    A binary prefix reaches no further than its digits, unless it began as a round number: 1000 × 2^40 for 989.
+    A binary prefix reaches no further than its digits, unless it began as a round number, 1000 × 2^40 for 989, or as
+    the figure in three digits: 204 × 2^30 for 204.8.
     """
     begun = printed.value / one.target * one.figure.value if one.figure else 0.0
-    return near if one.error != "tebi for tera" or _is_round(begun) else FLOOR
+    is_short = _is_round(begun) or (one.figure is not None and _has_three_digits_of(one.figure.value, begun))
+    return near if one.error != "tebi for tera" or is_short else FLOOR
 
 
 def _is_round(value: float) -> bool:
     return math.isclose(value, float(f"{value:.1e}"), rel_tol=1e-6)
+
+
+def _has_three_digits_of(figure: float, number: float) -> bool:
+    """Whether a number is a figure that is rounded to three digits or cut after them."""
+    unit = 10.0 ** (math.floor(math.log10(figure)) - 2)
+    return math.isclose(number / unit, round(number / unit), rel_tol=1e-6) and abs(number - figure) < unit
 
 
 def _rated(printed: Printed, explanation: Explanation) -> Explanation:

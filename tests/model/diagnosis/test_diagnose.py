@@ -437,7 +437,7 @@ def test_a_sparse_figure_is_a_cause_in_the_claim_where_the_facts_are_given():
 @pytest.mark.parametrize(
     ("expected", "text"),
     [
-        (495e12, "the expectation counts a MAC as one op"),
+        (495e12, "the expectation is half the dense peak, as if that were the sparse one"),
         (312e12, "the expectation is the dense BF16 peak (tensor_core) of nvidia/a100"),
         (7915e12, "the expectation counts the eight devices of a node"),
         (989.4e9, "the expectation"),

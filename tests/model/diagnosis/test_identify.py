@@ -91,6 +91,8 @@ def test_gibibytes_that_are_printed_as_gigabytes_agree():
         ("nvidia/rtx-a6000", "77.4", "bf16", "half-rate accumulation"),
         ("nvidia/a10", "65.3", "fp16", "another clock"),
         ("nvidia/rtx-4090", "82.6", "bf16", "another unit"),
+        ("nvidia/h100-sxm5-80gb", "494.7", "bf16", "halved twice"),
+        ("google/tpu-v5e", "98.3", "bf16", "MAC for op"),  # has no sparsity that someone may have removed twice
         ("nvidia/l4", "15.1", "fp64", "another rate"),
         ("amd/mi250x", "191.5", "fp16", "part for whole"),
         ("nvidia/jetson-agx-orin-64gb", "275", "int8", "sparse for dense"),
@@ -118,6 +120,39 @@ def test_a_wrong_peak_is_named_by_the_slip_that_gives_it(device, text, precision
 def test_a_wrong_figure_of_another_kind_is_named_too(device, text, quantity, slip):
     asked = {"precision": "fp32"} if quantity == "rate" else {"subject": "boost"} if quantity == "clock" else {}
     assert slips(device, text, quantity=quantity, **asked)[0] == slip
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("989", True),  # dense BF16: 989.4 TFLOP/s
+        ("1979", True),  # sparse
+        ("989.4", True),
+        ("994", False),  # half a hundredth off
+        ("990.9", False),  # its four digits tell it apart
+        ("99", False),  # too few digits
+    ],
+)
+def test_a_peak_in_the_place_of_a_bandwidth_is_told_by_its_digits(text, wanted):
+    found = slips("nvidia/h100-sxm5-80gb", text, quantity="bandwidth")
+    assert ("peak for bandwidth" in found) == wanted
+    assert "peak for bandwidth" not in slips("nvidia/h100-sxm5-80gb", text, quantity="tdp")
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (204 * 2**30, True),  # of 204.8 GB/s, cut
+        (205 * 2**30, True),  # rounded
+        (219e9, False),  # 203.96 × 2^30
+        (203 * 2**30, False),  # no digits of it
+        (203.7 * 2**30, False),
+    ],
+)
+def test_a_figure_in_three_digits_with_a_binary_prefix_is_told_by_them(value, wanted):
+    printed = Printed(value, 1.0, str(value))
+    found = IDENTIFIER.explanations(printed, Asked("bandwidth"), ["nvidia/jetson-agx-orin-64gb"])
+    assert ("tebi for tera" in [one.error for one in found]) == wanted
 
 
 def test_two_slips_at_once_are_found_and_named_together():
@@ -219,7 +254,8 @@ PAIR, NODE = ("several devices", 1.9), ("several devices", 2.2)
     [
         ("196.6", "int8", [("sparse for dense", 1.0), ("op counted twice", 1.7), PAIR]),
         ("98.30", "fp16", [("sparse for dense", 1.0), ("another precision", 1.5), ("op counted twice", 1.7), PAIR]),
-        ("49.15", "int8", [("MAC for op", 1.3), ("another precision", 1.5), ("another mode", 1.6)]),
+        ("49.15", "int8", [("MAC for op", 1.3), ("halved twice", 1.35), ("another precision", 1.5),
+                           ("another mode", 1.6)]),
         ("6.554", "fp16", [("another precision", 1.6)]),  # of lanes, which costs a little more
         ("61.44", "fp16", [("full die", 1.4)]),  # 20/16
         ("65.54", "int8", [("another clock", 1.35)]),  # 1000/1500, the base clock

@@ -294,7 +294,7 @@ def test_the_labelled_table_is_found_out_cell_by_cell():
 #: Classes that no public table has shown us yet, or that only a last resort names; they are tested on their own.
 RARE = {
     *("dense for sparse", "another mode", "another count", "platform total"),
-    *("op counted twice", "decimal point", "power of two"),
+    *("op counted twice", "decimal point", "power of two", "halved twice", "peak for bandwidth"),
 }
 
 

@@ -57,6 +57,8 @@ class Finding:
     explanations: tuple[Explanation, ...] = ()
     """Candidate explanations of a wrong figure, likeliest first."""
     note: str = ""
+    shared: str = ""
+    """What the figure has in common with others of its column or row that are wrong for the same cause."""
 
     @property
     def is_wrong(self) -> bool:
@@ -128,6 +130,12 @@ def as_text(findings: Sequence[Finding], *, everything: bool = False) -> str:
     blocks = ["\n".join(_paragraph(finding, width)) for finding in listed]
     open_ends = [*filter(None, [_unknown(findings)]), *_unchecked(findings)] if not everything else []
     blocks += ["\n".join(open_ends)] if open_ends else []
+    shared = list(dict.fromkeys(finding.shared for finding in listed if finding.shared))
+    blocks += (
+        ["\n".join(line_of("together" if not place else "", text) for place, text in enumerate(shared))]
+        if shared
+        else []
+    )
     return "\n\n".join([*blocks, sentence(findings)]) + "\n"
 
 
@@ -229,6 +237,7 @@ def _record(finding: Finding) -> dict[str, Any]:
         },
         "causes": [_cause(explanation) for explanation in finding.explanations],
         "note": finding.note or None,
+        "shared": finding.shared or None,
     }
 
 

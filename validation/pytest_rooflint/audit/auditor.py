@@ -30,6 +30,7 @@ from pytest_rooflint.audit.columns import (
 from pytest_rooflint.audit.findings import FigureOfTable, finding_of, unknown, unread
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.rows import Cell, Row
+from pytest_rooflint.audit.shared import consistent, parts_of, table_wide, with_digits_of_columns
 from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.unlabelled import presumed
 from rooflint.base.errors import refuse
@@ -39,9 +40,6 @@ from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning, Names, names_of
 from rooflint.hardware.registry import Registry
-
-MANY = 3
-"""Number of wrong figures of one name that are explained together."""
 
 DRIVER_LEAVES = 0.96
 """Least share of the installed memory that is taken for what a driver leaves; in public tables it is 0.985 to 0.991."""
@@ -87,11 +85,21 @@ class Auditor:
         known = {name: replace(column, commas=meant) for name, column in known.items()}
         known = {name: self._with_precision(column, rows, known) for name, column in known.items()}
         read_off = [one for row in rows for one in self._figures(row, known, file)]
-        once = {one.key: one for one in reversed(read_off) if isinstance(one, FigureOfTable)}
+        figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
+        once = {one.key: one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
-        findings = [*self._judged(list(once.values()), file), *others, *ignored]
+        judged = table_wide(self._judged(list(once.values()), file), self._has_sparse)
+        findings = [*judged, *others, *ignored]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
+
+    def _has_sparse(self, finding: Finding) -> bool:
+        """Whether the device of a dense peak has that peak with sparsity, too."""
+        right = finding.expected
+        others = self.identifier.of(right.hardware.id) if right and not right.sparse else ()
+        return any(
+            one.sparse and right and (one.precision, one.unit) == (right.precision, right.unit) for one in others
+        )
 
     def _is_device(self, name: str) -> bool:
         return bool(self.names.meaning(name).devices)
@@ -205,7 +213,7 @@ class Auditor:
             else self._wrong(one, found, best, file)
             for one, found in agreeing.items()
         ]
-        yield from _consistent(self._of_node(group, findings, best))
+        yield from consistent(self._of_node(group, findings, best))
 
     def _of_node(self, group: Sequence[FigureOfTable], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
         """The findings; where all wrong figures of a name may be totals of several devices, each is explained so."""
@@ -363,34 +371,8 @@ def _without_sparsity(name: str) -> tuple[str, bool | None]:
     return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)
 
 
-def _consistent(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings of one name, with the explanation that fits all of its wrong figures first."""
-    listed = list(findings)
-    wrong = [finding for finding in listed if finding.is_wrong]
-    if len(wrong) < MANY:
-        return listed
-    shared = set.intersection(*({part for one in finding.explanations for part in _parts(one)} for finding in wrong))
-    return [_explained_alike(finding, shared, wrong) if finding.is_wrong else finding for finding in listed]
-
-
-def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
-    if shared:
-        ranked = sorted(finding.explanations, key=lambda explanation: not shared & _parts(explanation))
-        return replace(finding, explanations=tuple(ranked))
-    ratios = (other.ratio / finding.ratio for other in wrong if other.ratio and finding.ratio)
-    alike = sum(abs(ratio - 1) <= FLOOR for ratio in ratios)
-    if finding.explanations or alike < MANY:
-        return finding
-    note = f"{alike} figures of this device are off by the same factor, such as a clock, a count or a width"
-    return replace(finding, note=note)
-
-
 def _is_of_several(explanations: Iterable[Explanation]) -> bool:
-    return any("several devices" in _parts(explanation) for explanation in explanations)
-
-
-def _parts(explanation: Explanation) -> set[str]:
-    return set(explanation.error.split(" + "))
+    return any("several devices" in parts_of(explanation) for explanation in explanations)
 
 
 def _less_the_drivers_share(one: FigureOfTable, fitting: Iterable[Sequence[Figure]]) -> Figure | None:

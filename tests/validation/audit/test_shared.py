@@ -1,0 +1,115 @@
+"""Causes that wrong figures of a column or a row share, and what is too little for one."""
+
+import json
+
+import pytest
+
+from pytest_rooflint.audit import account
+
+SPARSE = "device,fp16_tflops\nH100 SXM5,1979\nA100 SXM4 80GB,624\nA30,330\n"
+
+
+def shared(findings):
+    return {one.device: one.shared for one in findings if one.shared}
+
+
+# ---- a column that is sparse throughout
+
+
+def test_a_column_that_is_sparse_throughout_is_said_to_be_so_once(audited, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    findings = audited(SPARSE + "V100 SXM2 16GB,125\n")  # which has no sparsity, and speaks neither for nor against it
+    text = "column 'fp16_tflops': all 3 figures of devices with sparsity are sparse, and none is dense"
+    assert shared(findings) == dict.fromkeys(["H100 SXM5", "A100 SXM4 80GB", "A30"], text)
+    assert [one.cause for one in findings][:1] == ["is the sparse FP16 peak (tensor_core), 1.979 PFLOP/s"]
+    assert account.as_text(findings).count(text) == 1
+    records = json.loads(account.as_json(findings))["findings"]
+    assert [one["shared"] for one in records] == [text, text, text, None]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        SPARSE + "L4,121\n",  # a dense figure
+        "device,fp16_tflops\nH100 SXM5,1979\nA100 SXM4 80GB,624\n",  # two are few
+        "device,sparse_fp16_tflops\nH100 SXM5,1979\nA100 SXM4 80GB,624\nA30,330\n",  # said to be sparse
+        SPARSE + "L4,77\nL40S,88\nH200,99\n",  # as many are something else
+    ],
+)
+def test_a_column_of_some_sparse_figures_is_not_sparse_throughout(audited, table):
+    assert shared(audited(table)) == {}
+
+
+def test_what_is_not_sparse_in_a_sparse_column_has_its_own_cause(audited):
+    findings = audited(SPARSE + "L4,77\n")
+    assert "L4" not in shared(findings)
+    assert shared(findings)["A30"].startswith("column 'fp16_tflops': 3 of 4 figures")
+
+
+# ---- a row that is copied from another
+
+
+HEADER = "device,bf16_tflops,mem_bw_gbps,tdp_w,mem_gb\n"
+A10 = "A10,125,600,150,24\n"
+
+
+def test_figures_of_another_row_are_said_to_be_copied_from_it(audited, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    findings = audited(f"{HEADER}{A10}L40S,125,600,150,48\n")
+    text = "L40S: 3 figures are copied from A10 in line 2"
+    copied = [one for one in findings if one.shared]
+    assert [(one.line, one.quantity, one.shared) for one in copied] == [
+        (3, "bf16 peak", text),
+        (3, "bandwidth", text),
+        (3, "tdp", text),
+    ]
+    assert {one.cause for one in copied} == {"is that of A10 in line 2, as are 3 figures of L40S"}
+    assert account.as_text(findings).count(text) == 1
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"{HEADER}{A10}L40S,125,600,350,48\n",  # two figures are few
+        f"{HEADER}L40S,125,600,150,48\n",  # the row that has them is not in the table
+        f"{HEADER}A10,124,601,150,24\nL40S,133,622,133,48\n",  # wrong, but not those of the other row
+    ],
+)
+def test_fewer_figures_of_another_row_are_no_copy(audited, table):
+    assert shared(audited(table)) == {}
+
+
+# ---- sparse or half rate
+
+
+@pytest.mark.parametrize(
+    ("fp16", "error"),
+    [
+        ("330.3", "half-rate accumulation"),  # right for FP16 that accumulates in FP16, and BF16 repeats it
+        ("165.2", "sparse for dense"),  # right, and BF16 is twice it
+        ("777", "sparse for dense"),  # wrong itself: tells nothing
+    ],
+)
+def test_fp16_beside_bf16_tells_half_rate_from_sparse(audited, fp16, error):
+    findings = audited(f"device,fp16_tflops,bf16_tflops\nRTX 4090,{fp16},330.3\n")
+    (bf16,) = [one for one in findings if one.quantity == "bf16 peak"]
+    assert {one.error for one in bf16.explanations} >= {"half-rate accumulation", "sparse for dense"}
+    assert bf16.explanations[0].error == error
+
+
+# ---- digits of a column
+
+
+@pytest.mark.parametrize(
+    ("others", "status"),
+    [
+        (["10.0", "5.0"], "right"),  # 7.8 and 9.7 and 5.3 by a program that writes whole numbers with .0
+        (["9.7", "5.0"], "wrong"),  # here .0 is a digit
+        (["10.0"], "wrong"),  # two numbers are too few to tell
+    ],
+)
+def test_a_trailing_zero_counts_where_other_figures_of_the_column_have_decimals(audited, others, status):
+    names = ["A100 SXM4 80GB", "P100 SXM2 16GB"]
+    rows = "".join(f"{name},{text}\n" for name, text in zip(names, others, strict=False))
+    findings = audited(f"device,vector_fp64_tflops\nV100 SXM2 16GB,8.0\n{rows}")
+    assert findings[0].status == status

@@ -1,0 +1,156 @@
+"""What wrong figures have in common: one cause for those of a name, of a column, or of a row copied from another."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from pytest_rooflint.audit.account import Finding
+from pytest_rooflint.audit.findings import FigureOfTable
+from rooflint.diagnosis.figures import FLOOR, Explanation, Printed
+
+MANY = 3
+"""Number of wrong figures that are explained together."""
+MOST_ALIKE = 50
+"""Devices with the same right figure that a row is compared with."""
+_SETTLED = frozenset({"right", "rounded", "disputed", "ambiguous"})
+_POINT_ZERO = re.compile(r"(\d+)\.(0+)(?:\s*[A-Za-z][A-Za-z/]*)?")
+"""A number without decimals, as programs write it, and its unit."""
+LONG = 3
+"""Digits before the point with which `.0` does not count by itself."""
+
+
+# ---- of a name
+
+
+def consistent(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings of one name, with the explanation that fits all of its wrong figures first."""
+    listed = _told_from_half_rate(list(findings))
+    wrong = [finding for finding in listed if finding.is_wrong]
+    if len(wrong) < MANY:
+        return listed
+    shared = set.intersection(*(_errors(one) for one in wrong))
+    return [_explained_alike(finding, shared, wrong) if finding.is_wrong else finding for finding in listed]
+
+
+def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
+    if shared:
+        return _ranked(finding, shared)
+    ratios = (other.ratio / finding.ratio for other in wrong if other.ratio and finding.ratio)
+    alike = sum(abs(ratio - 1) <= FLOOR for ratio in ratios)
+    if finding.explanations or alike < MANY:
+        return finding
+    note = f"{alike} figures of this device are off by the same factor, such as a clock, a count or a width"
+    return replace(finding, note=note)
+
+
+def _told_from_half_rate(findings: list[Finding]) -> list[Finding]:
+    """A BF16 peak that repeats the right FP16 peak beside it is that of boards at full rate, and not sparse."""
+    beside = {one.printed for one in findings if one.status == "right" and one.quantity == "fp16 peak"}
+    return [
+        _ranked(one, {"half-rate accumulation"})
+        if one.is_wrong and one.quantity == "bf16 peak" and one.printed in beside
+        else one
+        for one in findings
+    ]
+
+
+def _ranked(finding: Finding, first: set[str]) -> Finding:
+    """The finding with the explanations first that name one of some errors."""
+    ranked = sorted(finding.explanations, key=lambda explanation: not first & parts_of(explanation))
+    return replace(finding, explanations=tuple(ranked))
+
+
+def parts_of(explanation: Explanation) -> set[str]:
+    """The errors that an explanation names together."""
+    return set(explanation.error.split(" + "))
+
+
+def _errors(finding: Finding) -> set[str]:
+    return {part for one in finding.explanations for part in parts_of(one)}
+
+
+# ---- of a table
+
+
+def table_wide(findings: Iterable[Finding], has_sparse: Callable[[Finding], bool]) -> list[Finding]:
+    """The findings of a table, with what a column or a row has in common as the first cause of its wrong figures."""
+    listed = list(findings)
+    by_column: dict[str, list[Finding]] = defaultdict(list)
+    for one in listed:
+        by_column[one.column].append(one)
+    sparse = {name: text for name, column in by_column.items() if (text := _sparse_throughout(column, has_sparse))}
+    listed = [_of_sparse_column(one, sparse[one.column]) if one.column in sparse else one for one in listed]
+    copied = dict(_copied(listed))
+    return [copied.get(position, one) for position, one in enumerate(listed)]
+
+
+def _sparse_throughout(column: Sequence[Finding], has_sparse: Callable[[Finding], bool]) -> str:
+    """What to say of a column in which no device that has sparsity has its dense figure; else empty."""
+    told = [one for one in column if one.expected and (one.is_wrong or one.status in _SETTLED)]
+    told = [one for one in told if one.quantity.endswith("peak") and has_sparse(one)]
+    sparse = [one for one in told if one.is_wrong and "sparse for dense" in _errors(one)]
+    if len(sparse) < MANY or 2 * len(sparse) <= len(told) or any(not one.is_wrong for one in told):
+        return ""
+    number = f"all {len(sparse)}" if len(sparse) == len(told) else f"{len(sparse)} of {len(told)}"
+    return f"column '{column[0].column}': {number} figures of devices with sparsity are sparse, and none is dense"
+
+
+def _of_sparse_column(finding: Finding, text: str) -> Finding:
+    if not finding.is_wrong or "sparse for dense" not in _errors(finding):
+        return finding
+    return replace(_ranked(finding, {"sparse for dense"}), shared=text)
+
+
+def _copied(findings: Sequence[Finding]) -> Iterator[tuple[int, Finding]]:
+    """Position and new finding of each figure in a block of a row that repeats the right figures of another row."""
+    right: dict[tuple[str, str], dict[str, Finding]] = defaultdict(dict)
+    wrong: dict[str, list[int]] = defaultdict(list)
+    for position, one in enumerate(findings):
+        if one.is_wrong:
+            wrong[one.device].append(position)
+        elif one.status == "right" and len(right[one.quantity, one.printed]) < MOST_ALIKE:
+            right[one.quantity, one.printed].setdefault(one.device, one)
+    for device, positions in wrong.items():
+        if len(positions) < MANY:
+            continue
+        like = {
+            position: right.get((findings[position].quantity, findings[position].printed), {}) for position in positions
+        }
+        times = Counter(other for found in like.values() for other in found if other != device)
+        source = max(times, key=times.__getitem__, default="")
+        block = {position: found[source] for position, found in like.items() if source in found}
+        if len({findings[position].printed for position in block}) >= MANY:
+            yield from ((position, _copy(findings[position], of, len(block))) for position, of in block.items())
+
+
+def _copy(finding: Finding, of: Finding, number: int) -> Finding:
+    assert of.expected is not None
+    text = f"is that of {of.device} in line {of.line}, as are {number} figures of {finding.device}"
+    cause = Explanation("another device", text, of.expected.value, 1.0, of.expected)
+    others = tuple(one for one in finding.explanations if one.error != "another device")
+    shared = f"{finding.device}: {number} figures are copied from {of.device} in line {of.line}"
+    return replace(finding, explanations=(cause, *others), shared=shared)
+
+
+# ---- digits of a column
+
+
+def with_digits_of_columns(found: Iterable[FigureOfTable]) -> list[FigureOfTable]:
+    """The figures with the digits that count: `.0` is from a program where every number of a column ends with it."""
+    listed = list(found)
+    texts: dict[str, list[str]] = defaultdict(list)
+    for one in listed:
+        texts[one.column].append(one.number.text.strip())
+    written = {
+        name for name, all_of in texts.items() if len(all_of) >= MANY and all(map(_POINT_ZERO.fullmatch, all_of))
+    }
+    return [_without_zeros(one) if one.column in written else one for one in listed]
+
+
+def _without_zeros(one: FigureOfTable) -> FigureOfTable:
+    zeros = _POINT_ZERO.fullmatch(one.number.text.strip())
+    if not zeros or len(zeros[1]) >= LONG:
+        return one
+    step = one.number.step * 10 ** len(zeros[2])
+    return replace(one, number=Printed(one.number.value, step, one.number.text))
