@@ -48,6 +48,8 @@ FEW = 5e-3
 """Share of a number that its last digit may be, for two errors to be believed at once."""
 SAME_DIGITS = 5e-4
 """Relative difference of figures that print alike in three digits or more."""
+SIX_DIGITS = 5e-6
+"""Relative difference that six digits leave, in which products of source code are written."""
 JOINABLE = 1.5
 """Largest cost of an error that is combined with a second one."""
 UNLIKELY = 3.6
@@ -454,7 +456,7 @@ def _is_round(value: float) -> bool:
 def _has_three_digits_of(figure: float, number: float) -> bool:
     """Whether a number is a figure that is rounded to three digits or cut after them."""
     unit = 10.0 ** (math.floor(math.log10(figure)) - 2)
-    return math.isclose(number / unit, round(number / unit), rel_tol=1e-6) and abs(number - figure) < unit
+    return math.isclose(number / unit, round(number / unit), rel_tol=SIX_DIGITS) and abs(number - figure) < unit
 
 
 def _rated(printed: Printed, explanation: Explanation) -> Explanation:

@@ -144,6 +144,8 @@ def test_a_peak_in_the_place_of_a_bandwidth_is_told_by_its_digits(text, wanted):
     [
         (204 * 2**30, True),  # of 204.8 GB/s, cut
         (205 * 2**30, True),  # rounded
+        (2.19043e11, True),  # 204 × 2^30 in six digits
+        (2.19046e11, False),  # these are another number
         (219e9, False),  # 203.96 × 2^30
         (203 * 2**30, False),  # no digits of it
         (203.7 * 2**30, False),
