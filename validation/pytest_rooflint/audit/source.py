@@ -25,7 +25,7 @@ LONGEST_NAME = 6
 LONGEST_TEXT = 40
 """Characters of a text that is taken for a cell; a longer one is prose."""
 MOST_READINGS = 256
-"""Combinations of devices for which a block below nested conditions is read; with more, its figures are of none."""
+"""Combinations of devices for which a block below nested conditions is read; with more, its figures are not read."""
 SHORTEST_NAME = 3
 """Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
 _WORD = re.compile(r"[A-Za-z0-9.]+")
@@ -281,7 +281,7 @@ class _Reader:
         return self._of_device(device, line, place).named(rest)
 
     def readings(self, test: ast.expr, place: _Place) -> list[_Place]:
-        """The places below a condition, or one without a device where they are too many."""
+        """The places below a condition, or one of no known device where they are too many."""
         return self._few(self.conditions(test, place), place)
 
     @staticmethod
@@ -289,7 +289,8 @@ class _Reader:
         left = MOST_READINGS // place.readings
         kept = list(islice(found, left + 1))
         if len(kept) > left:
-            return [replace(place, device="", is_conditional=True, readings=MOST_READINGS + 1)]
+            several = f"one of more than {MOST_READINGS} combinations of devices"
+            return [replace(place, device=several, is_conditional=True, readings=MOST_READINGS + 1)]
         return [replace(one, readings=place.readings * max(len(kept), 1)) for one in kept]
 
     def conditions(self, test: ast.expr, place: _Place) -> Iterator[_Place]:
