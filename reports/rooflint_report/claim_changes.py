@@ -84,18 +84,12 @@ class ClaimCounts(Record):
     still_failing: int
 
 
-class Cause(Record):
-    """A changed fact, or a changed value of a golden file, and the claims that fail because of it."""
+class Cause(ChangedFact):
+    """A changed fact, or a changed value of a golden file, and the claims that fail because of it.
 
-    file: str | None
-    line: int | None
-    path: str
-    """Path of the fact, id of the claim, or key at the head of a golden file."""
-    at: str | None
-    """The operating point; null for the device's own."""
-    base: str | None
-    """Its value in the base; null where the base does not state it."""
-    head: str | None
+    The path of a golden value is the id of the claim, or the key at the head of the file.
+    """
+
     claims: list[str]
     """Ids of the claims that fail because of it; none for a change that is no cause."""
     fixes: list[str]
