@@ -243,7 +243,8 @@ def test_two_workers_leave_the_evidence_of_one_process_but_for_times(tiny):
             del row["duration_s"]
         del document["run"]["started"], document["run"]["duration_s"], document["run"]["command"]
         document["problems"].sort(key=lambda problem: problem["file"])
-    assert one["counts"]["fail"] == 5 and one["counts"]["problems"] == 2
+    # whether X2 has claims is not known while a golden file cannot be read
+    assert one["counts"]["fail"] == 5 and one["counts"]["problems"] == 1
     assert one == two
 
 
