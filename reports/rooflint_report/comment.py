@@ -32,7 +32,9 @@ class Culprit:
     @property
     def place(self) -> str:
         """`specs/hardware/acme/x1.yaml:15`."""
-        return f"{self.cause.file}:{self.cause.line}" if self.cause.line else str(self.cause.file)
+        return (
+            f"{self.cause.file or 'a new file'}:{self.cause.line}" if self.cause.line else self.cause.file or "a file"
+        )
 
     @property
     def factor(self) -> str:
@@ -45,7 +47,9 @@ class Culprit:
             return ""
         ratio = head.value / base.value
         inverse = round(1 / ratio)
-        return f"1/{inverse}" if inverse > 1 and abs(ratio * inverse - 1) < EVEN else f"×{ratio:.3g}"
+        if inverse > 1 and abs(ratio * inverse - 1) < EVEN:
+            return f"1/{inverse}"
+        return "" if f"{ratio:.3g}" == "1" else f"×{ratio:.3g}"
 
     @property
     def words(self) -> str:
@@ -71,6 +75,8 @@ class Comment:
     losses: list[str]
     moved: str
     rerun: str
+    problems: list[str]
+    """Of files that cannot be judged."""
     other_failures: list[Verdict]
     """Failing claims that no changed line explains."""
     base: str
@@ -95,23 +101,26 @@ def comment(evidence: Evidence) -> Comment | None:
         return None
     return Comment(
         is_red=bool(fails or found.unstated or evidence.problems),
-        title=_title(evidence, culprits),
+        title=_title(evidence, culprits, len(others)),
         culprits=culprits,
         losses=losses,
         moved=moved,
         rerun=first.rerun if first else "",
+        problems=[f"{one.file}:{one.line or 1} {one.what}" for one in evidence.problems],
         other_failures=others,
         base=found.base.label,
         head=evidence.run.git.commit[:12] if evidence.run.git else found.head.label,
     )
 
 
-def _title(evidence: Evidence, culprits: list[Culprit]) -> str:
+def _title(evidence: Evidence, culprits: list[Culprit], others: int) -> str:
     found, fails = evidence.claim_changes, evidence.counts.fail
+    problems = f"{counted(len(evidence.problems), 'problem')} in the files" if evidence.problems else ""
     if found and found.causes and culprits:
-        return f"{found.causes.text}; in the base none of them fails"
-    if fails or evidence.problems:
-        problems = counted(len(evidence.problems), "problem") + " in the files" if evidence.problems else ""
+        rest = f"{counted(others, 'other claim')} {'fails' if others == 1 else 'fail'}" if others else ""
+        explained = f"{found.causes.text}; in the base none of them fails"
+        return "; ".join(filter(None, (explained, rest, problems)))
+    if fails or problems:
         failing = f"{counted(fails, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else ""
         return " and ".join(filter(None, (failing, problems)))
     return found.text if found and found.unstated else "Every claim holds as in the base"

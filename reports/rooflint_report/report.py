@@ -68,11 +68,16 @@ def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
     comment = evidence.parent / COMMENT
     if content.claim_changes:
         texts[comment] = render_comment(content)
-    elif comment.is_file() and comments.MARK in comment.read_text(encoding="utf-8", errors="replace"):
-        comment.unlink()  # of an earlier run
+    elif comment.is_file() and _is_ours(comment.read_text(encoding="utf-8", errors="replace")):
+        comment.unlink()
     for path, text in texts.items():
         write_atomically(path, text)
     return [(path, len(text.encode())) for path, text in texts.items()]
+
+
+def _is_ours(comment: str) -> bool:
+    """Whether an earlier run wrote a comment: an empty one, or one with the mark."""
+    return not comment or comments.MARK in comment
 
 
 def _size(length: int) -> str:
@@ -224,6 +229,7 @@ def render_comment(evidence: Evidence | Mapping[str, Any]) -> str:
         "culprits": comments.CULPRITS,
         "losses": comments.LOSSES,
         "folded": comments.FOLDED,
+        "longest": LONGEST_TEXT,
     }
     return _markdown().get_template("comment.md.j2").render(comment=found, **sizes)
 
@@ -243,6 +249,7 @@ def escaped(value: object) -> Markup:
     text = re.sub(r"([\\`*_{}\[\]()#+|~$-])", r"\\\1", _line(value))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)", "\u200b", text)  # an address would become a link
+    text = re.sub(r"(?i)(?<=#)(?=\d)|(?<=\bgh\\-)(?=\d)", "\u200b", text)  # and the number of an issue, too
     return Markup(re.sub(r"@(?=\w)", "@\u200b", text))
 
 

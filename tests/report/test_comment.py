@@ -70,8 +70,12 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     text = render_comment(record)
     assert f"\n- **`{SPEC}:23`** " in text
     text = text.replace("\\", "")
-    title, _, culprit, rerun, *_ = text.splitlines()
-    assert title == "### ✗ changed lines make claims fail; in the base none of them fails"
+    title, _, culprit, problem, rerun, *_ = text.splitlines()
+    assert title == (
+        "### ✗ changed lines make claims fail; in the base none of them fails; 2 other claims fail; "
+        "2 problems in the files"
+    )
+    assert problem.startswith("- ") and problem.endswith(" (and 1 more)")
     assert culprit.startswith(f"- **`{SPEC}:23`** units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC (**1/8**): ")
     assert "1 claim fails because of it. Likely: macs_per_clock 64 is 1/8 of 512; it is volta's FP16 rate." in culprit
     assert culprit.endswith("Reverting it alone: 1 claim passes again, none fails.")
@@ -84,7 +88,7 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     ("base", "head", "factor"),
     [
         *[("512 MAC", "32 MAC", "1/16"), ("6.4 Gbit/s", "12.8 Gbit/s", "×2"), ("4", "5", "×1.25"), ("5 W", "5 GB", "")],
-        *[(None, "5 W", ""), ("memory", "compute", ""), ("1000 MHz", "1 GHz", "×1"), ("10 W", "3 W", "×0.3")],
+        *[(None, "5 W", ""), ("memory", "compute", ""), ("1000 MHz", "1001 MHz", ""), ("10 W", "3 W", "×0.3")],
     ],
 )
 def test_the_factor_is_head_over_base(base, head, factor):
@@ -116,9 +120,13 @@ def test_a_loss_without_a_reason_is_told_with_what_to_write(green):
 def test_forty_culprits_and_losses_are_fifteen_lines(evidence):
     claims = [f"golden/x{number}.yaml::count-{number}" for number in range(40)]
     found = claim_changes([cause([name], line) for line, name in enumerate(claims)])
+    loss = {"line": None, "text": "is removed", "reason": None, "change": "removed", "write": "removed: {r: REASON}"}
+    found["recordings"] = [{"file": f"golden/r{number}.json"} | loss for number in range(40)]
     text = render_comment(evidence | {"claim_changes": found})
     assert len(shown(text)) <= 15
     assert "- and 37 more, listed below\n" in text
+    assert "- and 32 more changed lines\n" in text
+    assert "- and 38 more losses without a stated reason\n" in text
     assert max(map(len, text.splitlines())) < 6 * LONGEST_TEXT
     assert len(text.encode()) < 60_000
 
@@ -144,7 +152,7 @@ def test_hostile_text_is_text(make_evidence):
 def test_the_comment_is_one_heading_and_a_list(evidence):
     tokens = drawn(render_comment(evidence | {"claim_changes": claim_changes([cause([CLAIM]), cause([], 24)])}))
     assert [one.tag for one in tokens if one.type == "heading_open"] == ["h3"]
-    assert sum(one.type == "list_item_open" for one in tokens if one.level == 1) == 2 + 1 + 1
+    assert sum(one.type == "list_item_open" for one in tokens if one.level == 1) == 2 + 1 + 1 + 1
 
 
 def test_a_line_that_did_not_change_ranks_below_one_that_did(evidence):

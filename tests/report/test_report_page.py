@@ -165,7 +165,7 @@ def test_sheets_of_devices_are_drawn_when_they_are_opened(evidence):
     assert page.count("<template>") == len(evidence["devices"]) + 1  # and claims on architectures
     assert 'class="peaks"' in page
     assert 'class="peaks"' not in outside
-    assert page.count("Sheets of devices are drawn when they are opened, which needs JavaScript") == 1
+    assert page.count("drawn when they are opened, which needs JavaScript") == 1
     for verdict in evidence["verdicts"]:
         if verdict["outcome"] == "fail":
             assert verdict["nodeid"] in unescape(outside)

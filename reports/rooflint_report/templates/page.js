@@ -1,4 +1,4 @@
-// Sheets of devices are drawn when they are opened; all else is there without this.
+// Draws the folded sheets of the section on devices when they are opened; all else is there without this.
 (() => {
   "use strict";
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];

@@ -483,7 +483,7 @@ def test_a_bus_is_of_channels_up_to_1024_bit_and_of_stacks_beyond(bits, is_built
     assert _is_bus(bits) is is_built
 
 
-def test_no_bus_is_proposed_that_nobody_builds():
+def test_bus_widths_that_are_not_built_are_not_proposed():
     # 3352 GB/s of 5120 bit; 10.68 TB/s would need 16 320 bit
     causes = diagnose(bandwidth(H100, "hbm3", 10.68e12, 0.005e12))
     assert not any(cause.fact and cause.fact.path.endswith(".bus") for cause in causes)

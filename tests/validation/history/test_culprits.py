@@ -247,3 +247,12 @@ def test_of_random_pull_requests_exactly_the_changed_lines_are_named(shipped_sui
         strangers += [one for one in (found.changes if found else ()) if (one.file, one.line) not in changed]
     assert strangers == []  # so that an unchanged line never is the first
     assert right >= 0.98 * REQUESTS
+
+
+def test_what_no_change_explains_is_counted_with_the_changes_that_were_not_tried():
+    assert culprits._sentence(34, 1, 0, 0) == "1 changed line makes 34 claims fail"
+    assert (
+        culprits._sentence(3, 2, 1, 0)
+        == "2 changed lines make 2 claims fail; no changed line explains why 1 claim fails"
+    )
+    assert culprits._sentence(2, 0, 2, 5) == "no changed line explains why 2 claims fail (5 changes not tried)"

@@ -58,7 +58,7 @@ def test_without_failures_no_line_is_the_last_one(tiny):
 
 
 @pytest.mark.parametrize("options", [(), ("--reruns", "1")])
-def test_a_broken_spec_is_one_failure_and_the_claims_that_wait_for_it_say_so(tiny, options):
+def test_a_broken_spec_is_one_failure_and_the_claims_on_it_refer_to_it(tiny, options):
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
     result = tiny.run("-rs", *options)
     counts = result.parseoutcomes()

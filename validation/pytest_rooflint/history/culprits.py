@@ -187,7 +187,7 @@ def _position(suite: Suite, claim: Claim) -> tuple[Golden, int]:
 
 
 def _differing(old: Golden, there: int, new: Golden, here: int) -> tuple[str | int, ...]:
-    """Where a claim says something else than in the base: in its entry, else at the head of its file; empty nowhere."""
+    """Where a claim differs from the base: in its entry, else at the head of its file; empty where it does not."""
     if keys := _keys(old.document.data["claims"][there], new.document.data["claims"][here]):
         return ("claims", here, "expect" if "expect" in keys else keys[0])
     keys = _keys(old.document.data, new.document.data)
@@ -278,7 +278,7 @@ def _tables(some: Iterable[Candidate], here: Registry, base: Registry) -> dict[s
 
 
 def causes(before: ClaimSide, after: ClaimSide, found: Sequence[Pair]) -> records.Causes | None:
-    """Why claims fail that did not in the base; None where none does, or where nothing that they read changed."""
+    """Why claims fail that did not in the base; None where none does."""
     failing = [new for old, new in found if new and new.outcome == "fail" and not (old and old.outcome == "fail")]
     if not failing:
         return None
@@ -408,7 +408,9 @@ class _Trials:
             pairs=pairs,
             unexplained=unexplained,
             untried=len(self.changes) - len(ranked),
-            text=_sentence(len(self.failing), sum(map(bool, claims.values())), len(unexplained)),
+            text=_sentence(
+                len(self.failing), sum(map(bool, claims.values())), len(unexplained), len(self.changes) - len(ranked)
+            ),
         )
 
 
@@ -435,10 +437,13 @@ def _together(changes: Iterable[int], fixes: set[str], breaks: set[str]) -> reco
     return records.Reverted(changes=list(changes), fixes=sorted(fixes), breaks=sorted(breaks))
 
 
-def _sentence(failing: int, blamed: int, unexplained: int) -> str:
+def _sentence(failing: int, blamed: int, unexplained: int, untried: int) -> str:
     """`1 changed line makes 34 claims fail`, with the claims that no change explains."""
     verb = "makes" if blamed == 1 else "make"
     fail = f"{counted(failing - unexplained, 'claim')} fail"
-    rest = f"{counted(unexplained, 'claim')} {'fails' if unexplained == 1 else 'fail'} with every change reverted"
+    more = f" ({counted(untried, 'change')} not tried)" if untried else ""
+    rest = (
+        f"no changed line explains why {counted(unexplained, 'claim')} {'fails' if unexplained == 1 else 'fail'}{more}"
+    )
     told = f"{counted(blamed, 'changed line')} {verb} {fail}" if blamed else ""
     return "; ".join(filter(None, (told, rest if unexplained else "")))
