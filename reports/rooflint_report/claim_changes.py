@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from rooflint.base.text import counted
+from rooflint.base.text import changed, counted
 from rooflint_report.differences import Compared, Delta
 from rooflint_report.verdicts import Outcome, Record
 
@@ -20,6 +20,11 @@ class ChangedFact(Record):
     base: str | None
     """Its value in the base; null where the base does not state it."""
     head: str | None
+
+    @property
+    def change(self) -> str:
+        """`tdp at 30w 40 W → 4 W`."""
+        return changed(self.path, self.at, self.base, self.head)
 
 
 class Loss(Record):
@@ -90,18 +95,14 @@ class Cause(ChangedFact):
     The path of a golden value is the id of the claim, or the key at the head of the file.
     """
 
+    factor: str | None
+    """Head over base, `1/16`; null where they are not quantities of one dimension."""
     claims: list[str]
     """Ids of the claims that fail because of it; none for a change that is no cause."""
     fixes: list[str]
     """Claims that pass again where it alone is reverted."""
     breaks: list[str]
     """Claims that pass now and fail where it alone is reverted."""
-
-    @property
-    def change(self) -> str:
-        """`tdp at 30w 40 W → 4 W`."""
-        at = f" at {self.at}" if self.at else ""
-        return f"{self.path}{at} {self.base or 'nothing'} → {self.head or 'nothing'}"
 
 
 class Reverted(Record):

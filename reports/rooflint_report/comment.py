@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from rooflint.base.units import UnitError, parse_quantity
+from rooflint.base.text import fail_text
 from rooflint_report.claim_changes import Cause, effect
 from rooflint_report.evidence import Evidence
 from rooflint_report.sections.section import counted
@@ -17,9 +17,6 @@ LOSSES = 2
 FOLDED = 8
 """Causes in the folded list, and claims of each."""
 
-EVEN = 1e-3
-"""A factor nearer to a whole one than this share is written as the whole one."""
-
 
 @dataclass(frozen=True)
 class Culprit:
@@ -32,24 +29,7 @@ class Culprit:
     @property
     def place(self) -> str:
         """`specs/hardware/acme/x1.yaml:15`."""
-        return (
-            f"{self.cause.file or 'a new file'}:{self.cause.line}" if self.cause.line else self.cause.file or "a file"
-        )
-
-    @property
-    def factor(self) -> str:
-        """Head over base: `×2`, `1/16`; empty where they are not quantities of one dimension."""
-        try:
-            base, head = (parse_quantity(text or "") for text in (self.cause.base, self.cause.head))
-        except UnitError:
-            return ""
-        if base.dimension != head.dimension or base.value <= 0 or head.value <= 0:
-            return ""
-        ratio = head.value / base.value
-        inverse = round(1 / ratio)
-        if inverse > 1 and abs(ratio * inverse - 1) < EVEN:
-            return f"1/{inverse}"
-        return "" if f"{ratio:.3g}" == "1" else f"×{ratio:.3g}"
+        return f"{self.cause.file}:{self.cause.line}" if self.cause.line else self.cause.file or self.cause.path
 
     @property
     def words(self) -> str:
@@ -117,10 +97,9 @@ def _title(evidence: Evidence, culprits: list[Culprit], others: int) -> str:
     found, fails = evidence.claim_changes, evidence.counts.fail
     problems = f"{counted(len(evidence.problems), 'problem')} in the files" if evidence.problems else ""
     if found and found.causes and culprits:
-        rest = f"{counted(others, 'other claim')} {'fails' if others == 1 else 'fail'}" if others else ""
+        rest = fail_text(others, "other claim") if others else ""
         explained = f"{found.causes.text}; in the base none of them fails"
         return "; ".join(filter(None, (explained, rest, problems)))
     if fails or problems:
-        failing = f"{counted(fails, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else ""
-        return " and ".join(filter(None, (failing, problems)))
+        return " and ".join(filter(None, (fail_text(fails) if fails else "", problems)))
     return found.text if found and found.unstated else "Every claim holds as in the base"

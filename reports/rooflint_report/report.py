@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from rooflint.base.files import write_atomically
 from rooflint.base.project import project_root
-from rooflint.base.text import visible
+from rooflint.base.text import fail_text, visible
 from rooflint_report import comment as comments
 from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
@@ -168,6 +168,8 @@ def _environment(**settings: Any) -> Environment:
     )
     found.filters |= {
         "claimed": section.claimed,
+        "counted": counted,
+        "fail_text": fail_text,
         "grouped": grouped,
         "ratio": section.ratio_text,
         "deviation": section.deviation,

@@ -47,6 +47,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def fail_text(number: int, noun: str = "claim") -> str:
+    """`1 claim fails`, `2 claims fail`."""
+    return f"{counted(number, noun)} {'fails' if number == 1 else 'fail'}"
+
+
+def changed(path: str, at: str | None, old: str | None, new: str | None) -> str:
+    """`tdp at 30w 40 W → 4 W`; a side that does not state a value has nothing."""
+    return f"{path}{f' at {at}' if at else ''} {old or 'nothing'} → {new or 'nothing'}"
+
+
 # ---- text from files that others wrote
 
 #: Control characters but tabs and line ends; separators of lines; marks of the writing direction; what has no width.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.base.text import counted, row, sanitized, some, visible, without_commands, wrapped
+from rooflint.base.text import changed, counted, fail_text, row, sanitized, some, visible, without_commands, wrapped
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,16 @@ def test_what_would_act_on_a_terminal_is_shown_as_json_escapes_it(text, shown):
 def test_what_a_ci_runner_would_obey_is_broken(text, shown):
     assert without_commands(text) == shown
     assert sanitized(f"\x1b{text}") == r"\u001b" + (shown if shown[0] != "\\" else text)
+
+
+def test_claims_that_fail_agree_with_their_verb():
+    assert (fail_text(1), fail_text(34), fail_text(1, "other claim")) == (
+        "1 claim fails",
+        "34 claims fail",
+        "1 other claim fails",
+    )
+
+
+def test_a_change_names_the_operating_point_and_a_side_that_states_nothing():
+    assert changed("tdp", "30w", "40 W", "4 W") == "tdp at 30w 40 W → 4 W"
+    assert changed("tdp", None, None, "4 W") == "tdp nothing → 4 W"

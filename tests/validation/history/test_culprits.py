@@ -256,3 +256,14 @@ def test_what_no_change_explains_is_counted_with_the_changes_that_were_not_tried
         == "2 changed lines make 2 claims fail; no changed line explains why 1 claim fails"
     )
     assert culprits._sentence(2, 0, 2, 5) == "no changed line explains why 2 claims fail (5 changes not tried)"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "factor"),
+    [
+        *[("512 MAC", "32 MAC", "1/16"), ("6.4 Gbit/s", "12.8 Gbit/s", "2"), ("4", "5", "5/4"), ("5 W", "5 GB", None)],
+        *[(None, "5 W", None), ("memory", "compute", None), ("1000 MHz", "1001 MHz", "1.001"), ("10 W", "3 W", "0.3")],
+    ],
+)
+def test_the_factor_of_a_change_is_head_over_base(base, head, factor):
+    assert culprits._factor(base, head) == factor

@@ -114,7 +114,8 @@ def _scores(
     }
     if store and new and not only_class:
         store.put_scores({**kept, **new}, baseline)
-    return [{**known, **new}[subject.key] for subject in wanted]
+    found = {**known, **new}
+    return [found[subject.key] for subject in wanted]
 
 
 def _wanted(every: Sequence[Subject], only: str, only_class: str) -> list[Subject]:

@@ -63,23 +63,29 @@ def changes(old: Specs, new: Specs) -> dict[Change, tuple[str, ...]]:
     A fact of an architecture that many devices inherit is one change. Another source of the same value is not
     a change, because it moves nothing.
     """
-    found: dict[Change, list[str]] = {}
-    for name in sorted(set(old.devices) & set(new.devices)):
-        for change in _of_device(old, new, old.devices[name], new.devices[name]):
-            found.setdefault(change, []).append(name)
-    return {change: tuple(names) for change, names in found.items()}
+    names = sorted(set(old.devices) & set(new.devices))
+    return _holders(old, new, ((name, old.devices[name], new.devices[name]) for name in names))
 
 
 def architecture_changes(old: Specs, new: Specs) -> dict[Change, tuple[str, ...]]:
     """Differences in architectures that both sides have and can read, with the architectures."""
-    found: dict[Change, list[str]] = {}
+    return _holders(old, new, _architectures(old, new))
+
+
+def _architectures(old: Specs, new: Specs) -> Iterator[tuple[str, Hardware, Hardware]]:
     for name in new.registry.architecture_files:
-        if name not in old.registry.architecture_files:
-            continue
-        with suppress(InputError):
-            one, other = (side.registry.architecture(name).as_hardware() for side in (old, new))
-            for change in _of_device(old, new, one, other):
-                found.setdefault(change, []).append(name)
+        if name in old.registry.architecture_files:
+            with suppress(InputError):
+                before, after = (side.registry.architecture(name).as_hardware() for side in (old, new))
+                yield name, before, after
+
+
+def _holders(old: Specs, new: Specs, pairs: Iterable[tuple[str, Hardware, Hardware]]) -> dict[Change, tuple[str, ...]]:
+    """The changes of some devices or architectures, with the names of those that have each."""
+    found: dict[Change, list[str]] = {}
+    for name, before, after in pairs:
+        for change in _of_device(old, new, before, after):
+            found.setdefault(change, []).append(name)
     return {change: tuple(names) for change, names in found.items()}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from rooflint.base.text import NAMED, counted, sanitized, some
+from rooflint.base.text import NAMED, counted, fail_text, sanitized, some
 from rooflint_report.claim_changes import Causes, ClaimChange, ClaimChanges, Loss, effect
 
 MOST = 5
@@ -59,19 +59,16 @@ def _block(one: Loss, text: str, because: str = "") -> list[str]:
 
 def _because(one: ClaimChange) -> str:
     """The changed facts that a claim depends on."""
-    return some(
-        f"{fact.path} {fact.base or 'nothing'} → {fact.head or 'nothing'} ({fact.file}:{fact.line})"
-        for fact in one.facts
-    )
+    return some(f"{fact.change} ({fact.file}:{fact.line})" for fact in one.facts)
 
 
 def _causes(found: Causes) -> Iterator[str]:
     """The changes that make claims fail, each with what reverting it does."""
     blamed = [one for one in found.changes if one.claims]
     for one in blamed[:NAMED]:
-        yield f"{one.file}:{one.line}  {one.change}: {counted(len(one.claims), 'claim')} fail because of it"
+        yield f"{one.file}:{one.line}  {one.change}: {fail_text(len(one.claims))} because of it"
         yield f"  reverted alone: {effect(one)}"
-    more = [f"… and {len(blamed) - NAMED} more changes"] if len(blamed) > NAMED else []
+    more = [f"… and {counted(len(blamed) - NAMED, 'more change')}"] if len(blamed) > NAMED else []
     more += [f"reverted together: {effect(found.all_)}"] if len(blamed) > 1 else []
     yield from (*more, found.text)
 

@@ -20,9 +20,11 @@ from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, shown
 from rooflint.base.facts import Fact, Place
 from rooflint.base.memo import memoised
-from rooflint.base.text import counted
+from rooflint.base.text import counted, fail_text
+from rooflint.base.units import UnitError, parse_quantity
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.rows import Rows
+from rooflint.diagnosis.causes import ratio_text
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Architecture, Registry
 from rooflint_report import claim_changes as records
@@ -427,10 +429,20 @@ def _cause(one: Candidate, claims: list[str], fixes: set[str], breaks: set[str])
         at=one.at,
         base=one.base,
         head=one.head,
+        factor=_factor(one.base, one.head),
         claims=claims,
         fixes=sorted(fixes),
         breaks=sorted(breaks),
     )
+
+
+def _factor(base: str | None, head: str | None) -> str | None:
+    """Head over base; None where they are not quantities of one dimension."""
+    try:
+        old, new = (parse_quantity(text or "") for text in (base, head))
+    except UnitError:
+        return None
+    return ratio_text(new.value / old.value) if old.dimension == new.dimension and old.value > 0 else None
 
 
 def _together(changes: Iterable[int], fixes: set[str], breaks: set[str]) -> records.Reverted:
@@ -442,8 +454,6 @@ def _sentence(failing: int, blamed: int, unexplained: int, untried: int) -> str:
     verb = "makes" if blamed == 1 else "make"
     fail = f"{counted(failing - unexplained, 'claim')} fail"
     more = f" ({counted(untried, 'change')} not tried)" if untried else ""
-    rest = (
-        f"no changed line explains why {counted(unexplained, 'claim')} {'fails' if unexplained == 1 else 'fail'}{more}"
-    )
+    rest = f"no changed line explains why {fail_text(unexplained)}{more}"
     told = f"{counted(blamed, 'changed line')} {verb} {fail}" if blamed else ""
     return "; ".join(filter(None, (told, rest if unexplained else "")))

@@ -10,6 +10,7 @@ from pytest_rooflint.history.changes import Change, FileChange
 from pytest_rooflint.history.comparison import Comparison, Effect, Move, PowerMove
 from pytest_rooflint.history.side import Side
 from rooflint.answers.tdp_registry import ends, ratio_shown
+from rooflint.base.text import changed
 from rooflint.energy.power import PowerCheck
 from rooflint.output.answer import as_markdown
 from rooflint.output.sections import Table
@@ -167,7 +168,7 @@ def _effect(effect: Effect) -> records.Change:
 
 def _of_fact(change: Change) -> dict[str, Any]:
     """A fact or a trait; its place and source are those of the new value, or of the one that is gone."""
-    old, new = (text.text if text else "nothing" for text in (change.old, change.new))
+    old, new = (text.text if text else None for text in (change.old, change.new))
     name = f"{change.trait} {change.path}" if change.trait and change.trait != change.path else change.path
     stated = change.new or change.old
     return {
@@ -178,7 +179,7 @@ def _of_fact(change: Change) -> dict[str, Any]:
         "new": change.new,
         "file": stated.file if stated else None,
         "line": stated.line if stated else None,
-        "text": f"{name} at {change.at} {old} → {new}" if change.at else f"{name} {old} → {new}",
+        "text": changed(name, change.at, old, new),
         "source": f"{stated.document}, {stated.where} ({stated.grade})" if stated and stated.document else "",
     }
 
