@@ -4,9 +4,11 @@ import contextlib
 import io
 import random
 import shutil
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from rooflint.base.text import HIDDEN
 from rooflint.cli import main as program
 
-from .generator import HOSTILE, TINY, Run, run
+from .generator import HOSTILE, TINY, Run, inputs, run
 from .readers import targets
 
 #: Commands that write no file, about the devices and the files that the script finds where it runs.
@@ -70,8 +72,13 @@ def fault_of_line(words: Sequence[str], must_fail: bool) -> str | None:
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}: {str(error)[:100]}"
+    return fault(status, printed, must_fail)
+
+
+def fault(status: int, printed: str, must_fail: bool) -> str | None:
+    """What is wrong with the way in which the program ended."""
     if (must_fail and status == 0) or status not in (0, 1, 2):
-        return f"ends with status {status}"
+        return f"ends with status {status}: {printed[-200:]}"
     if "Traceback" in printed:
         return "prints a traceback"
     if found := HIDDEN.search(printed):
@@ -91,3 +98,41 @@ def fill(folder: Path) -> None:
     for name in ("audit csv", "audit json", "audit md"):
         (folder / f"x{every[name].suffix}").write_text(every[name].seeds[0], encoding="utf-8")
     (folder / "x.evidence").write_text(every["evidence"].seeds[0], encoding="utf-8")
+
+
+# ---- real processes
+
+#: What reads a file of each of these readers, and where the file lies.
+READ_BY = {
+    "hardware": ("specs/hardware/acme/x1.yaml", "hardware show acme/x1 --specs specs"),
+    "goldens": ("golden/x1.yaml", "check --golden golden --specs specs"),
+    "audit csv": ("y.csv", "audit y.csv"),
+    "audit json": ("y.json", "audit y.json"),
+    "evidence": ("y.evidence", "report y.evidence"),
+}
+
+
+def fault_of_process(words: Sequence[str], must_fail: bool) -> str | None:
+    """What a process did wrong with a command line; its time is that of a loaded machine and is not judged."""
+    command = [sys.executable, "-m", "rooflint", *words]
+    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=300, check=False)
+    return fault(done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace"), must_fail)
+
+
+def faults_of_broken_files(name: str, number: int, seed: int) -> list[tuple[str, bytes]]:
+    """What commands did wrong with files that no reader may accept, in the folder where this runs."""
+    place, command = READ_BY[name]
+    target = targets(Path("seeds-of-files"))[name]
+    broken = (content for content, must_fail in inputs(target, random.Random(seed)) if must_fail)
+    found = []
+    for content in islice(broken, number):
+        Path(place).write_bytes(content)
+        if what := fault_of_process(command.split(), must_fail=True):
+            found.append((what, content[:200]))
+    return found
+
+
+def faults_of_processes(number: int, seed: int) -> list[tuple[str, Sequence[str]]]:
+    """What real processes did wrong with command lines, in the folder where this runs."""
+    tried = islice(lines(random.Random(seed)), number)
+    return [(what, words) for words, must_fail in tried if (what := fault_of_process(words, must_fail))]

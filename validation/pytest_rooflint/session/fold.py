@@ -18,7 +18,7 @@ Repair = tuple[str, int, str, str]
 """File, line and path of a fact, and the value that it should have."""
 
 
-@dataclass
+@dataclass(eq=False)  # the oldest pytest that is allowed keeps its plugins in a set
 class Fold:
     """Keeps the blocks of further claims out of the failures that pytest prints."""
 
