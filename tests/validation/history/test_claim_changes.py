@@ -190,6 +190,55 @@ def test_a_fact_that_loses_its_last_independent_claim_is_named(guarded, against)
     assert ([one.reason for one in found.facts], found.unstated) == (["misprinted"], 0)
 
 
+PRICES = """name: Prices of Acme
+sources:
+  shop: {document: "Acme shop", grade: read}
+devices:
+  acme/x1:
+    purchase:
+      - {price: [199 USD, shop, X1], date: 2026-01-01}
+"""
+PLACES = """name: Carbon by country
+sources:
+  ember: {document: "Ember, yearly data", grade: read}
+places:
+  are:
+    name: United Arab Emirates
+    carbon:
+      - {intensity: [500 g/kWh, ember, ARE], year: 2022}
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "claim", "path"),
+    [
+        (
+            "prices/acme.yaml",
+            PRICES,
+            "{price: acme/x1 purchase, date: 2026-01-01, expect: 199 USD}",
+            "devices.acme/x1.purchase.0.price",
+        ),
+        (
+            "grid/places.yaml",
+            PLACES,
+            "{grid: are carbon, year: 2022, expect: 500 g/kWh}",
+            "places.are.carbon.0.intensity",
+        ),
+    ],
+)
+def test_a_price_or_a_place_that_loses_its_last_independent_claim_is_named(
+    file, text, claim, path, guarded, git, against
+):
+    guarded.write(f"specs/{file}", text)
+    guarded.write(
+        "golden/money.yaml", f'source: {{document: "Another", where: page, grade: read}}\nclaims:\n  - {claim}\n'
+    )
+    git(guarded.root, "add", "-A")
+    git(guarded.root, "commit", "-q", "-m", "Prices and places")
+    (guarded.root / "golden/money.yaml").unlink()
+    assert [(one.file, one.path) for one in against(guarded).facts] == [(f"specs/{file}", path)]
+
+
 def test_a_claim_that_cites_the_document_of_the_fact_guards_it_no_more(guarded, against):
     guarded.edit(
         MORE,

@@ -11,6 +11,7 @@ from pytest_rooflint.history.claim_matches import Pair, looser, pairs
 from pytest_rooflint.history.claim_reasons import Reasons
 from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
 from pytest_rooflint.history.culprits import causes
+from pytest_rooflint.mutation import tables
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.files import file_digest
@@ -289,6 +290,7 @@ class _Stated:
                 return self.side.specs.registry.architecture(subject).facts.get(path)
             roots = (root / name for root in self.side.specs.registry.roots)
             file = next((file for file in roots if file.is_file()), None)
-            return self.side.specs.energies.coefficients.facts(file).get(path) if file else None
+            table = next((one for one in tables.SECTIONS if one == section), "coefficients")
+            return tables.facts_of(table, file, self.side.specs.registry).get(path) if file else None
         except RooflintError:
             return None
