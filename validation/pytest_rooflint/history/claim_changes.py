@@ -290,7 +290,7 @@ class _Stated:
                 return self.side.specs.registry.architecture(subject).facts.get(path)
             roots = (root / name for root in self.side.specs.registry.roots)
             file = next((file for file in roots if file.is_file()), None)
-            table = next((one for one in tables.SECTIONS if one == section), "coefficients")
+            table: tables.Section = "prices" if section == "prices" else "grid" if section == "grid" else "coefficients"
             return tables.facts_of(table, file, self.side.specs.registry).get(path) if file else None
         except RooflintError:
             return None
