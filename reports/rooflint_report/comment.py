@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rooflint.base.text import fail_text
 from rooflint_report.claim_changes import Cause, effect
+from rooflint_report.differences import Watched
 from rooflint_report.evidence import Evidence
 from rooflint_report.sections.section import counted
 from rooflint_report.verdicts import Verdict
@@ -14,6 +15,10 @@ MARK = "<!-- rooflint -->"
 CULPRITS = 3
 """Changed lines that are in sight."""
 LOSSES = 2
+LINES = 15
+"""At most, without what is folded."""
+_FRAME = 4
+"""Lines of every comment: the title, the last line, and the blank lines after and before them."""
 FOLDED = 8
 """Causes in the folded list, and claims of each."""
 
@@ -54,6 +59,8 @@ class Comment:
     culprits: list[Culprit]
     losses: list[str]
     moved: str
+    watched: list[Watched]
+    """Predictions that the project asks for, the farthest move first; none where all are as in the base."""
     rerun: str
     problems: list[str]
     """Of files that cannot be judged."""
@@ -61,6 +68,25 @@ class Comment:
     """Failing claims that no changed line explains."""
     base: str
     head: str
+
+    @property
+    def lines(self) -> int:
+        """Lines in sight without the table of watched predictions and the command that reruns a claim."""
+        culprits = min(len(self.culprits), CULPRITS) + (len(self.culprits) > CULPRITS)
+        losses = min(len(self.losses), LOSSES) + (len(self.losses) > LOSSES)
+        folded = 2 if self.culprits or self.other_failures else 0
+        return _FRAME + culprits + losses + bool(self.problems) + bool(self.moved) + folded
+
+    @property
+    def has_rerun(self) -> bool:
+        """Whether there is room for the command."""
+        return bool(self.rerun) and self.lines < LINES
+
+    @property
+    def table(self) -> list[Watched]:
+        """Watched predictions for which a table has room; it takes three lines besides its rows, and one for others."""
+        room = LINES - self.lines - self.has_rerun - 3
+        return self.watched[: max(0, room if len(self.watched) <= room else room - 1)]
 
 
 def comment(evidence: Evidence) -> Comment | None:
@@ -77,7 +103,12 @@ def comment(evidence: Evidence) -> Comment | None:
     losses = [f"{getattr(one, 'headline', one.file)} {one.text}: write in {one.write}" for one in lost if one.write]
     moved = evidence.delta.text if evidence.delta and evidence.delta.moved.predictions else ""
     first = next((verdict for one in culprits for verdict in one.verdicts), next(iter(others), None))
-    if not (culprits or others or losses or moved or evidence.problems or found.unstated):
+    watched = (
+        sorted(evidence.watched, key=lambda one: -one.distance)
+        if any(one.has_moved for one in evidence.watched)
+        else []
+    )
+    if not (culprits or others or losses or moved or watched or evidence.problems or found.unstated):
         return None
     return Comment(
         is_red=bool(fails or found.unstated or evidence.problems),
@@ -85,6 +116,7 @@ def comment(evidence: Evidence) -> Comment | None:
         culprits=culprits,
         losses=losses,
         moved=moved,
+        watched=watched,
         rerun=first.rerun if first else "",
         problems=[f"{one.file}:{one.line or 1} {one.what}" for one in evidence.problems],
         other_failures=others,

@@ -349,3 +349,58 @@ class Delta(Record):
     """The whole in a sentence."""
     also: list[str]
     """What appeared, vanished or was left out."""
+
+
+class Watched(Record):
+    """A prediction that the project asks for in `rooflint_watch`: its latency in the head and in the base."""
+
+    watch: str
+    """`resnet50 int8 b1 @ nvidia/jetson-agx-orin-64gb`, with the ids of the specs."""
+    network: str
+    precision: str
+    batch: int
+    device: str
+    at: str | None
+    """The operating point; null for the device's own."""
+    base: float | None
+    """[s]; null without a base, and where the base does not know it."""
+    base_display: str | None
+    """null without a base."""
+    head: float | None
+    """[s]"""
+    head_display: str
+    ratio: float | None
+    """Head over base."""
+    factor: str
+    """The ratio as text; empty where there is none."""
+    why: str | None
+    """Why the head does not know it."""
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether it differs from that of the base, or only one side knows it; not without a base."""
+        if self.base_display is None:
+            return False
+        if self.base is None or self.head is None:
+            return self.base is not self.head
+        return not math.isclose(self.base, self.head, rel_tol=SAME)
+
+    @property
+    def distance(self) -> float:
+        """How far it moved, in octaves; infinite where only one side knows it."""
+        if not self.has_moved:
+            return 0.0
+        return abs(math.log2(self.ratio)) if self.ratio else math.inf
+
+    @property
+    def text(self) -> str:
+        """`watched: resnet50 int8 b1 @ nvidia/t4 1.02 ms → 14.9 ms, ×14.6`."""
+        then = f"{self.base_display} → " if self.has_moved else ""
+        same = ", as in the base" if self.base_display and not self.has_moved else ""
+        moved = f", {self.factor}" if self.has_moved and self.factor else ""
+        why = f" ({self.why})" if self.why else ""
+        return f"watched: {self.watch} {then}{self.head_display}{moved}{same}{why}"
+
+
+SAME = 1e-9
+"""Relative difference up to which two predictions are the same: another order of summation is not a change."""

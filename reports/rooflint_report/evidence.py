@@ -16,7 +16,7 @@ from rooflint.base import strict_json
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.files import read_bytes, read_text, write_atomically
 from rooflint_report.claim_changes import ClaimChanges
-from rooflint_report.differences import Delta, Mutation
+from rooflint_report.differences import Delta, Mutation, Watched
 from rooflint_report.findings import Measured, Power, Silicon
 from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
 
@@ -334,6 +334,8 @@ class Evidence(Record):
     power: Power | None = None
     measured: Measured | None = None
     silicon: Silicon | None = None
+    watched: list[Watched] = Field(default_factory=list)
+    """Predictions of `rooflint_watch`; those of a base only after `rooflint check --against REVISION`."""
     mutation: Mutation | None = None
     """Only after `rooflint check --mutate` or `rooflint mutate --evidence FILE`."""
     delta: Delta | None = None
@@ -392,11 +394,11 @@ def _text(value: Any, depth: int = 0) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).replace("\n", "\n" + " " * depth)
 
 
-def add(file: Path, key: str, found: Record) -> None:
+def add(file: Path, key: str, found: Record | Sequence[Record]) -> None:
     """Put what was found later into the evidence of a run. Raises RooflintError for a file that is not evidence."""
     try:
         document = strict_json.parse(read_text(file, MAX_BYTES), file)
-        document[key] = plain(found)
+        document[key] = plain(found) if isinstance(found, Record) else [plain(one) for one in found]
     except (RooflintError, TypeError) as error:
         raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
     write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

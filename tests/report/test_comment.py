@@ -4,6 +4,7 @@ import json
 import re
 from types import SimpleNamespace
 
+import pytest
 from markdown_it import MarkdownIt
 
 from rooflint_report.evidence import Evidence
@@ -119,6 +120,67 @@ def test_forty_culprits_and_losses_are_fifteen_lines(evidence):
     assert "- and 38 more without a stated reason\n" in text
     assert max(map(len, text.splitlines())) < 6 * LONGEST_TEXT
     assert len(text.encode()) < 60_000
+
+
+def watched(number, head=2e-3, **more):
+    ratio = head / 1e-3
+    return {
+        **{"watch": f"resnet{number} int8 b1 @ acme/x1", "network": "a", "precision": "int8", "batch": 1, "at": None},
+        **{
+            "device": "acme/x1",
+            "base": 1e-3,
+            "base_display": "1 ms",
+            "head": head,
+            "head_display": f"{1e3 * head:g} ms",
+        },
+        **{"ratio": ratio, "factor": f"×{ratio:.3g}", "why": None},
+        **more,
+    }
+
+
+def test_watched_predictions_are_a_table_the_farthest_move_first(green):
+    rows = [watched(1, 1e-3), watched(2, 1.2e-3), watched(3, 14.9e-3)]
+    text = render_comment(green | {"claim_changes": claim_changes(), "watched": rows})
+    assert text.startswith("### ✓ ")
+    tokens = drawn(text)
+    assert sum(one.type == "table_open" for one in tokens) == 1
+    cells = [one.content for one in tokens if one.type == "inline"][-3 * 4 - 1 :][:12]
+    assert cells[:4] == ["resnet3 int8 b1 @ acme/x1".replace("@ ", "@ "), "1 ms", "14.9 ms", "×14.9"]
+    assert cells[8:] == ["resnet1 int8 b1 @ acme/x1", "1 ms", "1 ms", ""]
+
+
+def test_watched_predictions_that_are_as_in_the_base_are_no_comment(green):
+    record = green | {"claim_changes": claim_changes(), "watched": [watched(1, 1e-3)]}
+    assert render_comment(record) == ""
+    assert "- watched: resnet1 int8 b1 @ acme/x1 1 ms, as in the base\n" in render_summary(record)
+
+
+def test_a_table_without_room_for_all_counts_the_others(green):
+    text = render_comment(green | {"claim_changes": claim_changes(), "watched": [watched(one) for one in range(40)]})
+    assert len(shown(text)) == 15
+    rows = sum(one.type == "tr_open" for one in drawn(text)) - 1
+    assert f"| and {40 - rows + 1} more | | | |\n" in text
+
+
+def full(evidence, culprits, losses, predictions):
+    """Evidence of a run with so many of everything."""
+    found = claim_changes([cause([CLAIM], line) for line in range(culprits)])
+    loss = {"line": None, "text": "is removed", "reason": None, "change": "removed", "write": "removed: {r: REASON}"}
+    found["recordings"] = [{"file": f"golden/r{number}.json"} | loss for number in range(losses)]
+    whole = evidence | {"claim_changes": found, "watched": [watched(one) for one in range(predictions)]}
+    delta = SimpleNamespace(text="330 predictions moved", moved=SimpleNamespace(predictions=330))
+    return Evidence.model_validate(whole).model_copy(update={"delta": delta})
+
+
+@pytest.mark.parametrize("predictions", [0, 1, 3, 40])
+@pytest.mark.parametrize("losses", [0, 1, 2, 3])
+@pytest.mark.parametrize("culprits", [0, 1, 3, 4])
+def test_no_comment_is_longer_than_fifteen_lines(evidence, culprits, losses, predictions):
+    text = render_comment(full(evidence, culprits, losses, predictions))
+    assert len(shown(text)) <= 15
+    assert "330 predictions moved" in text
+    if predictions:  # in a table, or the farthest behind the number of moves
+        assert "resnet0 int8 b1 @ acme/x1 1 ms → 2 ms" in text.replace("@\u200b", "@") or "| resnet0 " in text
 
 
 def test_hostile_text_is_text(make_evidence):

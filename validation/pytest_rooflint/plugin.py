@@ -21,6 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("rooflint_mutation_floor", "mutation score below which 'rooflint mutate' fails, in percent")
     parser.addini("rooflint_mutation_independent_floor", "the same for what independent sources kill, in percent")
     parser.addini("rooflint_unguarded_ceiling", "figures that may have no claim and no stated reason")
+    parser.addini("rooflint_watch", "predictions to show after each run", type="linelist")
     group = parser.getgroup("rooflint", "validation of hardware performance models")
     group.addoption("--rooflint-evidence", metavar="FILE", help="write the evidence of this run to FILE as JSON")
     group.addoption(

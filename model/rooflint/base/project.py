@@ -126,6 +126,24 @@ def limit(option: str, file: Path | None = None) -> int | None:
     return int(str(written))
 
 
+def texts(option: str, file: Path | None = None) -> list[tuple[str, int]]:
+    """A list of texts such as `rooflint_watch`, each with its line; in an INI file one a line.
+
+    Raises InputError for a project file that cannot be read and for what is not a list of texts.
+    """
+    file = file or project()
+    written, line = _setting(option, file)
+    found = written.splitlines() if isinstance(written, str) and file.suffix != ".toml" else written or []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise refuse(file, line, f"{option}: want a list of texts, found '{written}'")
+    lines = file.read_text(encoding="utf-8").splitlines()[line - 1 :] if found else []
+    return [
+        (one.strip(), next((number for number, text in enumerate(lines, line) if one.strip() in text), line))
+        for one in found
+        if one.strip()
+    ]
+
+
 def _setting(option: str, file: Path) -> tuple[Any, int]:
     """An option among pytest's settings and its line; None where there is no project or it does not set the option."""
     settings = _settings(file) if file.is_file() else None

@@ -88,3 +88,17 @@ def without_commands(text: str) -> str:
 def sanitized(text: str) -> str:
     """Both: text that does nothing to a terminal, a log or a page but to be read."""
     return without_commands(visible(text))
+
+
+def workflow_command(kind: str, title: str, message: str, file: str | None = None, line: int | None = None) -> str:
+    """An `error`, `warning` or `notice` for GitHub's runner, at a line of a file if one is named."""
+    place = f"file={_property(file)},line={line}," if file else ""
+    return f"::{kind} {place}title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,10 +1,12 @@
 """What moved since a base, and what became of its claims: the delta of a run, arranged for a reader."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rooflint_report.claim_changes import ClaimChanges, Loss
-from rooflint_report.differences import Delta, Moved, Shift
+from rooflint_report.differences import Delta, Moved, Shift, Watched
+from rooflint_report.log_chart import pixel_axis
 from rooflint_report.sections.section import Page
 
 FARTHEST = 25
@@ -13,14 +15,26 @@ FARTHEST = 25
 MOST = 400
 """Moves that a page shows at all; the evidence has every one."""
 
-OCTAVES = 2.0
-"""From the middle of the scale to its ends: a quarter and four times."""
+ENDS = (1.1, 1.25, 1.5, 2.0)
+"""Least ends of the scale of factors; beyond them it ends at a power of two."""
 
 WIDTH = 120
-"""Of the drawing of a range of factors. [px]"""
+"""Of the drawing of a factor. [px]"""
+
+WATCHED_WIDTH = 320
+"""Of the drawing of a watched prediction. [px]"""
 
 _LEAST = 3.0
-"""Width of a range that would be too narrow to see."""
+"""Width of a move that would be too narrow to see. [px]"""
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """A watched prediction on the axis of all: pixels of the base and of the head."""
+
+    one: Watched
+    base: float | None
+    head: float | None
 
 
 @dataclass(frozen=True)
@@ -34,17 +48,32 @@ class View:
     claims: ClaimChanges | None
     losses: list[Loss]
     """Changes of claims, recordings and guarded facts, those without a stated reason first."""
+    watched: list[Dumbbell]
+    """The farthest first; in the order of the project where none moved."""
+    end: float
+    """Factor at the right end of the scale; the left end is its inverse."""
 
-    @staticmethod
-    def extent(shift: Shift) -> tuple[float, float] | None:
-        """Where a range of factors lies in the drawing: (left, width); None where there is none."""
+    @property
+    def ends(self) -> tuple[str, str]:
+        """`1/16`, `16`."""
+        return f"1/{self.end:.4g}", f"{self.end:.4g}"
+
+    def extent(self, shift: Shift) -> tuple[float, float, float] | None:
+        """A move in the drawing, from 1 to its farther end, so that the farthest is the longest.
+
+        (left, width, place of the nearer end); None where it has no factor.
+        """
         if not shift.low or not shift.high:
             return None
-        left, right = _place(shift.low), _place(shift.high)
-        if right - left < _LEAST:
-            middle = (left + right) / 2
-            left, right = middle - _LEAST / 2, middle + _LEAST / 2
-        return round(left, 1), round(right - left, 1)
+        near, far = sorted((shift.low, shift.high), key=lambda factor: abs(math.log2(factor)))
+        middle, reached = WIDTH / 2, self._place(far)
+        left, right = sorted(
+            (middle, reached if abs(reached - middle) > _LEAST else middle + math.copysign(_LEAST, far - 1))
+        )
+        return round(left, 1), round(right - left, 1), round(self._place(near), 1)
+
+    def _place(self, factor: float) -> float:
+        return WIDTH / 2 * (1 + math.log2(factor) / math.log2(self.end))
 
 
 def view(page: Page) -> View:
@@ -54,10 +83,22 @@ def view(page: Page) -> View:
     claims = page.evidence.claim_changes
     losses = [*claims.changes, *claims.recordings, *claims.facts] if claims else []
     losses.sort(key=lambda one: one.write is None)
-    return View(delta, moves[:FARTHEST], moves[FARTHEST:MOST], len(moves[MOST:]), claims, losses)
+    farthest, others = moves[:FARTHEST], moves[FARTHEST:MOST]
+    return View(
+        delta, farthest, others, len(moves[MOST:]), claims, losses, _dumbbells(page.evidence.watched), end(moves[:MOST])
+    )
 
 
-def _place(factor: float) -> float:
-    """A factor on the scale of octaves; what is beyond its ends stands at them."""
-    octaves = max(-OCTAVES, min(OCTAVES, math.log2(factor)))
-    return WIDTH / 2 * (1 + octaves / OCTAVES)
+def end(shifts: Iterable[Shift]) -> float:
+    """The least end of the scale that holds all factors: a little more than 1, else a power of two."""
+    factors = [factor for one in shifts for factor in (one.low, one.high) if factor]
+    farthest = max((max(factor, 1 / factor) for factor in factors), default=ENDS[0])
+    small = next((one for one in ENDS if farthest <= one), None)
+    return small or 2.0 ** math.ceil(math.log2(farthest) - 1e-9)
+
+
+def _dumbbells(watched: Iterable[Watched]) -> list[Dumbbell]:
+    """On one logarithmic axis of latencies, so that the same length is the same factor."""
+    found = sorted(watched, key=lambda one: -one.distance)
+    axis = pixel_axis((figure for one in found for figure in (one.base, one.head) if figure), 4.0, WATCHED_WIDTH - 4.0)
+    return [Dumbbell(one, *(axis.at(figure) if figure else None for figure in (one.base, one.head))) for one in found]

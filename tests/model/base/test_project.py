@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rooflint.base.errors import InputError, Problem
-from rooflint.base.project import configured, golden_folders, limit, named, share
+from rooflint.base.project import configured, golden_folders, limit, named, share, texts
 from rooflint.base.project import project as project_of
 
 
@@ -224,3 +224,29 @@ def test_what_is_no_limit_is_refused_with_its_line(project, value, found):
     (problem,) = caught.value.problems
     assert (problem.file, problem.line) == (file, 3)
     assert problem.message == f"rooflint_unguarded_ceiling: want a whole number, found '{found}'"
+
+
+# ---- texts
+
+
+def test_texts_have_the_lines_that_they_stand_in(project):
+    file = project(f'{HEAD}rooflint_watch = [\n  "a b",\n\n  "c d",  # why\n]\n')
+    assert texts("rooflint_watch", file) == [("a b", 4), ("c d", 6)]
+    assert texts("rooflint_watch", project(f'{HEAD}rooflint_watch = ["a b", "c d"]\n')) == [("a b", 3), ("c d", 3)]
+    assert texts("rooflint_watch", project(HEAD)) == []
+
+
+def test_texts_of_an_ini_file_stand_in_lines(tmp_path):
+    file = tmp_path / "pytest.ini"
+    file.write_text("[pytest]\nrooflint_watch =\n  a b\n  c d\n", encoding="utf-8")
+    assert texts("rooflint_watch", file) == [("a b", 3), ("c d", 4)]
+
+
+@pytest.mark.parametrize("value", ["'a b'", "7", "[1]", "['a', ['b']]"])
+def test_what_is_no_list_of_texts_is_refused_with_its_line(project, value):
+    file = project(f"{HEAD}rooflint_watch = {value}\n")
+    with pytest.raises(InputError) as caught:
+        texts("rooflint_watch", file)
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (file, 3)
+    assert problem.message.startswith("rooflint_watch: want a list of texts, found ")

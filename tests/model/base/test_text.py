@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.base.text import changed, counted, fail_text, row, sanitized, some, visible, without_commands, wrapped
+from rooflint.base.text import (
+    changed,
+    counted,
+    fail_text,
+    row,
+    sanitized,
+    some,
+    visible,
+    without_commands,
+    workflow_command,
+    wrapped,
+)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +100,9 @@ def test_claims_that_fail_agree_with_their_verb():
 def test_a_change_names_the_operating_point_and_a_side_that_states_nothing():
     assert changed("tdp", "30w", "40 W", "4 W") == "tdp at 30w 40 W → 4 W"
     assert changed("tdp", None, None, "4 W") == "tdp nothing → 4 W"
+
+
+def test_a_workflow_command_is_one_line_whatever_it_quotes():
+    assert workflow_command("notice", "a", "b") == "::notice title=a::b"
+    found = workflow_command("error", "100 %: a, b", "x\n::error::y 5 %", "specs/a,b.yaml", 7)
+    assert found == "::error file=specs/a%2Cb.yaml,line=7,title=100 %25%3A a%2C b::x%0A::error::y 5 %25"

@@ -1,6 +1,7 @@
 """What moved: the delta on the page and in the summary, also where nothing did and where nobody asked."""
 
 import json
+import math
 import re
 from html import unescape
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from rooflint_report.differences import MovedCounts, Shift
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.report import render_html, render_summary
-from rooflint_report.sections.moved import FARTHEST, MOST, WIDTH, View, view
+from rooflint_report.sections.moved import FARTHEST, MOST, WATCHED_WIDTH, WIDTH, View, end, view
 from rooflint_report.sections.section import Page
 
 NOTHING = "nothing moved between revision main (0123456789ab) and the working tree: of 18 480 predictions, none"
@@ -198,16 +199,94 @@ def test_a_run_without_a_base_shows_no_claims_of_one(green, still):
     assert "Claims counted against" not in section(green | {"delta": still})[0]
 
 
-@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
-def test_a_range_lies_within_its_scale(one, other):
-    low, high = sorted((one, other))
-    left, width = View.extent(Shift(**shift("a", "latency", low, high)))
-    assert -2 <= left <= left + width <= WIDTH + 2
-    assert width >= 2.9
-    # what halves lies left of the middle
-    assert (left + width / 2 < WIDTH / 2) == (low * high < 1) or min(low, 1 / high) < 0.25 or abs(low * high - 1) < 0.1
+FACTORS = st.floats(1e-6, 1e6)
+
+
+def scaled(*shifts):
+    """A view whose scale holds these moves, and where each of them lies in its drawing."""
+    found = View(None, [], [], 0, None, [], [], end([Shift(**one) for one in shifts]))
+    return found, [found.extent(Shift(**one)) for one in shifts]
+
+
+@given(st.lists(st.tuples(FACTORS, FACTORS), min_size=1, max_size=6))
+def test_a_farther_move_is_never_a_shorter_mark(pairs):
+    shifts = [shift("a", "latency", min(pair), max(pair)) for pair in pairs]
+    _, places = scaled(*shifts)
+    for one, (left, width, near) in zip(shifts, places, strict=True):
+        assert -2 <= left <= left + width <= WIDTH + 2
+        assert width >= 2.9
+        assert -0.1 <= near <= WIDTH + 0.1
+        assert left == pytest.approx(WIDTH / 2, abs=0.1) or left + width == pytest.approx(WIDTH / 2, abs=0.1), one
+    far = [max(abs(math.log2(end)) for end in (one["low"], one["high"])) for one in shifts]
+    for one, length in zip(far, places, strict=True):
+        assert all(length[1] >= other[1] - 0.11 for than, other in zip(far, places, strict=True) if one >= than)
+
+
+def test_sixteen_times_is_the_longest_mark_and_reaches_the_end():
+    # 16 times is 4 octaves of the 4 to the end, 60 of 60 px; twice is 15 px; 1.1 times 0.1375 octaves, 2 px, drawn as 3
+    found, places = scaled(*(shift("a", "latency", factor, factor) for factor in (16.0, 2.0, 1.1, 1 / 16)))
+    assert (found.end, found.ends) == (16.0, ("1/16", "16"))
+    assert [place[:2] for place in places] == [(60.0, 60.0), (60.0, 15.0), (60.0, 3.0), (0.0, 60.0)]
+
+
+@pytest.mark.parametrize(
+    ("factor", "wanted"), [(1.05, 1.1), (1.1, 1.1), (1 / 1.2, 1.25), (1.3, 1.5), (2.0, 2.0), (2.1, 4.0), (14.9, 16.0)]
+)
+def test_the_scale_fits_the_farthest_move(factor, wanted):
+    assert end([Shift(**shift("a", "latency", factor, 1.0))]) == wanted
+
+
+def test_a_range_shows_its_nearer_end():
+    # from half to four times: the mark reaches from 1 to 4, and a stroke is at a half
+    _, ((left, width, near),) = scaled(shift("a", "latency", 0.5, 4.0))
+    assert (left, width, near) == (60.0, 60.0, 30.0)
 
 
 def test_what_has_no_factor_has_no_place_on_the_scale():
-    assert View.extent(Shift(**shift("a", "latency", None, None))) is None
-    assert View.extent(Shift(**shift("a", "latency", 0.0, 2.0))) is None
+    _, places = scaled(shift("a", "latency", None, None), shift("a", "latency", 0.0, 2.0))
+    assert places == [None, None]
+
+
+# ---- watched predictions
+
+
+def prediction(name, base, head, **more):
+    ratio = head / base if base and head else None
+    shown = {"base_display": f"{base} s" if base else None, "head_display": f"{head} s" if head else "not known"}
+    return {
+        **{"watch": name, "network": "a", "precision": "int8", "batch": 1, "device": "nvidia/t4", "at": None},
+        **{"base": base, "head": head, "ratio": ratio, "factor": f"×{ratio:.3g}" if ratio else "", "why": None},
+        **shown,
+        **more,
+    }
+
+
+def test_watched_predictions_are_dumbbells_whose_length_is_the_factor(green, still):
+    rows = [prediction("small", 1e-3, 1.1e-3), prediction("large", 1e-2, 1.6e-1), prediction("same", 1.0, 1.0)]
+    found = view(Page.of(Evidence.model_validate(green | {"delta": still, "watched": rows}))).watched
+    assert [one.one.watch for one in found] == ["large", "small", "same"]
+    lengths = [one.head - one.base for one in found]
+    # on one logarithmic axis: log 16 / log 1.1 = 29.1; the ends are rounded to a tenth of a pixel
+    assert lengths[0] == pytest.approx(lengths[1] * math.log(16) / math.log(1.1), rel=0.03)
+    assert lengths[2] == 0
+    assert all(0 <= place <= WATCHED_WIDTH for one in found for place in (one.base, one.head))
+    words, markup = section(green | {"delta": still, "watched": rows})
+    assert "large 0.01 s 0.16 s ×16" in words
+    assert "same 1.0 s 1.0 s as in the base" in words
+    assert markup.count('class="dumbbell"') == 3
+
+
+def test_without_a_base_the_figure_of_the_head_stands_alone(green):
+    record = green | {"watched": [prediction("one", None, 2e-3)]}
+    words, markup = section(record)
+    assert "one no base 0.002 s" in words
+    assert markup.count("<circle") == 1
+    assert "- watched: one 0.002 s\n" in render_summary(record)
+
+
+def test_what_the_head_does_not_know_has_a_reason_and_no_mark(green, still):
+    gone = prediction("one", 1e-3, None, why="no int8 <b>")
+    words, markup = section(green | {"delta": still, "watched": [gone]})
+    assert "not known no int8 <b>" in words
+    assert "no int8 &lt;b&gt;" in markup
+    assert (markup.count("<circle"), markup.count('<path d="M')) == (1, 0)

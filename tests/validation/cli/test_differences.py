@@ -126,6 +126,30 @@ def test_it_is_added_to_the_evidence_of_a_run(acme):
         run("HEAD^", "--evidence", "nowhere.json")
 
 
+def test_watched_predictions_are_told_and_added_to_the_evidence(acme, monkeypatch):
+    acme.write("pyproject.toml", acme.read("pyproject.toml") + 'rooflint_watch = ["vgg16 int8 b1 @ acme/x1"]\n')
+    acme.write("evidence.json", '{"schema": "rooflint-evidence/3", "watched": []}')
+    text = run("HEAD^", "--evidence", "evidence.json")
+    (one,) = json.loads(acme.read("evidence.json"))["watched"]
+    # twice the bandwidth; between half the time and the same
+    assert 0.5 <= one["ratio"] < 0.9
+    line = f"watched: vgg16 int8 b1 @ acme/x1 {one['base_display']} → {one['head_display']}, {one['factor']}\n"
+    assert text.endswith(line)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    notice = (
+        f"::notice title=vgg16 int8 b1 @ acme/x1::{one['base_display']} → {one['head_display']} ({one['factor']})\n"
+    )
+    assert run("HEAD^").endswith(f"{line}{notice}")
+    assert "::notice" not in run("HEAD")
+    assert json.loads(run("HEAD^", "-f", "json"))["schema"] == "rooflint-delta/2"  # the lines go to the other stream
+
+
+def test_a_watched_prediction_that_cannot_be_is_one_sentence_with_its_line(acme):
+    acme.write("pyproject.toml", acme.read("pyproject.toml") + 'rooflint_watch = ["vgg61 int8 b1 @ acme/x1"]\n')
+    with pytest.raises(RooflintError, match=r"pyproject\.toml:4  rooflint_watch: unknown network 'vgg61'; did"):
+        run("HEAD^")
+
+
 @pytest.mark.slow
 def test_a_ledger_is_written_and_compared(acme):
     message = run("HEAD^", "-o", "old.csv.gz", command="ledger")

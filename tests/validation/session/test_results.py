@@ -170,6 +170,25 @@ def test_a_green_run_annotates_nothing(tiny, monkeypatch):
     assert annotated(tiny.run()) == []
 
 
+def test_watched_predictions_stand_in_the_evidence_and_in_the_last_lines(tiny):
+    tiny.write("pyproject.toml", tiny.read("pyproject.toml") + 'rooflint_watch = ["vgg16 int8 b1 @ acme/x1"]\n')
+    result = tiny.run("--rooflint-evidence=evidence.json")
+    (one,) = json.loads(tiny.read("evidence.json"))["watched"]
+    assert (one["watch"], one["base"], one["base_display"]) == ("vgg16 int8 b1 @ acme/x1", None, None)
+    result.stdout.fnmatch_lines([f"watched: vgg16 int8 b1 @ acme/x1 {one['head_display']}"])
+    result.assert_outcomes(passed=result.parseoutcomes()["passed"])
+    assert "watched:" not in tiny.run().stdout.str()
+
+
+def test_a_watched_prediction_that_cannot_be_fails_the_run_with_its_line(tiny):
+    tiny.write("pyproject.toml", tiny.read("pyproject.toml") + 'rooflint_watch = ["vgg16 int9 b1 @ acme/x1"]\n')
+    result = tiny.run("--rooflint-evidence=evidence.json")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["pyproject.toml:4  rooflint_watch: unknown precision 'int9' (known: fp64, *"])
+    (problem,) = json.loads(tiny.read("evidence.json"))["problems"]
+    assert (problem["file"], problem["line"]) == ("pyproject.toml", 4)
+
+
 def test_a_place_where_evidence_cannot_be_written_is_named_without_a_traceback(tiny):
     (tiny.root / "evidence.json").mkdir()
     result = tiny.run("--rooflint-evidence=evidence.json")

@@ -1,5 +1,7 @@
 """`rooflint diff` and `ledger`: what another state of the specs would change."""
 
+import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -8,23 +10,24 @@ from typing import Annotated
 import typer
 
 from pytest_rooflint.cli import progress
-from pytest_rooflint.history import claim_text
+from pytest_rooflint.history import claim_text, watched
 from pytest_rooflint.history import summary as moved
 from pytest_rooflint.history.changes import Change
 from pytest_rooflint.history.claim_changes import claim_changes
 from pytest_rooflint.history.claim_sides import sides
 from pytest_rooflint.history.comparison import compare
-from pytest_rooflint.history.side import opened, repository
+from pytest_rooflint.history.side import LedgerSide, Side, opened, repository
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_atomically
 from rooflint.base.git import base_of
 from rooflint.base.project import configured
 from rooflint.base.shards import Workers
+from rooflint.base.text import sanitized
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
 from rooflint_report.claim_changes import ClaimChanges, Differences
-from rooflint_report.differences import Delta
+from rooflint_report.differences import Delta, Watched
 from rooflint_report.evidence import add, as_json
 
 app = typer.Typer(add_completion=False)
@@ -74,11 +77,13 @@ def diff(
     """Compare the predictions of two states of the specs: which changed, by what factor, because of which fact."""
     if golden and not claims:
         raise RooflintError("--golden needs --claims: predictions rest on no golden file")
-    found, counted = _found(old, new, _roots(specs), golden, claims=claims)
+    found, counted, watching = _found(old, new, _roots(specs), golden, claims=claims)
     if evidence:
         add(evidence, "delta", found)
     if evidence and counted:
         add(evidence, "claim_changes", counted)
+    if evidence and watching:
+        add(evidence, "watched", watching)
     form, most = form or _form(output), None if everything else moved.MOST
     whole = Differences.model_construct(**dict(found), claim_changes=counted) if counted else found
     text = as_json(whole) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
@@ -89,6 +94,7 @@ def diff(
             raise RooflintError(f"{output}: cannot be written: {error.strerror}") from error
     else:
         typer.echo(text, nl=False)
+    _say(watching, err=form != Form.TEXT)
     far = fail_over is not None and _moved_over(found, fail_over)
     if far:
         typer.echo(f"failed: a prediction changed by more than ×{fail_over:g}", err=True)
@@ -96,6 +102,13 @@ def diff(
         typer.echo(f"\n{claim_text.as_text(counted)}", nl=False, err=form != Form.TEXT)
     if far or (counted and counted.unstated):
         raise typer.Exit(1)
+
+
+def _say(watching: Sequence[Watched], *, err: bool) -> None:
+    for one in watching:
+        typer.echo(sanitized(one.text), err=err)
+    for line in watched.notices(watching) if os.environ.get("GITHUB_ACTIONS") == "true" else ():
+        typer.echo(line, err=err)
 
 
 def _roots(specs: list[Path] | None) -> tuple[Path, ...]:
@@ -106,15 +119,23 @@ def _roots(specs: list[Path] | None) -> tuple[Path, ...]:
 
 def _found(
     old: str | None, new: str | None, roots: tuple[Path, ...], golden: list[Path] | None, *, claims: bool
-) -> tuple[Delta, ClaimChanges | None]:
+) -> tuple[Delta, ClaimChanges | None, list[Watched]]:
     here = Path.cwd()
     with ExitStack() as stack:
         before = stack.enter_context(opened(old or base_of(repository(here)), roots, here))
         after = stack.enter_context(opened(new, roots, here))
         both = sides(before, after, golden or (), here) if claims else None
+        watching = _watching(before, after)
         found = compare(before, after)
         facts = (one.change for one in found.effects if isinstance(one.change, Change))
-        return moved.summary(found), claim_changes(*both, facts) if both else None
+        return moved.summary(found), claim_changes(*both, facts) if both else None, watching
+
+
+def _watching(before: Side, after: Side) -> list[Watched]:
+    """The predictions that the project asks for; none of ledgers, which have no device to predict for."""
+    if isinstance(before, LedgerSide) or isinstance(after, LedgerSide):
+        return []
+    return watched.watched(after, before)
 
 
 def _form(output: Path | None) -> Form:

@@ -21,6 +21,7 @@ from rooflint.base.files import write_pieces_atomically
 from rooflint.base.git import state_of
 from rooflint.hardware.device import Hardware
 from rooflint_measure.identity import fingerprint
+from rooflint_report.differences import Watched
 from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Device, Each, Evidence, Problem, Run, pieces
 from rooflint_report.verdicts import Outcome, Record, Verdict
 
@@ -82,6 +83,7 @@ def build(
     command: str,
     exit_status: int,
     deselected: int = 0,
+    watched: Sequence[Watched] = (),
 ) -> Evidence:
     """The document; its devices and verdicts are made when they are asked for."""
     hardware = list(suite.reported())
@@ -115,6 +117,7 @@ def build(
         power=power(hardware, suite.registry),
         measured=measured(suite),
         silicon=silicon(suite, kept, hardware),
+        watched=list(watched),
     )
 
 

@@ -21,10 +21,7 @@ from rooflint.energy.power import PowerCheck, survey
 from rooflint.hardware.device import Hardware
 from rooflint.prediction.figures import QUANTITIES
 from rooflint.prediction.ledger import PRECISIONS, RUNS, Key, Ledger, Table, record, tables
-from rooflint_report.differences import Share
-
-SAME = 1e-9
-"""Relative difference up to which two predictions are the same: another order of summation is not a change."""
+from rooflint_report.differences import SAME, Share
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -17,7 +17,8 @@ from pytest_rooflint.repair import plan
 from pytest_rooflint.session.fold import Repair
 from pytest_rooflint.suite import verdict as judged
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.text import visible
+from rooflint.base.text import workflow_command
+from rooflint_report.differences import Watched
 from rooflint_report.evidence import Each
 from rooflint_report.verdicts import Cause, Verdict
 
@@ -75,6 +76,7 @@ class Results:
         duration_s: float,
         exit_status: int,
         deselected: int,
+        watched: Sequence[Watched],
     ) -> None:
         """Write the evidence. Raises OSError with a sentence."""
         from pytest_rooflint.evidence import build  # noqa: PLC0415  # much, and only where it is written
@@ -89,14 +91,25 @@ class Results:
                 command=" ".join(("pytest", *map(str, self.config.invocation_params.args))),
                 exit_status=exit_status,
                 deselected=deselected,
+                watched=watched,
             )
             build.write(Path(self.config.invocation_params.dir, target), found)
         except OSError as error:
             raise OSError(f"{target}: cannot write the evidence: {error.strerror}") from error
 
+    def watched(self) -> list[Watched]:
+        """The predictions that the project asks for. Raises InputError for a setting that cannot be read."""
+        from pytest_rooflint.history.side import Specs  # noqa: PLC0415  # much, and only where evidence is written
+        from pytest_rooflint.history.watched import watched  # noqa: PLC0415
+
+        head = Specs("the working tree", self.suite.spec_roots, self.suite.registry)
+        return watched(head, file=self.config.inipath)
+
     def annotations(self, problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """GitHub workflow commands: unreadable files first, then the largest factors."""
-        found = [(math.inf, _command(one["file"], one["line"], "rooflint", one["what"])) for one in problems]
+        found = [
+            (math.inf, workflow_command("error", "rooflint", one["what"], one["file"], one["line"])) for one in problems
+        ]
         found += [(_distance(one.ratio), _claim(one)) for one in self.failures]
         yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
 
@@ -132,22 +145,10 @@ def _claim(one: Verdict) -> str:
     obtained = f", obtained {one.obtained.display}" if one.obtained else ""
     ratio = f", ratio {one.ratio_text}" if one.ratio_text else ""
     reason = f"; {one.reason}" if one.reason else ""
-    return _command(one.file, one.line, one.headline, f"{expected}{obtained}{ratio}{cause}{reason}")
+    text = f"{expected}{obtained}{ratio}{cause}{reason}"
+    return workflow_command("error", one.headline, text, one.file, one.line)
 
 
 def _cause(cause: Cause) -> str:
     fix = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
     return f"; {cause.text}{fix}"
-
-
-def _command(file: str | None, line: int | None, title: str, message: str) -> str:
-    place = f"file={_property(file)},line={line}," if file else ""
-    return f"::error {place}title={_property(title)}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -32,6 +32,7 @@ from rooflint.base.text import counted, sanitized
 
 if TYPE_CHECKING:
     from pytest_rooflint.session.results import Results
+    from rooflint_report.differences import Watched
 
 SUITE = pytest.StashKey[Suite]()
 TRIAL = pytest.StashKey[Trial]()
@@ -266,6 +267,8 @@ class Run:
         config.add_cleanup(self.found.close)
         self.notes: list[dict[str, Any]] = []
         """Problems of the run itself."""
+        self.watched: list[Watched] = []
+        """Predictions that the project asks for; made where evidence is written."""
         self.proposed: list[str] = []
         self.fold = Fold(self._alike, self._last)
         config.pluginmanager.register(self.fold, "rooflint-fold")
@@ -405,6 +408,7 @@ class Run:
             self._note(str(error), session)
         try:
             if evidence:
+                self.watched = self._watched(session)
                 self.results.write(
                     evidence,
                     self.problems,
@@ -412,6 +416,7 @@ class Run:
                     duration_s=time.monotonic() - self.clock,
                     exit_status=int(session.exitstatus),
                     deselected=self.guard.left_out,
+                    watched=self.watched,
                 )
         except OSError as error:
             self._note(str(error), session)
@@ -427,9 +432,17 @@ class Run:
             with suppress(OSError):  # the next run has nothing to judge first
                 self.first.keep()
 
-    def _note(self, what: str, session: pytest.Session) -> None:
+    def _watched(self, session: pytest.Session) -> "list[Watched]":
+        try:
+            return self.results.watched()
+        except InputError as error:
+            for one in error.problems:
+                self._note(one.message, session, shown(one.file), one.line)
+            return []
+
+    def _note(self, what: str, session: pytest.Session, file: str | None = None, line: int | None = None) -> None:
         """A problem of the run itself, which fails it."""
-        self.notes.append({"what": what, "file": None, "line": None})
+        self.notes.append({"what": what, "file": file, "line": line})
         if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -461,7 +474,10 @@ class Run:
         for line in self.proposed:
             terminalreporter.write_line(sanitized(line))
         for problem in self.notes:
-            terminalreporter.write_line(sanitized(problem["what"]), red=True)
+            place = f"{problem['file']}:{problem['line']}  " if problem["file"] else ""
+            terminalreporter.write_line(sanitized(f"{place}{problem['what']}"), red=True)
+        for one in self.watched:
+            terminalreporter.write_line(sanitized(one.text))
         if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or problems):
             for line in self.results.annotations(problems):
                 terminalreporter.write_line(line)
