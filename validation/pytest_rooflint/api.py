@@ -126,9 +126,9 @@ def check(*golden: Path | str, specs: Specs = None) -> Verdicts:
     for file in files.difference(suite.files):
         raise RooflintError(f"{file}: not a golden file (.yaml, .yml)")
     problems: list[Problem] = [] if files else world.problems(suite)
-    ranking = Trial(suite).ranked
+    trial = Trial(suite)
     verdicts = tuple(
-        judge(claim, f"{claim.file}::{claim.id}", suite, ranking=ranking) for claim in _claims(suite, files, problems)
+        judge(claim, f"{claim.file}::{claim.id}", suite, trial=trial) for claim in _claims(suite, files, problems)
     )
     return Verdicts(verdicts, tuple(problems))
 

@@ -394,3 +394,59 @@ def test_without_excuses_what_was_excused_is_counted_as_red(tiny):
     assert tiny.run().ret == 0
     output = tiny.run("--runxfail").stdout.str()
     assert "fixes 1 failure, breaks 2" in " ".join(output.split())
+
+
+# ---- An order or a bound has no figure; the failing figure of a device that it names tells which fact is wrong
+
+ORDER = """\
+workload: {mlp: [1024, 1024, 1024], batch: 16}
+source: {document: Acme X1 product page, where: p. 2, grade: read}
+claims:
+  - {latency: %s, compute: int8}
+"""
+T4_FIRST = "latency-nvidia/t4-lt-acme/x1-in-int8"
+
+
+def test_an_order_names_the_line_and_the_value_that_settle_it(tiny, message):
+    # 2 164 736 B: 6.8 us at 320 GB/s of a T4, 21.1 us at 102.4 GB/s; at 1024 GB/s 2.1 us, so that the X1 is ahead
+    tiny.write("golden/order.yaml", ORDER % "nvidia/t4 < acme/x1")
+    line = tiny.edit(SPEC, "pin_rate: [6.4 Gbit/s", "pin_rate: [64 Gbit/s")
+    verdicts, _ = message()
+    assert set(verdicts) == {"bandwidth-lpddr5", "breakpoint-mac_array-int8-per-lpddr5", T4_FIRST}
+    repair = f"{SPEC}:{line} memories.lpddr5.pin_rate; write 6.4 Gbit/s (fixes 3 failures, breaks nothing)"
+    assert repair in verdicts[T4_FIRST]
+
+
+def test_a_bound_names_the_line_and_the_value_that_settle_it(tiny, message):
+    # 31 op/B; with 256 MAC the breakpoint is 4 × 256 × 2 × 1e9 / 102.4e9 = 20 op/B, below it
+    line = tiny.edit(SPEC, "int8: [4096 MAC", "int8: [256 MAC")
+    verdicts, _ = message()
+    repair = f"{SPEC}:{line} units.mac_array.macs_per_clock.int8; write 4096 MAC (fixes 5 failures, breaks nothing)"
+    assert repair in verdicts["bound-acme/x1-of-mlp-1024-1024-1024-batch-16-in-int8"]
+
+
+def test_a_repair_that_breaks_a_claim_is_not_the_cause_of_a_bound(tiny, message):
+    # a clock is not mistaken by a factor of 11; what the breakpoint asks for instead breaks the bandwidth
+    tiny.edit(SPEC, "clock: [1000 MHz", "clock: [90 MHz")
+    verdicts, _ = message()
+    assert "write 0.575 Gbit/s (fixes 2 failures, breaks 1)" in verdicts["breakpoint-mac_array-int8-per-lpddr5"]
+    assert " because " not in verdicts["bound-acme/x1-of-mlp-1024-1024-1024-batch-16-in-int8"]
+
+
+def test_an_order_alone_names_no_cause(tiny, message):
+    # no figure expects the bandwidth, so that any from 0.1 to 320 GB/s would do
+    text = tiny.read("golden/x1.yaml")
+    tiny.write("golden/x1.yaml", re.sub(r"^  - \{b(andwidth|reakpoint).*\n", "", text, flags=re.MULTILINE))
+    tiny.write("golden/order.yaml", ORDER % "nvidia/t4 < acme/x1")
+    tiny.edit(SPEC, "pin_rate: [6.4 Gbit/s", "pin_rate: [64 Gbit/s")
+    verdicts, _ = message()
+    assert " because " not in verdicts[T4_FIRST]
+
+
+def test_a_repair_that_leaves_an_order_failing_is_not_its_cause(tiny, message):
+    # the order is stated the wrong way round: memory is the bound, and a clock does not move it
+    tiny.write("golden/order.yaml", ORDER % "acme/x1 < nvidia/t4")
+    tiny.edit(SPEC, "clock: [1000 MHz", "clock: [500 MHz")
+    verdicts, _ = message()
+    assert "write 1000 MHz" in verdicts["peak-mac_array-int8"]
+    assert " because " not in verdicts["latency-acme/x1-lt-nvidia/t4-in-int8"]

@@ -66,7 +66,7 @@ def reddened(fact, suite):
 
 def is_named(fact, claim, suite):
     """Whether the first three causes of a red claim hold the planted fact and the value that stood there."""
-    causes = judge(claim, "", suite, ranking=Trial(suite).ranked).causes
+    causes = judge(claim, "", suite, trial=Trial(suite)).causes
     assert len(causes) <= 3
     return any(
         cause.fact

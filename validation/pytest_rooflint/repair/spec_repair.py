@@ -133,13 +133,13 @@ class Repairs:
 
     def _candidates(self) -> list[Candidate]:
         """Repairs that were tried and break nothing, those that fix most first."""
-        ranking = Trial(self.suite, excuses=self.excuses).ranked
+        trial = Trial(self.suite, excuses=self.excuses)
         found: dict[tuple[Fact, str], Candidate] = {}
         for (file, place), name in self.wanted.items():
             if (file, place) not in self.state.failures:
                 continue
             claim = self.suite.read(file).claims[place]
-            verdict = self.verdicts[file, place] = judge(claim, "", self.suite, excuses=self.excuses, ranking=ranking)
+            verdict = self.verdicts[file, place] = judge(claim, "", self.suite, excuses=self.excuses, trial=trial)
             for cause in verdict.causes:
                 if cause.fact and cause.repair and cause.fixes and not cause.breaks:
                     key = (cause.fact, cause.repair)

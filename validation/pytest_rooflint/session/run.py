@@ -120,7 +120,7 @@ class ClaimItem(pytest.Item):
         """Judge the claim and report its outcome to pytest."""
         suite = self.config.stash[SUITE]
         excuses = not self.config.getoption("runxfail", default=False)
-        judged = partial(judge, self.claim, self.nodeid, excuses=excuses, ranking=self.config.stash[TRIAL].ranked)
+        judged = partial(judge, self.claim, self.nodeid, excuses=excuses, trial=self.config.stash[TRIAL])
         if self.config.getoption("--rooflint-store"):
             verdict, self.stash[ASKED] = _first().noting(judged, self.claim, suite)
         else:

@@ -208,9 +208,9 @@ def _green(before: State, now: State) -> list[str]:
 
 def _diagnoses(failing: list[Judged], suite: Suite) -> Iterator[str]:
     """The verdicts as pytest prints them, one block a cause; further claims in one line each."""
-    ranked = Trial(suite).ranked
+    trial = Trial(suite)
     claims = [one.verdict.claim for one in failing]
-    found = [caught(one, _id(one), partial(judge, one, _id(one), suite, ranking=ranked)) for one in claims]
+    found = [caught(one, _id(one), partial(judge, one, _id(one), suite, trial=trial)) for one in claims]
     yield from in_blocks((replace(one, options=suite.options) for one in found), MOST)
 
 

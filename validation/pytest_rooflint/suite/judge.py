@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation
@@ -34,9 +34,6 @@ SMALL = 1e-3
 DRIFT = 1e-3
 """How far a known disagreement may move, as a share of its ratio, before it is another one."""
 
-Ranking = Callable[[tuple[Cause, ...]], tuple[Cause, ...]]
-"""Selects the causes worth showing, best first."""
-
 
 def judge(
     claim: Claim,
@@ -45,12 +42,13 @@ def judge(
     *,
     today: datetime.date | None = None,
     excuses: bool = True,
-    ranking: Ranking = lambda causes: tuple(shortlist(causes)),
+    trial: "Trial | None" = None,
 ) -> Verdict:
     """The verdict on a claim. An error in a file ends in a verdict, never in a traceback.
 
-    Without `excuses` a known disagreement fails like any other.
+    Without `excuses` a known disagreement fails like any other. With a `trial` the causes are tried on other claims.
     """
+    ranking = trial.ranked if trial else _simplest
     verdict = _judged(claim, nodeid, context, today, excuses)
     expectation, obtained = claim.expectation, verdict.obtained
     if verdict.causes:  # facts contradict one another, so no figure was obtained
@@ -58,15 +56,19 @@ def judge(
     if obtained is None or verdict.outcome in ("pass", "undecided"):
         return verdict
     if expectation is None:
-        return replace(verdict, causes=ranking(obtained.causes))
+        return replace(verdict, causes=ranking(obtained.causes) or (trial.related(verdict) if trial else ()))
     excused = claim.xfail.ratio if excuses and claim.xfail else None
     if verdict.ratio is None or (expectation.holds(obtained.value) and not excused):
         return verdict
     causes = (*obtained.causes, *_causes(obtained, *_sought(expectation, excused, verdict.ratio), context))
-    ranked = ranking(causes) if verdict.outcome == "fail" else tuple(shortlist(causes))
+    ranked = (ranking if verdict.outcome == "fail" else _simplest)(causes)
     if excused and is_known_wrong(verdict):
         verdict = replace(verdict, reason=_known_wrong(verdict, ranked))
     return replace(verdict, causes=ranked)
+
+
+def _simplest(causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+    return tuple(shortlist(causes))
 
 
 def outcome_of(claim: Claim, context: Context, *, excuses: bool = True) -> Outcome:
@@ -272,6 +274,7 @@ class Trial:
     """Whether known disagreements are excused."""
     _outcomes: dict[str, bool] = field(default_factory=dict, repr=False)
     _effects: dict[tuple[Fact, float], tuple[list[str], int]] = field(default_factory=dict, repr=False)
+    _figures: dict[str, Verdict] = field(default_factory=dict, repr=False)
 
     def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
         """The causes worth showing; first those whose repair fixes most claims and breaks none."""
@@ -293,6 +296,33 @@ class Trial:
         key = (cause.fact, cause.repaired.value) if cause.fact and cause.repaired else None
         return self._effects[key][0] if key in self._effects else []
 
+    def related(self, verdict: Verdict) -> tuple[Cause, ...]:
+        """Causes of failing figures of the same devices whose repair fixes this claim, too, and breaks none.
+
+        An order or a bound tells that a fact is wrong; what its value should be only a figure tells.
+        """
+        claim, obtained = verdict.claim, verdict.obtained
+        names = (*(obtained.others if obtained else ()), *([claim.hardware] if claim.hardware else ()))
+        devices = {name.partition("@")[0] for name in names}
+        places = {fact.place for fact in verdict.facts}
+        found = dict[tuple[object, str | None], Cause]()
+        for figure in self._failing_figures(devices) if places else ():
+            for cause in figure.causes:
+                if cause.fact and cause.fact.place in places and not cause.breaks and _name(claim) in self.fixed(cause):
+                    found.setdefault((cause.fact.place, cause.repair), cause)
+        return tuple(shortlist(found.values()))
+
+    def _failing_figures(self, devices: set[str]) -> Iterator[Verdict]:
+        """Verdicts on the failing claims about these devices that expect a figure of their facts."""
+        for claim in self.suite.claims():
+            is_figure = claim.expectation and not claim.is_replay and not kinds.kind(claim.kind).inferred
+            if is_figure and claim.hardware in devices and self._failed(claim):
+                name = _name(claim)
+                if name not in self._figures:
+                    judged = partial(judge, claim, name, self.suite, excuses=self.excuses, trial=self)
+                    self._figures[name] = caught(claim, name, judged)
+                yield self._figures[name]
+
     def _effect(self, fact: Fact, repaired: Fact) -> tuple[list[str], int]:
         """The claims that the repair fixes, and number that it breaks."""
         held = set(self.suite.registry.holders(fact))
@@ -302,7 +332,7 @@ class Trial:
             if claim.is_replay or not _concerns(claim, held, self.suite, fact):
                 continue
             before, after = self._failed(claim), self._fails(claim, changed)
-            fixes += [f"{shown(claim.file)}::{claim.id}"] if before and not after else []
+            fixes += [_name(claim)] if before and not after else []
             breaks += after and not before
         return fixes, breaks
 
@@ -314,6 +344,10 @@ class Trial:
 
     def _fails(self, claim: Claim, suite: Suite) -> bool:
         return outcome_of(claim, suite, excuses=self.excuses) == "fail"
+
+
+def _name(claim: Claim) -> str:
+    return f"{shown(claim.file)}::{claim.id}"
 
 
 def _concerns(claim: Claim, devices: set[str], suite: Suite, fact: Fact) -> bool:
