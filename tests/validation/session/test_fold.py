@@ -1,5 +1,6 @@
 """A red run prints one block a cause, one line a claim, and the decisive line last."""
 
+import json
 import re
 
 import pytest
@@ -67,6 +68,30 @@ def test_a_broken_spec_is_one_failure_and_the_claims_on_it_refer_to_it(tiny, opt
     assert f"{SPEC} cannot be read, see golden/x1.yaml::peak-mac_array-int8" in result.stdout.str()
     text = " ".join(result.stdout.str().split())
     assert f"{SPEC}:7 tdp: want [value, source, where], found '15 W'" in text
+
+
+def test_a_broken_spec_is_one_failure_of_all_workers_of_xdist(tiny):
+    # three workers share nine items; which one comes first differs, and the closed world repeats the problem or fails
+    tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
+    result = tiny.run("-n", "3", "--rooflint-evidence", "e.json", "--junitxml", "j.xml")
+    assert result.ret == 1
+    counts = result.parseoutcomes()
+    assert (counts["failed"], counts["skipped"] + counts.get("passed", 0)) == (1, 8)
+    (first,) = re.findall(r"^FAILED (\S+)", result.stdout.str(), re.MULTILINE)
+    outcomes = {one["nodeid"]: one["outcome"] for one in json.loads(tiny.read("e.json"))["verdicts"]}
+    assert len(outcomes) == 8
+    red = [name for name, outcome in outcomes.items() if outcome == "fail"]
+    assert red == ([] if first == "golden::closed-world" else [first])
+    assert tiny.read("j.xml").count("<failure") == 1
+
+
+def test_another_problem_of_the_closed_world_is_a_failure_of_its_own(tiny):
+    tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
+    tiny.write("specs/hardware/acme/x2.yaml", tiny.read(SPEC).replace("tdp: 15 W", "tdp: [15 W, brief, p. 1]"))
+    for options in ((), ("-n", "2")):
+        result = tiny.run(*options)
+        assert result.parseoutcomes()["failed"] == 2
+        assert "FAILED golden::closed-world" in result.stdout.str()
 
 
 def test_each_claim_fails_alone_for_a_broken_spec(tiny):

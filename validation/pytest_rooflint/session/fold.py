@@ -4,8 +4,9 @@ A wrong fact makes many claims fail. Those that one repair fixes are one failure
 full, the others in pytest's own list, one line each. With `-v` all are printed in full.
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import Any
@@ -77,3 +78,42 @@ def reasons(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
 
 MOST = 5
 """Reasons that are printed; there is one for each missing library, and one for each undisclosed fact."""
+
+
+# ---- a file that cannot be read is one failure
+
+UNREAD = pytest.StashKey[dict[str, str]]()
+"""Problems of files that cannot be read, each with the item that fails for it."""
+
+
+def first_of(config: pytest.Config, problems: Iterable[str], nodeid: str) -> str:
+    """The item that fails for these problems: the first one with any of them; this one, where there are none."""
+    said = config.stash[UNREAD]
+    firsts = [said.setdefault(problem, nodeid) for problem in problems]
+    return nodeid if nodeid in firsts or not firsts else firsts[0]
+
+
+def waits(file: str, first: str) -> str:
+    """Why a claim is not validated that rests on a file which failed another item."""
+    return f"{file} cannot be read, see {first}"
+
+
+def once(config: pytest.Config, report: Any) -> None:
+    """Turn a report on a file that failed another item into a skip, or a pass of the closed world that only repeats it.
+
+    Each worker of xdist sends a failure for the file, because none knows of the others.
+    """
+    unread: list[list[str]] = report.__dict__.pop("rooflint_unread", [])
+    first = first_of(config, (problem for _, problem in unread), report.nodeid)
+    if first == report.nodeid:
+        return
+    if getattr(report, "rooflint_problems", None):
+        if len(unread) == len(report.rooflint_problems) and report.failed:
+            report.outcome, report.longrepr, report.rooflint_problems = "passed", None, []
+        return
+    reason = waits(unread[0][0], first)
+    report.outcome, report.longrepr = "skipped", (unread[0][0], None, f"not validated here: {reason}")
+    report.rooflint_brief["outcome"] = "not validated here"
+    if found := report.__dict__.pop("rooflint_verdict", None):
+        changed = {"outcome": "not validated here", "reason": reason}
+        report.rooflint_verdict = json.dumps(json.loads(found) | changed, ensure_ascii=False)

@@ -39,8 +39,6 @@ TRIAL = pytest.StashKey[Trial]()
 VERDICT = pytest.StashKey[Verdict]()
 COLLECTED = pytest.StashKey[list["ClaimItem | ProblemItem"]]()
 """Claims of the golden files that pytest collects, until all are collected."""
-UNREAD = pytest.StashKey[dict[tuple[Problem, ...], str]]()
-"""Problems of files that cannot be read, with the claim that fails for them."""
 ASKED = pytest.StashKey[dict[str, Any]]()
 
 
@@ -139,11 +137,10 @@ class ClaimItem(pytest.Item):
 
     def _once(self, verdict: Verdict) -> Verdict:
         """The verdict; a claim that waits for a file which failed another one is not a failure of its own."""
-        first = self.config.stash[UNREAD].setdefault(verdict.unread, self.nodeid) if verdict.unread else self.nodeid
+        first = fold.first_of(self.config, map(str, verdict.unread), self.nodeid)
         if first == self.nodeid:
             return verdict
-        reason = f"{shown(verdict.unread[0].file)} cannot be read, see {first}"
-        return replace(verdict, outcome="not validated here", reason=reason)
+        return replace(verdict, outcome="not validated here", reason=fold.waits(shown(verdict.unread[0].file), first))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for bugs of rooflint."""
@@ -199,8 +196,8 @@ class ClosedWorldItem(ProblemItem):
         from pytest_rooflint.suite import world  # noqa: PLC0415  # NumPy, which most single files do without
 
         suite = self.config.stash[SUITE]
-        said = {one for several in self.config.stash[UNREAD] for one in several}
-        self.problems = [one for one in world.problems(suite) if one not in said]
+        said = self.config.stash[fold.UNREAD]
+        self.problems = [one for one in world.problems(suite) if str(one) not in said]
         if not self.config.getoption("lf", default=False):  # it skips what did not fail
             self.problems += world.unvisited(suite, self.path)
         super().runtest()
@@ -282,7 +279,7 @@ class Run:
         self.clock = time.monotonic()
         config.stash[SUITE] = self.suite
         config.stash[COLLECTED] = []
-        config.stash[UNREAD] = {}
+        config.stash[fold.UNREAD] = {}
         config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
 
     # ---- collection
@@ -357,17 +354,24 @@ class Run:
             if report.skipped and not hasattr(report, "wasxfail"):
                 report.longrepr = (shown(item.path), None, f"{verdict.outcome}: {verdict.reason}")
             report.rooflint_asked = item.stash.get(ASKED, None)
+            report.rooflint_unread = [[shown(one.file), str(one)] for one in verdict.unread]
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = item.rows()
+            report.rooflint_unread = [[shown(one.file), str(one)] for one in item.problems]
         mark(item, call, report)
         if call.when == "teardown" and VERDICT in item.stash:
             del item.stash[VERDICT]  # pytest keeps every item
         return report
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Any:
         """Gather verdicts in the process that sees the whole run; a worker of xdist sends them there."""
-        if hasattr(self.config, "workerinput"):
-            return
+        if not hasattr(self.config, "workerinput"):
+            self._gather(report)
+        return (yield)
+
+    def _gather(self, report: pytest.TestReport) -> None:
+        fold.once(self.config, report)
         if report.when == "setup":  # where a claim is run again, its last verdict counts
             self.found.forget(report.nodeid)
         if found := report.__dict__.pop("rooflint_verdict", None):  # pytest keeps every report
