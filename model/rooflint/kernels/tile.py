@@ -21,9 +21,9 @@ class Tile(NamedTuple):
         return f"{self.m}×{self.n}"
 
 
-SIZES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (16, 64))
+SIZES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (64, 32), (16, 64), (64, 16))
 TILES = tuple(Tile(*size) for size in SIZES)
-"""Those that libraries choose from, thinned until fewer fit worse."""
+"""Those that libraries choose from, thinned until fewer fit worse; each with its transpose, as (A·B)ᵀ = Bᵀ·Aᵀ."""
 
 PATH_BYTES = 2.0
 """Of an element of the products that the constants were fitted on. [B]"""

@@ -16,7 +16,18 @@ def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies):
     joules_per_op = c.energy_pj * 1e-12 * (512 / chip.macs_per_clock) ** c.energy_exponent
     power = 2 * batch * m * n * k * joules_per_op / chip.tdp_w
     best = math.inf
-    for a, b in ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (16, 64)):
+    for a, b in (
+        (256, 128),
+        (128, 256),
+        (128, 128),
+        (128, 64),
+        (64, 128),
+        (64, 64),
+        (32, 64),
+        (64, 32),
+        (16, 64),
+        (64, 16),
+    ):
         for split in (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32):
             tiles_per_sm = batch * math.ceil(m / a) * math.ceil(n / b) * split / chip.sms
             arithmetic = a * b / (chip.macs_per_clock * c.matrix_efficiency)

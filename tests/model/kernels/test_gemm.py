@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.dispatch import KernelTimes
+from rooflint.kernels.dispatch import KernelTimes, kernel_for
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import miss_share, shapes
 
-from .conftest import CHIPS
+from .conftest import CHIPS, chips
 from .conftest import products_s as latency_s
 from .slow_twin import slow_latency_s
 
@@ -104,6 +104,19 @@ def test_an_l2_that_overflows_more_suddenly_than_a_float_can_count_is_a_step():
     chip, step = CHIPS["nvidia/l40s"], replace(CONSTANTS, l2_sharpness=1e4)
     half = step.l2_reach * chip.l2_bytes / 2
     assert miss_share(np.array([half, 4 * half]), chip, step).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4"])
+def test_a_product_and_its_transpose_take_the_same_time(precision):
+    # in FP8 of the product alone: the kernel before it quantises one operand
+    drawn = np.exp2(np.random.default_rng(19).uniform(0, 15, (3, 200))).astype(int)
+    m, n, k = np.column_stack([drawn, (512, 8, 500_000), (4096, 16, 4096), (8192, 24, 64)])
+    having = chips(precision)
+    assert having
+    for name, chip in having.items():
+        kernel = kernel_for("gemm", precision, chip, carried=True)
+        one, other = (kernel.predict(kernel.work(*sizes, k), chip, ALL) for sizes in ((m, n), (n, m)))
+        assert other == pytest.approx(one, rel=ROUNDING), name
 
 
 def test_nothing_takes_less_than_a_launch():

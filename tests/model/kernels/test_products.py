@@ -61,13 +61,13 @@ def menu(rows, scale="tensor"):
 def test_more_than_64_rows_with_one_scale_are_computed_by_large_tiles():
     large, every = menu(65), menu(64)
     assert {str(tile) for tile in large.tiles} == {"256×128", "128×256", "128×128"}
-    assert len(every.tiles) == 8
+    assert len(every.tiles) == 10
     assert large.splits == every.splits == (1, 4, 16)
 
 
 def test_blocks_with_scales_of_their_own_are_added_up_by_one_tile():
     assert menu(4096, "block").splits == (1,)
-    assert len(menu(4096, "block").tiles) == 8
+    assert len(menu(4096, "block").tiles) == 10
 
 
 def test_a_product_waits_for_its_quantise_kernel():
