@@ -42,6 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Explore variants of a device: the best of them for networks, and which fact buys most.",
     ),
     "hardware": ("rooflint.cli.hardware", "List devices, or show every fact of one."),
+    "history": (
+        "pytest_rooflint.cli.history",
+        "Keep a line for each commit, and draw the trend of counts, predictions and measured times.",
+    ),
     "ledger": (
         "pytest_rooflint.cli.differences",
         "Write all predictions (devices × networks × precisions × batches) to a gzipped CSV file.",
