@@ -21,6 +21,15 @@ class Row:
     device: Device | None
     cells: list[Cell | None]
 
+    @property
+    def runs(self) -> list[tuple[Cell | None, int]]:
+        """Cells with their widths: neighbours with nothing to claim are one blank, as most of the matrix is."""
+        found: list[tuple[Cell | None, int]] = []
+        for blank, run in groupby(self.cells, key=lambda cell: cell is None):
+            cells = list(run)
+            found += [(None, len(cells))] if blank else [(cell, 1) for cell in cells]
+        return found
+
 
 @dataclass(frozen=True)
 class Coverage:

@@ -1,4 +1,4 @@
-// Draws the folded sheets of the section on devices when they are opened; all else is there without this.
+// Draws what is folded when it is opened; failures and all that is in sight are there without this.
 (() => {
   "use strict";
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -95,7 +95,7 @@
 
     let closed = [];
     window.addEventListener("beforeprint", () => {
-      closed = all("details:not([open], .device, .homeless)");  // sheets that were not opened are not printed
+      closed = all(".card details:not([open])");  // of all else, what was not opened is not printed
       for (const element of closed) element.open = true;
     });
     window.addEventListener("afterprint", () => { for (const element of closed) element.open = false; });

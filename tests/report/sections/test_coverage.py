@@ -29,6 +29,15 @@ def test_every_row_has_every_column(evidence):
     assert {len(row.cells) for _, rows in found.vendors for row in rows} == {width}
 
 
+def test_neighbours_with_nothing_to_claim_are_one_blank(evidence):
+    cell = Cell(**evidence["coverage"][0])
+    row = coverage.Row("acme/x1", None, [None, None, cell, cell, None])
+    assert row.runs == [(None, 2), (cell, 1), (cell, 1), (None, 1)]
+    found = matrix(evidence)
+    width = sum(len(precisions) for _, precisions in found.columns)
+    assert {sum(wide for _, wide in row.runs) for _, rows in found.vendors for row in rows} == {width}
+
+
 def test_a_claimed_name_without_a_device_still_has_a_row(evidence):
     evidence["coverage"].append(evidence["coverage"][0] | {"hardware": "nvidia/unknown"})
     last = matrix(evidence).vendors[-1][1][-1]
