@@ -32,6 +32,9 @@ DEVICES = {"a100", "h100", "h100 sxm", "h100 pcie"}
         ("h100: [{precision: bf16, tflops: 9}]", [{"device": "h100", "precision": "bf16", "tflops": "9"}]),
         ("h100: {bf16: 989, more: [{tdp: 7}]}", [*H100, {"device": "h100", "tdp": "7"}]),
         ("{name: H100, peaks: {dense: [{bf16: 9}, 3]}}", [{"name": "H100"}, {"name": "H100", "bf16": "9"}]),
+        ("h100: {bf16: [989], tdp: [350, 700]}", [{"device": "h100", "bf16": "989", "tdp": "[350, 700]"}]),
+        ("tflops: {h100: [989, 1979]}", [{"device": "h100", "tflops": "[989, 1979]"}]),
+        ("h100: {bf16: 989, uses: [training], on: [true]}", H100),
         ("other: {bf16: 1}", [{"device": "other", "bf16": "1"}]),
     ],
 )  # fmt: skip

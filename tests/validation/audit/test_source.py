@@ -50,6 +50,13 @@ def figures(source, tmp_path):
         ("# H100, dense\npeak_flops = 989e12", [("H100", "peak_flops", "989e12")]),
         ("def mfu(n, flops=312e12):  # A100\n    pass", [("A100", "flops", "312e12")]),
         ("flops = 989e12 if 'h100' in name else 0", [("h100", "flops", "989e12")]),
+        ("h100_tflops = a100_tflops = 500", [("h100", "tflops", "500"), ("a100", "tflops", "500")]),
+        ("if (h100_tflops := 989) > 1:\n    pass", [("h100", "tflops", "989")]),
+        ("use(0, tflops=(a100_tflops := 312))", [("a100", "tflops", "312")]),
+        ("FLOPS = {'h100': (peak := 989e12)}", [("h100", "FLOPS", "989e12")]),
+        ("h100_tflops, *rest, a100_tflops = 989, 1, 2, 312", [("h100", "tflops", "989"), ("a100", "tflops", "312")]),
+        ("h100_tflops, v100, a100_tflops = 989, *rest, 312", [("h100", "tflops", "989"), ("a100", "tflops", "312")]),
+        ("h100_tflops, a100_tflops, *rest = [989, 312]", [("h100", "tflops", "989"), ("a100", "tflops", "312")]),
     ],
 )  # fmt: skip
 def test_a_figure_is_found_where_people_write_it(source, wanted, tmp_path):
@@ -110,7 +117,7 @@ def test_a_constant_that_is_bound_once_is_worked_out_and_another_is_not(tmp_path
         ("h100_peak, (a100_peak, v100_peak) = 989, (312, 125)", [
             ("h100", "peak", "989"), ("a100", "peak", "312"), ("v100", "peak", "125"),
         ]),
-        ("h100_peak, *a100_peak = 989, 312", []),
+        ("h100_peak, *a100_peak = 989, 312", [("h100", "peak", "989")]),  # the second is a list
         ("h100_peak, a100_peak = 989, 312, 125", []),
     ],
 )  # fmt: skip

@@ -73,6 +73,8 @@ class _Reader:
         if not isinstance(node, dict):
             label = str(path[-2]) if len(path) > 1 and guessed(str(path[-2])) else "value"
             if name is not None and isinstance(node, list):
+                if _is_bare(node):
+                    yield {NAME: Cell(name, line), label: self._cell(path, node)}
                 yield from ({NAME: Cell(name, line), **row} for row in self._listed({name: node}, path[:-1]))
             elif name is not None:
                 yield {NAME: Cell(name, line), label: self._cell(path, node)}
@@ -125,8 +127,20 @@ class _Reader:
             here = (*path, key)
             if isinstance(value, dict):
                 yield from ((f"{key}.{name}", cell) for name, cell in self._flat(value, here))
-            elif value is not None and not isinstance(value, list):
+            elif value is not None and (not isinstance(value, list) or _is_bare(value)):
                 yield str(key), self._cell(here, value)
 
     def _cell(self, path: strict_yaml.Path, value: Any) -> Cell:
+        """A cell; a list of one number is that number, and of several a text that is not read as one."""
+        if isinstance(value, list):
+            texts = [self.document.texts.get((*path, place), str(one)) for place, one in enumerate(value)]
+            return Cell(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]", self.document.line(path))
+        return self._plain(path, value)
+
+    def _plain(self, path: strict_yaml.Path, value: Any) -> Cell:
         return Cell(self.document.texts.get(path, str(value)), self.document.line(path))
+
+
+def _is_bare(node: list[Any]) -> bool:
+    """Whether a list holds numbers only, of which none says what it is."""
+    return bool(node) and all(isinstance(one, int | float) and not isinstance(one, bool) for one in node)

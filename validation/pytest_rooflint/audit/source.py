@@ -97,9 +97,12 @@ class _Reader:
         """Read one statement and what is in it."""
         own = self._remark(node)
         place = replace(place, remark=own or place.remark, is_conditional=place.is_conditional and not own)
+        for inner in _inner_assignments(node):
+            self.assigned(inner.target, inner.value, place)
         match node:
-            case ast.Assign(targets=[target, *_], value=value):
-                self.assigned(target, value, place)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self.assigned(target, value, place)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assigned(target, value, place)
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
@@ -133,10 +136,8 @@ class _Reader:
         """Read `name = value`, `self.name = value`, `table["h100"]["bf16"] = value`, and pairs of them in tuples."""
         match target:
             case ast.Tuple(elts=names) | ast.List(elts=names):
-                values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
-                if len(values) == len(names) and not any(isinstance(one, ast.Starred) for one in [*names, *values]):
-                    for name, one in zip(names, values, strict=True):
-                        self.assigned(name, one, place)
+                for name, one in _unpacked(names, value.elts if isinstance(value, ast.Tuple | ast.List) else []):
+                    self.assigned(name, one, place)
             case ast.Name(id=name):
                 self.value(value, self.identified(name, target.lineno, place))
             case ast.Attribute(attr=name):
@@ -191,7 +192,10 @@ class _Reader:
             case ast.Dict(keys=keys, values=values):
                 items = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
                 self.record([(" ".join(_texts(key)), value) for key, value in items], place)
-            case ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[]):
+            case (
+                ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[])
+                | ast.NamedExpr(value=inner)
+            ):
                 self.value(inner, place)
             case (
                 ast.Call(func=ast.Attribute(attr="get", value=ast.Dict() as table))
@@ -430,6 +434,27 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
             yield statement.target.id
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             yield from (arg.arg for arg in statement.args.args[1:])
+
+
+def _inner_assignments(node: ast.stmt) -> Iterator[ast.NamedExpr]:
+    """`name := value` in the expressions of a statement, not in the statements below it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield from (one for one in ast.walk(child) if isinstance(one, ast.NamedExpr))
+
+
+def _unpacked(names: Sequence[ast.expr], values: Sequence[ast.expr]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Names of a tuple with their values, counted from both ends where one is starred; what it may hold is left out."""
+    starred = [[isinstance(one, ast.Starred) for one in side] for side in (names, values)]
+    if not any(map(any, starred)):
+        yield from zip(names, values, strict=False) if len(names) == len(values) else ()
+        return
+    if len(values) < len(names) - 1 and not any(starred[1]):  # which Python refuses
+        return
+    first = min(side.index(True) for side in starred if any(side))
+    last = min(side[::-1].index(True) for side in starred if any(side))
+    yield from zip(names[:first], values[:first], strict=False)
+    yield from zip(names[len(names) - last :], values[len(values) - last :], strict=False)
 
 
 def _target(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
