@@ -81,6 +81,19 @@ def test_a_number_of_base_units_is_one_whatever_its_column_says(audited):
     assert statuses(audited("device,bf16_tflops\nH100 SXM5,989e12\n")) == ["right"]
 
 
+def test_a_capacity_in_bytes_is_one_whatever_its_column_says(audited):
+    assert statuses(audited(f"device,memory_gb\nH100 SXM5,{80 * 2**30}\nL40S,{47 * 2**30}\n")) == ["right", "wrong"]
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "status"),
+    # 48 GiB are 49 152 MiB, of which error correction takes 1/16 and the driver a little
+    [(49152, "right"), (46068, "disputed"), (48600, "disputed"), (44000, "wrong"), (46080, "wrong")],
+)
+def test_what_a_driver_leaves_of_a_memory_with_error_correction_is_disputed(audited, mebibytes, status):
+    assert statuses(audited(f"device,memory\nA40,{mebibytes} MiB\n")) == [status]
+
+
 @pytest.mark.parametrize("text", ["1e308", "1e-323", "9" * 400])
 def test_a_number_beyond_all_bounds_ends_in_a_finding(audited, text):
     (finding,) = audited(f"device,bf16\nH100 SXM5,{text}\n")
@@ -93,6 +106,41 @@ def test_a_number_beyond_all_bounds_ends_in_a_finding(audited, text):
 
 @pytest.mark.parametrize("name", ["GFLOPS32/W", "TFLOPS/W", "TFLOPS/$", "SIMDs per CU", "FP16 per watt"])
 def test_efficiencies_prices_and_shares_are_no_peaks(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["Max SMs / GPC", "SMEM/SM", "Memory/node", "Memory controllers", "L2 cache slices"])
+def test_figures_of_parts_are_none_of_the_device(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["NetBW (GB/s)", "MemSize MemBW", "Compute MemBW", "NetBW MemBW", "Flops / bandwidth"])
+def test_bandwidths_of_networks_and_ratios_are_no_bandwidth_of_a_memory(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "unit"),
+    [
+        ("_GPU_TYPE_TO_MEMORY_GB", "capacity", "GB"),
+        ("NAME_TO_TFLOPS", "peak", "TFLOP/s"),
+        ("WATTS_PER_GPU", "tdp", "W"),
+        ("tflops per device", "peak", "TFLOP/s"),
+        ("理论带宽", "bandwidth", None),
+        ("HBM 頻寬", "bandwidth", None),
+        ("HBM 容量", "capacity", None),
+        ("BF16 峰值", "peak", None),
+        ("代表型号", "device", None),
+        ("peak memory bandwidth", "bandwidth", None),
+    ],
+)
+def test_a_name_says_what_its_values_are(name, role, unit):
+    found = guessed(name)
+    assert (found.role, found.unit) == (role, unit)
+
+
+@pytest.mark.parametrize("name", ["GPU 架构", "实际利用率", "实测带宽"])
+def test_an_architecture_and_what_is_measured_are_no_figures_in_chinese_either(name):
     assert guessed(name) is None
 
 

@@ -43,6 +43,8 @@ from rooflint.hardware.registry import Registry
 
 DRIVER_LEAVES = 0.96
 """Least share of the installed memory that is taken for what a driver leaves; in public tables it is 0.985 to 0.991."""
+ECC = 1 / 16
+"""Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
 NODES = (4, 8)
 """Devices per board and per node, for which tables often give totals."""
 _TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count"})
@@ -376,13 +378,15 @@ def _is_of_several(explanations: Iterable[Explanation]) -> bool:
 
 
 def _less_the_drivers_share(one: FigureOfTable, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
-    """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, as runtimes print it."""
-    digits = one.number.text.partition(".")[2][:1]
-    if one.asked.quantity != "capacity" or not digits.isdigit():
+    """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, 46068 MiB of 48 GiB."""
+    digits, mebibytes = one.number.text.partition(".")[2][:1], one.number.value / 2**20
+    is_of_driver = mebibytes.is_integer() and mebibytes % 1024 != 0
+    if one.asked.quantity != "capacity" or not (digits.isdigit() or is_of_driver):
         return None
+    least = DRIVER_LEAVES * (1 - ECC) if is_of_driver else DRIVER_LEAVES
     for figure in (figure for figures in fitting for figure in figures):
-        nominal = (figure.value, figure.value * 2**30 / 1e9)
-        if any(DRIVER_LEAVES <= one.number.value / installed < 1 for installed in nominal):
+        nominal = (figure.value * 2**30 / 1e9, figure.value)[: 1 if is_of_driver else 2]
+        if any(least <= one.number.value / installed < 1 for installed in nominal):
             return figure
     return None
 

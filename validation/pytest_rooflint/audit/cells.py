@@ -41,7 +41,7 @@ _NO_VALUE = frozenset(
 )
 TWICE = (1.9, 2.1)
 """Range of sparse over dense in a cell with both."""
-_BASES = frozenset({"peak", "bandwidth"})
+_BASES = frozenset({"peak", "bandwidth", "capacity"})
 _WHOLE = frozenset({"capacity", "tdp", "count", "bus"})
 """Quantities whose figures seldom have decimals."""
 _RATED = frozenset({"peak", "bandwidth", "rate"})
@@ -53,7 +53,7 @@ LONGEST = 24
 DIVISORS = (2, 4, 8)
 """What a figure is divided by in a cell, to make a sparse one dense or a node's one a device's."""
 BASE = 1e9
-"""A bare number from this on is in op/s or B/s, whatever its column says."""
+"""A bare number from this on is in op/s, B/s or bytes, whatever its column says."""
 
 #: (number, unit) by quantity: a bare number below the first is taken to be in that unit.
 _BARE: dict[str, tuple[tuple[float, str], ...]] = {

@@ -75,7 +75,9 @@ _BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tb
 _CAPACITIES = frozenset({"GB", "GiB", "TB"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
 _CACHES = frozenset({"l1", "l2", "l3", "cache", "shared", "register"})
-_LINKS = frozenset({"nvlink", "pcie", "interconnect", "network", "link", "ici"})
+_LINKS = frozenset(
+    {"nvlink", "pcie", "interconnect", "network", "net", "link", "ici", "fabric", "infiniband", "ethernet"}
+)
 _PER = frozenset({"per", "efficiency", "w"})
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
 _VECTOR = frozenset({"vector", "simd", "shader"})
@@ -91,6 +93,25 @@ _DESCRIBED = frozenset(
     {"generation", "gen", "version", "revision", "type", "vendor", "manufacturer", "support", "supported"}
 )
 """Words of what describes a device without a figure: `tensor_cores_generation`, `memory_type`."""
+_PARTS = frozenset(
+    {part for one in ("controller", "slice", "stack", "channel", "bank", "partition") for part in (one, f"{one}s")}
+)
+"""Words of parts whose number specs do not have: `Memory controllers`, `L2 slices`."""
+_WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
+"""Words of what a spec is about: a figure per GPU is one of the GPU."""
+_PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
+_TRANSLATED = {
+    **dict.fromkeys(("带宽", "頻寬", "帶寬", "帯域", "대역폭"), "bandwidth"),
+    **dict.fromkeys(("显存", "顯存", "显卡内存"), "vram"),
+    **dict.fromkeys(("容量", "용량"), "capacity"),
+    **dict.fromkeys(("峰值",), "peak"),
+    **dict.fromkeys(("功耗",), "tdp"),
+    **dict.fromkeys(("型号", "型號", "显卡", "顯卡"), "model"),
+    **dict.fromkeys(("架构", "架構"), "architecture"),
+    **dict.fromkeys(("实际", "實際", "实测", "實測"), "measured"),
+    **dict.fromkeys(("利用率",), "utilization"),
+}
+"""Words of headers in Chinese, Japanese and Korean."""
 _REPEATED = re.compile(r" \(column \d+\)$")
 _MARKET = frozenset({"price", "cost", "usd", "year", "date", "release", "launch"})
 _ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
@@ -217,10 +238,10 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
 
 def guessed(name: str) -> Column | None:
     """The meaning of a column by its name alone; None where it is unknown."""
-    words = _words(name)
+    words = _of_values(_words(name))
     title = " ".join(words)
-    unit = _unit(name, words)
-    if (_MEASURED | _DESCRIBED) & set(words):
+    unit = _unit(name, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != _words(name)), None)
+    if (_MEASURED | _DESCRIBED | _PARTS) & set(words) or _PER_PART.search(name) or _is_ratio(words):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
@@ -234,6 +255,20 @@ def guessed(name: str) -> Column | None:
     column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     return column if role != "count" or column.subject else None
+
+
+def _of_values(words: list[str]) -> list[str]:
+    """The words that say what the values are: `memory gb` of `gpu type to memory gb`, `watts` of `watts per gpu`."""
+    if "to" in words[1:-1]:
+        words = words[words.index("to", 1) + 1 :]
+    ends = [place for place in range(len(words) - 1) if words[place] == "per" and words[place + 1] in _WHOLE]
+    return words[: ends[0]] + words[ends[0] + 2 :] if ends else words
+
+
+def _is_ratio(words: list[str]) -> bool:
+    """Whether a name has two quantities of which one is a bandwidth: `MemSize MemBW`, `Compute MemBW`."""
+    bandwidths = sum(word in ("bw", "bandwidth") for word in words)
+    return bandwidths > 1 or bool(bandwidths and {"compute", "flops", "size"} & set(words))
 
 
 def is_device_word(name: str) -> bool:
@@ -301,6 +336,8 @@ def _words(name: str) -> list[str]:
     spelt = re.sub(
         r"\bw/o\b", "without ", re.sub(r"\bw/(?!o\b)", "with ", name, flags=re.IGNORECASE), flags=re.IGNORECASE
     )
+    for foreign, english in _TRANSLATED.items():
+        spelt = spelt.replace(foreign, f" {english} ")
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", spelt))
     apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
     found = re.findall(r"[a-z0-9]+", apart.lower())
