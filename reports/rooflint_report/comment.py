@@ -1,5 +1,6 @@
 """The comment for a pull request: what broke, why, where, what moved and what to run, in fifteen lines."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 
@@ -7,18 +8,18 @@ from rooflint.base.text import fail_text
 from rooflint_report.claim_changes import Cause, effect
 from rooflint_report.differences import Watched
 from rooflint_report.evidence import Evidence
+from rooflint_report.hosting import Hosting
+from rooflint_report.post import SCHEMA
 from rooflint_report.sections.section import counted
 from rooflint_report.verdicts import Verdict
 
-MARK = "<!-- rooflint -->"
-"""By which the one comment of a pull request is found again."""
 CULPRITS = 3
 """Changed lines that are in sight."""
 LOSSES = 2
 LINES = 15
 """At most, without what is folded."""
 _FRAME = 4
-"""Lines of every comment: the title, the last line, and the blank lines after and before them."""
+"""Lines of every comment: the mark, the title, a blank line and the last one."""
 FOLDED = 8
 """Causes in the folded list, and claims of each."""
 
@@ -35,6 +36,10 @@ class Culprit:
     def place(self) -> str:
         """`specs/hardware/acme/x1.yaml:15`."""
         return f"{self.cause.file}:{self.cause.line}" if self.cause.line else self.cause.file or self.cause.path
+
+    def address(self, hosting: Hosting | None) -> str | None:
+        """Where that line is shown; None outside CI."""
+        return hosting.blob(self.cause.file, self.cause.line) if hosting else None
 
     @property
     def words(self) -> str:
@@ -68,6 +73,10 @@ class Comment:
     """Failing claims that no changed line explains."""
     base: str
     head: str
+    base_url: str | None
+    head_url: str | None
+    links: list[tuple[str, str]]
+    """Further texts with their addresses."""
 
     @property
     def lines(self) -> int:
@@ -103,6 +112,8 @@ def comment(evidence: Evidence) -> Comment | None:
     losses = [f"{getattr(one, 'headline', one.file)} {one.text}: write in {one.write}" for one in lost if one.write]
     moved = evidence.delta.text if evidence.delta and evidence.delta.moved.predictions else ""
     first = next((verdict for one in culprits for verdict in one.verdicts), next(iter(others), None))
+    hosting, git = evidence.run.hosting, evidence.run.git
+    head = hosting.commit if hosting else git.commit if git else ""
     watched = (
         sorted(evidence.watched, key=lambda one: -one.distance)
         if any(one.has_moved for one in evidence.watched)
@@ -121,8 +132,20 @@ def comment(evidence: Evidence) -> Comment | None:
         problems=[f"{one.file}:{one.line or 1} {one.what}" for one in evidence.problems],
         other_failures=others,
         base=found.base.label,
-        head=evidence.run.git.commit[:12] if evidence.run.git else found.head.label,
+        head=head[:12] if head else found.head.label,
+        base_url=hosting.commit_url(found.base.commit) if hosting and found.base.commit else None,
+        head_url=hosting.commit_url(hosting.commit) if hosting else None,
+        links=hosting.links if hosting else [],
     )
+
+
+def to_post(evidence: Evidence, text: str | None) -> str | None:
+    """The comment as the workflow that posts it reads it; None without a base, and outside a pull request."""
+    hosting = evidence.run.hosting
+    if text is None or hosting is None or hosting.pull_request is None:
+        return None
+    found = {"schema": SCHEMA, "pull_request": hosting.pull_request, "head": hosting.commit, "text": text}
+    return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
 
 
 def _title(evidence: Evidence, culprits: list[Culprit], others: int) -> str:

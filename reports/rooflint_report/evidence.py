@@ -18,6 +18,7 @@ from rooflint.base.files import read_bytes, read_text, write_atomically
 from rooflint_report.claim_changes import ClaimChanges
 from rooflint_report.differences import Delta, Mutation, Watched
 from rooflint_report.findings import Measured, Power, Silicon
+from rooflint_report.hosting import Hosting
 from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
 
 R = TypeVar("R", bound=Record)
@@ -59,6 +60,8 @@ class Run(Record):
     """Of rooflint, Python, pytest and NumPy."""
     ci: dict[str, Any] | None
     """GITHUB_* variables; null outside CI."""
+    hosting: Hosting | None = None
+    """Where the repository and the run are; null outside CI."""
 
 
 class Counts(Record):

@@ -17,12 +17,14 @@ import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rooflint.base.files import write_atomically
+from rooflint.base.files import is_replaceable, write_atomically
 from rooflint.base.project import project_root
 from rooflint.base.text import fail_text, visible
 from rooflint_report import comment as comments
 from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
+from rooflint_report.post import MARK
+from rooflint_report.post import SCHEMA as POST_SCHEMA
 from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
 from rooflint_report.sections.section import Page, counted, grouped
 
@@ -31,6 +33,8 @@ app = typer.Typer(add_completion=False)
 EVIDENCE = Path("reports/out/evidence.json")
 COMMENT = "comment.md"
 """Beside the evidence of a run that was compared with a base; empty where nothing changed."""
+POST = "comment.json"
+"""The same with pull request and commit, for the workflow that posts it; only where CI runs for a pull request."""
 
 
 @app.command()
@@ -65,19 +69,30 @@ def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
     """Write both, and return each with its size in bytes."""
     content = load_evidence(evidence)
     texts = {html: render_html(content), summary: render_summary(content)}
-    comment = evidence.parent / COMMENT
-    if content.claim_changes:
-        texts[comment] = render_comment(content)
-    elif comment.is_file() and _is_ours(comment.read_text(encoding="utf-8", errors="replace")):
-        comment.unlink()
+    texts |= _replaced(evidence.parent, content)
     for path, text in texts.items():
         write_atomically(path, text)
     return [(path, len(text.encode())) for path, text in texts.items()]
 
 
-def _is_ours(comment: str) -> bool:
-    """Whether an earlier run wrote a comment: an empty one, or one with the mark."""
-    return not comment or comments.MARK in comment
+def _replaced(folder: Path, content: Evidence) -> dict[Path, str]:
+    """The comment and its form for posting, where there is a base; those of an earlier run go where there is none.
+
+    Raises EvidenceError for a file of another origin in their place.
+    """
+    comment = render_comment(content) if content.claim_changes else None
+    post = comments.to_post(content, comment)
+    texts = {}
+    for name, text, mark in ((COMMENT, comment, MARK), (POST, post, POST_SCHEMA)):
+        file = folder / name
+        ours = is_replaceable(file, mark)
+        if text is not None and not ours:
+            raise EvidenceError(f"{file}: was not written by rooflint and is not replaced; move it, then try again")
+        if text is not None:
+            texts[file] = text
+        elif ours:
+            file.unlink(missing_ok=True)
+    return texts
 
 
 def _size(length: int) -> str:
@@ -227,20 +242,20 @@ def render_comment(evidence: Evidence | Mapping[str, Any]) -> str:
     if found is None:
         return ""
     sizes = {
-        "mark": Markup(comments.MARK),
+        "mark": Markup(MARK),
         "culprits": comments.CULPRITS,
         "losses": comments.LOSSES,
         "folded": comments.FOLDED,
         "longest": LONGEST_TEXT,
     }
-    return _markdown().get_template("comment.md.j2").render(comment=found, **sizes)
+    return _markdown().get_template("comment.md.j2").render(comment=found, hosting=content.run.hosting, **sizes)
 
 
 @cache
 def _markdown() -> Environment:
     """Every expression is escaped for Markdown on its way out; HTML escaping is part of that."""
     found = _environment(autoescape=False, finalize=escaped, keep_trailing_newline=True)
-    found.filters["code"] = code
+    found.filters |= {"code": code, "escaped": escaped, "linked": linked}
     return found
 
 
@@ -261,6 +276,11 @@ def code(value: object) -> Markup:
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return Markup(f"{fence}{pad}{text}{pad}{fence}")
+
+
+def linked(text: Markup, address: str | None) -> Markup:
+    """Make a link, of escaped text to an address that Hosting made; the text alone without one."""
+    return Markup(f"[{text}]({address})") if address else text
 
 
 def _line(value: object) -> str:

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from markdown_it import MarkdownIt
 
-from rooflint_report.evidence import Evidence
+from rooflint_report.evidence import Evidence, EvidenceError
+from rooflint_report.post import MARK
 from rooflint_report.report import LONGEST_TEXT, render, render_comment, render_summary
 from rooflint_report.sections.failures import view
 from rooflint_report.sections.section import Page
@@ -72,7 +73,7 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     text = render_comment(record)
     assert f"\n- **`{SPEC}:23`** " in text
     text = text.replace("\\", "")
-    title, _, culprit, problem, rerun, *_ = text.splitlines()
+    _, title, culprit, problem, rerun, *_ = text.splitlines()
     assert title == (
         "### ✗ changed lines make claims fail; in the base none of them fails; 2 other claims fail; "
         "2 problems in the files"
@@ -82,7 +83,7 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     assert "1 claim fails because of it. Likely: macs_per_clock 64 is 1/8 of 512; it is volta's FP16 rate." in culprit
     assert culprit.endswith("Reverting it alone: 1 claim passes again, none fails.")
     assert rerun.startswith("- `") and CLAIM in rerun
-    assert text.splitlines()[-1].startswith("Base main (0123456789ab) → head ")
+    assert text.splitlines()[-1].startswith("Base `main (0123456789ab)` → head ")
     assert render_summary(record).startswith(render_comment(record))
 
 
@@ -92,9 +93,9 @@ def test_predictions_that_moved_in_a_green_run_are_a_short_comment(green):
         delta = SimpleNamespace(text="330 of 18720 predictions moved", moved=SimpleNamespace(predictions=predictions))
         text = render_comment(found.model_copy(update={"delta": delta}))
         assert bool(text) == bool(predictions)
-    title, _, moved, _, last = text.splitlines()
+    mark, title, moved, _, last = text.splitlines()
     assert (title, moved) == ("### ✓ Every claim holds as in the base", "- 330 of 18720 predictions moved")
-    assert last.endswith("<!-- rooflint -->")
+    assert mark == "<!-- rooflint -->" and last.startswith("Base ")
 
 
 def test_a_loss_without_a_reason_is_told_with_what_to_write(green):
@@ -104,7 +105,7 @@ def test_a_loss_without_a_reason_is_told_with_what_to_write(green):
         | {"write": "golden/x1.yaml: removed: {r.json: REASON}"}
     ]
     text = render_comment(green | {"claim_changes": lost}).replace("\\", "")
-    assert text.startswith("### ✗ 10 claims in main, 9 now: 1 loss without a stated reason\n")
+    assert text.startswith("<!-- rooflint -->\n### ✗ 10 claims in main, 9 now: 1 loss without a stated reason\n")
     assert "- golden/r.json is removed: write in golden/x1.yaml: removed: {r.json: REASON}\n" in text
 
 
@@ -141,7 +142,7 @@ def watched(number, head=2e-3, **more):
 def test_watched_predictions_are_a_table_the_farthest_move_first(green):
     rows = [watched(1, 1e-3), watched(2, 1.2e-3), watched(3, 14.9e-3)]
     text = render_comment(green | {"claim_changes": claim_changes(), "watched": rows})
-    assert text.startswith("### ✓ ")
+    assert text.startswith(f"{MARK}\n### ✓ ")
     tokens = drawn(text)
     assert sum(one.type == "table_open" for one in tokens) == 1
     cells = [one.content for one in tokens if one.type == "inline"][-3 * 4 - 1 :][:12]
@@ -195,7 +196,7 @@ def test_hostile_text_is_text(make_evidence):
     tokens = drawn(text := render_comment(record | {"claim_changes": json.loads(json.dumps(found))}))
     assert not [one for one in tokens if one.type in ("link_open", "image", "table_open", "fence", "code_block")]
     html = [one.content.strip() for one in tokens if one.type in ("html_block", "html_inline")]
-    assert html == ["<details><summary>Failing claims, by cause</summary>", "</details>", "<!-- rooflint -->"]
+    assert html == ["<!-- rooflint -->", "<details><summary>Failing claims, by cause</summary>", "</details>"]
     said = "".join(one.content for one in tokens if one.type == "text")
     assert "@someone" not in said
     assert not re.search(r"(?m)^::", text)
@@ -229,8 +230,58 @@ def test_the_comment_is_a_third_file_and_goes_where_a_later_run_has_no_base(tmp_
 
     there.write_text("not ours", encoding="utf-8")
     assert written(evidence) == ["report.html", "summary.md"]
+    with pytest.raises(EvidenceError, match=r"comment\.md: was not written by rooflint and is not replaced"):
+        written(changed := evidence | {"claim_changes": claim_changes([cause([CLAIM])])})
     assert there.read_text(encoding="utf-8") == "not ours"
-    assert written(evidence | {"claim_changes": claim_changes([cause([CLAIM])])})[2:] == ["comment.md"]
-    assert there.read_text(encoding="utf-8").startswith("### ✗ changed lines make claims fail")
+    there.unlink()
+    assert written(changed)[2:] == written(changed)[2:] == ["comment.md"]
+    assert there.read_text(encoding="utf-8").startswith(f"{MARK}\n### ✗ changed lines make claims fail")
     written(evidence)
     assert not there.exists()
+
+
+# ---- where CI says it runs
+
+COMMIT, URL = "c" * 40, "https://github.com/o/r"
+
+
+def hosted(record, **other):
+    """The evidence of a run on a pull request."""
+    found = {"service": "github", "url": URL, "commit": COMMIT, "pull_request": 7, "folder": "sub"}
+    return record | {"run": record["run"] | {"hosting": found | {"run": f"{URL}/actions/runs/4711"} | other}}
+
+
+def test_a_run_on_a_pull_request_leaves_what_the_workflow_posts(tmp_path, evidence):
+    file, there = tmp_path / "evidence.json", tmp_path / "comment.json"
+
+    def rendered(record):
+        file.write_text(json.dumps(record), encoding="utf-8")
+        render(file, tmp_path / "report.html", tmp_path / "summary.md")
+        return there.is_file()
+
+    changed = {"claim_changes": claim_changes([cause([CLAIM])])}
+    assert not rendered(evidence | changed)
+    assert not rendered(hosted(evidence | changed, pull_request=None))
+    assert rendered(hosted(evidence | changed))
+    found = json.loads(there.read_text(encoding="utf-8"))
+    text = found.pop("text")
+    assert found == {"schema": "rooflint-comment/1", "pull_request": 7, "head": COMMIT}
+    assert text == (tmp_path / "comment.md").read_text(encoding="utf-8")
+    assert not rendered(evidence)
+
+
+def test_files_commits_pull_request_and_run_are_links(evidence):
+    changed = claim_changes([cause([CLAIM])]) | {"base": {"label": "main (0123456789ab)", "commit": "d" * 40}}
+    text = render_comment(hosted(evidence | {"claim_changes": changed}))
+    assert f"- **[`{SPEC}:23`]({URL}/blob/{COMMIT}/sub/{SPEC}#L23)** " in text
+    assert text.splitlines()[-1] == (
+        f"Base [`main (0123456789ab)`]({URL}/commit/{'d' * 40}) → head [`{'c' * 12}`]({URL}/commit/{COMMIT})"
+        f" · [pull request]({URL}/pull/7) · [run and report]({URL}/actions/runs/4711)"
+    )
+    addresses = [one.attrs["href"] for one in drawn(text) if one.type == "link_open"]
+    assert len(addresses) > 6 and all(one.startswith(f"{URL}/") for one in addresses)
+
+
+def test_outside_ci_there_are_no_links(evidence):
+    text = render_comment(evidence | {"claim_changes": claim_changes([cause([CLAIM])])})
+    assert not [one for one in drawn(text) if one.type == "link_open"]

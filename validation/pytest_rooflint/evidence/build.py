@@ -23,6 +23,7 @@ from rooflint.hardware.device import Hardware
 from rooflint_measure.identity import fingerprint
 from rooflint_report.differences import Watched
 from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Device, Each, Evidence, Problem, Run, pieces
+from rooflint_report.hosting import hosting
 from rooflint_report.verdicts import Outcome, Record, Verdict
 
 GITHUB = ("GITHUB_REPOSITORY", "GITHUB_WORKFLOW", "GITHUB_RUN_ID", "GITHUB_REF", "GITHUB_SHA")
@@ -134,6 +135,7 @@ def _run(started: datetime.datetime, duration_s: float, command: str, exit_statu
             **{name: version(name) for name in ("rooflint", "pytest", "numpy")},
         },
         ci={name: os.environ[name] for name in GITHUB if name in os.environ} or None,
+        hosting=hosting(),
     )
 
 
