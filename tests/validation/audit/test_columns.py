@@ -271,6 +271,14 @@ def test_a_derived_figure_that_its_vendor_contradicts_is_disputed(audited):
     assert statuses(audited("device,bf16_tflops\nTPU v6e,459\nTPU v6e,918\n")) == ["disputed", "disputed"]
 
 
+def test_figures_of_founders_editions_and_of_announcements_are_disputed(audited):
+    # 4352 × 2 × 1635 MHz = 14.23 TFLOP/s, the reference board has 1545 MHz; 8192 bit × 3.2 Gbit/s = 3276.8 GB/s
+    text = "device,fp32_tflops,bandwidth_gbs,tdp_w\nRTX 2080 Ti,14.2,616,260\nMI250X,47.9,3200,560\n"
+    disputed = {(one.device, one.quantity) for one in audited(text) if one.status == "disputed"}
+    assert disputed == {("RTX 2080 Ti", "fp32 peak"), ("RTX 2080 Ti", "tdp"), ("MI250X", "bandwidth")}
+    assert sorted(statuses(audited(text))) == ["disputed"] * 3 + ["right"] * 3
+
+
 def test_other_variants_of_a_rate_are_named(audited):
     (finding,) = audited("device,fp16_tflops\nRTX 4090,330.3\n")
     assert (finding.status, finding.note) == ("right", "the fp16_acc16 rate")
