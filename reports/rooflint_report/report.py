@@ -140,9 +140,13 @@ def headline(evidence: Evidence) -> Headline:
 def _complaint(evidence: Evidence) -> str:
     """Word the red part of the sentence, or nothing."""
     fails, problems, claims = evidence.counts.fail, len(evidence.problems), evidence.counts.claims
+    mutation, changes = evidence.mutation, evidence.claim_changes
+    losses = changes.unstated if changes and not fails else 0
     parts = [
         f"{grouped(fails)} of {counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
         f"{counted(problems, 'problem')} in the files" if problems else "",
+        "fewer errors are caught than pyproject.toml asks" if mutation and mutation.holds is False else "",
+        f"{grouped(losses)} {'loss' if losses == 1 else 'losses'} since the base without a stated reason" if losses else "",
     ]
     return " and ".join(filter(None, parts))
 

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from rooflint_report.evidence import Evidence
 from rooflint_report.report import LIMIT_BYTES, code, escaped, headline, render_summary, report
 
+from .test_comment import claim_changes
+
 
 @pytest.fixture
 def run(tmp_path):
@@ -111,6 +113,19 @@ def test_one_fail_is_singular(evidence):
 def test_problems_alone_are_red(green, evidence):
     green["problems"] = evidence["problems"][:1]
     assert headline(Evidence.model_validate(green)).sentence == "1 problem in the files."
+
+
+def test_too_few_errors_caught_are_red(mutated):
+    assert headline(Evidence.model_validate(mutated)).state == "Green"
+    mutated["mutation"]["holds"] = False
+    found = headline(Evidence.model_validate(mutated))
+    assert found == ("Red", "fewer errors are caught than pyproject.toml asks.")
+
+
+@pytest.mark.parametrize(("losses", "says"), [(1, "1 loss since"), (2, "2 losses since")])
+def test_claims_that_were_lost_are_red(losses, says, green):
+    found = headline(Evidence.model_validate(green | {"claim_changes": claim_changes(unstated=losses)}))
+    assert found == ("Red", f"{says} the base without a stated reason.")
 
 
 def test_green_names_what_did_not_decide(green):

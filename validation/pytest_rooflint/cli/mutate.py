@@ -153,7 +153,7 @@ def _written(found: Mutation, form: Form, most: int | None) -> str:
 
 
 def _remark(found: Mutation) -> str:
-    """A remark on the floors."""
+    """What misses a floor or the ceiling, or which of them can be moved."""
     gross = found.gross
     if found.holds is False and gross.killed < gross.mutants:
         lost = gross.mutants - gross.killed
@@ -165,12 +165,16 @@ def _remark(found: Mutation) -> str:
     )
     asked = [(name, score, floor, option) for name, score, floor, option in floors if floor is not None]
     without = found.guards.unguarded - found.guards.reasoned
+    failed = [
+        f"failed: the {name} {score_percent(score)} is below the floor of {score_percent(floor)}"
+        for name, score, floor, _ in asked
+        if score is None or score < floor
+    ]
     if too_many(found.guards):
         more = f"{without} figures are unguarded without a reason, and {found.guards.ceiling} may be ({CEILING})"
-        return f"failed: {more}; add a claim, or state the reason under 'unguarded:'"
-    for name, score, floor, _ in asked:
-        if score is None or score < floor:
-            return f"failed: the {name} {score_percent(score)} is below the floor of {score_percent(floor)}"
+        failed.append(f"failed: {more}; add a claim, or state the reason under 'unguarded:'")
+    if failed:
+        return "\n".join([*failed, "`rooflint mutate --only ID --survivors all` lists what one device lacks"])
     for _, score, floor, option in asked:
         if score_percent(score) != score_percent(floor):
             return f"the floor can be raised to {score_percent(score).removesuffix(' %')} ({option})"
