@@ -95,7 +95,7 @@
 
     let closed = [];
     window.addEventListener("beforeprint", () => {
-      closed = all(".card details:not([open])");  // of all else, what was not opened is not printed
+      closed = all(".card details:not([open]), .alike:not([open])");  // of all else, what was not opened is not printed
       for (const element of closed) element.open = true;
     });
     window.addEventListener("afterprint", () => { for (const element of closed) element.open = false; });

@@ -12,6 +12,7 @@ from rooflint_report.sections.failures import (
     Failures,
     Witness,
     broken,
+    by_cause,
     fixed,
     ruler_x,
     tried,
@@ -84,7 +85,7 @@ def test_a_ratio_lies_on_its_side_of_one(ratio, side):
 
 
 def test_octaves_are_equally_long():
-    ticks = Failures([], [], []).ticks
+    ticks = Failures([], [], [], []).ticks
     assert len(ticks) == 13
     assert {19 <= b - a <= 20 for a, b in pairwise(ticks)} == {True}
     assert ruler_x(None) is None
@@ -101,3 +102,20 @@ def test_failures_are_claims_and_problems_and_without_either_there_is_no_section
     assert view(Page.of(Evidence.model_validate(green))) is None
     assert view(Page.of(Evidence.model_validate(green | {"problems": evidence["problems"]}))).fails == []
     assert view(Page.of(Evidence.model_validate(evidence | {"problems": []}))).count == fails
+
+
+def test_failing_claims_with_one_cause_stand_together_the_farthest_first(evidence):
+    # two claims of the MI250X name its 220 CU; the claim of the Orin, which is farther off, names another line
+    found = Evidence.model_validate(evidence)
+    groups = by_cause(found, Page.of(found).fails)
+    assert [[verdict.hardware for _, verdict in group] for group in groups] == [
+        ["nvidia/jetson-agx-orin-64gb"],
+        ["amd/mi250x", "amd/mi250x"],
+    ]
+
+
+def test_a_claim_without_a_cause_is_a_group_of_its_own(evidence):
+    for verdict in evidence["verdicts"]:
+        verdict["causes"] = []
+    found = Evidence.model_validate(evidence)
+    assert [len(group) for group in by_cause(found, Page.of(found).fails)] == [1, 1, 1]
