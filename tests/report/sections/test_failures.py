@@ -119,3 +119,14 @@ def test_a_claim_without_a_cause_is_a_group_of_its_own(evidence):
         verdict["causes"] = []
     found = Evidence.model_validate(evidence)
     assert [len(group) for group in by_cause(found, Page.of(found).fails)] == [1, 1, 1]
+
+
+def test_with_a_base_the_cause_is_the_changed_fact_that_makes_a_claim_fail(evidence):
+    # the diagnosis of each claim names another line than the one that changed, which explains the first and the last
+    found = Evidence.model_validate(evidence)
+    fails = Page.of(found).fails
+    first, second, third = (f"{verdict.file}::{verdict.id}" for _, verdict in fails)
+    changes = [SimpleNamespace(claims=[]), SimpleNamespace(claims=[third, first])]
+    compared = SimpleNamespace(claim_changes=SimpleNamespace(causes=SimpleNamespace(changes=changes)))
+    groups = by_cause(compared, fails)  # type: ignore[arg-type]
+    assert [[f"{v.file}::{v.id}" for _, v in group] for group in groups] == [[first, third], [second]]
