@@ -5,6 +5,7 @@ memory, no network its roofline, and nothing is so slow that a unit must be wron
 """
 
 import datetime
+import hashlib
 from functools import partial
 from pathlib import Path
 
@@ -123,6 +124,12 @@ def _recording(found: Measurement, machine: Machine) -> Recording:
     return Recording(taken=now, command="pytest", rooflint="now", machine=machine, measurements=(found,))
 
 
+def test_the_canary_is_what_no_commit_changes(benchmark):
+    """Where it is slower, the machine is: `rooflint measure baseline` and `rooflint history` divide by it."""
+    message = bytes(1 << 20)
+    benchmark.pedantic(lambda: hashlib.sha256(message).digest(), rounds=ROUNDS, iterations=5, warmup_rounds=3)
+
+
 def test_a_wait_takes_as_long_as_it_says(benchmark):
     benchmark.pedantic(BusyWait(20e-6).call(), rounds=ROUNDS, iterations=50, warmup_rounds=3)
     # from one side: no stopwatch may say less than the wait was long
@@ -154,6 +161,6 @@ def test_a_network_takes_no_less_than_its_roofline(name, batch, device, timed, h
     if not products.has_torch():
         pytest.skip(runs.NO_TORCH)
     setting = network.Setting(precision="fp32", device=device, batch=batch)
-    known = runs.vision_network(name, batch)
-    call = network.prepared(known.module, known.shape, setting)
-    holds(timed(network.subject(name, known.macs, setting), call), "latency >= roofline", "macs = op table")
+    module, shape, macs = runs.vision_network(name, batch)
+    call = network.prepared(module, shape, setting)
+    holds(timed(network.subject(name, macs, setting), call), "latency >= roofline", "macs = op table")

@@ -110,7 +110,9 @@ def comment(evidence: Evidence) -> Comment | None:
     others = [verdict for name, verdict in fails.items() if name not in explained]
     lost = [*found.changes, *found.recordings, *found.facts]
     losses = [f"{getattr(one, 'headline', one.file)} {one.text}: write in {one.write}" for one in lost if one.write]
-    moved = evidence.delta.text if evidence.delta and evidence.delta.moved.predictions else ""
+    slower = evidence.benchmarks.text if evidence.benchmarks and evidence.benchmarks.is_red else ""
+    delta = evidence.delta.text if evidence.delta and evidence.delta.moved.predictions else ""
+    moved = "; ".join(filter(None, (delta, slower)))
     first = next((verdict for one in culprits for verdict in one.verdicts), next(iter(others), None))
     hosting, git = evidence.run.hosting, evidence.run.git
     head = hosting.commit if hosting else git.commit if git else ""

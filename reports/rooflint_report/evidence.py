@@ -17,7 +17,7 @@ from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.files import read_bytes, read_text, write_atomically
 from rooflint_report.claim_changes import ClaimChanges
 from rooflint_report.differences import Delta, Mutation, Watched
-from rooflint_report.findings import Measured, Power, Silicon
+from rooflint_report.findings import Benchmarks, Measured, Power, Silicon
 from rooflint_report.hosting import Hosting
 from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
 
@@ -337,6 +337,8 @@ class Evidence(Record):
     power: Power | None = None
     measured: Measured | None = None
     silicon: Silicon | None = None
+    benchmarks: Benchmarks | None = None
+    """Only after `rooflint measure baseline --evidence FILE`."""
     watched: list[Watched] = Field(default_factory=list)
     """Predictions of `rooflint_watch`; those of a base only after `rooflint check --against REVISION`."""
     mutation: Mutation | None = None
@@ -347,7 +349,7 @@ class Evidence(Record):
     """Only after `rooflint check --against REVISION` or `rooflint diff --claims --evidence FILE`."""
 
 
-LATER = ("mutation", "delta", "claim_changes")
+LATER = ("benchmarks", "mutation", "delta", "claim_changes")
 """Sections that other commands add; a run without them does not have the key."""
 
 

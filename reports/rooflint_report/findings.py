@@ -330,3 +330,52 @@ class Silicon(Record):
     """Families of which the measurements could not be read."""
     not_known: SiliconNotKnown
     caveats: list[str]
+
+
+# ---- benchmarks beside a committed baseline
+
+
+class MeasuredTimes(Record):
+    """Least times of benchmarks on one machine."""
+
+    machine: str
+    """Only times of one machine are compared."""
+    canary: str | None
+    """The name of what no commit changes, so that it tells a slower machine from a slower program."""
+    seconds: dict[str, float]
+    """By the name of the benchmark, the canary's among them. [s]"""
+
+
+class BenchmarkRow(Record):
+    """One benchmark, now and in the baseline."""
+
+    name: str
+    base_display: str | None
+    """null for one that the baseline has not."""
+    now_display: str
+    factor: float | None
+    """Least time now over that of the baseline, divided by the same of the canary."""
+    factor_text: str
+    outcome: Literal["faster", "same", "slower", "new"]
+
+
+class Benchmarks(Record):
+    """What `tox run -e measure` timed, beside the committed baseline of the same machine."""
+
+    times: MeasuredTimes
+    baseline: str | None
+    """The file; null where the machine has none, so that nothing is validated here."""
+    canary: float | None
+    """By what factor the canary is slower than in the baseline."""
+    threshold: float
+    """Factor from which a benchmark is slower, or faster. [1]"""
+    rows: list[BenchmarkRow]
+    """Slower ones first."""
+    gone: list[str]
+    """What the baseline has and this run has not."""
+    text: str
+
+    @property
+    def is_red(self) -> bool:
+        """Whether something is slower, or was not timed any more."""
+        return bool(self.gone) or any(one.outcome == "slower" for one in self.rows)

@@ -11,6 +11,7 @@ from rooflint.base import strict_json
 from rooflint.base.errors import InputError, RooflintError, refuse
 from rooflint.base.files import read_text, write_atomically
 from rooflint_report.evidence import Evidence
+from rooflint_report.findings import MeasuredTimes
 from rooflint_report.verdicts import Record
 
 LONGEST_LINE = 2000
@@ -21,17 +22,6 @@ FACTS = 3
 """Changed facts of a line, those that move most predictions first."""
 _LONGEST = 160
 """Characters of a text."""
-
-
-class MeasuredTimes(Record):
-    """Least times of benchmarks on one machine."""
-
-    machine: str
-    """Only times of one machine are compared."""
-    canary: str | None
-    """The name of what no commit changes, so that it tells a slower machine from a slower program."""
-    seconds: dict[str, float]
-    """By the name of the benchmark, the canary's among them. [s]"""
 
 
 class HistoryLine(Record):
@@ -66,6 +56,7 @@ def line_of(evidence: Sequence[Evidence], measured: MeasuredTimes | None = None)
         raise RooflintError("want the evidence of a commit; this run was outside of a git checkout")
     if run.git.dirty:
         raise RooflintError(f"want the evidence of a commit; {run.git.commit[:12]} had uncommitted changes")
+    compared = next((one.benchmarks for one in evidence if one.benchmarks), None)
     mutation = next((one.mutation for one in evidence if one.mutation), None)
     delta = next((one.delta for one in evidence if one.delta), None)
     scores = next((one.silicon.scores for one in evidence if one.silicon and one.silicon.scores), [])
@@ -81,7 +72,7 @@ def line_of(evidence: Sequence[Evidence], measured: MeasuredTimes | None = None)
         unguarded=mutation.guards.unguarded - mutation.guards.reasoned if mutation else None,
         kernel_errors={f"{one.topic} {one.precision} {one.family}": _rounded(one.error) for one in scores},
         watched={_cut(one.watch): one.head for one in next((one.watched for one in evidence if one.watched), [])},
-        measured=measured,
+        measured=measured or (compared.times if compared else None),
     )
 
 
@@ -94,7 +85,8 @@ def times_of(file: Path, canary: str) -> MeasuredTimes:
     try:
         rows = {_cut(one["name"]): _rounded(_seconds(one["stats"]["min"])) for one in content["benchmarks"]}
         info = content["machine_info"]
-        machine = str(info.get("cpu", {}).get("brand_raw") or info["machine"])
+        cpu = info.get("cpu", {})
+        machine = f"{cpu.get('brand_raw') or info['machine']}, {cpu.get('count') or 1} × {info['machine']}"
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise refuse(file, 1, f"want what --benchmark-json writes ({error!r})") from error
     return MeasuredTimes(

@@ -163,6 +163,20 @@ def test_a_table_without_room_for_all_counts_the_others(green):
     assert f"| and {40 - rows + 1} more | | | |\n" in text
 
 
+def test_a_slower_benchmark_is_a_line_and_others_are_none(green):
+    times = {"machine": "m", "canary": None, "seconds": {"b": 2.0}}
+    row = {"name": "b", "base_display": "1 s", "now_display": "2 s", "factor": 2.0, "factor_text": "×2"}
+    found = {"times": times, "baseline": "a.json", "canary": None, "threshold": 1.25, "gone": [], "text": "b is slower"}
+    for outcome in ("slower", "same"):
+        record = green | {
+            "claim_changes": claim_changes(),
+            "benchmarks": found | {"rows": [row | {"outcome": outcome}]},
+        }
+        assert ("- b is slower\n" in render_comment(record)) == (outcome == "slower")
+    gone = green | {"claim_changes": claim_changes(), "benchmarks": found | {"rows": [], "gone": ["a"]}}
+    assert "- b is slower\n" in render_comment(gone)
+
+
 def full(evidence, culprits, losses, predictions):
     """Evidence of a run with so many of everything."""
     found = claim_changes([cause([CLAIM], line) for line in range(culprits)])

@@ -7,10 +7,10 @@ import pytest
 
 from rooflint.base.errors import InputError, RooflintError
 from rooflint_report.evidence import Evidence
+from rooflint_report.findings import Benchmarks, MeasuredTimes
 from rooflint_report.history import (
     LONGEST_LINE,
     HistoryLine,
-    MeasuredTimes,
     add,
     as_line,
     line_of,
@@ -136,11 +136,11 @@ def test_least_times_are_taken_with_the_machine_and_the_canary(tmp_path):
     content = {"machine_info": {"cpu": {"brand_raw": "AMD  EPYC"}, "machine": "x86_64"}, "benchmarks": stats}
     file.write_text(json.dumps(content), encoding="utf-8")
     found = times_of(file, "canary")
-    assert (found.machine, found.canary) == ("AMD EPYC", "test_canary")
+    assert (found.machine, found.canary) == ("AMD EPYC, 1 × x86_64", "test_canary")
     assert found.seconds == {"test_canary": 0.001, "test_a_network[resnet18-b1]": 0.25}
     assert times_of(file, "nothing").canary is None
     file.write_text(json.dumps(content | {"machine_info": {"machine": "x86_64"}}), encoding="utf-8")
-    assert times_of(file, "").machine == "x86_64"
+    assert times_of(file, "").machine == "x86_64, 1 × x86_64"
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,16 @@ def test_other_json_is_refused(tmp_path, content):
     file.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(InputError, match="want what --benchmark-json writes"):
         times_of(file, "canary")
+
+
+def test_the_times_of_a_comparison_with_the_baseline_are_those_of_the_commit(clean):
+    times = MeasuredTimes(machine="m", canary=None, seconds={"b": 2.0})
+    compared = Benchmarks(times=times, baseline=None, canary=None, threshold=1.25, rows=[], gone=[], text="")
+    found = clean.model_copy(update={"benchmarks": compared})
+    assert line_of([found]).measured == times
+    other = times.model_copy(update={"machine": "n"})
+    assert line_of([found], other).measured == other
+    assert line_of([clean]).measured is None
 
 
 # ---- series

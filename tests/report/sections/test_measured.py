@@ -216,3 +216,33 @@ def test_what_the_roofline_has_lies_along_and_what_was_measured_up(green):
 
 def test_the_line_of_a_size_joins_the_best_of_it():
     assert _best_of_each([(64.0, 50.0), (32.0, 20.0), (64.0, 80.0), (64.0, 60.0)]) == [(32.0, 20.0), (64.0, 80.0)]
+
+
+# ---- benchmarks beside the baseline
+
+
+def benchmarks(text="1 of 2 benchmarks slower than the baseline of AMD EPYC: b ×1.3"):
+    row = {"base_display": "1 s", "now_display": "1.3 s", "factor": 1.3, "factor_text": "×1.3", "outcome": "slower"}
+    new = {"base_display": None, "now_display": "2 s", "factor": None, "factor_text": "", "outcome": "new"}
+    times = {"machine": "AMD EPYC", "canary": None, "seconds": {"b": 1.3}}
+    found = {"times": times, "baseline": "validation/baselines/a.json", "canary": None, "threshold": 1.25, "gone": []}
+    return found | {"rows": [{"name": "b", **row}, {"name": "c", **new}], "text": text}
+
+
+def test_benchmarks_are_a_table_on_the_page_and_a_sentence_in_the_summary(green, measured):
+    green = green | {"measured": measured}
+    page = render_html(green | {"benchmarks": benchmarks()})
+    words = " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).replace("\u00a0", " ").split())
+    assert "Benchmarks beside the baseline 2 1 of 2 benchmarks slower than the baseline of AMD EPYC: b ×1.3." in words
+    assert "b 1 s 1.3 s ×1.3 slower c none 2 s new" in words
+    assert "Benchmarks: 1 of 2 benchmarks slower" in render_summary(green | {"benchmarks": benchmarks()})
+    assert "Benchmarks beside" not in render_html(green)
+
+
+def test_text_of_benchmarks_stays_text(green, measured):
+    bad = "<script>alert(1)</script>"
+    found = benchmarks(bad)
+    found["rows"][0] |= dict.fromkeys(("name", "base_display", "now_display", "factor_text"), bad)
+    record = green | {"measured": measured, "benchmarks": found}
+    assert bad not in render_html(record)
+    assert bad not in render_summary(record)

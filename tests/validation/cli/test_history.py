@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from pytest_rooflint.cli.history import app, trends
 from rooflint.base.errors import RooflintError
-from rooflint_report.history import HistoryLine, MeasuredTimes, as_line, read
+from rooflint_report.findings import MeasuredTimes
+from rooflint_report.history import HistoryLine, as_line, read
 
 
 def run(*arguments: str) -> str:
@@ -74,7 +75,7 @@ def test_benchmarks_come_with_the_commit(tiny, green_evidence):
     run("add", green_evidence(tiny), "--benchmark-json", "b.json", "--file", "h.jsonl")
     (one,) = read(tiny.root / "h.jsonl")
     assert one.measured == MeasuredTimes(
-        machine="x86_64", canary="test_canary", seconds={"test_canary": 0.5, "test_b": 0.25}
+        machine="x86_64, 1 × x86_64", canary="test_canary", seconds={"test_canary": 0.5, "test_b": 0.25}
     )
 
 

@@ -1,6 +1,8 @@
 """Runs of stopwatches: what is asked for, what stands beside a network, and what one library's failure costs."""
 
+import ast
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -249,7 +251,7 @@ def networks(libraries, monkeypatch):
     """Networks that are not run: how each would have been."""
     libraries("fp32 mkl", "bf16 mkl")
     monkeypatch.setattr(products, "has_torch", lambda: True)
-    monkeypatch.setattr(runs, "_vision_network", lambda name, batch: (f"a {name}", (batch, 3), 1000 * batch))
+    monkeypatch.setattr(runs, "vision_network", lambda name, batch: (f"a {name}", (batch, 3), 1000 * batch))
     monkeypatch.setattr(network, "measured", lambda *what, **how: (what, how))
 
 
@@ -298,3 +300,13 @@ def test_the_reference_is_the_fastest_of_the_native_products(libraries, monkeypa
     turns = [SimpleNamespace(best_s=2e-3), SimpleNamespace(best_s=1e-3)]
     monkeypatch.setattr(timing, "take_in_turn", lambda calls, clock, plan: turns[: len(calls)])
     assert runs._reference(runs.Request(seconds=0.1), "fp32").subject.library == "other"
+
+
+def test_what_the_measured_suite_calls_is_there():
+    # it runs with torch only, in an environment of its own
+    file = Path(__file__).parents[3] / "validation/test_measured.py"
+    modules = {"runs": runs, "gemm": gemm, "network": network, "products": products, "stream": stream}
+    nodes = [one for one in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(one, ast.Attribute)]
+    called = {(one.value.id, one.attr) for one in nodes if isinstance(one.value, ast.Name) and one.value.id in modules}
+    assert len(called) > 10
+    assert [one for one in sorted(called) if not hasattr(modules[one[0]], one[1])] == []

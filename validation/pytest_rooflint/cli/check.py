@@ -45,6 +45,10 @@ def check(
     evidence: Annotated[
         Path | None, typer.Option(help="File for the evidence.", show_default=f"{EVIDENCE} in the project")
     ] = None,
+    benchmark_json: Annotated[
+        Path | None,
+        typer.Option("--benchmark-json", help="Show what pytest-benchmark wrote beside the committed baseline."),
+    ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running and judge again on every save; writes no evidence.")
     ] = False,
@@ -61,6 +65,7 @@ def check(
         raise RooflintError(f"{given[0]} needs --mutate; for the suite itself use -n (pytest-xdist)")
     if watch:
         others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
+        others["--benchmark-json"] = benchmark_json
         _refuse_beside_watch({**others, "--evidence": evidence}, context.args)
         raise typer.Exit(_watch(golden, specs))
     home = project_root()
@@ -78,6 +83,9 @@ def check(
     if against and evidence.is_file():
         options = ["--claims", f"--evidence={evidence}", *(f"--{folder}" for folder in folders)]
         status = _run("rooflint", "diff", against, *options) or status
+    if benchmark_json and evidence.is_file():
+        compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")
+        status = status or (compared if compared > 1 else 0)  # slower is shown, and is no verdict on the specs
     if report and evidence.is_file():
         rendered = _run("rooflint", "report", str(evidence))
         status = status or rendered

@@ -16,14 +16,15 @@ import typer
 
 import rooflint_measure
 from pytest_rooflint.cli import progress
-from pytest_rooflint.recordings import files, runs
+from pytest_rooflint.recordings import baselines, files, runs
 from pytest_rooflint.recordings.account import account
 from pytest_rooflint.recordings.comparison import Side, calibrated, checkouts, compared
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
-from rooflint.base.project import configured
+from rooflint.base.project import configured, project_root
+from rooflint.base.text import sanitized
 from rooflint.cli.options import Specs
 from rooflint.hardware.device import Hardware
 from rooflint.output.deliver import deliver
@@ -33,11 +34,13 @@ from rooflint_measure.compare.blocks import BLOCKS, Outcome
 from rooflint_measure.compare.blocks import calibrate as error_rates
 from rooflint_measure.record import Machine, Recording, read, write
 from rooflint_measure.sensors.observer import observer
+from rooflint_report.evidence import add
 
 app = typer.Typer(
     help="Measure products, memory and networks; record them.", no_args_is_help=True, add_completion=False
 )
 
+BASELINES = Path("validation/baselines")
 LIBRARIES = ("numpy", "torch", "torchvision")
 WAITS_S = (20e-6, 1e-3)
 """Lengths of the busy-waits of a record. [s]"""
@@ -176,6 +179,36 @@ def _here(words: list[str], timing: Timing) -> Side:
     if not words:
         raise RooflintError(USAGE)
     return Side(Command(shlex.join(words), tuple(words), Path.cwd(), timing))
+
+
+# ---- `rooflint measure baseline`: what pytest-benchmark wrote beside a committed file
+
+
+@app.command("baseline")
+def baseline_command(
+    file: Annotated[Path, typer.Argument(help="What --benchmark-json wrote.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--baselines", help="Folder of baselines.", show_default=f"{BASELINES} in the project"),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Factor from which a benchmark is slower.", min=1.01)
+    ] = baselines.THRESHOLD,
+    evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the result to.")] = None,
+    save: Annotated[
+        bool, typer.Option("--save", help="Keep it as the baseline of this machine instead of comparing.")
+    ] = False,
+) -> None:
+    """Compare benchmarks with the committed baseline of the same machine; status 1 if one is slower or gone."""
+    folder = folder or project_root() / BASELINES
+    if save:
+        typer.echo(f"{baselines.save(file, folder)}: written")
+        return
+    found = baselines.compared(file, folder, threshold)
+    if evidence:
+        add(evidence, "benchmarks", found)
+    typer.echo(sanitized(found.text))
+    raise typer.Exit(int(found.is_red))
 
 
 # ---- stopwatches and recordings

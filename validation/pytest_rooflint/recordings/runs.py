@@ -221,7 +221,7 @@ def _in_precision(request: Request, sweep: Sweep, setting: network.Setting, resu
 def _network(request: Request, name: str, setting: network.Setting, reference: Peak, observer: Observer) -> Measurement:
     return network.measured(
         name,
-        *_vision_network(name, setting.batch),
+        *vision_network(name, setting.batch),
         setting,
         observer=observer,
         plan=gemm.plan_of(request.seconds),
@@ -230,7 +230,7 @@ def _network(request: Request, name: str, setting: network.Setting, reference: P
     )
 
 
-def _vision_network(name: str, batch: int) -> tuple[Callable[[], Any], tuple[int, ...], int]:
+def vision_network(name: str, batch: int) -> tuple[Callable[[], Any], tuple[int, ...], int]:
     """What makes a network of random weights, the shape of its input (batch first), and its captured work. [MAC]
 
     Raises NotMeasuredError for a network whose input is not one batch of images or clips.
