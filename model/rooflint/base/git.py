@@ -35,6 +35,20 @@ def commit_of(top: Path, revision: str) -> str:
         raise RevisionError(f"'{revision}' is not a revision of {top.name}") from None
 
 
+def revision(here: Path, name: str, what: str = "a revision") -> tuple[Path, str]:
+    """The top of the repository around a folder, and the commit that a revision names.
+
+    Raises RevisionError, with the command that fetches a revision which may not be in this clone.
+    """
+    top = top_of(here)
+    try:
+        return top, commit_of(top, name)
+    except RevisionError:
+        fetch = to_fetch(top, name)
+        more = f"; if it is a revision that is not in this clone, type: {fetch}" if fetch else ""
+        raise RevisionError(f"'{name}' is not {what}{more}") from None
+
+
 def to_fetch(top: Path, revision: str) -> str:
     """The command that brings a revision which is not here; empty where the repository has no remote to ask."""
     try:

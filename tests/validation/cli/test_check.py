@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from threading import Timer
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +26,7 @@ def pytest_calls(monkeypatch):
         return type("Done", (), {"returncode": run.status})()
 
     run.status = 0
-    monkeypatch.setattr(module.subprocess, "run", run)
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run))
     return calls, run
 
 
@@ -107,7 +108,22 @@ def test_a_red_run_is_not_asked_for_a_score(tiny, check):
     assert result.stdout == "mutation testing skipped: the suite has failures\n"
 
 
+def committed(tiny):
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "Acme X1"]):
+        subprocess.run(["git", *who, *words], cwd=tiny.root, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("revision", ["nowhere", "--help"])
+def test_what_is_no_revision_is_refused_before_the_suite_runs(revision, tiny, check):
+    committed(tiny)
+    _, calls, result = check(f"--against={revision}")
+    assert str(result.exception) == f"--against: '{revision}' is not a revision"
+    assert calls == []
+
+
 def test_claims_are_counted_against_a_revision_with_the_same_folders(tiny, check):
+    committed(tiny)
     evidence = tiny.root / "reports/out/evidence.json"
     evidence.parent.mkdir(parents=True)
     evidence.touch()
@@ -118,13 +134,7 @@ def test_claims_are_counted_against_a_revision_with_the_same_folders(tiny, check
 
 @pytest.mark.slow
 def test_a_claim_that_was_deleted_since_the_revision_ends_with_one(tiny):
-    def git(*words):
-        who = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", *who, *words], cwd=tiny.root, check=True, capture_output=True)
-
-    git("init", "-q", "-b", "main")
-    git("add", "-A")
-    git("commit", "-qm", "Acme X1")
+    committed(tiny)
     lines = tiny.read("golden/x1.yaml").splitlines(keepends=True)
     tiny.write("golden/x1.yaml", "".join(lines[:5]))  # one claim of eight is left, and passes
     result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)

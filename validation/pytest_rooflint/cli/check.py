@@ -10,6 +10,7 @@ import typer
 
 from pytest_rooflint.suite.store import EVIDENCE as MARK
 from pytest_rooflint.suite.store import FOLDER
+from rooflint.base import git
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import is_replaceable
 from rooflint.base.project import configured, project_root
@@ -74,6 +75,8 @@ def check(
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
+    if against:
+        _refuse_unknown(against)
     _clear(evidence)
     status = _run("pytest", *arguments)
     if mutate:
@@ -96,6 +99,14 @@ def _refuse_beside_watch(options: Mapping[str, object], arguments: list[str]) ->
     given = [*(name for name, value in options.items() if value), *arguments]
     if given:
         raise RooflintError(f"--watch judges all claims and writes nothing; remove {', '.join(given)}")
+
+
+def _refuse_unknown(revision: str) -> None:
+    """Refuse what cannot be compared with before the suite runs. Raises RooflintError."""
+    try:
+        git.revision(Path.cwd(), revision)
+    except git.RevisionError as error:
+        raise RooflintError(f"--against: {error}") from error
 
 
 def _mutated(status: int, options: list[str], *, has_specs: bool) -> int:

@@ -250,7 +250,7 @@ def opened(asked: str | None, roots: Sequence[Path], here: Path) -> Iterator[Sid
     elif (here / asked).is_file() or asked.endswith(SUFFIXES):
         yield LedgerSide(f"ledger {asked}", read_ledger(here / asked))
     else:
-        top, commit = _revision(here, asked)
+        top, commit = git.revision(repository(here), asked, "a revision, a folder of specs or a ledger")
         with TemporaryDirectory(prefix="rooflint-") as home:
             label = commit[:12] if commit.startswith(asked) else f"{asked} ({commit[:12]})"
             yield _at(top, commit, f"revision {label}", roots, Path(home).resolve())
@@ -262,17 +262,6 @@ def repository(here: Path) -> Path:
         return git.top_of(here)
     except git.RevisionError as error:
         raise git.RevisionError(f"{error}; without git, name two folders of specs or ledgers") from error
-
-
-def _revision(here: Path, name: str) -> tuple[Path, str]:
-    """Top of the repository and commit. Raises RevisionError."""
-    top = repository(here)
-    try:
-        return top, git.commit_of(top, name)
-    except git.RevisionError:
-        fetch = git.to_fetch(top, name)
-        more = f"; if it is a revision that is not in this clone, type: {fetch}" if fetch else ""
-        raise git.RevisionError(f"'{name}' is not a revision, a folder of specs or a ledger{more}") from None
 
 
 def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -> Specs:
