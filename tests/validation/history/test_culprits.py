@@ -23,7 +23,8 @@ from rooflint.base.strict_yaml import PlaceError
 
 GOLDEN = "golden/x1.yaml"
 MORE = "golden/more.yaml"
-X1 = "specs/hardware/acme/x1.yaml"
+X1, X2 = "specs/hardware/acme/x1.yaml", "specs/hardware/acme/x2.yaml"
+A1 = "specs/architectures/acme/a1.yaml"
 
 
 def lines(found):
@@ -46,6 +47,17 @@ def test_one_wrong_fact_is_the_cause_of_all_that_fail(guarded, against):
     assert set(cause.claims) == set(cause.fixes) == set(found.failing) == set(found.all_.fixes)
     assert (cause.breaks, found.pairs, found.unexplained, found.untried) == ([], [], [], 0)
     assert found.text == f"1 changed line makes {len(found.failing)} claims fail"
+
+
+def test_a_removed_value_is_the_cause_though_the_architecture_states_another(family, git, against):
+    family.edit(A1, "6.4 Gbit/s", "3.2 Gbit/s")
+    for device in (X1, X2):
+        family.edit(device, "bus: [", "pin_rate: [6.4 Gbit/s, brief, p. 3], bus: [")
+    git(family.root, "commit", "-qam", "Faster memory")
+    line = family.edit(X1, "pin_rate: [6.4 Gbit/s, brief, p. 3], ", "")
+    found = against(family)
+    assert lines(found) == [(X1, line)]
+    assert [(one.base, one.head) for one in found.causes.changes] == [("6.4 Gbit/s", "3.2 Gbit/s")]
 
 
 def test_a_changed_expectation_is_the_cause_at_its_line(guarded, against):

@@ -1,7 +1,7 @@
 """Which changed facts and claims make claims fail: each change is reverted in memory, and claims are judged again."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -98,12 +98,13 @@ def candidates(before: ClaimSide, after: ClaimSide, found: Iterable[Pair]) -> It
 
 def _of_devices(before: ClaimSide, after: ClaimSide) -> Iterator[Candidate]:
     old, new = before.specs, after.specs
+    inherited = {new.shown(file) for file in new.registry.architecture_files.values()}
     names: dict[Change, set[Name]] = {}
     for section, listed in (("device", changes(old, new)), ("architecture", architecture_changes(old, new))):
         for change, holders in listed.items():
             names.setdefault(change, set()).update((section, holder) for holder in holders)
     for change, holding in names.items():
-        stated = change.new or change.old
+        stated = change.old if _uncovers(change, inherited) else change.new or change.old
         sides = (before.suite.registry, after.suite.registry)
         facts = (_fact_of(_hardware(side, name), change) for side in sides for name in holding)
         yield Candidate(
@@ -117,6 +118,12 @@ def _of_devices(before: ClaimSide, after: ClaimSide) -> Iterator[Candidate]:
             frozenset(holding),
             change,
         )
+
+
+def _uncovers(change: Change, inherited: Container[str]) -> bool:
+    """Whether a device lost its own value, so that one of its architecture, which nothing changed, holds instead."""
+    old, new = change.old, change.new
+    return bool(old and new and new.file in inherited and old.file not in inherited)
 
 
 def _hardware(registry: Registry, name: Name) -> Hardware:
