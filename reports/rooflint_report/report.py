@@ -23,6 +23,7 @@ from rooflint.base.text import fail_text, visible
 from rooflint_report import comment as comments
 from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
+from rooflint_report.packing import data_block, folded
 from rooflint_report.post import MARK
 from rooflint_report.post import SCHEMA as POST_SCHEMA
 from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
@@ -31,6 +32,7 @@ from rooflint_report.sections.section import Page, counted, grouped
 app = typer.Typer(add_completion=False)
 
 EVIDENCE = Path("reports/out/evidence.json")
+SCRIPTS = ("packed.js", "page.js", "claims.js")
 COMMENT = "comment.md"
 """Beside the evidence of a run that was compared with a base; empty where nothing changed."""
 POST = "comment.json"
@@ -161,7 +163,7 @@ def render_html(evidence: Evidence | Mapping[str, Any]) -> str:
     page = Page.of(Evidence.model_validate(evidence))
     views = [(one, one.view(page)) for one in SECTIONS]
     sections = [pair for pair in views if pair[1] is not None]
-    return stripped(_render(environment(), "page.html.j2", page, sections=sections, script=_script()))
+    return folded(stripped(_render(environment(), "page.html.j2", page, sections=sections, script=_script())))
 
 
 def stripped(text: str) -> str:
@@ -173,8 +175,9 @@ def stripped(text: str) -> str:
 def environment() -> Environment:
     """Autoescape is on: whatever the evidence says is text."""
     found = _environment(autoescape=True)
+    found.filters["data_block"] = lambda name, data: Markup(data_block(name, data))
     found.filters |= {"ruler_x": failures.ruler_x, "tied": section.tied, "tied_factors": section.tied_factors}
-    found.globals |= {"short": section.SHORT, "shapes": log_chart.SHAPES}
+    found.globals |= {"short": section.SHORT, "shapes": log_chart.SHAPES, "is_blind": coverage.is_blind}
     return found
 
 
@@ -215,8 +218,9 @@ def _render(found: Environment, template: str, page: Page, **more: Any) -> str:
 
 @cache
 def _script() -> Mapping[str, str]:
-    """The script as it stands in the page, and its Content-Security-Policy source: it runs, and no other."""
-    text = stripped(files(__package__).joinpath("templates/page.js").read_text(encoding="utf-8")).rstrip("\n")
+    """The scripts as one in the page, and its Content-Security-Policy source: it runs, and no other."""
+    templates = files(__package__).joinpath("templates")
+    text = stripped("".join(templates.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)).rstrip("\n")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return {"text": text, "source": f"sha256-{digest}"}
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rooflint_report.evidence import Cell, Device, Evidence
-from rooflint_report.sections.section import Page
+from rooflint_report.sections.section import Page, tally
 
 KINDS = ("peak", "bandwidth", "capacity", "breakpoint", "attainable", "count", "ratio", "sparsity", "clocks", "tdp")
 PRECISIONS = (
@@ -32,17 +32,51 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """The matrix with links to failing claims: columns as (kind, its precisions), rows grouped by vendor."""
+class Vendor:
+    """The matrix of one vendor: columns as (kind, its precisions), and a row for each device."""
 
+    name: str
     columns: list[tuple[str, list[str]]]
-    vendors: list[tuple[str, list[Row]]]
+    rows: list[Row]
+
+    @property
+    def claimed(self) -> list[Cell]:
+        """Cells with claims."""
+        return [cell for row in self.rows for cell in row.cells if cell and not is_blind(cell)]
+
+    @property
+    def tally(self) -> list[tuple[str, int]]:
+        """(outcome, how many cells), worst first."""
+        return tally(self.claimed)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a claim fails."""
+        return any(cell.outcome == "fail" for cell in self.claimed)
+
+    @property
+    def uncorroborated(self) -> int:
+        """Cells that pass with no second document in agreement."""
+        return sum(cell.outcome == "pass" and not cell.corroborated for cell in self.claimed)
+
+    @property
+    def blind(self) -> int:
+        """Cells without a claim."""
+        return sum(is_blind(cell) for row in self.rows for cell in row.cells if cell)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The matrix by vendor, with links to failing claims."""
+
+    vendors: list[Vendor]
     fails: dict[tuple[str, str, str], str]
     """Anchor of the farthest failing claim by device, kind and precision."""
 
-    def is_blind(self, cell: Cell) -> bool:
-        """Whether no published figure is compared with it."""
-        return cell.outcome == "none" or not cell.claims
+
+def is_blind(cell: Cell) -> bool:
+    """Whether no published figure is compared with it."""
+    return cell.outcome == "none" or not cell.claims
 
 
 def view(page: Page) -> Coverage:
@@ -56,13 +90,23 @@ def view(page: Page) -> Coverage:
                 hardware=device.id, kind=kind, precision=precision, claims=0, corroborated=0, outcome="none"
             )
             cells.setdefault((device.id, kind, precision), unclaimed)
-    pairs = sorted({(kind, precision) for _, kind, precision in cells}, key=_column_order)
     names = [*devices, *sorted({hardware for hardware, _, _ in cells} - set(devices))]
-    rows = [Row(name, devices.get(name), [cells.get((name, *pair)) for pair in pairs]) for name in names]
+    vendors = dict[str, list[str]]()
+    for name in names:
+        vendors.setdefault(name.partition("/")[0], []).append(name)
     return Coverage(
-        columns=[(kind, [p for _, p in group]) for kind, group in groupby(pairs, key=lambda pair: pair[0])],
-        vendors=[(vendor, list(group)) for vendor, group in groupby(rows, key=lambda row: row.id.partition("/")[0])],
+        vendors=[_vendor(vendor, ids, devices, cells) for vendor, ids in vendors.items()],
         fails={(v.hardware or "", v.kind, v.precision or "—"): anchor for anchor, v in reversed(page.fails)},
+    )
+
+
+def _vendor(name: str, ids: list[str], devices: dict[str, Device], cells: dict[tuple[str, str, str], Cell]) -> Vendor:
+    """Only the columns in which the vendor has a cell."""
+    pairs = sorted({(kind, precision) for device, kind, precision in cells if device in ids}, key=_column_order)
+    return Vendor(
+        name,
+        [(kind, [p for _, p in group]) for kind, group in groupby(pairs, key=lambda pair: pair[0])],
+        [Row(device, devices.get(device), [cells.get((device, *pair)) for pair in pairs]) for device in ids],
     )
 
 

@@ -204,8 +204,6 @@ class View:
     """All sheets."""
 
     sheets: list[Sheet]
-    homeless: list[Verdict]
-    """Verdicts that belong to no device: architectures, orderings."""
     decades: DecadeAxis
     """Of all peaks."""
 
@@ -214,7 +212,7 @@ def view(page: Page) -> View:
     """The section says so where the evidence names no device."""
     evidence = page.evidence
     decades = decade_axis(peak.value for device in evidence.devices for peak in device.peaks)
-    return View(sheets(evidence, page.devices), homeless(evidence), decades)
+    return View(sheets(evidence, page.devices), decades)
 
 
 def sheets(evidence: Evidence, anchors: Mapping[str, str]) -> list[Sheet]:
@@ -224,12 +222,6 @@ def sheets(evidence: Evidence, anchors: Mapping[str, str]) -> list[Sheet]:
         if not verdict.replay:
             claims.get(verdict.hardware or "", []).append(verdict)
     return [_sheet(device, claims[device.id], anchors[device.id]) for device in evidence.devices]
-
-
-def homeless(evidence: Evidence) -> list[Verdict]:
-    """Verdicts that belong to no device: architectures, orderings."""
-    ids = {device.id for device in evidence.devices}
-    return [v for v in evidence.verdicts if v.hardware not in ids and not v.replay]
 
 
 def _sheet(device: Device, verdicts: list[Verdict], anchor: str) -> Sheet:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rooflint_report.evidence import Evidence
+from rooflint_report.evidence import Cell, Evidence
 from rooflint_report.verdicts import Cause, Place, Verdict
 
 MARKS = {"pass": "✓", "fail": "✗", "xfail": "≠", "undecided": "?", "not validated here": "–", "none": "○"}
@@ -80,7 +80,7 @@ def worst_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return sorted(verdicts, key=lambda v: -_distance(v.ratio))
 
 
-def tally(verdicts: Iterable[Verdict]) -> list[tuple[str, int]]:
+def tally(verdicts: Iterable[Verdict | Cell]) -> list[tuple[str, int]]:
     """(outcome, how many), worst first, without the outcomes that do not occur."""
     count: Counter[str] = Counter(v.outcome for v in verdicts)
     return [(outcome, count[outcome]) for outcome in WORST_FIRST if count[outcome]]

@@ -20,18 +20,13 @@ class Bar:
 
 @dataclass(frozen=True)
 class Slack:
-    """`bars` from the edge of the tolerance to its middle; `nearest` to failing first; `loose` with the stale first."""
+    """`bars` from the edge of the tolerance to its middle; of the loose, the stale and the loosest are `shown`."""
 
     bars: list[Bar]
-    nearest: list[Verdict]
     shown: list[Verdict]
-    folded: list[Verdict]
+    loose: int
+    """Claims that are looser than printed digits justify."""
     stale: int
-
-    @property
-    def loose(self) -> int:
-        """How many claims are looser than printed digits justify."""
-        return len(self.shown) + len(self.folded)
 
     @property
     def measured(self) -> int:
@@ -57,9 +52,8 @@ def slack_of(verdicts: list[Verdict]) -> Slack:
     )
     return Slack(
         bars=_bars([min(max(v.slack or 0.0, 0.0), 1.0) for v in passing]),
-        nearest=sorted(passing, key=lambda v: v.slack or 0.0)[:IN_SIGHT],
         shown=loose[:IN_SIGHT],
-        folded=loose[IN_SIGHT:],
+        loose=len(loose),
         stale=sum(map(_is_stale, loose)),
     )
 

@@ -11,15 +11,18 @@ IN_SIGHT = 12
 
 @dataclass(frozen=True)
 class Disagreements:
-    """`until` is the day on which all expire, None where days differ; `frequent` are documents with their counts."""
+    """`more` is how many are not shown; `until` is the day on which all expire, None where days differ.
+
+    `frequent` are documents with their counts.
+    """
 
     shown: list[Verdict]
-    folded: list[Verdict]
+    more: int
     until: str | None
     frequent: list[tuple[str, int]]
 
     def __len__(self) -> int:
-        return len(self.shown) + len(self.folded)
+        return len(self.shown) + self.more
 
 
 def disagreements(xfails: list[Verdict]) -> Disagreements:
@@ -30,7 +33,7 @@ def disagreements(xfails: list[Verdict]) -> Disagreements:
     documents = Counter(source.document for source in sources if source)
     return Disagreements(
         shown=ranked[:IN_SIGHT],
-        folded=ranked[IN_SIGHT:],
+        more=len(ranked[IN_SIGHT:]),
         until=days.pop() if len(days) == 1 else None,
         frequent=[(document, count) for document, count in documents.most_common(3) if count > 1],
     )
@@ -42,8 +45,8 @@ class Open:
 
     undecided: list[Verdict]
     xfails: Disagreements
-    unvalidated: list[tuple[str, list[Verdict]]]
-    """By reason, the most frequent first."""
+    unvalidated: list[tuple[str, int]]
+    """Reasons with their claims, the most frequent first."""
 
 
 def view(page: Page) -> Open | None:
@@ -52,13 +55,6 @@ def view(page: Page) -> Open | None:
     found = Open(
         [v for v in verdicts if v.outcome == "undecided"],
         disagreements([v for v in verdicts if v.outcome == "xfail"]),
-        _by_reason([v for v in verdicts if v.outcome == "not validated here"]),
+        Counter(v.reason or "no reason given" for v in verdicts if v.outcome == "not validated here").most_common(),
     )
     return found if found.undecided or found.xfails or found.unvalidated else None
-
-
-def _by_reason(verdicts: list[Verdict]) -> list[tuple[str, list[Verdict]]]:
-    groups: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        groups.setdefault(verdict.reason or "no reason given", []).append(verdict)
-    return sorted(groups.items(), key=lambda item: -len(item[1]))

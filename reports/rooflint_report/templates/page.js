@@ -19,24 +19,22 @@
     const show = document.getElementById("show");
     const found = document.getElementById("found");
     const devices = all("details.device");
-    const rows = all(".matrix tbody tr");
-    for (const sheet of all("details > .body > template")) {
+    let parts = null;
+    for (const sheet of all("template[data-part]")) {
       const folded = sheet.closest("details");
-      folded.addEventListener("toggle", () => { if (folded.open) sheet.replaceWith(sheet.content); });
+      folded.addEventListener("toggle", async () => {
+        if (!folded.open || !sheet.isConnected) return;
+        sheet.innerHTML = (await (parts ??= unpacked("folded")))[sheet.dataset.part];
+        sheet.replaceWith(sheet.content);
+      });
     }
     const words = new Map();
     for (const device of devices) words.set(device, device.querySelector("summary").textContent.toLowerCase());
-    for (const row of rows) {
-      const link = row.cells[0].querySelector("a");
-      const device = link && document.getElementById(link.hash.slice(1)).closest("details");
-      words.set(row, device ? words.get(device) : row.cells[0].textContent.toLowerCase());
-    }
 
     const filter = () => {
       const terms = find.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
       const trait = show ? show.value : "";
       const matches = (element) => terms.every((term) => words.get(element).includes(term));
-      for (const row of rows) row.hidden = !matches(row);
       let shown = 0;
       for (const device of devices) {
         device.hidden = !matches(device) || (trait !== "" && !device.dataset.has.split(" ").includes(trait));
@@ -46,16 +44,14 @@
     };
 
     if (devices.length) {
-      for (const element of all(".find[hidden], .tools[hidden]")) element.hidden = false;
+      for (const element of all("#devices .tools[hidden]")) element.hidden = false;
       find.addEventListener("input", filter);
       show.addEventListener("change", filter);
       const toggle = (open) => () => { for (const device of devices) if (!device.hidden) device.open = open; };
       document.getElementById("expand").addEventListener("click", toggle(true));
       document.getElementById("collapse").addEventListener("click", toggle(false));
-      document.addEventListener("keydown", (event) => {
-        const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-        if (event.key === "/" && !typing) { event.preventDefault(); find.focus(); }
-        if (event.key === "Escape" && event.target === find) { find.value = ""; filter(); }
+      find.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") { find.value = ""; filter(); }
       });
       filter();
     }

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rooflint_report.evidence import Device, Evidence, Fact, Peak
-from rooflint_report.sections.devices import Register, decade_axis, homeless, ladders, rows, view
+from rooflint_report.sections.devices import Register, decade_axis, ladders, rows, view
 from rooflint_report.sections.section import Page
 from rooflint_report.verdicts import Verdict
 
@@ -111,12 +111,6 @@ def test_a_sheet_has_the_claims_on_its_device_and_replays_have_none(shown):
     assert [one.line for one in first.others] == [1000, 7]
     assert [one.line for one in second.others] == [1001]
     assert (first.golden, second.golden) == (["golden/a.yaml"], ["golden/b.yaml"])
-
-
-def test_verdicts_on_no_device_are_homeless(shown, evidence):
-    found = shown({}, {"hardware": None}, {"hardware": "nvidia/hopper"}, {"hardware": None, "replay": True})
-    assert [one.line for one in found.homeless] == [1001, 1002]
-    assert homeless(Evidence.model_validate(evidence | {"verdicts": []})) == []
 
 
 def test_a_sheet_counts_outcomes_and_passes_that_no_second_document_supports(shown):

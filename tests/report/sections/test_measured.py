@@ -5,11 +5,12 @@ import re
 from html import unescape
 
 import pytest
+from tests.report.pages import render_html
 
 from rooflint_report.evidence import EvidenceError, load_evidence
 from rooflint_report.findings import Measured
 from rooflint_report.log_chart import SHAPES
-from rooflint_report.report import render_html, render_summary
+from rooflint_report.report import render_summary
 from rooflint_report.sections.measured import IN_SIGHT, _best_of_each, benches_of
 
 HOW = "rooflint measure record writes a recording of this machine."

@@ -8,10 +8,11 @@ from html import unescape
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.report.pages import render_html
 
 from rooflint_report.differences import MovedCounts, Shift
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
-from rooflint_report.report import render_html, render_summary
+from rooflint_report.report import render_summary
 from rooflint_report.sections.moved import FARTHEST, MOST, WATCHED_WIDTH, WIDTH, View, end, view
 from rooflint_report.sections.section import Page
 

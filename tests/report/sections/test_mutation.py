@@ -5,10 +5,11 @@ import re
 from html import unescape
 
 import pytest
+from tests.report.pages import render_html
 
 from rooflint_report.differences import Mutation
 from rooflint_report.evidence import EvidenceError, load_evidence
-from rooflint_report.report import render_html, render_summary
+from rooflint_report.report import render_summary
 from rooflint_report.sections.mutation import View, share_of
 
 

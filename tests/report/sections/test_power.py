@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.report.pages import render_html
 
 from rooflint_report.evidence import EvidenceError, load_evidence
 from rooflint_report.findings import Power
-from rooflint_report.report import render_html
 from rooflint_report.sections.power import IN_SIGHT, MARKS, MOST, WIDTH, view
 
 RATIOS = st.floats(1e-6, 1e6)
@@ -73,11 +73,11 @@ def test_evidence_of_an_older_run_has_no_section(green):
     assert 'href="#power"' not in render_html(green)
 
 
-def test_the_section_stands_after_the_devices_and_in_the_navigation(green, power):
+def test_the_section_stands_after_the_slack_and_in_the_navigation(green, power):
     page = render_html(green | {"power": power})
     assert page.count('<a href="#power">Power</a>') == 1
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections[sections.index("devices") + 1] == "power"
+    assert sections[sections.index("slack") + 1] == "power"
 
 
 def test_nothing_known_is_said_without_a_chart(green):

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from tests.report.pages import render_html
 
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.findings import SiliconBins, SiliconDensity, SiliconScore
-from rooflint_report.report import render_html, render_summary
+from rooflint_report.report import render_summary
 from rooflint_report.sections.section import Page
 from rooflint_report.sections.silicon import BIN, GROWTH, STEPS, frame_of, picture, step, steps, topics, view
 

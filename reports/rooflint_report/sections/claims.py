@@ -1,0 +1,96 @@
+"""Claims: one table of all, which the page's script draws, searches, filters and sorts."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rooflint_report.sections.section import WORST_FIRST, Page, claimed, ratio_text, tally
+from rooflint_report.verdicts import Verdict
+
+FLAGS: Mapping[str, Callable[[Verdict], bool]] = {
+    "uncorroborated": lambda v: v.uncorroborated,
+    "loose": lambda v: bool(v.tolerance and v.tolerance.loose),
+    "replay": lambda v: v.replay,
+}
+"""What a claim can be beside its outcome."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What the tools above the table offer, and what the table is drawn from."""
+
+    count: int
+    outcomes: list[tuple[str, int]]
+    """With how many claims have it, worst first."""
+    flags: list[tuple[str, int]]
+    kinds: list[str]
+    precisions: list[str]
+    data: dict[str, Any]
+    """`columns` names the values of each of `rows`."""
+
+
+def view(page: Page) -> Claims | None:
+    """None where no claim was checked."""
+    verdicts = sorted(page.evidence.verdicts, key=lambda v: WORST_FIRST.index(v.outcome))
+    cards = {verdict.nodeid: anchor for anchor, verdict in page.fails}
+    rows = [_row(verdict, page, cards) for verdict in verdicts]
+    if not rows:
+        return None
+    flags = [(name, sum(map(has, verdicts))) for name, has in FLAGS.items()]
+    return Claims(
+        len(rows),
+        tally(verdicts),
+        [(name, count) for name, count in flags if count],
+        _distinct(v.kind for v in verdicts),
+        _distinct(v.precision for v in verdicts if v.precision),
+        {"columns": list(rows[0]), "rows": [list(row.values()) for row in rows]},
+    )
+
+
+def _row(verdict: Verdict, page: Page, cards: dict[str, str]) -> dict[str, Any]:
+    """What the table, its search and an opened row show; empty text for what a claim does not have."""
+    expected, obtained, tolerance = verdict.expected, verdict.obtained, verdict.tolerance
+    source = expected.source if expected else None
+    display = expected.display if expected else ""
+    hosting = page.evidence.run.hosting
+    return {
+        "outcome": verdict.outcome,
+        "claim": claimed(verdict),
+        "device": verdict.hardware or "",
+        "sheet": page.devices.get(verdict.hardware or "", ""),
+        "card": cards.get(verdict.nodeid, ""),
+        "kind": verdict.kind,
+        "precision": verdict.precision or "",
+        "expected": display,
+        "printed": expected.text if expected and expected.text != display else "",
+        "obtained": obtained.display if obtained else "",
+        "formula": (obtained.formula or "") if obtained else "",
+        "ratio": _finite(verdict.ratio),
+        "ratioText": verdict.ratio_text if verdict.ratio_text not in (None, "1") else ratio_text(verdict.ratio),
+        "slack": _finite(verdict.slack) if verdict.outcome == "pass" else None,
+        "document": source.document if source else "",
+        "where": (source.where or "") if source else "",
+        "grade": (source.grade or "") if source else "",
+        "tolerance": f"{tolerance.text}, {tolerance.kind}" if tolerance else "",
+        "why": (tolerance.why or "") if tolerance else "",
+        "reason": verdict.reason or "",
+        "note": verdict.note or "",
+        "until": verdict.until or "",
+        "flags": [name for name, has in FLAGS.items() if has(verdict)],
+        "file": verdict.file,
+        "line": verdict.line,
+        "blob": (hosting.blob(verdict.file, verdict.line) or "") if hosting else "",
+        "rerun": verdict.rerun,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """A number as JSON can carry it; infinite ratios stand at the end of what a double can hold."""
+    if value is None or math.isnan(value):
+        return None
+    return min(max(value, -1e300), 1e300)
+
+
+def _distinct(words: Iterable[str]) -> list[str]:
+    return sorted(set(words))

@@ -1,0 +1,102 @@
+"""The table of all claims: what its tools offer, and the rows that the page's script draws."""
+
+import json
+import math
+
+import pytest
+from tests.report import pages
+
+from rooflint_report.evidence import Evidence
+from rooflint_report.sections.claims import view
+from rooflint_report.sections.section import Page
+
+
+@pytest.fixture
+def shown(evidence):
+    """`shown(changes, …)`: the view of a run whose first claims have these changes."""
+
+    def of(*changes):
+        for verdict, change in zip(evidence["verdicts"], changes, strict=False):
+            verdict.update(change)
+        return view(Page.of(Evidence.model_validate(evidence)))
+
+    return of
+
+
+def rows(found):
+    return [dict(zip(found.data["columns"], row, strict=True)) for row in found.data["rows"]]
+
+
+def test_every_claim_has_a_row_and_the_worst_come_first(shown, evidence):
+    found = shown()
+    assert found.count == len(rows(found)) == len(evidence["verdicts"])
+    outcomes = [row["outcome"] for row in rows(found)]
+    ranks = ["fail", "undecided", "xfail", "not validated here", "pass"]
+    assert outcomes == sorted(outcomes, key=ranks.index)
+    assert {row["rerun"] for row in rows(found)} == {v["rerun"] for v in evidence["verdicts"]}
+
+
+def test_the_tools_offer_what_occurs_with_its_count(shown, evidence):
+    found = shown({"tolerance": {"kind": "stated", "text": "±9 %", "why": "rounded", "loose": True}})
+    assert dict(found.outcomes)["fail"] == sum(v["outcome"] == "fail" for v in evidence["verdicts"])
+    assert all(count for _, count in [*found.outcomes, *found.flags])
+    assert dict(found.flags)["loose"] == 1
+    assert found.kinds == sorted({v["kind"] for v in evidence["verdicts"]})
+    assert "" not in found.precisions
+    loose = [row for row in rows(found) if "loose" in row["flags"]]
+    assert [(row["tolerance"], row["why"]) for row in loose] == [("±9 %, stated", "rounded")]
+
+
+def test_a_failing_claim_leads_to_its_card_and_each_device_to_its_sheet(shown, evidence):
+    page = Page.of(Evidence.model_validate(evidence))
+    found = {row["rerun"]: row for row in rows(shown())}
+    for anchor, verdict in page.fails:
+        assert found[verdict.rerun]["card"] == anchor
+    assert all(row["card"] == "" for row in found.values() if row["outcome"] != "fail")
+    assert all(row["sheet"] == page.devices.get(row["device"], "") for row in found.values())
+
+
+@pytest.mark.parametrize(
+    ("ratio", "written"), [(math.inf, 1e300), (-math.inf, -1e300), (math.nan, None), (None, None), (0.25, 0.25)]
+)
+def test_a_ratio_is_a_number_that_json_has(shown, ratio, written):
+    found = shown({"ratio": ratio, "note": "this one"})
+    (row,) = (row for row in rows(found) if row["note"] == "this one")
+    assert row["ratio"] == written
+    json.dumps(found.data, allow_nan=False)
+
+
+def test_a_ratio_near_one_shows_its_digits(shown):
+    found = rows(
+        shown({"ratio": 0.984, "ratio_text": "1", "note": "a"}, {"ratio": 0.5, "ratio_text": "1/2", "note": "b"})
+    )
+    assert {row["note"]: row["ratioText"] for row in found if row["note"] in ("a", "b")} == {"a": "0.984", "b": "1/2"}
+
+
+def test_slack_is_shown_of_claims_that_pass(shown):
+    found = rows(shown({"slack": 0.3, "note": "a"}, {"slack": -900.0, "outcome": "xfail", "note": "b"}))
+    assert {row["note"]: row["slack"] for row in found if row["note"] in ("a", "b")} == {"a": 0.3, "b": None}
+
+
+def test_a_place_is_a_link_where_the_repository_is_hosted(shown, evidence):
+    assert {row["blob"] for row in rows(shown())} == {""}
+    evidence["run"]["hosting"] = {
+        "service": "github",
+        "url": "https://github.com/acme/chips",
+        "commit": "a" * 40,
+        "pull_request": None,
+        "run": None,
+        "folder": "",
+    }
+    row = rows(shown())[0]
+    assert row["blob"] == f"https://github.com/acme/chips/blob/{'a' * 40}/{row['file']}#L{row['line']}"
+
+
+def test_the_page_carries_the_rows_packed(evidence):
+    found = pages.claims(pages.render_html(evidence))
+    assert [row["outcome"] for row in found[:3]] == ["fail"] * 3
+    assert len(found) == len(evidence["verdicts"])
+
+
+def test_without_claims_there_is_no_table(empty):
+    assert 'id="claims"' not in pages.render_html(empty)
