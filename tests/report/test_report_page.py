@@ -322,7 +322,7 @@ def test_a_device_is_linked_at_its_heading_and_opens(evidence):
 
 
 def test_the_matrix_has_short_names_for_narrow_screens(evidence):
-    assert 'data-short="h100-sxm5-80gb"' in render_html(evidence)
+    assert '<span class="short">h100-sxm5-80gb</span>' in render_html(evidence)
 
 
 def test_undisclosed_devices_say_so(evidence):
@@ -391,3 +391,16 @@ def test_a_full_house_stays_below_a_quarter_megabyte(make_evidence):
     assert len(report.render_html(record).encode()) < 250_000
     page = render_html(record)
     assert len(set(Reader(page).ids)) == len(Reader(page).ids)
+
+
+def test_where_the_repository_is_hosted_files_commit_and_pull_request_are_links(evidence):
+    url, head = "https://github.com/acme/chips", "b" * 40
+    hosting = {"service": "github", "url": url, "commit": head, "pull_request": 7, "run": None, "folder": "sub"}
+    evidence["run"]["hosting"] = hosting
+    links = Reader(render_html(evidence)).links
+    spec = f"{url}/blob/{head}/sub/model/rooflint/specs/hardware/amd/mi250x.yaml"
+    golden = f"{url}/blob/{head}/sub/golden/peaks/amd/mi250x.yaml"
+    assert {spec, f"{spec}#L15", golden} <= set(links)  # of the device, a fact and a claim
+    assert {f"{url}/commit/{evidence['run']['git']['commit']}", f"{url}/pull/7"} <= set(links)
+    evidence["run"]["hosting"] = None
+    assert not [link for link in Reader(render_html(evidence)).links if "github.com" in link]
