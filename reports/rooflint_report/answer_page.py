@@ -2,14 +2,13 @@
 
 import math
 import re
-import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from rooflint.base.log_axis import drawable
-from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, format_quantity
+from rooflint.base.units import OPS_PER_BYTE, OPS_PER_S, format_quantity
 from rooflint.output.sections import (
     Bar,
     Bars,
@@ -18,10 +17,9 @@ from rooflint.output.sections import (
     Page,
     Part,
     Point,
-    Roof,
     Rooflines,
 )
-from rooflint_report.log_chart import COLOURS, Line, Mark, Scale, drawings
+from rooflint_report.log_chart import Line, Mark, Scale, drawings, letters, roof_line
 from rooflint_report.report import environment, stripped
 from rooflint_report.sections.section import Anchors
 
@@ -44,7 +42,7 @@ def as_html(answer: Page) -> str:
         | {"anchor": anchors.new("section", section.heading), "view": _VIEWS[section.kind](section)}
         for section in answer.sections
     ]
-    return stripped(environment().get_template("answer.html.j2").render(answer=answer, sections=views, colours=COLOURS))
+    return stripped(environment().get_template("answer.html.j2").render(answer=answer, sections=views))
 
 
 def _breakable(cell: str | float | bool | None) -> Markup:
@@ -148,37 +146,24 @@ def _text_of(section: Heat, wanted: float) -> str:
 # ---- charts
 
 
-def _letters(count: int) -> list[str]:
-    return [string.ascii_uppercase[number % 26] for number in range(count)]
-
-
 def _rooflines(section: Rooflines) -> Mapping[str, Any]:
     several = len(section.roofs) > 1
     points = sorted(section.points, key=lambda point: -point.weight)
     numbers = {roof.name: number for number, roof in enumerate(section.roofs)}
-    letters = _letters(len(section.roofs))
-    lines = list(map(_roof, section.roofs, letters))
+    keys = letters(len(section.roofs))
+    lines = [
+        roof_line(roof.name, key, roof.peak_ops_per_s, roof.bandwidth_bytes_per_s)
+        for roof, key in zip(section.roofs, keys, strict=True)
+    ]
     marks = [_mark(point, points, numbers, several) for point in points]
     return {
         "charts": drawings(lines, marks, Scale("intensity", "op/B", prefixed=False), Scale("attained", "OP/s")),
         "named": False,
-        "legend": list(zip(letters, [_glued(line.title) for line in lines], strict=True)),
+        "legend": list(zip(keys, [_glued(line.title) for line in lines], strict=True)),
         "hidden": sum(not (drawable(p.intensity_ops_per_byte) and drawable(p.attained_ops_per_s)) for p in points),
         "count": len(points),
         "table": _points_table(points, several),
     }
-
-
-def _roof(roof: Roof, letter: str) -> Line:
-    """A roof, with its knee where that has a place on logarithmic axes."""
-    peak, bandwidth = roof.peak_ops_per_s, roof.bandwidth_bytes_per_s
-    ridge = peak / bandwidth if bandwidth else math.inf
-    title = f"{roof.name}: {format_quantity(peak, OPS_PER_S)}, {format_quantity(bandwidth, BYTES_PER_S)}"
-    if not drawable(ridge):
-        return Line(roof.name, letter, [], title)
-    knee = f"ridge {format_quantity(ridge, OPS_PER_BYTE)}"
-    places = [(ridge / 4, peak / 4), (ridge, peak), (ridge * 2, peak)]  # a bit of its slope and of its plateau
-    return Line(roof.name, letter, places, f"{title}, {knee}", (ridge, peak, knee))
 
 
 def _mark(point: Point, points: Sequence[Point], numbers: Mapping[str, int], several: bool) -> Mark:
@@ -217,9 +202,9 @@ def _point_row(point: Point, several: bool) -> list[str]:
 def _curves(section: Curves) -> Mapping[str, Any]:
     x = Scale(section.x_label, section.x_unit, linear=section.linear)
     y = Scale(section.y_label, section.y_unit, linear=section.linear)
-    letters = _letters(len(section.curves))
+    keys = letters(len(section.curves))
     lines, groups = [], []
-    for number, (curve, letter) in enumerate(zip(section.curves, letters, strict=True)):
+    for number, (curve, letter) in enumerate(zip(section.curves, keys, strict=True)):
         places = sorted(zip(curve.x, curve.y, strict=True))
         alone = len(places) == 1  # named beside its mark
         lines.append(Line(curve.name, letter, places[-1:] * (not alone) if not curve.joined else places, curve.name))
@@ -230,7 +215,7 @@ def _curves(section: Curves) -> Mapping[str, Any]:
     return {
         "charts": drawings(lines, marks, x, y),
         "named": True,
-        "legend": [(letter, curve.name) for letter, curve in zip(letters, section.curves, strict=True)],
+        "legend": [(letter, curve.name) for letter, curve in zip(keys, section.curves, strict=True)],
         "hidden": sum(not (drawable(mark.x) and drawable(mark.y)) for mark in marks),
         "count": len(marks),
         "table": _curves_table(section, x, y) if section.listed else None,

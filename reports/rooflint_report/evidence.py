@@ -160,6 +160,8 @@ class Memory(Record):
     """One memory of a device."""
 
     name: str
+    bandwidth: float | None = None
+    """[B/s]"""
     bandwidth_display: str | None
     capacity_display: str | None
     formula: str | None

@@ -1,12 +1,13 @@
 """Charts on two axes, logarithmic or linear, as coordinates that a template draws, each wide and narrow."""
 
 import math
+import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from rooflint.base.log_axis import LinearAxis, LogAxis, drawable
-from rooflint.base.units import SECONDS, format_number, format_quantity
+from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, SECONDS, format_number, format_quantity
 
 COLOURS = 12
 LETTER_WIDTH = 6.6
@@ -118,6 +119,23 @@ class Drawing:
     def y_ticks(self) -> list[tuple[float, str]]:
         """Pixel and figure."""
         return [(self.y.at(tick), self.y_scale.text(tick)) for tick in self.y.ticks(7)]
+
+
+def letters(count: int) -> list[str]:
+    """Keys of so many lines: A, B, …"""
+    return [string.ascii_uppercase[number % 26] for number in range(count)]
+
+
+def roof_line(name: str, letter: str, peak_ops_per_s: float, bandwidth_bytes_per_s: float) -> Line:
+    """A roof, with its knee where that has a place on logarithmic axes."""
+    peak, bandwidth = peak_ops_per_s, bandwidth_bytes_per_s
+    ridge = peak / bandwidth if bandwidth else math.inf
+    title = f"{name}: {format_quantity(peak, OPS_PER_S)}, {format_quantity(bandwidth, BYTES_PER_S)}"
+    if not drawable(ridge):
+        return Line(name, letter, [], title)
+    knee = f"ridge {format_quantity(ridge, OPS_PER_BYTE)}"
+    places = [(ridge / 4, peak / 4), (ridge, peak), (ridge * 2, peak)]  # a bit of its slope and of its plateau
+    return Line(name, letter, places, f"{title}, {knee}", (ridge, peak, knee))
 
 
 @dataclass(frozen=True)

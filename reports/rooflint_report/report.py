@@ -177,7 +177,12 @@ def environment() -> Environment:
     found = _environment(autoescape=True)
     found.filters["data_block"] = lambda name, data: Markup(data_block(name, data))
     found.filters |= {"ruler_x": failures.ruler_x, "tied": section.tied, "tied_factors": section.tied_factors}
-    found.globals |= {"short": section.SHORT, "shapes": log_chart.SHAPES, "is_blind": coverage.is_blind}
+    found.globals |= {
+        "short": section.SHORT,
+        "shapes": log_chart.SHAPES,
+        "is_blind": coverage.is_blind,
+        "colours": log_chart.COLOURS,
+    }
     return found
 
 

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 from playwright.sync_api import sync_playwright
+from tests.report.conftest import build
 
 from rooflint_report.report import render_html
-from tests.report.conftest import build
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 

@@ -246,7 +246,12 @@ def _memory(name: str, bus: int, rate: float, capacity: int, file: str) -> Recor
         _factor("bus", f"{bus} bit", f"memories.{name}.bus", "table 3", (file, 21)),
         _factor("pin_rate", f"{rate:g} Gbit/s", f"memories.{name}.pin_rate", "table 3", (file, 21)),
     ]
-    shown = {"bandwidth_display": _si(bus * rate / 8 * 1e9, "B/s"), "capacity_display": f"{capacity} GB"}
+    bandwidth = bus * rate / 8 * 1e9
+    shown = {
+        "bandwidth": bandwidth,
+        "bandwidth_display": _si(bandwidth, "B/s"),
+        "capacity_display": f"{capacity} GB",
+    }
     return {"name": name, **shown, "formula": f"{bus} bit × {rate:g} Gbit/s / 8", "factors": factors, "published": []}
 
 

@@ -296,19 +296,6 @@ def test_the_ends_of_heat_are_its_least_and_greatest_figures_above_zero():
 # ---- Charts
 
 
-def test_letters_begin_again_after_z():
-    assert answer_page._letters(28)[24:] == ["Y", "Z", "A", "B"]
-
-
-def test_a_roof_has_a_bit_of_its_slope_and_of_its_plateau_and_its_rates():
-    line = answer_page._roof(Roof("r", 2e12, 1e10), "A")
-    assert line.places == [(50, 5e11), (200, 2e12), (400, 2e12)]
-    assert line.knee == (200, 2e12, "ridge 200 op/B")
-    assert line.title == "r: 2 TOP/s, 10 GB/s, ridge 200 op/B"
-    without = answer_page._roof(Roof("r", 2e12, 0.0), "A")
-    assert (without.places, without.knee, without.title) == ([], None, "r: 2 TOP/s, 0 B/s")
-
-
 def test_a_point_is_as_large_as_its_weight_where_weights_differ():
     points = [Point("a", "r", 1.0, 1e9, 0.5), Point("b", "s", 2.0, 2e9, 0.25)]
     first, second = (answer_page._mark(point, points, {"r": 0, "s": 1}, several=True) for point in points)

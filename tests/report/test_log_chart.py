@@ -339,3 +339,16 @@ def test_many_points_are_drawn_smaller(count, radius):
 def test_a_point_without_a_place_is_not_drawn(x, y):
     wide, _ = drawings([], [Mark(x, y, 0, ""), Mark(1.0, 1.0, 0, "there")], Scale("x"), Scale("y"))
     assert [title for _, _, title in wide.marks] == ["there"]
+
+
+def test_letters_begin_again_after_z():
+    assert log_chart.letters(28)[24:] == ["Y", "Z", "A", "B"]
+
+
+def test_a_roof_has_a_bit_of_its_slope_and_of_its_plateau_and_its_rates():
+    line = log_chart.roof_line("r", "A", 2e12, 1e10)
+    assert line.places == [(50, 5e11), (200, 2e12), (400, 2e12)]
+    assert line.knee == (200, 2e12, "ridge 200 op/B")
+    assert line.title == "r: 2 TOP/s, 10 GB/s, ridge 200 op/B"
+    without = log_chart.roof_line("r", "A", 2e12, 0.0)
+    assert (without.places, without.knee, without.title) == ([], None, "r: 2 TOP/s, 0 B/s")

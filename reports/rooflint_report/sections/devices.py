@@ -7,9 +7,11 @@ from itertools import groupby
 from pathlib import PurePosixPath
 
 from rooflint.base.log_axis import LogAxis, drawable
+from rooflint_report import log_chart
 from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published
+from rooflint_report.log_chart import Drawing, Mark
 from rooflint_report.sections.coverage import blind_spots
-from rooflint_report.sections.section import Page, tally
+from rooflint_report.sections.section import MARKS, Page, claimed, tally
 from rooflint_report.verdicts import Verdict
 
 
@@ -160,6 +162,7 @@ class Sheet:
     blind: int
     uncorroborated: int
     traits: list[str]
+    roofline: "Roofline | None"
 
     @property
     def generation(self) -> str | None:
@@ -239,6 +242,7 @@ def _sheet(device: Device, verdicts: list[Verdict], anchor: str) -> Sheet:
         blind=blind,
         uncorroborated=sum(v.outcome == "pass" and not v.corroborated for v in verdicts),
         traits=[t.replace(" ", "-") for t in traits] + ["blind"] * bool(blind),
+        roofline=roofline(device, verdicts),
     )
 
 
@@ -252,3 +256,51 @@ def _published(device: Device) -> list[Published]:
     """Figures that stand beside a peak or a memory."""
     figures = [*(peak.published for peak in device.peaks), *(memory.published for memory in device.memories)]
     return [figure for several in figures for figure in several]
+
+
+# ---- The roofline of a device, with what was printed of its peaks
+
+MOST_ROOFS = 8
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The chart, wide and narrow; `legend` has the key and the title of each roof, `memory` the one they share."""
+
+    charts: list[Drawing]
+    legend: list[tuple[str, str]]
+    memory: str
+
+
+def roofline(device: Device, verdicts: Iterable[Verdict]) -> Roofline | None:
+    """One roof for each unit and distinct peak, the highest first; None without a peak or a bandwidth."""
+    memory = max(device.memories, key=lambda one: one.bandwidth or 0.0, default=None)
+    roofs = dict[tuple[str, float], list[str]]()
+    for peak in device.peaks:
+        if peak.value and not peak.at:
+            roofs.setdefault((peak.unit, peak.value), []).append(peak.precision)
+    if not roofs or not memory or not memory.bandwidth:
+        return None
+    highest = sorted(roofs.items(), key=lambda item: -item[0][1])[:MOST_ROOFS]
+    lines = [
+        log_chart.roof_line(f"{unit} {', '.join(precisions)}", key, value, memory.bandwidth)
+        for key, ((unit, value), precisions) in zip(log_chart.letters(len(highest)), highest, strict=True)
+    ]
+    known = {(unit, one): (number, value) for number, ((unit, value), ones) in enumerate(highest) for one in ones}
+    marks = []
+    for verdict in verdicts:
+        found = known.get((verdict.unit or "", verdict.precision or ""))
+        if found and verdict.kind == "peak" and not (verdict.at or verdict.sum or verdict.sparse):
+            number, value = found
+            marks += _printed(verdict, number, 1.6 * value / memory.bandwidth)
+    x, y = log_chart.Scale("intensity", "op/B", prefixed=False), log_chart.Scale("attained", "OP/s")
+    charts = log_chart.drawings(lines, marks, x, y)
+    return Roofline(charts, [(line.letter, line.title) for line in lines], memory.name)
+
+
+def _printed(verdict: Verdict, number: int, intensity: float) -> list[Mark]:
+    """A printed peak beside the knee of its roof; nothing for a claim without a figure."""
+    expected = verdict.expected
+    if not expected or not expected.value:
+        return []
+    return [Mark(intensity, expected.value, number, f"{MARKS[verdict.outcome]} {claimed(verdict)}: {expected.display}")]

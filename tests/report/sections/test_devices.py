@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rooflint_report.evidence import Device, Evidence, Fact, Peak
-from rooflint_report.sections.devices import Register, decade_axis, ladders, rows, view
+from rooflint_report.sections.devices import Register, decade_axis, ladders, roofline, rows, view
 from rooflint_report.sections.section import Page
 from rooflint_report.verdicts import Verdict
 
@@ -169,3 +169,46 @@ def test_other_files_are_those_of_facts_and_factors_once_each(evidence):
     assert {"a", "b", "c"} <= set(sheet.other_files())
     assert len(sheet.other_files()) == len(set(sheet.other_files()))
     assert not {None, device["file"]} & set(sheet.other_files())
+
+
+def test_a_roofline_has_a_roof_for_each_unit_and_distinct_peak_the_highest_first(evidence):
+    found = roofline(Device(**evidence["devices"][0]), [])
+    assert [title.partition(":")[0] for _, title in found.legend] == [
+        "tensor_core fp8, fp8_acc16, int8",
+        "tensor_core bf16, fp16",
+        "tensor_core tf32",
+        "cuda_core fp16, bf16",
+        "cuda_core fp32",
+        "tensor_core fp64",
+        "cuda_core int32",
+        "fp64_core fp64",
+    ]
+    # 132 SM * 4 * 512 MAC * 2 * 1830 MHz = 989.4 TOP/s over 5120 bit * 5.24 Gbit/s / 8 = 3.354 TB/s
+    assert found.legend[1] == ("B", "tensor_core bf16, fp16: 989.4 TOP/s, 3.354 TB/s, ridge 295 op/B")
+    assert found.memory == "hbm3"
+    assert [chart.kind for chart in found.charts] == ["wide", "narrow"]
+
+
+def test_printed_peaks_are_marks_on_the_roof_of_their_precision(evidence):
+    device = Device(**evidence["devices"][0])
+    first = next(v for v in evidence["verdicts"] if v["hardware"] == H100 and v["subject"] == "tensor_core fp16")
+    high = first | {"expected": first["expected"] | {"value": 1978.9e12, "display": "1979 TFLOP/s"}, "outcome": "fail"}
+    left_out = [first | change for change in ({"at": "low"}, {"sum": True}, {"sparse": True}, {"expected": None})]
+    chart, _ = roofline(device, [Verdict(**one) for one in (high, *left_out)]).charts
+    ((_, series, title),) = chart.marks
+    assert series == 1
+    assert title == "✗ peak tensor_core fp16: 1979 TFLOP/s"
+
+
+def test_without_a_bandwidth_or_a_peak_there_is_no_roofline(evidence, without):
+    device = evidence["devices"][0]
+    assert roofline(Device(**device | {"peaks": []}), []) is None
+    assert roofline(Device(**device | {"memories": []}), []) is None
+    assert roofline(Device(**without(device, "memories.0.bandwidth")), []) is None
+
+
+def test_a_device_with_many_peaks_shows_the_eight_highest(evidence):
+    device = evidence["devices"][0]
+    device["peaks"] = [device["peaks"][0] | {"value": number * 1e12, "precision": f"p{number}"} for number in range(12)]
+    found = roofline(Device(**device), [])
+    assert [title.partition(":")[0] for _, title in found.legend] == [f"tensor_core p{n}" for n in range(11, 3, -1)]

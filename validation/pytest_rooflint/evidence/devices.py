@@ -100,6 +100,7 @@ def _memory(memory: Memory, verdicts: Sequence[Verdict], keys: _Keys) -> evidenc
     capacity = memory.facts.get("capacity")
     return evidence.Memory(
         name=memory.name,
+        bandwidth=ladder.result if memory.has_bandwidth else None,
         bandwidth_display=format_quantity(ladder.result, BYTES_PER_S) if memory.has_bandwidth else None,
         capacity_display=capacity.display if capacity else None,
         formula=ladder.formula,
