@@ -28,13 +28,11 @@
         sheet.replaceWith(sheet.content);
       });
     }
-    const words = new Map();
-    for (const device of devices) words.set(device, device.querySelector("summary").textContent.toLowerCase());
-
     const filter = () => {
       const terms = find.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
       const trait = show ? show.value : "";
-      const matches = (element) => terms.every((term) => words.get(element).includes(term));
+      const words = (device) => device.querySelector("summary").textContent.toLowerCase();
+      const matches = (device) => terms.every((term) => words(device).includes(term));
       let shown = 0;
       for (const device of devices) {
         device.hidden = !matches(device) || (trait !== "" && !device.dataset.has.split(" ").includes(trait));
@@ -53,7 +51,6 @@
       find.addEventListener("keydown", (event) => {
         if (event.key === "Escape") { find.value = ""; filter(); }
       });
-      filter();
     }
 
     // A link into a closed device opens it, also when it is followed twice.
