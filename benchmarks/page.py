@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.peers import CLAIMS, PASSING, PYTEST, VERDICTS, cpu_s, installed, module, repository
 from playwright.sync_api import Browser, sync_playwright
+
 from rooflint_report.evidence import load_evidence
 from rooflint_report.report import EVIDENCE, render_html
 
