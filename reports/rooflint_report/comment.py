@@ -1,14 +1,12 @@
 """The comment for a pull request: what broke, why, where, what moved and what to run, in fifteen lines."""
 
 import json
-from collections import Counter
 from dataclasses import dataclass
 
 from rooflint.base.text import fail_text
-from rooflint_report.claim_changes import Cause, effect
+from rooflint_report.causes import Culprit, culprits, name
 from rooflint_report.differences import Watched
 from rooflint_report.evidence import Evidence
-from rooflint_report.hosting import Hosting
 from rooflint_report.post import SCHEMA
 from rooflint_report.sections.section import counted
 from rooflint_report.verdicts import Verdict
@@ -22,37 +20,6 @@ _FRAME = 4
 """Lines of every comment: the mark, the title, a blank line and the last one."""
 FOLDED = 8
 """Causes in the folded list, and claims of each."""
-
-
-@dataclass(frozen=True)
-class Culprit:
-    """A changed line that makes claims fail."""
-
-    cause: Cause
-    verdicts: list[Verdict]
-    """Those claims, as the run judged them."""
-
-    @property
-    def place(self) -> str:
-        """`specs/hardware/acme/x1.yaml:15`."""
-        return f"{self.cause.file}:{self.cause.line}" if self.cause.line else self.cause.file or self.cause.path
-
-    def address(self, hosting: Hosting | None) -> str | None:
-        """Where that line is shown; None outside CI."""
-        return hosting.blob(self.cause.file, self.cause.line) if hosting else None
-
-    @property
-    def words(self) -> str:
-        """What the diagnosis of most of these claims says about the line; empty for none."""
-        place = self.cause.file, self.cause.line
-        causes = (one for verdict in self.verdicts for one in verdict.causes)
-        said = Counter(one.text for one in causes if (one.file, one.line) == place)
-        return said.most_common(1)[0][0] if said else ""
-
-    @property
-    def effect(self) -> str:
-        """What reverting it does."""
-        return effect(self.cause)
 
 
 @dataclass(frozen=True)
@@ -103,17 +70,16 @@ def comment(evidence: Evidence) -> Comment | None:
     found = evidence.claim_changes
     if found is None:
         return None
-    fails = {f"{one.file}::{one.id}": one for one in evidence.verdicts if one.outcome == "fail"}
-    blamed = [one for one in found.causes.changes if one.claims] if found.causes else []
-    culprits = [Culprit(one, [fails[name] for name in one.claims if name in fails]) for one in blamed]
-    explained = {name for one in blamed for name in one.claims}
-    others = [verdict for name, verdict in fails.items() if name not in explained]
+    fails = [one for one in evidence.verdicts if one.outcome == "fail"]
+    blamed = culprits(evidence)
+    explained = {claim for one in blamed for claim in one.cause.claims}
+    others = [verdict for verdict in fails if name(verdict) not in explained]
     lost = [*found.changes, *found.recordings, *found.facts]
     losses = [f"{getattr(one, 'headline', one.file)} {one.text}: write in {one.write}" for one in lost if one.write]
     slower = evidence.benchmarks.text if evidence.benchmarks and evidence.benchmarks.is_red else ""
     delta = evidence.delta.text if evidence.delta and evidence.delta.moved.predictions else ""
     moved = "; ".join(filter(None, (delta, slower)))
-    first = next((verdict for one in culprits for verdict in one.verdicts), next(iter(others), None))
+    first = next((verdict for one in blamed for verdict in one.verdicts), next(iter(others), None))
     hosting, git = evidence.run.hosting, evidence.run.git
     head = hosting.commit if hosting else git.commit if git else ""
     watched = (
@@ -121,12 +87,12 @@ def comment(evidence: Evidence) -> Comment | None:
         if any(one.has_moved for one in evidence.watched)
         else []
     )
-    if not (culprits or others or losses or moved or watched or evidence.problems or found.unstated):
+    if not (blamed or others or losses or moved or watched or evidence.problems or found.unstated):
         return None
     return Comment(
         is_red=bool(fails or found.unstated or evidence.problems),
-        title=_title(evidence, culprits, len(others)),
-        culprits=culprits,
+        title=_title(evidence, blamed, len(others)),
+        culprits=blamed,
         losses=losses,
         moved=moved,
         watched=watched,

@@ -20,8 +20,8 @@ from markupsafe import Markup
 from rooflint.base.files import is_replaceable, write_atomically
 from rooflint.base.project import project_root
 from rooflint.base.text import fail_text, visible
+from rooflint_report import causes, differences, log_chart
 from rooflint_report import comment as comments
-from rooflint_report import differences, log_chart
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.packing import data_block, folded
 from rooflint_report.post import MARK
@@ -49,6 +49,7 @@ def report(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="The page; report.html beside the evidence unless given.")] = None,
     summary: Annotated[Path | None, typer.Option(help="The Markdown; summary.md beside it unless given.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="File for the causes of failures as SARIF 2.1.0.")] = None,
 ) -> None:
     """Render the evidence of a run as one HTML page and a Markdown summary.
 
@@ -56,7 +57,9 @@ def report(
     """
     evidence = evidence or project_root() / EVIDENCE
     try:
-        written = render(evidence, html or evidence.parent / "report.html", summary or evidence.parent / "summary.md")
+        written = render(
+            evidence, html or evidence.parent / "report.html", summary or evidence.parent / "summary.md", sarif
+        )
     except EvidenceError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -67,10 +70,12 @@ def report(
         typer.echo(f"{path}  {_size(size)}")
 
 
-def render(evidence: Path, html: Path, summary: Path) -> list[tuple[Path, int]]:
-    """Write both, and return each with its size in bytes."""
+def render(evidence: Path, html: Path, summary: Path, sarif: Path | None = None) -> list[tuple[Path, int]]:
+    """Write what is named, and return each file with its size in bytes."""
     content = load_evidence(evidence)
     texts = {html: render_html(content), summary: render_summary(content)}
+    if sarif:
+        texts[sarif] = causes.as_sarif(causes.of_evidence(content, [one for _, one in Page.of(content).fails]))
     texts |= _replaced(evidence.parent, content)
     for path, text in texts.items():
         write_atomically(path, text)

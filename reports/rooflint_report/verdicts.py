@@ -163,6 +163,8 @@ class Place(Record):
     """All failing claims of the run."""
     ids: list[str]
     """Node ids of the claims that name it."""
+    fixed: list[str] = Field(default_factory=list)
+    """Claims that pass with it, as `file::id`; those of the likeliest cause of a claim alone."""
 
 
 class Prediction(Record):

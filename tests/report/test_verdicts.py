@@ -39,7 +39,17 @@ def test_a_claim_about_several_names_each_once_without_its_operating_point(verdi
 
 
 def test_a_key_that_is_a_word_of_python_has_no_underscore_in_json():
-    keys = {"file": None, "line": None, "path": None, "to": "2", "fixes": 1, "breaks": 0, "failing": 1, "ids": []}
+    keys = {
+        "file": None,
+        "line": None,
+        "path": None,
+        "to": "2",
+        "fixes": 1,
+        "breaks": 0,
+        "failing": 1,
+        "ids": [],
+        "fixed": [],
+    }
     place = Place.model_validate(keys | {"from": "1"})
     assert place.from_ == "1"
     assert place.model_dump(by_alias=True) == keys | {"from": "1"}

@@ -36,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="judge claims first whose files changed since the last run; DIR keeps what is needed to tell",
     )
+    group.addoption(
+        "--rooflint-no-annotations",
+        dest="rooflint_annotate",
+        action="store_false",
+        help="print no annotations on GitHub; a later command that knows more does",
+    )
     group.addoption("--rooflint-only", action="store_true", help="run only the golden suite, unless files are named")
     group.addoption(
         "--rooflint-golden", metavar="DIR", action="append", default=[], help="golden folder, overrides the ini value"

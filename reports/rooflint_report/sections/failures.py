@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from rooflint_report.evidence import Evidence, Problem
+from rooflint_report.causes import by_cause
+from rooflint_report.evidence import Problem
 from rooflint_report.sections.section import Page, counted, is_unchanged
 from rooflint_report.verdicts import Place, Verdict
 
@@ -55,22 +56,12 @@ def view(page: Page) -> Failures | None:
         return None
     changed_first = sorted(evidence.places, key=lambda place: is_unchanged(place, evidence))
     places = [(place, witnesses(place, page.fails)) for place in changed_first]
-    return Failures(places, evidence.problems, page.fails, by_cause(evidence, page.fails))
-
-
-def by_cause(evidence: Evidence, fails: list[tuple[str, Verdict]]) -> list[list[tuple[str, Verdict]]]:
-    """Failing claims with one cause together, each claim once; groups and their claims in the order of `fails`.
-
-    The cause is the changed fact that makes a claim fail; without one, the fact that its first candidate cause names.
-    """
-    found = evidence.claim_changes.causes if evidence.claim_changes else None
-    changed = {name: number for number, one in enumerate(found.changes if found else ()) for name in one.claims}
-    groups = dict[object, list[tuple[str, Verdict]]]()
-    for anchor, verdict in fails:
-        first = verdict.causes[0] if verdict.causes else None
-        named = (first.file, first.line, first.path) if first and first.file else verdict.nodeid
-        groups.setdefault(changed.get(f"{verdict.file}::{verdict.id}", named), []).append((anchor, verdict))
-    return list(groups.values())
+    anchors = {verdict.nodeid: anchor for anchor, verdict in page.fails}
+    changes = evidence.claim_changes.causes if evidence.claim_changes else None
+    groups = by_cause([verdict for _, verdict in page.fails], evidence.places, changes)
+    return Failures(
+        places, evidence.problems, page.fails, [[(anchors[one.nodeid], one) for one in group] for group in groups]
+    )
 
 
 def witnesses(place: Place, fails: list[tuple[str, Verdict]]) -> list[Witness]:

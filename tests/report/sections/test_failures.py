@@ -12,7 +12,6 @@ from rooflint_report.sections.failures import (
     Failures,
     Witness,
     broken,
-    by_cause,
     fixed,
     ruler_x,
     tried,
@@ -102,31 +101,3 @@ def test_failures_are_claims_and_problems_and_without_either_there_is_no_section
     assert view(Page.of(Evidence.model_validate(green))) is None
     assert view(Page.of(Evidence.model_validate(green | {"problems": evidence["problems"]}))).fails == []
     assert view(Page.of(Evidence.model_validate(evidence | {"problems": []}))).count == fails
-
-
-def test_failing_claims_with_one_cause_stand_together_the_farthest_first(evidence):
-    # two claims of the MI250X name its 220 CU; the claim of the Orin, which is farther off, names another line
-    found = Evidence.model_validate(evidence)
-    groups = by_cause(found, Page.of(found).fails)
-    assert [[verdict.hardware for _, verdict in group] for group in groups] == [
-        ["nvidia/jetson-agx-orin-64gb"],
-        ["amd/mi250x", "amd/mi250x"],
-    ]
-
-
-def test_a_claim_without_a_cause_is_a_group_of_its_own(evidence):
-    for verdict in evidence["verdicts"]:
-        verdict["causes"] = []
-    found = Evidence.model_validate(evidence)
-    assert [len(group) for group in by_cause(found, Page.of(found).fails)] == [1, 1, 1]
-
-
-def test_with_a_base_the_cause_is_the_changed_fact_that_makes_a_claim_fail(evidence):
-    # the diagnosis of each claim names another line than the one that changed, which explains the first and the last
-    found = Evidence.model_validate(evidence)
-    fails = Page.of(found).fails
-    first, second, third = (f"{verdict.file}::{verdict.id}" for _, verdict in fails)
-    changes = [SimpleNamespace(claims=[]), SimpleNamespace(claims=[third, first])]
-    compared = SimpleNamespace(claim_changes=SimpleNamespace(causes=SimpleNamespace(changes=changes)))
-    groups = by_cause(compared, fails)  # type: ignore[arg-type]
-    assert [[f"{v.file}::{v.id}" for _, v in group] for group in groups] == [[first, third], [second]]

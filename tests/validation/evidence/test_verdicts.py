@@ -104,7 +104,14 @@ def test_a_place_is_listed_once_with_all_claims_that_ask_for_it():
         "breaks": 0,
         "failing": 2,
         "ids": ["golden/x1.yaml::a", "golden/x1.yaml::b"],
+        "fixed": [],
     }
+
+
+def test_a_place_has_the_claims_that_its_repair_was_seen_to_fix():
+    seen = {("specs/x1.yaml", 14, "units.a.clock", "4096 MAC"): ["golden/x1.yaml::c"]}
+    (place, other) = places([red("a", cause(), cause(repair="1024 MAC"))], seen)
+    assert (place.fixed, other.fixed) == (["golden/x1.yaml::c"], [])
 
 
 def test_two_repairs_of_one_line_are_two_places():

@@ -4,10 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
 
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
@@ -15,6 +13,7 @@ from rooflint.base.text import counted, terminal_width
 from rooflint.base.text import row as line_of
 from rooflint.diagnosis.causes import UNKNOWN
 from rooflint.diagnosis.figures import ERRORS, Explanation, Figure
+from rooflint.output import sarif
 from rooflint.output.sections import Table
 
 Status = Literal["right", "rounded", "disputed", "ambiguous", "wrong", "unsupported", "unknown device", "not checked"]
@@ -96,8 +95,7 @@ class Finding:
 
 SCHEMA = "rooflint-audit/1"
 _SHOWN = ("wrong", "unsupported", "ambiguous", "disputed")
-_LEVELS = {"wrong": "error", "unsupported": "warning", "ambiguous": "warning"}
-_URL = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS: dict[str, Literal["error", "warning"]] = {"wrong": "error", "unsupported": "warning", "ambiguous": "warning"}
 
 
 def counts(findings: Sequence[Finding]) -> dict[str, int]:
@@ -255,23 +253,13 @@ def _cause(explanation: Explanation) -> dict[str, Any]:
 
 
 def as_sarif(findings: Sequence[Finding]) -> str:
-    """SARIF 2.1.0 for code scanning: one result per finding that is not right, one rule per class of error.
-
-    OASIS, Static Analysis Results Interchange Format, version 2.1.0, 2020.
-    """
-    listed = [one for one in findings if one.status in (*_SHOWN, "unknown device")]
-    rules = [{"id": _id(rule), "shortDescription": {"text": _meaning(rule)}} for rule in sorted({*map(_rule, listed)})]
-    driver = {"name": "rooflint", "version": version("rooflint"), "rules": rules}
-    run = {"tool": {"driver": driver}, "results": [_result(one) for one in listed]}
-    return json.dumps({"$schema": _URL, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=2) + "\n"
+    """SARIF 2.1.0 for code scanning: one result per finding that is not right, one rule per class of error."""
+    results = [_result(one) for one in findings if one.status in (*_SHOWN, "unknown device")]
+    return sarif.as_sarif({one.rule: _meaning(one.rule) for one in results}, results)
 
 
 def _rule(finding: Finding) -> str:
     return finding.explanations[0].error if finding.is_wrong and finding.explanations else finding.status
-
-
-def _id(rule: str) -> str:
-    return rule.replace(" + ", "-and-").replace(" ", "-")
 
 
 def _meaning(rule: str) -> str:
@@ -279,12 +267,11 @@ def _meaning(rule: str) -> str:
     return "; and ".join(known[part] for part in rule.split(" + "))
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: Finding) -> sarif.Result:
     expected = f"; expected {finding.expected.shown()}" if finding.expected and finding.is_wrong else ""
-    place = {"artifactLocation": {"uri": quote(shown(finding.file))}, "region": {"startLine": finding.line}}
-    return {
-        "ruleId": _id(_rule(finding)),
-        "level": _LEVELS.get(finding.status, "note"),
-        "message": {"text": f"{finding.headline}{expected}. {finding.cause}".strip()},
-        "locations": [{"physicalLocation": place}],
-    }
+    return sarif.Result(
+        _rule(finding),
+        _LEVELS.get(finding.status, "note"),
+        f"{finding.headline}{expected}. {finding.cause}".strip(),
+        sarif.Place(shown(finding.file), finding.line),
+    )

@@ -46,6 +46,9 @@ def check(
     evidence: Annotated[
         Path | None, typer.Option(help="File for the evidence.", show_default=f"{EVIDENCE} in the project")
     ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(help="File for the causes of failures as SARIF 2.1.0; renders the report, too.")
+    ] = None,
     benchmark_json: Annotated[
         Path | None,
         typer.Option("--benchmark-json", help="Show what pytest-benchmark wrote beside the committed baseline."),
@@ -66,7 +69,7 @@ def check(
         raise RooflintError(f"{given[0]} needs --mutate; for the suite itself use -n (pytest-xdist)")
     if watch:
         others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
-        others["--benchmark-json"] = benchmark_json
+        others |= {"--benchmark-json": benchmark_json, "--sarif": sarif}
         _refuse_beside_watch({**others, "--evidence": evidence}, context.args)
         raise typer.Exit(_watch(golden, specs))
     home = project_root()
@@ -74,6 +77,7 @@ def check(
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
+    arguments += ["--rooflint-no-annotations"] if against else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if against:
         _refuse_unknown(against)
@@ -89,8 +93,8 @@ def check(
     if benchmark_json and evidence.is_file():
         compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")
         status = status or (compared if compared > 1 else 0)  # slower is shown, and is no verdict on the specs
-    if report and evidence.is_file():
-        rendered = _run("rooflint", "report", str(evidence))
+    if (report or sarif) and evidence.is_file():
+        rendered = _run("rooflint", "report", str(evidence), *([f"--sarif={sarif}"] if sarif else []))
         status = status or rendered
     raise typer.Exit(status)
 

@@ -26,9 +26,11 @@ from rooflint.base.text import sanitized
 from rooflint.cli.options import Dask, Golden, Jobs, Ray, Specs
 from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction import ledger as ledgers
+from rooflint_report.causes import ANNOTATIONS, of_evidence
 from rooflint_report.claim_changes import ClaimChanges, Differences
 from rooflint_report.differences import Delta, Watched
-from rooflint_report.evidence import add, as_json
+from rooflint_report.evidence import add, as_json, load_evidence
+from rooflint_report.sections.section import worst_first
 
 app = typer.Typer(add_completion=False)
 
@@ -100,6 +102,8 @@ def diff(
         typer.echo(f"failed: a prediction changed by more than ×{fail_over:g}", err=True)
     if counted:
         typer.echo(f"\n{claim_text.as_text(counted)}", nl=False, err=form != Form.TEXT)
+    if evidence and os.environ.get("GITHUB_ACTIONS") == "true":
+        _annotate(evidence, err=form != Form.TEXT)
     if far or (counted and counted.unstated):
         raise typer.Exit(1)
 
@@ -109,6 +113,14 @@ def _say(watching: Sequence[Watched], *, err: bool) -> None:
         typer.echo(sanitized(one.text), err=err)
     for line in watched.notices(watching) if os.environ.get("GITHUB_ACTIONS") == "true" else ():
         typer.echo(line, err=err)
+
+
+def _annotate(evidence: Path, *, err: bool) -> None:
+    """The changed lines and other causes of failures, for GitHub's runner."""
+    run = load_evidence(evidence)
+    fails = worst_first(one for one in run.verdicts if one.outcome == "fail")
+    for one in of_evidence(run, fails)[:ANNOTATIONS]:
+        typer.echo(one.annotation, err=err)
 
 
 def _roots(specs: list[Path] | None) -> tuple[Path, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from sys import intern
+from types import MappingProxyType
 from typing import Any
 
 from pytest_rooflint.evidence.devices import device, power
@@ -17,6 +18,7 @@ from pytest_rooflint.evidence.replays import replays
 from pytest_rooflint.evidence.silicon import KIND, silicon
 from pytest_rooflint.evidence.verdicts import places
 from pytest_rooflint.suite.suite import Suite
+from pytest_rooflint.suite.verdict import Repair
 from rooflint.base.files import write_pieces_atomically
 from rooflint.base.git import state_of
 from rooflint.hardware.device import Hardware
@@ -85,6 +87,7 @@ def build(
     exit_status: int,
     deselected: int = 0,
     watched: Sequence[Watched] = (),
+    fixed: Mapping[Repair, Sequence[str]] = MappingProxyType({}),
 ) -> Evidence:
     """The document; its devices and verdicts are made when they are asked for."""
     hardware = list(suite.reported())
@@ -110,7 +113,7 @@ def build(
         machine=fingerprint(),
         counts=_counts(briefs, problems, hardware, deselected),
         problems=[Problem(**problem) for problem in problems],
-        places=places(kept),
+        places=places(kept, fixed),
         verdicts=Each(len(briefs), lambda number: verdicts[briefs[number].position]),
         devices=Each(len(hardware), shown),
         coverage=list(_coverage(briefs)),

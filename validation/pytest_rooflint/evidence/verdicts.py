@@ -1,9 +1,10 @@
 """A verdict in the evidence: the claim, what was expected and obtained, the facts it rests on, candidate causes."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
-from pytest_rooflint.suite.verdict import Verdict
+from pytest_rooflint.suite.verdict import Repair, Verdict
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
 from rooflint.diagnosis.causes import Cause
@@ -99,8 +100,13 @@ def _cause(cause: Cause) -> verdicts.Cause:
 # ---- Repairs that several failing claims ask for
 
 
-def places(found: Iterable[verdicts.Verdict]) -> list[verdicts.Place]:
-    """Repairs that the causes of failing claims ask for, best first: most fixed, nothing broken."""
+def places(
+    found: Iterable[verdicts.Verdict], fixed: Mapping[Repair, Sequence[str]] = MappingProxyType({})
+) -> list[verdicts.Place]:
+    """Repairs that the causes of failing claims ask for, best first: most fixed, nothing broken.
+
+    `fixed` has the claims that a repair was seen to fix, also those that do not name it as a cause.
+    """
     fails = [verdict for verdict in found if verdict.outcome == "fail"]
     causes: dict[tuple[str | int | None, ...], verdicts.Cause] = {}
     ids: dict[tuple[str | int | None, ...], list[str]] = {}
@@ -121,6 +127,7 @@ def places(found: Iterable[verdicts.Verdict]) -> list[verdicts.Place]:
             breaks=cause.breaks or 0,
             failing=len(fails),
             ids=ids[key],
+            fixed=list(fixed.get((str(cause.file), cause.line or 0, str(cause.path), str(cause.repair)), ())),
         )
         for key, cause in causes.items()
     ]

@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
+from pytest_rooflint.suite.verdict import Repair
 from rooflint.base.text import counted, sanitized, terminal_width
-
-Repair = tuple[str, int, str, str]
-"""File, line and path of a fact, and the value that it should have."""
 
 
 @dataclass(eq=False)  # the oldest pytest that is allowed keeps its plugins in a set

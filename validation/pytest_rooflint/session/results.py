@@ -4,9 +4,9 @@ A run without failures or evidence imports none of this.
 """
 
 import datetime
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,14 @@ import pytest
 
 from pytest_rooflint.evidence.verdicts import places, record, sentences
 from pytest_rooflint.repair import plan
-from pytest_rooflint.session.fold import Repair
 from pytest_rooflint.suite import verdict as judged
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.text import workflow_command
+from pytest_rooflint.suite.verdict import Repair
+from rooflint_report.causes import ANNOTATIONS, by_cause, messages
 from rooflint_report.differences import Watched
-from rooflint_report.evidence import Each
-from rooflint_report.verdicts import Cause, Verdict
-
-LIMIT = 10
-"""Annotations that GitHub shows per step."""
+from rooflint_report.evidence import Each, Problem
+from rooflint_report.sections.section import worst_first
+from rooflint_report.verdicts import Verdict
 
 
 class Results:
@@ -49,9 +47,10 @@ class Results:
         """A verdict as JSON, which xdist can send and which takes a tenth of the memory of the record."""
         return record(verdict, round(duration_s, 6)).model_dump_json()
 
-    def alike(self, fixed: Mapping[Repair, Iterable[str]]) -> list[list[str]]:
+    def alike(self, fixed: Mapping[Repair, Sequence[str]]) -> list[list[str]]:
         """Ids of failures with one cause, the one to print first."""
-        return [*_alike(self.failures, fixed)]
+        groups = by_cause(self.failures, places(self.failures, fixed))
+        return [[one.nodeid for one in group] for group in groups if len(group) > 1]
 
     def repairs(self) -> list[str]:
         """Repairs that several failing claims ask for."""
@@ -77,6 +76,7 @@ class Results:
         exit_status: int,
         deselected: int,
         watched: Sequence[Watched],
+        fixed: Mapping[Repair, Sequence[str]],
     ) -> None:
         """Write the evidence. Raises OSError with a sentence."""
         from pytest_rooflint.evidence import build  # noqa: PLC0415  # much, and only where it is written
@@ -92,6 +92,7 @@ class Results:
                 exit_status=exit_status,
                 deselected=deselected,
                 watched=watched,
+                fixed=fixed,
             )
             build.write(Path(self.config.invocation_params.dir, target), found)
         except OSError as error:
@@ -105,50 +106,8 @@ class Results:
         head = Specs("the working tree", self.suite.spec_roots, self.suite.registry)
         return watched(head, file=self.config.inipath)
 
-    def annotations(self, problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """GitHub workflow commands: unreadable files first, then the largest factors."""
-        found = [
-            (math.inf, workflow_command("error", "rooflint", one["what"], one["file"], one["line"])) for one in problems
-        ]
-        found += [(_distance(one.ratio), _claim(one)) for one in self.failures]
-        yield from (line for _, line in sorted(found, key=lambda pair: -pair[0])[:LIMIT])
-
-
-def _alike(failures: Sequence[Verdict], fixed: Mapping[Repair, Iterable[str]]) -> Iterator[list[str]]:
-    """Ids of failures that one repair fixes, for each repair that fixes several and breaks nothing; each id once.
-
-    `fixed` has the claims that a repair was seen to fix, also those that do not name it as a cause.
-    """
-    left = {one.nodeid: one for one in failures}
-    for place in places(failures):
-        if place.breaks or place.fixes < 2:
-            continue
-        names = set(fixed.get((str(place.file), place.line or 0, str(place.path), str(place.to)), ()))
-        group = [one for one in left.values() if one.nodeid in place.ids or f"{one.file}::{one.id}" in names]
-        if len(group) > 1:
-            group.sort(key=lambda one: one.nodeid not in place.ids)  # the block must name the cause
-            yield [one.nodeid for one in group]
-        for one in group:
-            del left[one.nodeid]
-
-
-# ---- annotations on GitHub
-
-
-def _distance(ratio: float | None) -> float:
-    return abs(math.log(ratio)) if ratio and math.isfinite(ratio) and ratio > 0 else math.inf
-
-
-def _claim(one: Verdict) -> str:
-    cause = _cause(one.causes[0]) if one.causes else ""
-    expected = f"expected {one.expected.display}" if one.expected else ""
-    obtained = f", obtained {one.obtained.display}" if one.obtained else ""
-    ratio = f", ratio {one.ratio_text}" if one.ratio_text else ""
-    reason = f"; {one.reason}" if one.reason else ""
-    text = f"{expected}{obtained}{ratio}{cause}{reason}"
-    return workflow_command("error", one.headline, text, one.file, one.line)
-
-
-def _cause(cause: Cause) -> str:
-    fix = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
-    return f"; {cause.text}{fix}"
+    def annotations(self, problems: Sequence[Mapping[str, Any]], fixed: Mapping[Repair, Sequence[str]]) -> list[str]:
+        """Commands for GitHub's runner, one a cause: unreadable files first, then the largest factors."""
+        fails = worst_first(self.failures)
+        found = messages(fails, [Problem(**one) for one in problems], places(fails, fixed))
+        return [one.annotation for one in islice(found, ANNOTATIONS)]

@@ -20,12 +20,12 @@ import pytest
 from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.session import fold
-from pytest_rooflint.session.fold import Fold, Repair
+from pytest_rooflint.session.fold import Fold
 from pytest_rooflint.session.guard import Guard
 from pytest_rooflint.session.spool import Spool
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
-from pytest_rooflint.suite.verdict import Verdict
+from pytest_rooflint.suite.verdict import Repair, Verdict
 from rooflint.base.errors import InputError, Problem, listed, shown
 from rooflint.base.parsed import Parsed
 from rooflint.base.text import counted, sanitized
@@ -421,6 +421,7 @@ class Run:
                     exit_status=int(session.exitstatus),
                     deselected=self.guard.left_out,
                     watched=self.watched,
+                    fixed=self.fold.fixed,
                 )
         except OSError as error:
             self._note(str(error), session)
@@ -482,8 +483,9 @@ class Run:
             terminalreporter.write_line(sanitized(f"{place}{problem['what']}"), red=True)
         for one in self.watched:
             terminalreporter.write_line(sanitized(one.text))
-        if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or problems):
-            for line in self.results.annotations(problems):
+        annotated = os.environ.get("GITHUB_ACTIONS") == "true" and self.config.getoption("rooflint_annotate")
+        if annotated and (self.found or problems):
+            for line in self.results.annotations(problems, self.fold.fixed):
                 terminalreporter.write_line(line)
 
     def _alike(self, fixed: Mapping[Repair, list[str]]) -> list[list[str]]:

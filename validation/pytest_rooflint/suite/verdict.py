@@ -18,6 +18,8 @@ from rooflint.base.text import row as line_of
 from rooflint.diagnosis.causes import UNKNOWN, Cause
 
 Outcome = Literal["pass", "fail", "xfail", "undecided", "not validated here"]
+Repair = tuple[str, int, str, str]
+"""File, line and path of a fact, and the value that it should have."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,187 @@
+"""Failing claims by cause: the one grouping that terminal, page, comment, annotations and SARIF share."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rooflint.base.text import counted, fail_text, workflow_command
+from rooflint.output import sarif
+from rooflint_report.claim_changes import Cause as Change
+from rooflint_report.claim_changes import Causes, effect
+from rooflint_report.evidence import Evidence, Problem
+from rooflint_report.verdicts import Cause, Place, Verdict
+
+ANNOTATIONS = 10
+"""GitHub shows so many of one step."""
+NAMED = 8
+"""Claims that a message names."""
+RELATED = 100
+"""Claims whose places a result of SARIF has."""
+
+
+def name(verdict: Verdict) -> str:
+    """Of a claim, in the comparison with a base: `golden/peaks/acme/x1.yaml::peak-core-int8`."""
+    return f"{verdict.file}::{verdict.id}"
+
+
+def by_cause(
+    fails: Sequence[Verdict], places: Iterable[Place] = (), changes: Causes | None = None
+) -> list[list[Verdict]]:
+    """Failing claims with one cause together, each claim once; groups in the order of their first claim.
+
+    The cause is the change since the base that makes a claim fail; else a repair that was seen to fix several claims
+    and to break none; else the fact that the first candidate cause names, with what to write there. In a group those
+    that name the repair come first.
+    """
+    keys = dict[str, object]()
+    for number, change in enumerate(changes.changes if changes else ()):
+        for claim in change.claims:
+            keys.setdefault(claim, number)
+    named = set[str]()
+    for place in places:
+        members = [one for one in fails if one.nodeid in place.ids or name(one) in place.fixed]
+        if place.fixes > 1 and not place.breaks and len(members) > 1:
+            for one in members:
+                keys.setdefault(name(one), (place.file, place.line, place.path, place.to))
+            named.update(place.ids)
+    groups = dict[object, list[Verdict]]()
+    for one in fails:
+        first = one.causes[0] if one.causes else None
+        fact = (first.file, first.line, first.path, first.repair) if first and first.file else one.nodeid
+        groups.setdefault(keys.get(name(one), fact), []).append(one)
+    return [sorted(group, key=lambda one: one.nodeid not in named) for group in groups.values()]
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A changed line that makes claims fail."""
+
+    cause: Change
+    verdicts: list[Verdict]
+    """Those claims, as the run judged them."""
+
+    @property
+    def place(self) -> str:
+        """`specs/hardware/acme/x1.yaml:15`."""
+        return f"{self.cause.file}:{self.cause.line}" if self.cause.line else self.cause.file or self.cause.path
+
+    @property
+    def words(self) -> str:
+        """What the diagnosis of most of these claims says about the line; empty for none."""
+        place = self.cause.file, self.cause.line
+        causes = (one for verdict in self.verdicts for one in verdict.causes)
+        said = Counter(one.text for one in causes if (one.file, one.line) == place)
+        return said.most_common(1)[0][0] if said else ""
+
+    @property
+    def effect(self) -> str:
+        """What reverting it does."""
+        return effect(self.cause)
+
+    @property
+    def text(self) -> str:
+        """The whole in words."""
+        factor = f" ({'' if '/' in self.cause.factor else '×'}{self.cause.factor})" if self.cause.factor else ""
+        likely = f" Likely: {self.words}." if self.words else ""
+        fails = f"{fail_text(len(self.cause.claims))} because of it."
+        return f"{self.cause.change}{factor}: {fails}{likely} Reverting it alone: {self.effect}."
+
+
+def culprits(evidence: Evidence) -> list[Culprit]:
+    """The changes since the base that make claims fail, that of most failures first."""
+    causes = evidence.claim_changes.causes if evidence.claim_changes else None
+    fails = {name(one): one for one in evidence.verdicts if one.outcome == "fail"}
+    changes = causes.changes if causes else ()
+    return [Culprit(one, [fails[claim] for claim in one.claims if claim in fails]) for one in changes if one.claims]
+
+
+# ---- the same as messages at lines of files
+
+
+@dataclass(frozen=True)
+class Message:
+    """One cause at the line where it is mended."""
+
+    rule: str
+    title: str
+    text: str
+    file: str | None
+    line: int | None
+    claims: list[Verdict]
+
+    @property
+    def annotation(self) -> str:
+        """As a command for GitHub's runner."""
+        return workflow_command("error", self.title, self.text, self.file, self.line)
+
+
+RULES = {
+    "problem": "a file cannot be read, or the suite lacks something",
+    "change": "a change since the base makes claims fail",
+    "claim": "claims fail, with one likely cause",
+}
+"""What the rules of messages mean."""
+
+
+def messages(
+    fails: Sequence[Verdict],
+    problems: Iterable[Problem],
+    places: Iterable[Place] = (),
+    changed_lines: Sequence[Culprit] = (),
+) -> Iterator[Message]:
+    """Problems of files, then changed lines, then the likely causes of other failures, in the order of `fails`."""
+    for problem in problems:
+        yield Message("problem", "rooflint", problem.what, problem.file, problem.line, [])
+    for culprit in changed_lines:
+        title = counted(len(culprit.cause.claims), "failing claim")
+        yield Message("change", title, culprit.text, culprit.cause.file, culprit.cause.line, culprit.verdicts)
+    explained = {claim for one in changed_lines for claim in one.cause.claims}
+    for group in by_cause([one for one in fails if name(one) not in explained], places):
+        yield _message(group)
+
+
+def _message(group: list[Verdict]) -> Message:
+    """At a fact of the project whose repair fixes claims and breaks none; else at the claim."""
+    first = group[0]
+    cause = first.causes[0] if first.causes else None
+    settles = cause and cause.file and not cause.file.startswith("/") and cause.fixes and not cause.breaks
+    at = cause if cause and settles else first
+    title = first.headline if len(group) == 1 else counted(len(group), "failing claim")
+    others = [one.headline for one in group[1:]]
+    more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
+    also = f". For the same cause: {', '.join(others[:NAMED])}{more}" if others else ""
+    lead = f"{first.headline}: " if others else ""
+    return Message("claim", title, f"{lead}{_claim(first)}{also}", at.file, at.line, group)
+
+
+def _claim(one: Verdict) -> str:
+    expected = f"expected {one.expected.display}" if one.expected else ""
+    obtained = f", obtained {one.obtained.display}" if one.obtained else ""
+    ratio = f", ratio {one.ratio_text}" if one.ratio_text else ""
+    reason = f"; {one.reason}" if one.reason else ""
+    return f"{expected}{obtained}{ratio}{_likely(one.causes[0]) if one.causes else ''}{reason}"
+
+
+def _likely(cause: Cause) -> str:
+    fix = f" ({cause.file}:{cause.line}: write {cause.repair})" if cause.repair else ""
+    return f"; {cause.text}{fix}"
+
+
+def as_sarif(found: Sequence[Message]) -> str:
+    """SARIF 2.1.0 for code scanning: one result a cause, with the places of its claims."""
+    results = [
+        sarif.Result(
+            one.rule,
+            "error",
+            one.text,
+            sarif.Place(one.file, one.line) if one.file else None,
+            [sarif.Place(claim.file, claim.line, claim.headline) for claim in one.claims[:RELATED]],
+        )
+        for one in found
+    ]
+    return sarif.as_sarif(RULES, results)
+
+
+def of_evidence(evidence: Evidence, fails: Sequence[Verdict]) -> list[Message]:
+    """The messages of a run; `fails` are its failing claims in the order wanted."""
+    return [*messages(fails, evidence.problems, evidence.places, culprits(evidence))]
