@@ -242,11 +242,10 @@ LONGEST_TEXT = 300
 
 
 def render_summary(evidence: Evidence | Mapping[str, Any]) -> str:
-    """Markdown below 60 kB: the comment of a run with a base, then the farthest failures first, as many as fit."""
+    """Markdown below 60 kB: the comment of a run with a base, failures by cause as many as fit, the rest, the counts."""
     page = Page.of(Evidence.model_validate(evidence))
     begun = render_comment(page.evidence)
-    first, *others = [(one, one.view(page)) for one in SECTIONS]
-    sections = [pair for pair in (*others, first) if pair[1] is not None]
+    sections = [(one, view) for one in SECTIONS if (view := one.view(page)) is not None]
     for shown in (40, 20, 10, 5, 2, 0):
         text = _render(_markdown(), "summary.md.j2", page, sections=sections, shown=shown)
         text = f"{begun}\n{text}" if begun else text

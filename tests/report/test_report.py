@@ -175,8 +175,8 @@ def test_it_opens_with_the_verdict_of_the_run(evidence, green):
     assert render_summary(green).splitlines()[0].startswith("## Green: 134 of 136 claims hold, none fails")
 
 
-def test_counts_and_blind_spots_are_one_table(evidence):
-    head, rule, row = render_summary(evidence).splitlines()[2:5]
+def test_counts_and_blind_spots_are_one_table_at_the_end(evidence):
+    head, rule, row = render_summary(evidence).partition("### Counts\n\n")[2].splitlines()[:3]
     assert head.count("|") == rule.count("|") == row.count("|") == 9
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     counts = evidence["counts"]
@@ -209,6 +209,13 @@ def test_lists_are_not_glued_to_headings(evidence):
     assert not re.search(r"[^\n]\n#", render_summary(evidence))
 
 
+def test_failures_with_one_cause_stand_together(evidence):
+    text = render_summary(evidence)
+    by_cause = text[text.index("### Failures, by cause") : text.index("### Counts")]
+    assert by_cause.count("\n- ✗ ") == 2
+    assert by_cause.count("\n  - also peak matrix\\_core") == 1
+
+
 def test_green_is_short(green):
     assert len(render_summary(green)) < 600
 
@@ -233,7 +240,7 @@ def test_a_thousand_reds_fit(make_evidence):
         verdict["expected"]["source"] = {"document": "ü" * 5000, "where": "<" * 5000, "grade": "read"}
     text = render_summary(record)
     assert len(text.encode()) < LIMIT_BYTES
-    assert "more in the report." in text
+    assert "more causes in the report." in text
     assert text.count("- ✗") >= 5
 
 

@@ -78,14 +78,14 @@ def test_moves_back_are_the_inverse_of_moves(pairs):
         assert one.low == pytest.approx(1 / other.high)
 
 
-def test_the_farthest_move_comes_first():
+def test_latencies_come_first_and_of_each_kind_the_farthest_move():
     old = [row(), row(device="acme/a")]
     new = [row(latency_s=1.5, power_w=0.1), row(device="acme/a", latency_s=3.0)]
     found = Difference.of(Ledger.of(old), Ledger.of(new)).moves()
     assert [(one.device, one.quantity) for one in found] == [
-        ("acme/x1", "power_w"),
         ("acme/a", "latency_s"),
         ("acme/x1", "latency_s"),
+        ("acme/x1", "power_w"),
     ]
 
 

@@ -86,7 +86,7 @@ def diff(
         add(evidence, "claim_changes", counted)
     if evidence and watching:
         add(evidence, "watched", watching)
-    form, most = form or _form(output), None if everything else moved.MOST
+    form, most = form or _form(output), None if everything else moved.FEW if evidence else moved.MOST
     whole = Differences.model_construct(**dict(found), claim_changes=counted) if counted else found
     text = as_json(whole) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
     if output:

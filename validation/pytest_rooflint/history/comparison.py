@@ -28,6 +28,10 @@ Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 
+WHOLE = ("latency_s", "energy_j", "peak_memory_bytes")
+"""What a reader asks for first; the other quantities are parts of these, or follow from them."""
+
+
 @dataclass(frozen=True)
 class Move:
     """How much one quantity of one device moved."""
@@ -53,6 +57,11 @@ class Move:
         if self.unknown or self.known:
             return float("inf")
         return max((abs(float(np.log2(end))) for end in (self.low, self.high) if end), default=0.0)
+
+
+def _order(move: Move) -> tuple[int, float, str, int]:
+    rank = 0 if move.quantity == WHOLE[0] else 1 if move.quantity in WHOLE else 2
+    return rank, -move.distance, move.device, QUANTITIES.index(move.quantity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +113,7 @@ class Difference:
         return {str(name): np.flatnonzero(which == number) for number, name in enumerate(names)}
 
     def moves(self) -> list[Move]:
-        """By device and quantity, the farthest first."""
+        """By device and quantity: latencies, then energies and memory, then what they are made of; farthest first."""
         moved = {device: np.asarray(self.moved[rows].any(axis=0)) for device, rows in self.devices.items()}
         found = [
             self._move(device, quantity, rows, column)
@@ -112,7 +121,7 @@ class Difference:
             for column, quantity in enumerate(QUANTITIES)
             if moved[device][column]
         ]
-        return sorted(found, key=lambda move: (-move.distance, move.device, QUANTITIES.index(move.quantity)))
+        return sorted(found, key=_order)
 
     def _move(self, device: str, quantity: str, rows: Rows, column: int) -> Move:
         old, new = self.old[rows, column], self.new[rows, column]

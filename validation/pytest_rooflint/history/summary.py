@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pytest_rooflint.evidence.devices import limit
 from pytest_rooflint.history.changes import Change, FileChange
-from pytest_rooflint.history.comparison import Comparison, Effect, Move, PowerMove
+from pytest_rooflint.history.comparison import WHOLE, Comparison, Effect, Move, PowerMove
 from pytest_rooflint.history.side import Side
 from rooflint.answers.tdp_registry import ends, ratio_shown
 from rooflint.base.text import changed
@@ -309,13 +309,10 @@ def power_said(subject: str, old: records.PowerThen | None, new: records.PowerTh
 # ---- The record for a terminal of 80 columns, and for a page of Markdown
 
 WIDTH = 80
-MOST = 40
-"""Moves that are listed unless all are asked for."""
+MOST, FEW = 40, 6
+"""Moves that are listed unless all are asked for; and beside a run, whose evidence has them all."""
 
 _COLUMNS = "{:<34}{:<13}{:>10}  "
-
-_WHOLE = ("latency_s", "energy_j", "peak_memory_bytes")
-"""Quantities of which the text says how several changes work together; the waits only divide a latency up."""
 
 
 def as_text(found: records.Delta, most: int | None = MOST) -> str:
@@ -332,7 +329,7 @@ def as_text(found: records.Delta, most: int | None = MOST) -> str:
         lines += ["", "printed peak within printed power"]
         lines += [line for one in powers for line in _wrapped(one.text, 2)]
     for move in moves:
-        if move.together and move.quantity in _WHOLE:
+        if move.together and move.quantity in WHOLE:  # the waits only divide a latency up
             lines += ["", *_wrapped(f"{move.device} {move.word}: {move.together}")]
     return "\n".join(lines) + "\n"
 
