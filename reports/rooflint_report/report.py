@@ -242,7 +242,7 @@ LONGEST_TEXT = 300
 
 
 def render_summary(evidence: Evidence | Mapping[str, Any]) -> str:
-    """Markdown below 60 kB: the comment of a run with a base, failures by cause as many as fit, the rest, the counts."""
+    """Markdown below 60 kB: the comment of a run with a base, failures by cause as many as fit, the rest."""
     page = Page.of(Evidence.model_validate(evidence))
     begun = render_comment(page.evidence)
     sections = [(one, view) for one in SECTIONS if (view := one.view(page)) is not None]
